@@ -24,11 +24,11 @@ def free(folder: Path) -> int:
     return disk.f_bavail * disk.f_frsize
 
 
-def test_there_is_enough_above_the_floor(tmp_path: Path) -> None:
+def test_disk_space_above_the_floor_is_not_low(tmp_path: Path) -> None:
     assert not LocalDiskSpace([tmp_path], free(tmp_path) // 2).low
 
 
-def test_there_is_little_below_the_floor(tmp_path: Path) -> None:
+def test_disk_space_below_the_floor_is_low(tmp_path: Path) -> None:
     assert LocalDiskSpace([tmp_path], EVERYTHING).low
 
 
@@ -41,15 +41,15 @@ def test_the_fullest_disk_decides(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("floor", [0, EVERYTHING])
-def test_without_a_folder_there_is_always_enough(floor: int) -> None:
+def test_without_folders_disk_space_is_never_low(floor: int) -> None:
     assert not LocalDiskSpace([], floor).low
 
 
-def test_without_a_floor_there_is_always_enough() -> None:
+def test_without_a_floor_disk_space_is_never_low() -> None:
     assert not LocalDiskSpace([Path("/proc")], 0).low
 
 
-def test_a_folder_that_is_gone_changes_nothing(tmp_path: Path) -> None:
+def test_a_missing_folder_keeps_the_last_measurement(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     disk = LocalDiskSpace([folder], EVERYTHING)
@@ -58,7 +58,9 @@ def test_a_folder_that_is_gone_changes_nothing(tmp_path: Path) -> None:
     assert disk.low
 
 
-def test_a_change_is_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_change_of_low_disk_space_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO)
     folder = tmp_path / "folder"
     folder.symlink_to("/proc")
@@ -118,7 +120,7 @@ def test_opening_that_fails_in_the_end_keeps_the_reserve(tmp_path: Path) -> None
     assert reserved(tmp_path) >= RESERVE_BYTES
 
 
-def test_other_errors_release_nothing(tmp_path: Path) -> None:
+def test_an_error_other_than_a_full_disk_keeps_the_reserve(tmp_path: Path) -> None:
     DiskReserve(tmp_path).fill()
 
     def opening() -> None:

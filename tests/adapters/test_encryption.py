@@ -61,7 +61,7 @@ def test_no_nonce_is_used_twice():
     assert len({key[header : header + NONCE_BYTES] for key in wrapped}) == len(made)
 
 
-def test_no_key_is_part_of_what_is_stored_or_printed():
+def test_no_key_is_stored_or_printed():
     encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
     assert encrypted.wrapped_key is not None
     assert MASTER not in encrypted.document + encrypted.wrapped_key
@@ -74,7 +74,7 @@ def test_a_document_decrypts_under_its_own_name_only():
     assert code == Code.STORAGE_UNAVAILABLE
 
 
-def test_a_document_in_the_place_of_another_does_not_decrypt():
+def test_a_document_does_not_decrypt_with_the_key_of_another():
     cipher = AesCipher(MASTER)
     mine, theirs = cipher.encrypt(DOCUMENT, NAME), cipher.encrypt(b"theirs", NAME + "2")
     assert refuses(cipher, theirs.document, mine.wrapped_key) == Code.STORAGE_UNAVAILABLE
@@ -132,7 +132,7 @@ def test_the_previous_master_key_still_decrypts():
     assert rotated.decrypt(encrypted.document, encrypted.wrapped_key, NAME) == DOCUMENT
 
 
-def test_a_rewrapped_key_needs_the_previous_master_key_no_more():
+def test_a_rewrapped_key_no_longer_needs_the_previous_master_key():
     encrypted = AesCipher(OLD).encrypt(DOCUMENT, NAME)
     assert encrypted.wrapped_key is not None
     wrapped = AesCipher(MASTER, OLD).rewrap(encrypted.wrapped_key, NAME)
@@ -193,6 +193,6 @@ def test_a_master_key_of_another_length_is_refused(key: bytes):
         AesCipher(key)
 
 
-def test_the_previous_master_key_must_be_another_one():
+def test_the_previous_master_key_must_differ():
     with pytest.raises(ValueError, match="the same"):
         AesCipher(MASTER, MASTER)

@@ -146,7 +146,7 @@ async def test_a_used_queue_may_be_closed_twice(queue, doubling):
     assert doubling.groups == [[1]]
 
 
-async def test_a_caller_gets_an_error_in_time_from_a_thread_that_hangs(doubling):
+async def test_a_caller_times_out_while_the_thread_hangs(doubling):
     queue = GroupCommit("hanging", doubling.commit, LARGEST, lambda: KeyError("late"), 1.5)
     try:
         with pytest.raises(KeyError, match="late"):

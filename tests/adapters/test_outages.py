@@ -36,7 +36,7 @@ def _damaged(folder: Path) -> sqlite3.Error:
     return raised.value
 
 
-def test_a_locked_file_may_be_free_later_and_a_damaged_one_stays_damaged(tmp_path: Path) -> None:
+def test_a_locked_file_is_a_temporary_failure_and_a_damaged_one_is_not(tmp_path: Path) -> None:
     assert may_pass(_locked(tmp_path))
     assert not may_pass(_damaged(tmp_path))
 
@@ -69,16 +69,16 @@ LASTING = [
 
 
 @pytest.mark.parametrize("error", PASSING, ids=lambda error: type(error).__name__)
-def test_what_may_pass(error: Exception) -> None:
+def test_temporary_failures_may_pass(error: Exception) -> None:
     assert may_pass(error)
 
 
 @pytest.mark.parametrize("error", LASTING, ids=lambda error: type(error).__name__)
-def test_what_does_not_pass(error: Exception | None) -> None:
+def test_permanent_failures_do_not_pass(error: Exception | None) -> None:
     assert not may_pass(error)
 
 
-def test_a_reason_quotes_nothing_that_a_server_said() -> None:
+def test_a_reason_does_not_quote_the_server() -> None:
     assert failure_reason(asyncpg.InvalidPasswordError("for user alice")) == (
         "the server refuses the user or the password"
     )
@@ -105,12 +105,12 @@ def test_a_reason_quotes_nothing_that_a_server_said() -> None:
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Exception) else "",
 )
-def test_why_a_server_cannot_be_used_is_said_in_words(
+def test_the_reason_of_a_failed_connection_is_given_in_words(
     error: Exception, reason: str, helps: bool
 ) -> None:
     assert reason in failure_reason(error)
     assert bool(remedy(error)) is helps
 
 
-def test_a_server_without_tls_has_none_later() -> None:
+def test_a_server_without_tls_is_a_permanent_failure() -> None:
     assert not may_pass(ConnectionError("the server at x rejected SSL upgrade"))

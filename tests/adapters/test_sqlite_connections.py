@@ -109,7 +109,7 @@ def opened(tmp_path):
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
 @pytest.mark.parametrize("settled", [False, True])
-def test_a_file_that_is_gone_or_replaced_is_noticed(opened, suffix, settled):
+def test_a_missing_or_replaced_file_is_detected(opened, suffix, settled):
     seconds = iter(range(0, 1000, 10))
     files = OpenedFiles(opened, lambda: next(seconds))
     for _ in range(3 if settled else 1):
@@ -145,7 +145,7 @@ def test_a_folder_that_is_moved_is_noticed(opened):
     assert files.missing == str(opened)
 
 
-def test_other_files_in_the_folder_do_no_harm(opened):
+def test_other_files_in_the_folder_are_ignored(opened):
     files = OpenedFiles(opened)
     for number in range(3):
         (opened.parent / f"other {number}").touch()

@@ -101,7 +101,7 @@ def overlaid(*logs: bytes) -> bytes:
     return content
 
 
-def test_logs_as_they_are_made_here_have_what_the_tests_are_about(writings):
+def test_the_sample_logs_cover_the_cases_under_test(writings):
     assert writings.earlier[16:24] != writings.later[16:24]
     assert len(writings.earlier) > max(len(each) for each in writings.tries)
     assert all(each.startswith(writings.later) for each in writings.tries)
@@ -110,7 +110,7 @@ def test_logs_as_they_are_made_here_have_what_the_tests_are_about(writings):
 
 
 @given(which=st.integers(0, 3), cut=st.integers(0, 2**20), again=st.booleans())
-def test_a_log_that_a_kill_cut_off_drops_nothing(writings, which, cut, again):
+def test_a_log_truncated_by_a_kill_drops_no_commit(writings, which, cut, again):
     """Also one that was begun anew, with the frames of its earlier use behind the new ones."""
     log = writings.tries[which]
     before = writings.earlier if again else b""
@@ -119,7 +119,7 @@ def test_a_log_that_a_kill_cut_off_drops_nothing(writings, which, cut, again):
 
 
 @given(tries=st.lists(st.integers(0, 3), max_size=5), cut=st.integers(0, 2**20))
-def test_commits_that_failed_and_were_written_over_drop_nothing(writings, tries, cut):
+def test_overwritten_frames_of_failed_commits_drop_no_commit(writings, tries, cut):
     """A sync may fail, or a process be killed, after the last frame of a commit was written."""
     last = writings.tries[3]
     last = last[: len(last) - cut % (len(last) - len(writings.later))]
@@ -128,7 +128,7 @@ def test_commits_that_failed_and_were_written_over_drop_nothing(writings, tries,
 
 
 @given(which=st.integers(0, 3), cut=st.integers(0, 2**20))
-def test_what_a_kill_leaves_is_read_as_sqlite_reads_it(writings, which, cut, tmp_path_factory):
+def test_a_log_left_by_a_kill_is_read_as_sqlite_reads_it(writings, which, cut, tmp_path_factory):
     log = writings.tries[which]
     content = overlaid(writings.earlier, log[: 32 + cut % (len(log) - 31)])
     copy = tmp_path_factory.mktemp("killed") / "killed.db"
@@ -148,7 +148,7 @@ def last_commits(log):
 
 
 @given(which=st.integers(0, 4), at=st.integers(0, 2**20))
-def test_damage_costs_one_page_of_one_commit(writings, which, at):
+def test_a_damaged_byte_affects_one_page_of_one_commit(writings, which, at):
     log = [writings.earlier, *writings.tries][which]
     # Of the last commit nobody knows whether it was complete.
     at %= last_commits(log)[-2]
@@ -174,7 +174,7 @@ def test_a_log_is_read_without_its_header(writings, at):
 
 
 @given(at=st.integers(0, 2**20), bit=st.integers(0, 7), cut=st.integers(0, 2**20))
-def test_any_bytes_can_be_read(writings, at, bit, cut):
+def test_arbitrary_bytes_can_be_read(writings, at, bit, cut):
     content = bytearray(writings.tries[0])
     content[at % len(content)] ^= 1 << bit
     read_commits(bytes(content[: cut % len(content)]), 4096)
@@ -201,7 +201,7 @@ def flip(path, at):
     path.write_bytes(content)
 
 
-def test_a_good_log_is_accepted(killed):
+def test_an_intact_log_is_accepted(killed):
     check_log(killed, BOOT)
 
 
@@ -212,7 +212,7 @@ def test_a_log_with_a_damaged_header_is_refused(killed, at):
         check_log(killed, BOOT)
 
 
-def test_a_damaged_log_is_accepted_by_the_operator(killed):
+def test_a_damaged_log_is_accepted_once_the_operator_confirms_it(killed):
     log = log_of(killed)
     flip(log, 40)
     with pytest.raises(DamagedLog, match=accepted_log(log).name):
@@ -245,7 +245,7 @@ def test_a_log_without_its_database_is_kept(killed, leave):
 
 @given(left_out=st.sets(st.integers(0, 60)))
 @SHARED_FIXTURE
-def test_blocks_that_a_loss_of_power_left_out_are_never_a_reason_to_refuse(killed, left_out):
+def test_blocks_lost_by_a_power_failure_do_not_refuse_a_log(killed, left_out):
     log = log_of(killed)
     note(killed, "the start before")
     whole = log.read_bytes()
@@ -274,7 +274,7 @@ def test_a_log_that_was_accepted_once_is_not_refused_later(killed, boot):
     assert not check_log(copy, boot)
 
 
-def test_a_log_is_begun_once_on_each_start_of_the_machine(killed):
+def test_a_log_is_restarted_once_per_boot(killed):
     assert not check_log(killed, BOOT)
     assert not check_log(killed, None)
     assert check_log(killed, "another start")
@@ -285,7 +285,7 @@ def test_a_log_is_begun_once_on_each_start_of_the_machine(killed):
         assert not check_log(killed, "another start")
 
 
-def test_a_log_that_others_use_is_begun_later(killed):
+def test_restarting_a_log_in_use_is_postponed(killed):
     with closing(connect_writer(killed)) as reader, closing(connect_writer(killed)) as writer:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM notes").fetchone()
@@ -295,7 +295,7 @@ def test_a_log_that_others_use_is_begun_later(killed):
         assert check_log(killed, "another start")
 
 
-def test_a_log_is_begun_although_another_worker_has_written_to_the_new_file(tmp_path):
+def test_a_log_is_restarted_although_another_worker_wrote_to_the_new_file(tmp_path):
     path = tmp_path / "new.db"
     with closing(connect_writer(path)) as first, closing(connect_writer(path)) as second:
         second.execute("CREATE TABLE notes (note TEXT)")

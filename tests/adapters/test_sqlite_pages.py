@@ -91,7 +91,7 @@ def test_a_damaged_frame_in_the_middle_of_a_log_is_noticed(connection, tmp_path)
         assert not file.log_whole
 
 
-def test_a_page_that_has_fewer_cells_than_it_had_is_not_whole(connection, tmp_path):
+def test_a_page_with_missing_cells_is_not_whole(connection, tmp_path):
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     with PageFile(tmp_path / "some.db", 4096) as file:
         number = roots(connection)["rows"]
@@ -105,7 +105,7 @@ def test_a_page_that_has_fewer_cells_than_it_had_is_not_whole(connection, tmp_pa
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_damage_makes_reading_fail_in_another_way(connection, tmp_path, seed):
+def test_random_damage_raises_only_damaged(connection, tmp_path, seed):
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     chance = random.Random(seed)
     data = bytearray((tmp_path / "some.db").read_bytes())

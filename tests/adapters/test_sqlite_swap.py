@@ -43,7 +43,7 @@ def make_new(path: Path) -> Path:
     return path
 
 
-def test_a_file_that_another_process_has_open_is_refused_even_if_that_is_idle(place):
+def test_a_file_open_in_another_idle_process_is_refused(place):
     command = [sys.executable, "-c", HOLD, str(place)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdout is not None
@@ -67,7 +67,7 @@ def test_the_old_file_is_kept_and_its_log_does_not_reach_the_new_one(place, tmp_
     assert not (tmp_path / "some.db.repair").exists()
 
 
-def test_a_replacement_that_was_interrupted_is_ended_by_the_next(place, tmp_path):
+def test_an_interrupted_replacement_is_completed_by_the_next(place, tmp_path):
     make_new(tmp_path / "some.db.repaired")
     Path(f"{place}-wal").write_bytes(b"frames of the old file")
     with copy_locked(place) as scratch:

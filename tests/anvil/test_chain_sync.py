@@ -52,7 +52,7 @@ def test_the_deployed_interface_is_followed_unchanged(
     assert client.read_post(bob, post_id).json()["content"] == "Words for sale."
 
 
-def test_a_token_given_away_is_noticed_long_before_the_entitlement_expires(
+def test_a_transferred_token_revokes_access_before_the_cache_expires(
     anvil: Anvil,
     make_service: MakeService,
     open_client: Callable[[Service], Client],

@@ -200,7 +200,7 @@ def test_a_chain_reverted_to_a_shorter_one_is_followed(
     wait_for(lambda: client.status(gone) == "onchain")
 
 
-def test_a_chain_that_ends_below_what_was_final_is_degraded_and_said(
+def test_a_chain_that_ends_below_the_final_block_is_reported_as_degraded(
     anvil: Anvil,
     serve: Serve,
     alice: LocalAccount,

@@ -166,7 +166,9 @@ async def test_viem_and_the_service_agree(contracts: WalletContracts, adapter: A
     assert differences == {reason: listed[reason] * OF_EACH_KIND for reason in DIFFERENCES}
 
 
-def test_the_service_says_the_same_over_http(contracts: WalletContracts, client: Client) -> None:
+def test_the_service_gives_the_same_verdicts_over_http(
+    contracts: WalletContracts, client: Client
+) -> None:
     rng = Random(SEED)
     for kind in build_kinds(contracts, rng):
         issued = RunningClock().now().isoformat(timespec="milliseconds").replace("+00:00", "Z")

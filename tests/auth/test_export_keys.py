@@ -55,7 +55,7 @@ def test_a_malformed_signature_is_invalid(signature: bytes):
 
 
 @pytest.mark.parametrize("public", [KEY.public[:-1], KEY.public + b"\0", b""])
-def test_a_public_key_of_another_size_has_signed_nothing(public: bytes):
+def test_a_public_key_of_the_wrong_size_verifies_no_signature(public: bytes):
     assert not is_signed(public, MESSAGE, SIGNATURE)
 
 

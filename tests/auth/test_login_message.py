@@ -75,7 +75,7 @@ def fields_of(message: LoginMessage) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("vector", POSITIVE.values(), ids=POSITIVE)
-def test_a_good_vector_is_read_and_written_again(vector: dict[str, Any]) -> None:
+def test_a_valid_vector_is_parsed_and_written_back(vector: dict[str, Any]) -> None:
     message = parse_login_message(vector["message"])
     expected = {name: value for name, value in vector["fields"].items() if value is not None}
     assert fields_of(message) == expected
@@ -132,7 +132,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize("text", GOOD.values(), ids=GOOD)
-def test_what_the_grammar_allows_is_read_and_written_again(text: str) -> None:
+def test_a_message_that_the_grammar_allows_is_parsed_and_written_back(text: str) -> None:
     assert write_login_message(parse_login_message(text)) == text
 
 
@@ -208,7 +208,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
-def test_what_the_grammar_does_not_allow_is_refused(text: str) -> None:
+def test_a_message_that_the_grammar_forbids_is_refused(text: str) -> None:
     with pytest.raises(Refusal) as refusal:
         parse_login_message(text)
     assert refusal.value.code is Code.INVALID_LOGIN_MESSAGE
@@ -227,7 +227,7 @@ def test_a_message_of_exactly_the_largest_size_is_read() -> None:
         parse_login_message(padded.replace("aaa", "aaaa", 1))
 
 
-def test_the_cost_grows_with_the_number_of_lines_and_no_faster(
+def test_the_cost_of_parsing_is_linear_in_the_number_of_lines(
     count_calls: Callable[[Callable[[], object]], int],
 ) -> None:
     def cost(resources: int) -> int:
@@ -256,7 +256,7 @@ def test_the_cost_grows_with_the_number_of_lines_and_no_faster(
         lambda n: "://" * n,
     ],
 )
-def test_the_worst_lines_are_read_in_far_less_time_than_going_back_and_forth_would_take(
+def test_lines_made_for_backtracking_are_parsed_quickly(
     grow: Callable[[int], str],
 ) -> None:
     """Some 50 microseconds of this thread's own time; with backtracking, well over 100 000."""
@@ -272,7 +272,7 @@ def test_the_worst_lines_are_read_in_far_less_time_than_going_back_and_forth_wou
 
 
 @given(st.text() | st.text(st.characters(codec="ascii")))
-def test_a_text_is_a_message_or_is_refused(text: str) -> None:
+def test_arbitrary_text_is_refused(text: str) -> None:
     with pytest.raises(Refusal):
         parse_login_message(text)
 

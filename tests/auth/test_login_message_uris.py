@@ -60,7 +60,7 @@ def test_a_uri_is_read(text: str, scheme: str, authority: str | None) -> None:
         "https://[::1]x",
     ],
 )
-def test_anything_else_is_no_uri(text: str) -> None:
+def test_an_invalid_uri_is_refused(text: str) -> None:
     with pytest.raises(NotAUri):
         parse_uri(text)
 
@@ -77,5 +77,5 @@ def test_anything_else_is_no_uri(text: str) -> None:
         ("", Authority("")),
     ],
 )
-def test_an_authority_is_taken_apart(text: str, parts: Authority) -> None:
+def test_an_authority_is_split_into_its_parts(text: str, parts: Authority) -> None:
     assert parse_authority(text) == parts

@@ -51,12 +51,12 @@ def verify_vector(vector: dict[str, Any]) -> Login:
 
 
 @pytest.mark.parametrize("name", sorted(POSITIVE.keys() - {"recovery byte starting at 0"}))
-def test_a_good_vector_proves_its_login(name: str) -> None:
+def test_a_valid_vector_proves_its_login(name: str) -> None:
     vector = POSITIVE[name]
     assert verify_vector(vector) == Login(vector["address"].lower(), vector["nonce"])
 
 
-def test_a_good_vector_with_its_uri_on_another_host_has_a_good_signature_but_is_refused(
+def test_a_correctly_signed_vector_with_a_uri_on_another_host_is_refused(
     refused: Refused,
 ) -> None:
     # The message is for www.tally.xyz and its URI is on tally.xyz, which is another authority.
@@ -85,13 +85,13 @@ def test_a_bad_vector_is_refused(name: str, refused: Refused) -> None:
     assert refused(lambda: verify_vector(NEGATIVE[name])) is EXPECTED[name]
 
 
-def test_a_nonce_is_not_compared_with_an_issued_one_but_given_on_to_be_spent() -> None:
+def test_the_nonce_of_a_message_is_returned_and_not_compared_with_an_issued_one() -> None:
     # There is no endpoint that issues nonces: each is single use per address instead.
     vector = NEGATIVE["custom nonce"]
     assert verify_vector(vector).nonce == vector["nonce"] != vector["matchNonce"]
 
 
-def test_no_vector_is_left_out() -> None:
+def test_every_negative_vector_is_tested() -> None:
     assert NEGATIVE.keys() == EXPECTED.keys() | {"custom nonce"}
 
 

@@ -64,7 +64,7 @@ GOOD: dict[str, dict[str, str | None]] = {
 
 
 @pytest.mark.parametrize("changes", GOOD.values(), ids=GOOD)
-def test_a_good_message_proves_a_login(
+def test_a_valid_message_proves_a_login(
     changes: dict[str, str | None], signer: LocalAccount, sign_text: Sign
 ) -> None:
     message = write_message(signer, **changes)
@@ -101,7 +101,7 @@ MEANT_FOR_OTHERS: dict[str, dict[str, str | None]] = {
 
 
 @pytest.mark.parametrize("changes", MEANT_FOR_OTHERS.values(), ids=MEANT_FOR_OTHERS)
-def test_a_message_for_others_is_refused_though_well_signed(
+def test_a_correctly_signed_message_for_another_service_is_refused(
     changes: dict[str, str | None], signer: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     message = write_message(signer, **changes)
@@ -122,7 +122,7 @@ def test_a_host_of_this_machine_may_have_any_port(
 
 
 @pytest.mark.parametrize("origin", ["localhost.evil.example:80", "me@localhost:80", "127.0.0.1:80"])
-def test_any_port_is_not_any_host(
+def test_accepting_any_port_does_not_accept_another_host(
     origin: str, signer: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     message = write_message(signer, origin=origin, URI=None)
@@ -154,7 +154,7 @@ def test_a_refused_domain_names_the_accepted_ones_and_the_setting(
         (timedelta(seconds=61), Code.SIGNATURE_STALE),
     ],
 )
-def test_a_message_is_at_most_sixty_seconds_old_and_five_ahead(
+def test_a_message_is_accepted_from_5_seconds_ahead_to_60_seconds_old(
     age: timedelta, code: Code | None, signer: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     message = write_message(signer)
@@ -184,7 +184,7 @@ def test_a_message_out_of_its_time_is_stale(
     assert refused(lambda: VERIFIER.verify(claim, NOW)) is Code.SIGNATURE_STALE
 
 
-def test_the_address_in_the_message_beside_it_and_of_the_signer_are_one(
+def test_the_address_in_the_message_the_claimed_address_and_the_signer_must_match(
     signer: LocalAccount, stranger: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     people = (signer, stranger)
@@ -195,7 +195,7 @@ def test_the_address_in_the_message_beside_it_and_of_the_signer_are_one(
         assert code is (None if inside is beside is signed else Code.SIGNATURE_INVALID)
 
 
-def test_a_signature_is_good_for_its_message_only(
+def test_a_signature_is_valid_for_its_own_message_only(
     signer: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     signature = sign_text(signer, write_message(signer))
@@ -217,7 +217,7 @@ def test_the_zero_address_never_logs_in(
     assert refused(lambda: VERIFIER.verify(claim, NOW)) is Code.SIGNATURE_INVALID
 
 
-def test_what_is_no_address_beside_a_good_message_is_refused(
+def test_an_invalid_claimed_address_is_refused(
     signer: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     message = write_message(signer)
@@ -228,7 +228,7 @@ def test_what_is_no_address_beside_a_good_message_is_refused(
 @pytest.mark.parametrize(
     "domain", ["", "https://example.com", "example.com/", "me@example.com", "exa mple", ":80"]
 )
-def test_a_domain_that_no_message_can_name_is_not_taken(domain: str) -> None:
+def test_a_login_domain_that_is_not_a_host_is_refused(domain: str) -> None:
     with pytest.raises(ValueError, match=r"host|authority"):
         LoginVerifier([domain], 1)
 
@@ -242,7 +242,7 @@ MESSAGE = write_message(ACCOUNT)
     st.just(ACCOUNT.address) | st.text(),
     st.text() | st.from_regex(r"\A0x[0-9a-f]{130}\Z"),
 )
-def test_only_a_refusal_ever_escapes(message: str, address: str, signature: str) -> None:
+def test_arbitrary_claims_raise_only_a_refusal(message: str, address: str, signature: str) -> None:
     with pytest.raises(Refusal):
         proved(VERIFIER.verify(LoginClaim(message, address, signature), NOW))
 

@@ -15,7 +15,7 @@ def sessions() -> OperatorSessions:
     return OperatorSessions(SECRET)
 
 
-def test_only_the_secret_is_the_secret(sessions: OperatorSessions) -> None:
+def test_only_the_exact_secret_is_accepted(sessions: OperatorSessions) -> None:
     assert sessions.is_secret(SECRET)
     assert not any(map(sessions.is_secret, (b"", SECRET[:-1], SECRET + b" ", SECRET.upper())))
 
@@ -36,9 +36,9 @@ def test_a_session_cannot_be_prolonged_by_its_holder(sessions: OperatorSessions)
 
 
 @pytest.mark.parametrize("text", ["", ".", "1", "x.y", "9999999999." + "0" * 64, "é." + "a" * 64])
-def test_what_was_not_issued_is_not_valid(sessions: OperatorSessions, text: str) -> None:
+def test_a_forged_session_is_not_valid(sessions: OperatorSessions, text: str) -> None:
     assert not sessions.is_valid(text, NOW)
 
 
-def test_a_session_has_nothing_of_the_secret_in_it(sessions: OperatorSessions) -> None:
+def test_a_session_does_not_contain_the_secret(sessions: OperatorSessions) -> None:
     assert SECRET.decode() not in sessions.issue(NOW)

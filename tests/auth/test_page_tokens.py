@@ -100,7 +100,7 @@ def test_a_hostile_text_is_refused(text: str, refused: Refused) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "code"), [(-1, None), (0, Code.INVALID_PAGE_TOKEN)])
-def test_a_token_is_good_until_it_expires(
+def test_a_token_is_valid_until_it_expires(
     seconds: int, code: Code | None, refused: Refused
 ) -> None:
     assert refused(lambda: TOKENS.decode(GOOD, LATER + timedelta(seconds=seconds))) is code
@@ -126,7 +126,7 @@ def test_a_token_for_drafts_is_short() -> None:
 
 
 @given(st.text() | st.text(ALPHABET, min_size=30))
-def test_only_a_refusal_ever_escapes(text: str) -> None:
+def test_arbitrary_text_raises_only_a_refusal(text: str) -> None:
     with pytest.raises(Refusal):
         TOKENS.decode(text, NOW)
 

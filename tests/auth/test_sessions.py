@@ -104,18 +104,18 @@ def test_after_a_rotation_the_previous_key_still_reads_but_no_longer_signs(
 
 
 @pytest.mark.parametrize("keys", [(b"", None), (KEY, b"")])
-def test_an_empty_key_is_not_taken(keys: tuple[bytes, bytes | None]) -> None:
+def test_an_empty_key_is_refused(keys: tuple[bytes, bytes | None]) -> None:
     with pytest.raises(ValueError, match="not empty"):
         SessionKeys(*keys)
 
 
-def test_neither_keys_nor_sessions_show_themselves() -> None:
+def test_keys_and_sessions_are_hidden_in_their_repr() -> None:
     issued = SESSIONS.issue(READER, NOW)
     assert "kkkk" not in repr(SessionKeys(KEY, KEY))
     assert issued.token not in repr(issued)
 
 
-def test_the_name_of_a_key_is_not_the_start_of_its_plain_hash() -> None:
+def test_a_key_id_is_not_a_prefix_of_the_plain_hash_of_its_key() -> None:
     assert key_id(KEY) != hashlib.sha256(KEY).hexdigest()[:8]
 
 
@@ -131,7 +131,7 @@ def test_a_session_of_an_older_release_has_no_generation() -> None:
 
 
 @pytest.mark.parametrize("jti", ["-", "-00", "x-00", "1.5-00", "0x1-00"])
-def test_a_session_whose_generation_is_no_number_is_refused(jti: str, refused: Refused) -> None:
+def test_a_session_whose_generation_is_not_a_number_is_refused(jti: str, refused: Refused) -> None:
     assert refused(lambda: read(sign(claims=CLAIMS | {"jti": jti}))) is Code.SESSION_INVALID
 
 
@@ -152,14 +152,14 @@ def test_a_session_that_was_issued_for_longer_stays_valid() -> None:
 
 
 @pytest.mark.parametrize("given", ["{}", "Token {}", "Basic {}", "", "Bearer{}", "bear {}"])
-def test_a_header_without_the_scheme_is_told_so(given: str) -> None:
+def test_a_header_without_the_scheme_is_refused_with_a_hint(given: str) -> None:
     with pytest.raises(Refusal, match="word Bearer is missing") as caught:
         SESSIONS.read(given.format(sign()), NOW)
     assert caught.value.code is Code.SESSION_INVALID
 
 
 @pytest.mark.parametrize("given", ["Bearer", "bearer ", "BEARER x", "beaRer  {}", "Bearer {}x"])
-def test_a_header_with_the_scheme_is_not_told_that_it_is_missing(given: str) -> None:
+def test_a_header_with_the_scheme_is_refused_without_the_hint(given: str) -> None:
     with pytest.raises(Refusal, match="is not valid") as caught:
         SESSIONS.read(given.format(sign()), NOW)
     assert caught.value.code is Code.SESSION_INVALID

@@ -71,7 +71,7 @@ HOSTILE_HEADERS = {
 
 
 @pytest.mark.parametrize("header", HOSTILE_HEADERS.values(), ids=HOSTILE_HEADERS)
-def test_any_other_header_is_refused(header: str, refused: Refused) -> None:
+def test_a_malformed_header_is_refused(header: str, refused: Refused) -> None:
     assert refused(lambda: SESSIONS.read(header, NOW)) is Code.SESSION_INVALID
 
 
@@ -181,7 +181,7 @@ def test_a_hostile_token_is_refused(token: str, refused: Refused) -> None:
     assert refused(lambda: read(token)) is Code.SESSION_INVALID
 
 
-def test_a_second_spelling_of_header_or_claims_is_refused_though_well_signed(
+def test_a_non_canonical_encoding_of_header_or_claims_is_refused(
     refused: Refused,
 ) -> None:
     def respell(part: str) -> str:
@@ -207,13 +207,13 @@ def test_any_changed_character_is_refused(refused: Refused) -> None:
 
 
 @given(st.text() | st.text(st.characters(codec="ascii")).map("Bearer {}".format))
-def test_only_a_refusal_ever_escapes(header: str) -> None:
+def test_arbitrary_headers_raise_only_a_refusal(header: str) -> None:
     with pytest.raises(Refusal):
         SESSIONS.read(header, NOW)
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
-def test_only_a_refusal_ever_escapes_from_signed_nonsense(header: bytes, claims: bytes) -> None:
+def test_correctly_signed_garbage_raises_only_a_refusal(header: bytes, claims: bytes) -> None:
     for token in (sign(header, claims), sign(claims=claims)):
         with pytest.raises(Refusal):
             read(token)

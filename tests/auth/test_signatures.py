@@ -78,7 +78,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_any_other_spelling_is_refused(text: str) -> None:
+def test_a_malformed_signature_is_refused(text: str) -> None:
     with pytest.raises(Refusal) as refusal:
         parse_signature(text)
     assert refusal.value.code is Code.SIGNATURE_INVALID
@@ -101,7 +101,7 @@ def test_a_signature_that_recovers_to_another_address_is_refused() -> None:
     assert refusal.value.code is Code.SIGNATURE_INVALID
 
 
-def test_nobody_signs_for_the_zero_address() -> None:
+def test_a_signature_for_the_zero_address_is_refused() -> None:
     with pytest.raises(Refusal) as refusal:
         verify_signer(DIGEST, GOOD, ZERO_ADDRESS)
     assert refusal.value.code is Code.SIGNATURE_INVALID
@@ -120,7 +120,7 @@ def test_nobody_signs_for_the_zero_address() -> None:
         "\ud800",
     ],
 )
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(Refusal) as refusal:
         parse_signer(text)
     assert refusal.value.code is Code.INVALID_ADDRESS
@@ -141,7 +141,7 @@ def test_the_personal_digest_agrees_with_another_implementation(text: str) -> No
 
 
 @given(st.text() | st.from_regex(r"0x[0-9a-fA-F]{126,132}"), st.binary(min_size=32, max_size=32))
-def test_only_a_refusal_ever_escapes(text: str, digest: bytes) -> None:
+def test_arbitrary_signatures_raise_only_a_refusal(text: str, digest: bytes) -> None:
     try:
         verify_signer(digest, text, ADDRESS)
     except Refusal as refusal:

@@ -123,7 +123,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("who", ["signer", "stranger"])
-def test_a_signature_is_good_for_one_place_action_and_signer_only(
+def test_a_signature_is_valid_for_its_own_domain_action_and_signer_only(
     who: str, signer: LocalAccount, stranger: LocalAccount, sign_envelope: Sign, refused: Refused
 ) -> None:
     account = {"signer": signer, "stranger": stranger}[who]
@@ -140,7 +140,7 @@ def test_a_signature_is_good_for_one_place_action_and_signer_only(
 
 
 @pytest.mark.parametrize(("asked", "place"), list(product(Action, PLACES)))
-def test_an_envelope_for_another_place_or_action_is_refused_before_its_signature(
+def test_an_envelope_for_another_domain_or_action_is_refused_before_its_signature(
     asked: Action, place: str, signer: LocalAccount, sign_envelope: Sign, refused: Refused
 ) -> None:
     for action in Action:
@@ -161,7 +161,7 @@ def test_the_chain_id_may_be_a_number_a_decimal_or_a_hex_text(
     assert verify(said, signature, signer.address)
 
 
-def test_a_chain_id_of_one_is_not_true(refused: Refused) -> None:
+def test_true_is_not_accepted_as_a_chain_id_of_one(refused: Refused) -> None:
     domain = SigningDomain("Imprint", "1", 1)
     said = envelope(domain=domain)
     said["domain"]["chainId"] = True
@@ -212,7 +212,7 @@ def test_a_timestamp_is_within_sixty_seconds_of_now(
 
 
 @pytest.mark.parametrize("timestamp", ["0", "000000000000", "999999999999", "253402300800"])
-def test_a_timestamp_out_of_any_calendar_is_stale(timestamp: str, refused: Refused) -> None:
+def test_a_timestamp_beyond_the_calendar_is_stale(timestamp: str, refused: Refused) -> None:
     said = envelope(timestamp=timestamp)
     code = refused(lambda: verify(said, VECTOR["signature"], VECTOR["address"]))
     assert code is Code.SIGNATURE_STALE

@@ -42,7 +42,7 @@ def verify(said: object, signature: str = "", address: str = "") -> Write:
     return proved(VERIFIER.verify(TypedDataClaim(said, address, signature), Action.CREATE, NOW))
 
 
-def test_the_good_envelope_is_not_what_is_refused(refused: Refused) -> None:
+def test_the_unchanged_envelope_passes_the_shape_check(refused: Refused) -> None:
     assert refused(lambda: verify(envelope())) is Code.INVALID_ADDRESS
 
 
@@ -172,7 +172,7 @@ MALFORMED: dict[str, object] = {
 
 
 @pytest.mark.parametrize("said", MALFORMED.values(), ids=MALFORMED)
-def test_any_other_envelope_is_refused(said: object, refused: Refused) -> None:
+def test_a_malformed_envelope_is_refused(said: object, refused: Refused) -> None:
     code = refused(lambda: verify(said))
     assert code is Code.INVALID_TYPED_DATA
 
@@ -217,6 +217,8 @@ near_envelopes = st.fixed_dictionaries(
     st.just(ADDRESS) | st.text(),
     st.text() | st.from_regex(r"\A0x[0-9a-f]{130}\Z"),
 )
-def test_only_a_refusal_ever_escapes(said: object, address: str, signature: str) -> None:
+def test_arbitrary_envelopes_raise_only_a_refusal(
+    said: object, address: str, signature: str
+) -> None:
     with pytest.raises(Refusal):
         verify(said, signature, address)

@@ -78,7 +78,9 @@ def test_a_long_text_takes_no_more_steps_than_a_short_one(
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-def test_a_message_has_its_members_and_no_others(form: str, action: str, refused: Refused) -> None:
+def test_a_message_with_missing_or_extra_members_is_refused(
+    form: str, action: str, refused: Refused
+) -> None:
     whole = typed_data(form, action)
     shorter = [
         whole
@@ -189,7 +191,7 @@ def near_envelopes(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     st.just(SIGNER.address) | st.text(st.characters()),
     st.text(st.characters()) | st.from_regex(r"\A0x[0-9a-f]{130}\Z"),
 )
-def test_only_a_refusal_ever_escapes(
+def test_arbitrary_typed_data_raises_only_a_refusal(
     said: tuple[str, object], address: str, signature: str
 ) -> None:
     action, claimed = said

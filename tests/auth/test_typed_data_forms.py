@@ -110,12 +110,12 @@ def test_a_hash_may_be_in_upper_case(sign_envelope: Sign) -> None:
 
 
 @pytest.mark.parametrize("title", ["", "a\0b", "\x1b[0m", "墨 🖋", "x" * 10_000])
-def test_a_title_is_any_text(title: str, sign_envelope: Sign) -> None:
+def test_a_title_may_be_any_text(title: str, sign_envelope: Sign) -> None:
     said = typed_data("inkdao-1", "create", title=title)
     assert verify(said, "create", sign_envelope(SIGNER, said))
 
 
-def test_the_earlier_form_may_have_a_domain_of_its_own(
+def test_the_inkdao_form_may_have_a_signing_domain_of_its_own(
     sign_envelope: Sign, refused: Refused
 ) -> None:
     verifier = WriteVerifier(OURS, SERVICE, inkdao_domain=SigningDomain("InkDAO", "1", 31337))
@@ -161,7 +161,7 @@ BINDINGS = [each for each in MEMBERS if CHANGED[each[2]][1] is Code.BODY_MISMATC
 
 
 @pytest.mark.parametrize(("form", "action", "member"), BINDINGS)
-def test_a_good_signature_for_something_else_is_a_mismatch(
+def test_a_valid_signature_of_another_body_is_a_mismatch(
     form: str, action: str, member: str, sign_envelope: Sign, refused: Refused
 ) -> None:
     said = typed_data(form, action, **{member: CHANGED[member][0]})
@@ -174,7 +174,7 @@ SPELLINGS = ["", "Words.", CID[:-1], f"{CID}=", f" {CID}", f"/ipfs/{CID}", "z" *
 
 @pytest.mark.parametrize("cid", SPELLINGS, ids=lambda each: each[:12])
 @pytest.mark.parametrize("form", ["inkdao-1", BOUND])
-def test_what_is_no_cid_is_a_mismatch(form: str, cid: str, refused: Refused) -> None:
+def test_an_invalid_cid_is_a_mismatch(form: str, cid: str, refused: Refused) -> None:
     said = typed_data(form, "update", cid=cid)
     assert refused(lambda: verify(said, "update")) is Code.BODY_MISMATCH
 
@@ -191,9 +191,7 @@ def test_what_is_no_cid_is_a_mismatch(form: str, cid: str, refused: Refused) -> 
     ],
 )
 @pytest.mark.parametrize("action", ACTIONS)
-def test_a_service_is_named_exactly_as_it_names_itself(
-    action: str, service: str, refused: Refused
-) -> None:
+def test_a_service_name_must_match_exactly(action: str, service: str, refused: Refused) -> None:
     said = typed_data(BOUND, action, service=service)
     assert refused(lambda: verify(said, action)) is Code.BODY_MISMATCH
 
@@ -233,7 +231,7 @@ def test_a_signature_for_another_domain_is_refused(
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_two_services_with_one_domain_accept_each_other_except_in_the_bound_form(
+def test_services_that_share_a_domain_accept_each_others_signatures_except_bound_ones(
     action: str, sign_envelope: Sign, refused: Refused
 ) -> None:
     other = WriteVerifier(OURS, "https://other.example")

@@ -104,7 +104,7 @@ def test_the_actions_are_those_that_were_signed_in_their_order(actions: list[str
     assert [each.value for each in open_with(envelope(actions=actions)).actions] == actions
 
 
-def test_times_may_be_texts_of_digits() -> None:
+def test_times_may_be_strings_of_digits() -> None:
     opening = open_with(envelope(notBefore=str(SECONDS - 9), expires=str(SECONDS + 9)))
     assert (opening.not_before, opening.expires_at) == (
         NOW - timedelta(seconds=9),
@@ -203,17 +203,17 @@ def test_a_message_without_one_of_its_members_is_refused(member: str, refused: R
         {"more": 1},
     ],
 )
-def test_another_envelope_is_refused(change: dict[str, Any], refused: Refused) -> None:
+def test_a_wrong_envelope_is_refused(change: dict[str, Any], refused: Refused) -> None:
     said = envelope() | change
     assert refused(lambda: open_with(said, "0x")) is Code.INVALID_TYPED_DATA
 
 
 @pytest.mark.parametrize("said", [None, "text", 7, [], {}])
-def test_what_is_no_envelope_is_refused(said: object, refused: Refused) -> None:
+def test_a_value_that_is_not_an_envelope_is_refused(said: object, refused: Refused) -> None:
     assert refused(lambda: open_with(said, "0x")) is Code.INVALID_TYPED_DATA
 
 
-def test_a_day_is_the_longest(refused: Refused) -> None:
+def test_a_session_may_last_at_most_a_day(refused: Refused) -> None:
     assert open_with(envelope(expires=SECONDS + DAY)).expires_at == NOW + timedelta(days=1)
 
 
@@ -245,11 +245,11 @@ def test_a_session_that_has_expired_is_refused(refused: Refused) -> None:
     assert open_with(envelope(notBefore=SECONDS - 60, expires=SECONDS + 1)).wallet == ADDRESS
 
 
-def test_an_address_that_is_none_is_refused(refused: Refused) -> None:
+def test_an_invalid_address_is_refused(refused: Refused) -> None:
     assert refused(lambda: open_with(envelope(), address="0x1")) is Code.INVALID_ADDRESS
 
 
-def test_a_signature_of_somebody_else_is_refused(stranger: LocalAccount, refused: Refused) -> None:
+def test_a_signature_of_another_wallet_is_refused(stranger: LocalAccount, refused: Refused) -> None:
     said = envelope()
     assert refused(lambda: open_with(said, sign(said, stranger))) is Code.SIGNATURE_INVALID
 
@@ -265,7 +265,9 @@ def test_a_signature_of_somebody_else_is_refused(stranger: LocalAccount, refused
         {"nonce": "m"},
     ],
 )
-def test_every_member_is_signed(change: dict[str, Any], refused: Refused) -> None:
+def test_changing_any_member_invalidates_the_signature(
+    change: dict[str, Any], refused: Refused
+) -> None:
     signature = sign(envelope())
     assert refused(lambda: open_with(envelope(**change), signature)) is Code.SIGNATURE_INVALID
 
@@ -278,7 +280,7 @@ def test_every_member_is_signed(change: dict[str, Any], refused: Refused) -> Non
     length=st.integers(1, DAY),
     number=st.integers(1, ORDER - 1),
 )
-def test_the_hash_is_that_of_other_libraries(
+def test_the_hash_agrees_with_another_implementation(
     nonce: str, actions: list[str], start: int, length: int, number: int
 ) -> None:
     key = ec.derive_private_key(number, ec.SECP256R1()).public_key()
@@ -303,9 +305,7 @@ def test_the_hash_is_that_of_other_libraries(
         max_leaves=6,
     ),
 )
-def test_whatever_a_member_is_the_response_is_a_refusal(
-    member: str, value: object, refused: Refused
-) -> None:
+def test_any_invalid_member_gets_a_refusal(member: str, value: object, refused: Refused) -> None:
     said = envelope(**{member: value})
     expected = {
         Code.INVALID_TYPED_DATA,
@@ -369,7 +369,7 @@ def test_the_key_signs_writes_of_its_wallet(action: Action) -> None:
     check(action=action)
 
 
-def test_both_forms_of_s_are_accepted() -> None:
+def test_high_and_low_s_are_accepted() -> None:
     write, signed = written()
     r, s = numbers(signed)
     for either in (s, ORDER - s):
@@ -410,7 +410,7 @@ def malformed_signatures(signed: bytes) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", malformed_signatures(b""))
-def test_any_other_signature_is_refused(name: str, refused: Refused) -> None:
+def test_a_malformed_signature_is_refused(name: str, refused: Refused) -> None:
     write, signed = written()
     signature = malformed_signatures(signed)[name]
     key = WritingSessionKey.load(session())
@@ -427,14 +427,14 @@ def test_the_wallet_cannot_sign_in_place_of_the_key(refused: Refused) -> None:
         )
 
 
-def test_a_session_ends_when_it_says(refused: Refused) -> None:
+def test_a_session_expires_at_its_expiry(refused: Refused) -> None:
     end = NOW + timedelta(hours=1)
     check(at=end - timedelta(microseconds=1))
     assert refused(lambda: check(at=end)) is Code.WRITING_SESSION_EXPIRED
     assert refused(lambda: check("0x", at=end)) is Code.WRITING_SESSION_EXPIRED
 
 
-def test_a_session_begins_when_it_says_or_some_seconds_before(refused: Refused) -> None:
+def test_a_session_is_valid_from_five_seconds_before_its_start(refused: Refused) -> None:
     check(not_before=NOW + timedelta(seconds=5))
     late = {"not_before": NOW + timedelta(seconds=6)}
     assert refused(lambda: check(**late)) is Code.WRITING_SESSION_INVALID
@@ -456,19 +456,19 @@ def test_an_action_that_was_not_signed_is_refused(
     assert scope is Code.WRITING_SESSION_SCOPE
 
 
-def test_a_stranger_is_not_told_what_a_session_allows(refused: Refused) -> None:
+def test_a_wrong_signature_is_refused_before_the_action_is_checked(refused: Refused) -> None:
     code = refused(lambda: check("0x" + "01" * 64, Action.UPDATE, actions=(Action.CREATE,)))
     assert code is Code.WRITING_SESSION_INVALID
 
 
-def test_a_stored_key_that_is_none_is_damage() -> None:
+def test_an_invalid_stored_key_is_damage() -> None:
     with pytest.raises(Damaged):
         WritingSessionKey.load(session(public_key=b"\x04" + bytes(64)))
 
 
 @settings(max_examples=200, deadline=None)
 @given(flipped=st.integers(0, 66 * 8 - 1))
-def test_every_signed_bit_counts(flipped: int, refused: Refused) -> None:
+def test_flipping_any_signed_bit_invalidates_the_signature(flipped: int, refused: Refused) -> None:
     write, signed = written()
     text = raw(*numbers(signed))
     changed = (int.from_bytes(signed) ^ 1 << flipped).to_bytes(66)

@@ -29,7 +29,7 @@ NODES = "http://127.0.0.1:1,http://127.0.0.1:2"
         ("31337", "600", 600.0),
     ],
 )
-async def test_the_age_of_a_head_fits_the_chain_unless_it_is_set(
+async def test_the_maximum_head_age_depends_on_the_chain_unless_it_is_set(
     tmp_path: Path, chain_id: str, given: str, expected: float
 ) -> None:
     settings = {"CHAIN_ID": chain_id, "CHAIN_MAX_HEAD_AGE_SECONDS": given, "CHAIN_QUORUM": "2"}
@@ -53,7 +53,7 @@ def descriptors(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     "broken", ["imprint.db", "content/private/small.db", "content/public/small.db"]
 )
-async def test_attempts_to_open_them_that_fail_leave_no_file_open(
+async def test_failing_to_open_the_adapters_leaves_no_file_open(
     tmp_path: Path, broken: str
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -107,14 +107,14 @@ print(len(os.listdir("/proc/self/task")))
 """
 
 
-def test_a_bucket_that_is_opened_starts_no_thread_yet() -> None:
+def test_opening_a_bucket_starts_no_thread() -> None:
     done = subprocess.run(
         [sys.executable, "-c", THREADS], capture_output=True, text=True, check=True
     )
     assert done.stdout == "1\n"
 
 
-def test_a_data_folder_is_made_only_for_what_is_kept_in_it(tmp_path: Path) -> None:
+def test_the_data_folder_is_not_created_without_a_need(tmp_path: Path) -> None:
     environ = environment_of(tmp_path / "data") | {
         "IMPRINT_CONTENT_STORE": "s3://bucket",
         "IMPRINT_S3_ACCESS_KEY_ID": "a",

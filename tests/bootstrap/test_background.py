@@ -127,7 +127,7 @@ async def test_the_settings_decide_which_tasks_run(
         assert tasks.keys() == expected
 
 
-async def test_a_content_store_that_others_use_is_not_scanned(tmp_path: Path) -> None:
+async def test_a_shared_content_store_is_not_scanned_for_strays(tmp_path: Path) -> None:
     async with open_world(tmp_path, **IDLE | {"JANITOR_SECONDS": "60"}) as world:
         shared = replace(world.adapters, inventory=None)
         async with started(background(world, shared)) as tasks:
@@ -234,7 +234,7 @@ async def test_tasks_that_are_switched_off_are_not_watched(
         assert build_monitors(world.settings, world.adapters).keys() == watched
 
 
-async def test_a_task_of_another_process_is_no_alarm_and_its_end_is(tmp_path: Path) -> None:
+async def test_a_task_run_by_another_process_raises_no_alarm_until_it_ends(tmp_path: Path) -> None:
     async with open_world(tmp_path, **IDLE | {"CHAIN_FOLLOW_SECONDS": "2"}) as world:
         monitor = build_monitors(world.settings, world.adapters)["follower"]
         follower = build_follower(world.settings, world.adapters)

@@ -59,7 +59,7 @@ async def _open(door: Door, patience: Patience) -> tuple[str, list[Unavailable]]
     return opened, missing
 
 
-async def test_pauses_grow_to_the_longest() -> None:
+async def test_pauses_grow_up_to_a_maximum() -> None:
     patience = Patience()
     opened, missing = await _open(Door(12, _locked()), patience)
     assert opened == "open"
@@ -94,14 +94,14 @@ async def test_nothing_is_logged_without_a_wait(caplog: pytest.LogCaptureFixture
     assert caplog.messages == []
 
 
-async def test_what_cannot_be_mended_is_not_waited_for() -> None:
+async def test_a_permanent_failure_is_not_waited_for() -> None:
     door = Door(5, CannotStart("The database has schema 9."))
     with pytest.raises(CannotStart):
         await _open(door, Patience())
     assert door.attempts == 1
 
 
-async def test_a_thread_gives_its_result_and_its_error() -> None:
+async def test_a_daemon_thread_returns_its_result_or_raises_its_error() -> None:
     def fail() -> None:
         raise CannotStart("No.")
 
@@ -110,7 +110,7 @@ async def test_a_thread_gives_its_result_and_its_error() -> None:
         await in_daemon_thread(fail)
 
 
-async def test_a_thread_that_nobody_waits_for_any_more_disturbs_nobody() -> None:
+async def test_a_cancelled_wait_ignores_the_result_of_its_thread() -> None:
     gate = threading.Event()
     waiting = asyncio.create_task(in_daemon_thread(gate.wait))
     await asyncio.sleep(0)

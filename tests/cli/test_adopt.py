@@ -20,24 +20,24 @@ def marker_of(folder: Path) -> str:
     return (folder / "content" / "installation").read_text().strip()
 
 
-def test_a_strange_catalog_is_refused_with_the_command_that_adopts(here, strange):
+def test_a_foreign_catalog_is_refused_with_a_hint_to_adopt(here, strange):
     refused = run(strange, "reconcile", "--from-block", "0")
     assert (refused.exit_code, "`imprint adopt`" in refused.output) == (2, True)
     assert f"belongs to the installation {marker_of(here)}" in refused.output
 
 
 @pytest.mark.parametrize("command", ["events", "check"])
-def test_a_command_that_only_looks_is_not_refused(strange, command):
+def test_a_read_only_command_is_not_refused(strange, command):
     assert run(strange, command).exit_code < 2
 
 
-def test_a_check_says_whose_the_documents_are(here, strange):
+def test_check_names_the_installation_that_owns_the_documents(here, strange):
     assert f"✗ documents  They belong to the installation {marker_of(here)}" in (
         run(strange, "check").output
     )
 
 
-def test_adopting_shows_what_is_there_and_asks(here, strange):
+def test_adopt_shows_the_documents_and_asks_for_confirmation(here, strange):
     before, documents = marker_of(here), list_documents(here / "content")
     asked = run(strange, "adopt")
     assert asked.exit_code == 1

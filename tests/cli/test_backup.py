@@ -24,13 +24,13 @@ def test_a_damaged_backup_is_refused(here, tmp_path):
     assert (result.exit_code, "never finished" in result.output) == (1, True)
 
 
-def test_a_file_that_is_no_backup_is_refused(tmp_path):
+def test_a_file_that_is_not_a_backup_is_refused(tmp_path):
     (tmp_path / "letter.tar").write_text("Dear reader" * 1000)
     result = run({}, "restore", tmp_path / "letter.tar", "--to", tmp_path / "restored")
     assert (result.exit_code, "not a tar file" in result.output) == (2, True)
 
 
-def test_a_catalog_that_could_not_be_restored_is_not_saved(here, tmp_path):
+def test_a_catalog_with_a_foreign_view_is_not_backed_up(here, tmp_path):
     with closing(sqlite3.connect(here / "imprint.db")) as connection:
         connection.execute("CREATE VIEW report AS SELECT owner FROM files")
     result = run(environment_of(here), "backup", "--out", tmp_path / "saved")
@@ -38,7 +38,7 @@ def test_a_catalog_that_could_not_be_restored_is_not_saved(here, tmp_path):
     assert not (tmp_path / "saved").exists()
 
 
-def test_what_was_saved_is_printed_as_json(here, tmp_path):
+def test_backup_prints_a_summary_as_json(here, tmp_path):
     saved = run(environment_of(here), "backup", "--out", tmp_path / "saved", "--json")
     printed = json.loads(saved.stdout)
     manifest = json.loads((tmp_path / "saved" / "backup.json").read_text())
@@ -52,9 +52,7 @@ def last_backup(folder):
         return connection.execute("SELECT backed_up_at FROM installation").fetchone()[0]
 
 
-def test_a_complete_backup_is_recorded_where_it_was_made_and_not_in_what_is_restored(
-    here, tmp_path
-):
+def test_a_completed_backup_is_recorded_in_its_source_only(here, tmp_path):
     assert last_backup(here) is None
     run(environment_of(here), "backup", "--out", tmp_path / "one")
     made = last_backup(here)

@@ -92,7 +92,7 @@ async def test_the_default_signing_name_is_a_warning(world: World):
     assert "Those in the form imprint-2 name the service" in found["detail"]
 
 
-async def test_the_default_signing_name_is_well_if_signatures_must_be_bound(world: World):
+async def test_the_default_signing_name_is_ok_if_signatures_must_be_bound(world: World):
     found = await find(world, "signing", REQUIRE_BOUND_SIGNATURES="on")
     assert found["status"] == "ok"
 
@@ -108,7 +108,7 @@ async def test_the_signing_name_of_the_earlier_service_is_a_warning(world: World
 
 
 @pytest.mark.parametrize("given", [{"ENCRYPTION": "on", "ENCRYPTION_KEY": OTHER_KEY}, {}])
-async def test_a_master_key_that_does_not_open_what_is_stored_fails_the_command(
+async def test_a_master_key_that_does_not_decrypt_the_stored_documents_fails_the_command(
     tmp_path, given: dict[str, str]
 ):
     async with open_world(tmp_path, **ENCRYPTED) as world:
@@ -150,7 +150,7 @@ async def test_without_a_database_the_rest_is_checked(world: World):
     assert marks_of(result.output) == dict.fromkeys(SUBJECTS, "✓") | needing | {"database": "✗"}
 
 
-async def test_a_store_that_does_not_run_is_named_with_the_reason(world: World):
+async def test_an_unreachable_store_is_reported_with_the_reason(world: World):
     away = {"CONTENT_STORE": "kubo:http://127.0.0.1:1", "ENCRYPTION_KEY": KEY}
     store = await find(world, "store", **away)
     assert store["status"] == "failed"
@@ -173,7 +173,7 @@ async def test_a_chain_without_a_known_name_is_a_warning(world: World):
     assert (status, marks["webhooks"]) == (0, "✓")
 
 
-async def test_neither_webhooks_nor_a_follower_fails_the_command(world: World):
+async def test_check_fails_without_webhooks_and_follower(world: World):
     status, marks = await check(world, CHAIN_FOLLOW_SECONDS="0")
     assert (status, marks["webhooks"]) == (1, "✗")
 
@@ -203,7 +203,7 @@ async def test_an_old_newest_block_is_a_warning(tmp_path):
     assert (status, marks["clock"]) == (0, "!")
 
 
-async def test_a_newest_block_that_is_not_believed_fails_the_command(tmp_path):
+async def test_a_head_older_than_the_maximum_age_fails_the_command(tmp_path):
     an_hour_ago = MovableClock(datetime.now(UTC) - timedelta(hours=1))
     async with open_world(tmp_path, clock=an_hour_ago) as world:
         found = await find(world, "clock", CHAIN_MAX_HEAD_AGE_SECONDS="120")
@@ -211,7 +211,7 @@ async def test_a_newest_block_that_is_not_believed_fails_the_command(tmp_path):
     assert "The newest block is 60 minutes old" in found["detail"]
 
 
-def test_a_node_that_is_down_fails_the_command_and_leaves_what_needs_it_unchecked(tmp_path):
+def test_a_node_that_is_down_fails_the_command_and_skips_dependent_checks(tmp_path):
     result = run(environment_of(tmp_path), "check")
     assert result.exit_code == 1
     assert "✗ node       No node responds: no connection" in result.output
@@ -221,7 +221,9 @@ def test_a_node_that_is_down_fails_the_command_and_leaves_what_needs_it_unchecke
 
 
 @pytest.mark.parametrize("final", ["behind", "replaced"])
-async def test_a_node_without_what_was_final_fails_the_command(world: World, final: str):
+async def test_a_node_that_disagrees_about_the_final_block_fails_the_command(
+    world: World, final: str
+):
     number = {"behind": 10**6, "replaced": 0}[final]
     step = Advance(final=BlockRef(number, "0x" + "e" * 64))
     await world.adapters.catalog.advance(31337, step, world.clock.now())

@@ -45,7 +45,7 @@ def test_the_help_lists_every_command(option: str):
     assert [line.split()[0] for line in listed] == list(COMMANDS)
 
 
-def test_no_arguments_are_wrong_usage_with_the_same_help():
+def test_no_arguments_are_a_usage_error_with_the_same_help():
     result = run({})
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == run({}, "--help").stdout
@@ -83,7 +83,7 @@ def test_every_line_of_the_help_fits_80_columns():
 
 
 @pytest.mark.parametrize("code", [HELP_ALONE, COMPLETION_ALONE, SERVE_ALONE])
-def test_what_is_not_called_is_not_imported(code: str):
+def test_modules_of_other_commands_are_not_imported(code: str):
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
     assert done.stdout.splitlines()[-1] == "[]"

@@ -13,5 +13,5 @@ def test_a_script_is_printed_for_each_shell(shell: str):
     assert f"_IMPRINT_COMPLETE={shell}_complete" in result.stdout
 
 
-def test_another_shell_is_wrong_usage():
+def test_an_unsupported_shell_is_a_usage_error():
     assert run({}, "completion", "tcsh").exit_code == 2

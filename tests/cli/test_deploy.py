@@ -60,9 +60,7 @@ async def test_a_keystore_is_opened_with_its_password(world: World, tmp_path: Pa
     assert json.loads(result.stdout)["IMPRINT_CHAIN_ID"] == str(world.settings.chain.id)
 
 
-async def test_a_wrong_password_and_a_wrong_key_say_so_and_show_nothing(
-    world: World, tmp_path: Path
-):
+async def test_a_wrong_password_or_key_is_reported_without_showing_it(world: World, tmp_path: Path):
     store, password = tmp_path / "keystore.json", tmp_path / "password"
     store.write_text(json.dumps(Account.encrypt(BROKE, PASSWORD, kdf="pbkdf2", iterations=2)))
     password.write_text("wrong")
@@ -82,13 +80,13 @@ async def test_without_consent_nothing_is_sent(world: World, key_file: Path):
     assert world.chain.head.number == before
 
 
-async def test_a_key_that_others_can_read_is_warned_about(world: World, key_file: Path):
+async def test_a_key_file_readable_by_others_causes_a_warning(world: World, key_file: Path):
     os.chmod(key_file, 0o644)  # noqa: PTH101 - no call that ruff counts as blocking
     result = await deploy(world, "--key-file", key_file)
     assert "others can read" in result.stderr
 
 
-async def test_an_account_without_coins_is_told_so(world: World, tmp_path: Path):
+async def test_an_account_without_coins_is_refused(world: World, tmp_path: Path):
     key_file = tmp_path / "broke"
     key_file.write_text(BROKE)
     result = await deploy(world, "--key-file", key_file, "--yes")
@@ -112,7 +110,7 @@ async def test_the_transaction_is_printed_for_another_wallet_to_sign(world: Worl
     assert f"IMPRINT_CHAIN_START_BLOCK={block.number}" in settings
 
 
-async def test_a_node_that_is_not_there_is_reported_and_its_path_is_not_shown():
+async def test_an_unreachable_node_is_reported_without_its_path():
     url = f"http://127.0.0.1:{free_port()}/private-path"
     environ = {"IMPRINT_CHAIN_RPC_URL": url}
     waiting = ("deploy", "--transaction", "0x" + "ab" * 32)
@@ -123,7 +121,7 @@ async def test_a_node_that_is_not_there_is_reported_and_its_path_is_not_shown():
 
 
 @pytest.mark.parametrize("nonce", [0, 1, 0x7F, 0x80, 0xFF, 0x100, 2**64 - 2])
-def test_the_address_of_the_contract_is_that_of_sender_and_nonce(nonce: int):
+def test_the_contract_address_is_derived_from_sender_and_nonce(nonce: int):
     sender = Address("0x" + "ab" * 20)
     prepared = DeploymentTransaction(sender, 1, 0, nonce, 0, 0, None, "0x")
     encoded = rlp.encode([bytes.fromhex(sender[2:]), nonce])

@@ -26,12 +26,12 @@ def test_wrong_settings_are_listed_all_at_once(capsys):
     ]
 
 
-def test_a_command_that_cannot_do_its_work_prints_the_reason_alone(capsys):
+def test_a_command_that_fails_prints_only_the_reason(capsys):
     assert exit_of(CannotStart("The file exists already.")) == 2
     assert capsys.readouterr().err == "The file exists already.\n"
 
 
-def test_a_service_that_cannot_start_says_so(capsys):
+def test_a_service_that_cannot_start_prints_the_reason(capsys):
     assert exit_of(CannotStart("The port is in use."), starts=True) == 2
     assert capsys.readouterr().err == "Imprint cannot start. The port is in use.\n"
 

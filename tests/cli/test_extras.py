@@ -18,6 +18,6 @@ def test_a_missing_library_is_a_sentence_that_names_the_extra():
     )
 
 
-def test_a_missing_module_of_our_own_is_a_defect():
+def test_a_missing_module_of_imprint_is_not_explained_as_a_missing_extra():
     with pytest.raises(ModuleNotFoundError):
         import_with_extra("imprint.cli.nowhere", "A wish", "wishes")

@@ -45,7 +45,7 @@ async def delete_draft(world: World) -> str:
     return str(draft["cid"])
 
 
-def test_without_an_option_it_says_what_the_options_do(tmp_path: Path):
+def test_gc_without_an_option_explains_its_options(tmp_path: Path):
     result = run(environment_of(tmp_path), "gc")
     assert result.exit_code == 2
     assert "--dry-run" in result.output
@@ -54,7 +54,7 @@ def test_without_an_option_it_says_what_the_options_do(tmp_path: Path):
     assert run(environment_of(tmp_path), "gc", "--dry-run", "--really").exit_code == 2
 
 
-async def test_a_dry_run_lists_what_is_due_and_what_waits(world: World):
+async def test_a_dry_run_lists_due_and_waiting_documents(world: World):
     cid = await delete_draft(world)
     kept = await world.create(world.wallet(1), "Kept.")
     waiting = await find(world)
@@ -83,7 +83,7 @@ async def test_a_dry_run_shows_strays_that_are_held_and_changes_nothing(world: W
     assert sum(cid in result.output for cid in cids) == 3
 
 
-async def test_really_destroys_strays_and_what_is_due_and_nothing_else(world: World):
+async def test_really_destroys_only_strays_and_due_documents(world: World):
     author = world.wallet(1)
     kept = await world.create(author, "Kept.")
     thumbnail = await world.publish(author, kept["cid"])

@@ -11,7 +11,7 @@ from tests.cli.installations import environment_of, files_in, run
 from imprint.adapters.catalog.derived_tables import INDEX_TABLES
 
 
-def test_a_whole_installation_stays_as_it_is(here):
+def test_an_intact_installation_is_left_unchanged(here):
     before = (here / "imprint.db").stat().st_ino
     result = run(environment_of(here), "repair")
     assert (result.exit_code, "Nothing is lost." in result.output) == (0, True)
@@ -19,7 +19,7 @@ def test_a_whole_installation_stays_as_it_is(here):
     assert not list(here.glob("imprint.db.*"))
 
 
-def test_what_is_lost_is_named_and_ends_with_status_1(here):
+def test_a_lost_document_is_named_and_the_exit_status_is_1(here):
     (lost,) = [file for file in files_in(here) if file.size > 100_000]
     next((here / "content").rglob(lost.cid)).unlink()
     result = run(environment_of(here), "repair")
@@ -43,20 +43,20 @@ def test_a_backup_that_was_never_finished_is_refused(here, tmp_path):
 
 
 @pytest.mark.parametrize(("command", "status"), [("check", 1), ("backup --out saved.tar", 2)])
-def test_a_catalog_that_cannot_be_opened_is_to_be_repaired(here, command, status):
+def test_an_unreadable_catalog_gets_a_hint_to_repair(here, command, status):
     (here / "imprint.db").write_bytes(b"something else" * 1000)
     result = run(environment_of(here), *command.split())
     assert (result.exit_code, "run imprint repair" in result.output) == (status, True)
 
 
-def test_documents_that_cannot_be_opened_are_to_be_repaired(here):
+def test_an_unreadable_document_file_gets_a_hint_to_repair(here):
     (here / "content" / "private" / "small.db").write_bytes(b"something else" * 1000)
     result = run(environment_of(here), "check")
     assert result.exit_code == 1
     assert "run imprint repair" in " ".join(result.output.split())
 
 
-def test_a_damaged_record_is_to_be_repaired(here):
+def test_a_damaged_record_gets_a_hint_to_repair(here):
     with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
         connection.execute("DROP TRIGGER files_without_checksum")
         connection.execute("UPDATE files SET size = size + 1")
@@ -94,7 +94,7 @@ def test_an_id_that_was_lost_comes_from_the_folder_rather_than_from_a_backup(her
 
 
 @pytest.mark.parametrize("tree", ["posts", "posts_by_author", "post_search_content", "index_undo"])
-def test_damage_in_the_index_of_posts_costs_nothing_and_the_index_begins_again(here, tree):
+def test_damage_in_the_index_loses_no_records_and_the_index_is_reset(here, tree):
     feed = ("d2719f6a-0000-4000-8000-000000000001", "0x" + "1" * 40, "0" * 64, 1, None)
     with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
         connection.execute("INSERT INTO private_feeds VALUES (?, ?, ?, ?, ?)", feed)
@@ -114,7 +114,7 @@ def test_damage_in_the_index_of_posts_costs_nothing_and_the_index_begins_again(h
             assert connection.execute(f"SELECT * FROM {table}").fetchall() == [], table
 
 
-def test_private_feeds_that_are_lost_are_named_and_not_taken_from_a_backup(here, tmp_path):
+def test_lost_private_feeds_are_reported_and_not_restored_from_a_backup(here, tmp_path):
     """One in a backup may have been revoked since."""
     with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
         connection.execute("INSERT INTO private_feeds VALUES ('f', '0x1', 't', 1, NULL)")
@@ -140,7 +140,7 @@ def test_sessions_that_were_ended_are_kept_and_writing_sessions_are_not(here):
     assert _read_sessions(here) == ([ENDED], [])
 
 
-def test_a_repair_that_has_nothing_to_mend_ends_no_writing_session(here):
+def test_a_repair_without_damage_keeps_writing_sessions(here):
     _add_sessions(here)
     result = run(environment_of(here), "repair")
     assert (result.exit_code, "Writing sessions" in result.output) == (0, False)

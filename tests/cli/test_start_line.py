@@ -26,7 +26,9 @@ KUBO = "kubo:http://127.0.0.1:5001"
         ({"HOST": "127.0.0.1"}, {"address": "127.0.0.1:8000"}),
     ],
 )
-def test_places_are_spelled_as_in_the_settings(given: dict[str, str], shown: dict[str, str]):
+def test_store_and_database_are_shown_as_in_the_settings(
+    given: dict[str, str], shown: dict[str, str]
+):
     line = describe_start(read(**given))
     assert {name: line[name] for name in shown} == shown
     for secret in (JWT, KEY, PINATA["PINATA_JWT"], "a-long-password", "someone"):

@@ -70,7 +70,7 @@ async def test_a_save_whose_response_is_lost_is_saved_once(
     assert await list_cids(imprint, wallet) == [draft.cid]
 
 
-async def test_a_busy_service_and_its_proxy_are_asked_again_with_the_same_body(
+async def test_a_save_is_retried_with_the_same_body_after_429_and_5xx(
     behind: tuple[Proxy, Imprint], writing: WritingSession
 ) -> None:
     proxy, client = behind
@@ -80,7 +80,7 @@ async def test_a_busy_service_and_its_proxy_are_asked_again_with_the_same_body(
     assert len(set(proxy.seen)) == 1
 
 
-async def test_a_save_gives_up_in_the_end(
+async def test_a_save_fails_after_the_last_attempt(
     behind: tuple[Proxy, Imprint], writing: WritingSession
 ) -> None:
     proxy, client = behind
@@ -91,7 +91,7 @@ async def test_a_save_gives_up_in_the_end(
     assert len(proxy.seen) == SAVE_ATTEMPTS
 
 
-async def test_a_stale_signature_is_made_again_by_the_clock_of_the_service(
+async def test_a_stale_save_is_signed_again_with_the_time_of_the_service(
     behind: tuple[Proxy, Imprint], writing: WritingSession
 ) -> None:
     proxy, client = behind
@@ -100,7 +100,7 @@ async def test_a_stale_signature_is_made_again_by_the_clock_of_the_service(
     assert len(set(proxy.seen)) == 2
 
 
-async def test_a_stale_signature_is_not_made_again_for_what_may_have_been_saved(
+async def test_a_stale_signature_is_not_renewed_if_the_first_attempt_may_have_succeeded(
     behind: tuple[Proxy, Imprint], writing: WritingSession
 ) -> None:
     proxy, client = behind
@@ -111,7 +111,7 @@ async def test_a_stale_signature_is_not_made_again_for_what_may_have_been_saved(
     assert len(set(proxy.seen)) == 1
 
 
-async def test_a_session_that_was_revoked_needs_the_wallet(
+async def test_a_save_with_a_revoked_session_raises_wallet_needed(
     imprint: Imprint, writing: WritingSession, wallet: KeyWallet
 ) -> None:
     await imprint.login(wallet)
@@ -122,7 +122,7 @@ async def test_a_session_that_was_revoked_needs_the_wallet(
     assert raised.value.__cause__.code == Code.WRITING_SESSION_INVALID
 
 
-async def test_a_wallet_is_not_asked_twice(
+async def test_a_write_signed_by_a_wallet_is_not_retried(
     behind: tuple[Proxy, Imprint], wallet: KeyWallet
 ) -> None:
     proxy, client = behind
@@ -154,7 +154,7 @@ def compatible_service(tmp_path: Path) -> Iterator[Service]:
         yield opened
 
 
-async def test_a_service_may_have_another_domain_name_for_the_earlier_form(
+async def test_the_client_can_set_the_domain_name_of_the_inkdao_form(
     compatible_service: Service, wallet: KeyWallet
 ) -> None:
     url = compatible_service.url

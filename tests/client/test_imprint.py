@@ -38,12 +38,12 @@ def test_every_operation_for_programs_has_a_method():
     assert [name for name in sorted(described()) if not hasattr(Imprint, name)] == []
 
 
-def test_every_other_method_is_known():
+def test_every_method_beyond_the_operations_is_listed():
     methods = {name for room in ROOMS for name in vars(room) if not name.startswith("_")}
     assert methods - described() == BESIDE
 
 
-def test_every_method_has_a_sentence():
+def test_every_method_has_a_docstring():
     silent = [
         name
         for name, method in inspect.getmembers(Imprint, inspect.isfunction)
@@ -52,7 +52,7 @@ def test_every_method_has_a_sentence():
     assert silent == []
 
 
-def test_the_examples_of_the_docstrings_are_true():
+def test_the_doctests_pass():
     tried = 0
     for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
         results = doctest.testmod(importlib.import_module(found.name))

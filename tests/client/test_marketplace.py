@@ -27,7 +27,7 @@ def calldata(name: str, kinds: list[str], *values: object) -> bytes:
 
 
 @given(TEXTS, TEXTS, TEXTS, st.integers(0, 10**18), st.lists(st.text(max_size=40), max_size=10))
-def test_a_post_is_encoded_as_others_do(cid, title, description, price, hashtags):
+def test_a_post_call_is_encoded_like_other_libraries_do(cid, title, description, price, hashtags):
     call = create_post_call(
         HERE,
         cid=cid,
@@ -42,7 +42,7 @@ def test_a_post_is_encoded_as_others_do(cid, title, description, price, hashtags
     assert call.data == calldata("createPost", [POST], post)
 
 
-def test_calls_name_the_chain_that_they_are_for_if_they_are_given_one():
+def test_a_call_names_its_chain_if_one_is_given():
     post = create_post_call(HERE, cid="c", title="t", thumbnail_cid="p", chain_id=5)
     others = [f(HERE, 7, 1, chain_id=5) for f in (buy_post_call, change_price_call)]
     assert [call.as_json()["chainId"] for call in (post, *others)] == ["0x5"] * 3
@@ -68,7 +68,7 @@ def test_a_purchase_pays_and_a_change_of_price_does_not():
         ({"hashtags": ["x"] * 11}, "10 hashtags"),
     ],
 )
-def test_what_the_contract_would_refuse_is_refused_here(wrong, sentence):
+def test_a_post_that_the_contract_would_refuse_is_refused_by_the_client(wrong, sentence):
     post = {"cid": "bafk", "title": "A title", "thumbnail_cid": "bafk"}
     with pytest.raises(ValueError, match=sentence):
         create_post_call(HERE, **(post | wrong))
@@ -84,13 +84,13 @@ def test_only_a_log_of_the_marketplace_names_the_created_post():
 
 
 @given(st.integers(0, 2**256 - 1))
-def test_an_amount_survives_being_written_and_read(wei):
+def test_formatting_and_parsing_an_amount_round_trips(wei):
     assert parse_coin(format_coin(wei)) == wei
 
 
 @pytest.mark.parametrize(
     "text", ["", ".", "1,5", "-1", "1e3", "1.", "0.0000000000000000001", "٣", "1" * 80]
 )
-def test_what_is_not_an_amount_is_refused(text):
+def test_an_invalid_amount_is_refused(text):
     with pytest.raises(ValueError, match="amount"):
         parse_coin(text)

@@ -39,26 +39,26 @@ class NodeOnFive:
         return "0x5"
 
 
-def test_a_key_has_the_address_that_others_compute():
+def test_a_key_has_the_same_address_as_in_eth_account():
     assert WALLET.address == ACCOUNT.address
     assert KeyWallet("0x" + KEY.hex()).address == ACCOUNT.address
 
 
 @pytest.mark.parametrize("key", ["", "0x12", "0x" + "g" * 64, bytes(31), bytes(32)])
-def test_what_is_not_a_private_key_is_refused(key):
+def test_an_invalid_private_key_is_refused_without_quoting_it(key):
     with pytest.raises(ValueError, match=r"^((?!0x12).)*$"):
         KeyWallet(key)
 
 
 @given(st.text())
-async def test_a_message_is_signed_as_others_do(text):
+async def test_a_message_is_signed_as_eth_account_does(text):
     signed = ACCOUNT.sign_message(encode_defunct(text=text)).signature.to_0x_hex()
     assert await WALLET.sign_message(text) == signed
 
 
 @pytest.mark.parametrize("action", list(Action))
 @pytest.mark.parametrize("form", list(SigningForm))
-async def test_a_write_is_signed_as_others_do(form, action):
+async def test_a_write_is_signed_as_eth_account_does(form, action):
     write = Write(action, cid="bafk", content="Wörter", thumbnail=b"\x89PNG", hashtags="a,b")
     data = write_typed_data(
         form, SIGNING, SERVICE, write, address=WALLET.address, nonce="n", timestamp=1_700_000_000
@@ -67,7 +67,7 @@ async def test_a_write_is_signed_as_others_do(form, action):
     assert await WALLET.sign_typed_data(data) == signed.signature.to_0x_hex()
 
 
-async def test_the_opening_of_a_writing_session_is_signed_as_others_do():
+async def test_the_opening_of_a_writing_session_is_signed_as_eth_account_does():
     data = opening_typed_data(
         SIGNING,
         SERVICE,
@@ -83,7 +83,7 @@ async def test_the_opening_of_a_writing_session_is_signed_as_others_do():
 
 
 @given(st.tuples(*[NUMBERS] * 4), st.integers(0, 2**200), st.binary(max_size=300))
-def test_a_transaction_is_signed_as_others_do(numbers, value, data):
+def test_a_transaction_is_signed_as_eth_account_does(numbers, value, data):
     nonce, tip, fee, gas = numbers
     call = Call(ACCOUNT.address, data, value)
     raw = Transaction(31337, nonce, tip, fee, gas, call).sign(WALLET._key)
@@ -103,7 +103,7 @@ def test_a_transaction_is_signed_as_others_do(numbers, value, data):
     assert raw == bytes(signed.raw_transaction)
 
 
-async def test_a_wallet_without_a_node_says_so():
+async def test_sending_a_transaction_without_a_node_is_refused():
     with pytest.raises(NodeError, match="give it one"):
         await WALLET.send_transaction(Call(WALLET.address, b""))
 
@@ -121,7 +121,7 @@ def test_a_wallet_does_not_show_its_key():
     assert repr(WALLET) == f"KeyWallet({ACCOUNT.address})"
 
 
-def test_a_file_keeps_the_key_of_a_writing_session_for_its_owner_alone(tmp_path: Path):
+def test_a_key_file_of_a_writing_session_is_readable_by_its_owner_only(tmp_path: Path):
     at = datetime(2026, 1, 1, tzinfo=UTC)
     record = WritingSessionRecord("id", WALLET.address.lower(), ("create",), at, at, at)
     session, store = WritingSession(record, new_key()), FileKeyStore(tmp_path / "keys")

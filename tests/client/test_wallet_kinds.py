@@ -94,7 +94,9 @@ async def test_a_contract_wallet_logs_in_and_writes(imprint: Imprint, kind: str)
     assert (await imprint.delete_draft(wallet, draft.cid)).status == "deleted"
 
 
-async def test_somebody_else_does_not_sign_for_a_contract(imprint: Imprint) -> None:
+async def test_a_signature_of_another_key_does_not_log_a_contract_wallet_in(
+    imprint: Imprint,
+) -> None:
     wallet = await open_contract(imprint.node(), "deployed")
     stranger = ContractWallet(wallet.address, KeyWallet(bytes(range(2, 34))))
     with pytest.raises(Refusal) as raised:
@@ -144,7 +146,7 @@ async def test_a_transaction_without_effect_is_reverted(imprint: Imprint) -> Non
         ("hashtags", "MAX_HASHTAGS"),
     ],
 )
-async def test_a_limit_of_posts_is_that_of_the_contract(
+async def test_the_post_limits_of_the_client_are_those_of_the_contract(
     imprint: Imprint, limit: str, constant: str
 ) -> None:
     asked = {
@@ -154,7 +156,7 @@ async def test_a_limit_of_posts_is_that_of_the_contract(
     assert int(await imprint.node().request("eth_call", asked, "latest"), 16) == POST_LIMITS[limit]
 
 
-async def test_the_contract_takes_a_post_at_its_limits(imprint: Imprint) -> None:
+async def test_the_contract_accepts_a_post_at_its_limits(imprint: Imprint) -> None:
     node = imprint.node()
     cid = document_cid(b"At the limits.")
     call = create_post_call(

@@ -87,7 +87,7 @@ def test_an_example_walks_from_a_draft_to_a_reader(
     assert said.endswith("Bob bought a token and reads: A first line, and a better second.\n")
 
 
-def test_the_service_broke_nowhere_meanwhile(service: Service) -> None:
+def test_the_service_logged_no_server_error(service: Service) -> None:
     log = service.process.log.read_text(encoding="utf-8")
     assert "status=200" in log
     assert "status=5" not in log

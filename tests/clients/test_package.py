@@ -62,7 +62,7 @@ def test_the_example_of_its_readme_runs_in_node(project: Path, service: Service)
         pytest.param(WHOLE, 14 * KIBIBYTE, id="whole"),
     ],
 )
-def test_it_is_bundled_for_browsers_and_stays_small(project: Path, code: str, most: int) -> None:
+def test_the_bundle_for_browsers_stays_small(project: Path, code: str, most: int) -> None:
     (project / "page.js").write_text(code, encoding="utf-8")
     esbuild = str(PACKAGE / "node_modules" / ".bin" / "esbuild")
     flags = ("--bundle", "--minify", "--format=esm", "--platform=browser", "--log-level=error")

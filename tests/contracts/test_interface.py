@@ -69,14 +69,14 @@ def test_the_own_interface_adds_hashtags_at_the_end(own_market: Any) -> None:
     )
 
 
-def test_the_legacy_interface_knows_no_tag_event(legacy_market: Any) -> None:
+def test_the_legacy_interface_has_no_tag_event(legacy_market: Any) -> None:
     assert not [one for one in legacy_market.abi if one.get("name") == "PostTagged"]
 
 
 @pytest.mark.parametrize("interface", ["0f632fb3", "01ffc9a7"])
-def test_the_token_interfaces_are_announced(market: Any, interface: str) -> None:
+def test_the_token_interfaces_are_supported(market: Any, interface: str) -> None:
     assert market.read("supportsInterface", bytes.fromhex(interface))
 
 
-def test_another_interface_is_not_announced(market: Any) -> None:
+def test_an_unknown_interface_is_not_supported(market: Any) -> None:
     assert not market.read("supportsInterface", bytes.fromhex("ffffffff"))

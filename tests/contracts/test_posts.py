@@ -30,7 +30,7 @@ def test_an_unknown_post_has_a_zero_entry(market: Any) -> None:
     assert market.read("getPostInfo", 9) == (NOBODY, "", "", "", "", 0)
 
 
-def test_a_cid_leads_to_its_post(market: Any) -> None:
+def test_a_cid_maps_to_its_post(market: Any) -> None:
     market.publish(market.people[0])
     assert market.read("postCidToTokenId", "bafkreiaaa") == 1
     assert market.read("postCidToTokenId", "bafkreiaab") == 0
@@ -92,7 +92,7 @@ def test_an_eleventh_hashtag_is_refused(own_market: Any) -> None:
     assert (refused.name, refused.values) == ("TooManyHashtags", (11, 10))
 
 
-def test_a_published_cid_is_refused_from_anybody(market: Any) -> None:
+def test_a_published_cid_is_refused_from_any_author(market: Any) -> None:
     market.publish(market.people[0])
     refused = market.refuse(market.people[1], "createPost", market.post())
     assert (refused.name, refused.values) == ("CidAlreadyPublished", (1,))
@@ -137,7 +137,7 @@ def test_buying_twice_is_refused(market: Any) -> None:
     assert (refused.name, refused.values) == ("AlreadySubscribed", (1, reader))
 
 
-def test_an_author_is_not_sold_their_own_post(market: Any) -> None:
+def test_an_author_cannot_buy_their_own_post(market: Any) -> None:
     author = market.people[0]
     market.publish(author)
     assert market.refuse(author, "subscribePost", 1, value=10**17).name == "AuthorNeedNotBuy"
@@ -164,7 +164,7 @@ def test_the_author_changes_the_price(market: Any) -> None:
     ]
 
 
-def test_nobody_else_changes_the_price(market: Any) -> None:
+def test_only_the_author_can_change_the_price(market: Any) -> None:
     author, other = market.people[:2]
     market.publish(author)
     refused = market.refuse(other, "updatePostPrice", 1, 7)
@@ -181,7 +181,7 @@ def test_the_price_of_an_unknown_post_cannot_be_changed(market: Any) -> None:
     assert market.refuse(market.people[0], "updatePostPrice", 1, 1).name == "UnknownPost"
 
 
-def test_a_token_can_be_handed_on(market: Any) -> None:
+def test_a_token_can_be_transferred(market: Any) -> None:
     author, reader, friend = market.people[:3]
     market.publish(author)
     market.send(reader, "subscribePost", 1, value=10**17)
@@ -190,7 +190,7 @@ def test_a_token_can_be_handed_on(market: Any) -> None:
     assert market.read("balanceOf", friend, 1) == 1
 
 
-def test_a_token_one_does_not_hold_cannot_be_handed_on(market: Any) -> None:
+def test_a_token_that_is_not_held_cannot_be_transferred(market: Any) -> None:
     author, reader = market.people[:2]
     market.publish(author)
     assert market.refuse(reader, "transfer", author, 1, 1).name == "ERC6909InsufficientBalance"

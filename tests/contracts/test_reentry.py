@@ -47,7 +47,7 @@ def test_a_buyer_that_calls_back_still_gets_one_token(market: Any) -> None:
     assert market.account(buyer).balance == 2 * PRICE
 
 
-def test_the_buyer_of_this_file_does_call_back(market: Any) -> None:
+def test_the_reentrant_buyer_can_buy(market: Any) -> None:
     author, attacker = market.people[:2]
     market.publish(author, priceInNative=PRICE)
     buyer = submit(market, attacker, data=assemble_reentrant_buyer(market)).created

@@ -92,7 +92,9 @@ async def trace(folder: Path, fork_server: ForkServer) -> dict[str, list[list[Ca
     return by_kind
 
 
-async def test_every_response_comes_after_the_disk(tmp_path: Path, fork_server: ForkServer):
+async def test_every_response_is_sent_after_the_data_is_on_disk(
+    tmp_path: Path, fork_server: ForkServer
+):
     by_kind = await trace(tmp_path, fork_server)
     assert set(by_kind) == {"create", "update", "publish", "delete"}
     for kind, writes in by_kind.items():

@@ -88,7 +88,7 @@ async def collect(world: World, grace: timedelta = timedelta(hours=24)) -> None:
 
 @pytest.mark.rotates
 @pytest.mark.parametrize(("kind", "at"), CASES)
-async def test_a_write_cut_off_is_whole_or_absent(
+async def test_a_write_cut_off_by_a_crash_is_complete_or_absent(
     tmp_path: Path, fork_server: ForkServer, kind: str, at: str
 ):
     before = await prepare(tmp_path)
@@ -146,7 +146,7 @@ async def check_once(world: World, kind: str, cid: str) -> None:
 
 @pytest.mark.rotates
 @pytest.mark.parametrize("at", COLLECTING)
-async def test_a_collection_cut_off_is_finished_by_the_next(
+async def test_a_collection_cut_off_by_a_crash_is_finished_by_the_next_one(
     tmp_path: Path, fork_server: ForkServer, at: str
 ):
     before = await prepare(tmp_path)
@@ -167,7 +167,7 @@ async def test_a_collection_cut_off_is_finished_by_the_next(
     assert len(stored_documents(tmp_path)) == 3
 
 
-async def test_a_service_that_nobody_armed_passes_every_failpoint(
+async def test_a_service_without_an_armed_failpoint_passes_every_failpoint(
     tmp_path: Path, fork_server: ForkServer
 ):
     before = await prepare(tmp_path)

@@ -119,7 +119,7 @@ async def blocks_indexed(folder: Path) -> tuple[bool, bool]:
 
 @pytest.mark.rotates
 @pytest.mark.parametrize("at", INDEXING)
-async def test_a_process_that_ends_while_it_indexes_leaves_nothing_twice(
+async def test_a_process_killed_while_indexing_applies_no_block_twice(
     tmp_path: Path, fork_server: ForkServer, records: None, at: str
 ):
     await prepare(tmp_path)
@@ -152,7 +152,7 @@ async def wait_for_posts(scene: Scene) -> None:
         await asyncio.sleep(0.05)
 
 
-async def test_a_service_completes_what_a_killed_rebuild_left(
+async def test_a_service_completes_a_killed_rebuild_of_the_index(
     tmp_path: Path, fork_server: ForkServer, records: None
 ):
     await prepare(tmp_path)

@@ -34,7 +34,7 @@ BUSY = 1.5
 
 
 @pytest.mark.timeout(1800)
-async def test_nothing_acknowledged_is_lost(
+async def test_no_acknowledged_write_is_lost(
     tmp_path: Path, fork_server: ForkServer, capsys: pytest.CaptureFixture[str]
 ):
     chance = random.Random(SEED)

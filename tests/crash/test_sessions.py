@@ -110,7 +110,7 @@ async def opened_and_spent(world: World) -> tuple[int, int]:
 @pytest.mark.rotates
 @pytest.mark.parametrize("at", ENDS)
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_request_cut_off_is_whole_or_absent(
+async def test_a_request_cut_off_by_a_crash_is_complete_or_absent(
     tmp_path: Path, fork_server: ForkServer, records: None, kind: str, at: str
 ):
     before = await prepare(tmp_path)
@@ -164,7 +164,7 @@ async def expect_repeated(world: World, kind: str, again: httpx2.Response, done:
 # Kills at any moment
 
 
-async def test_what_was_acknowledged_holds_after_any_kill(
+async def test_acknowledged_session_changes_survive_any_kill(
     tmp_path: Path,
     fork_server: ForkServer,
     records: None,

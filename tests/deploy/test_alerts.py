@@ -38,7 +38,7 @@ def test_the_rules_pass_their_tests() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
-def test_an_alert_fires_in_one_test_and_stays_quiet_in_another(rule: dict[str, Any]) -> None:
+def test_every_alert_has_a_test_that_fires_it_and_one_that_does_not(rule: dict[str, Any]) -> None:
     asked = [
         (bool(case["exp_alerts"]), test)
         for test in TESTS
@@ -55,7 +55,7 @@ def test_an_alert_fires_in_one_test_and_stays_quiet_in_another(rule: dict[str, A
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
-def test_an_alert_says_how_bad_it_is_and_what_to_do(rule: dict[str, Any]) -> None:
+def test_every_alert_has_a_severity_and_a_runbook(rule: dict[str, Any]) -> None:
     assert rule["labels"]["severity"] in ("critical", "warning")
     assert rule["annotations"]["summary"].endswith(".")
     page, _, anchor = rule["annotations"]["runbook_url"].partition("#")

@@ -80,7 +80,7 @@ def test_every_setting_is_accepted(project: Project, variant: str):
     assert settings.warnings == ()
 
 
-def test_it_has_the_services_of_a_whole_deployment(project: Project, variant: str):
+def test_the_compose_file_has_all_services_of_a_deployment(project: Project, variant: str):
     store = {"kubo": {"kubo"}, "s3": {"minio"}}[variant]
     profiles = {"s3": "COMPOSE_PROFILES=", "kubo": "COMPOSE_PROFILES=kubo"}[variant]
     env = project.folder / ".env"
@@ -99,7 +99,7 @@ def test_a_mistake_in_the_file_is_found(project: Project):
 @pytest.mark.parametrize(
     "name", ["SITE_ADDRESS", "CHAIN_ID", "MARKETPLACE_ADDRESS", "CHAIN_START_BLOCK"]
 )
-def test_what_an_operator_must_decide_cannot_be_forgotten(project: Project, name: str):
+def test_a_missing_required_variable_is_an_error(project: Project, name: str):
     env = project.folder / ".env"
     env.write_text(re.sub(rf"^{name}=.*$", f"{name}=", env.read_text(), flags=re.MULTILINE))
     loaded = project.load("compose.yaml")
@@ -125,7 +125,9 @@ def test_no_container_has_privileges_or_writes_its_root(project: Project, varian
         assert service.get("cap_add", []) == (["NET_BIND_SERVICE"] if name == "caddy" else []), name
 
 
-def test_every_container_is_watched_limited_and_restarted(project: Project, variant: str):
+def test_every_container_has_a_health_check_limits_and_a_restart_policy(
+    project: Project, variant: str
+):
     for name, service in project.services(variant).items():
         assert service["healthcheck"]["test"][0] == "CMD", name
         assert set(service["deploy"]["resources"]["limits"]) == {"cpus", "memory", "pids"}, name
@@ -166,7 +168,7 @@ def test_every_file_that_is_mounted_exists(project: Project, variant: str):
                 assert each["source"] in model["volumes"], each
 
 
-def test_the_proxy_is_trusted_and_nobody_else(project: Project):
+def test_only_the_proxy_is_trusted(project: Project):
     model = project.model("kubo")
     (network,) = model["networks"]["proxy"]["ipam"]["config"]
     trusted = model["services"]["imprint"]["environment"]["IMPRINT_TRUSTED_PROXIES"]
@@ -176,7 +178,7 @@ def test_the_proxy_is_trusted_and_nobody_else(project: Project):
     assert joined == {"caddy", "imprint"}
 
 
-def test_only_the_proxy_and_the_swarm_have_ports_outside(project: Project, variant: str):
+def test_only_the_proxy_and_the_swarm_publish_ports(project: Project, variant: str):
     ports = {
         name: {int(each["published"]) for each in service["ports"]}
         for name, service in project.services(variant).items()
@@ -193,7 +195,7 @@ def test_the_health_check_is_that_of_the_image(project: Project):
     assert test[1:] == json.loads(written)
 
 
-def test_a_container_has_the_time_to_answer_its_last_requests(project: Project):
+def test_a_container_has_enough_time_to_finish_its_requests(project: Project):
     grace = project.services("kubo")["imprint"]["stop_grace_period"]
     minutes = re.fullmatch(r"(\d+)m0s", grace)
     assert minutes
@@ -218,7 +220,7 @@ def test_secrets_that_exist_are_kept(project: Project):
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o644}
 
 
-def test_secrets_need_the_address_of_a_node(project: Project):
+def test_make_secrets_needs_the_url_of_a_node(project: Project):
     ran = capture(project.folder / "make-secrets")
     assert ran.returncode == 2
     assert "RPC_URL" in ran.stderr

@@ -20,11 +20,11 @@ QUERIES = [
 ROWS = ["Now", "Traffic", "Latency", "Refusals", "Chain", "Storage", "Process"]
 
 
-def test_the_rows_are_those_that_an_operator_looks_for() -> None:
+def test_the_dashboard_has_the_expected_rows() -> None:
     assert [panel["title"] for panel in PANELS if panel["type"] == "row"] == ROWS
 
 
-def test_every_panel_has_its_own_id_and_place() -> None:
+def test_every_panel_has_a_unique_id_and_no_panels_overlap() -> None:
     assert len({panel["id"] for panel in PANELS}) == len(PANELS)
     squares = Counter(
         (panel["gridPos"]["x"] + x, panel["gridPos"]["y"] + y)
@@ -36,7 +36,7 @@ def test_every_panel_has_its_own_id_and_place() -> None:
     assert max(x for x, _ in squares) < 24
 
 
-def test_every_panel_asks_the_chosen_source_about_the_chosen_instances() -> None:
+def test_every_panel_uses_the_chosen_data_source_and_instances() -> None:
     variables = {each["name"] for each in DASHBOARD["templating"]["list"]}
     assert variables == {"datasource", "instance"}
     for panel in PANELS:

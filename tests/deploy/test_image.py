@@ -42,7 +42,7 @@ async def deployed(image: Image, tmp_path: Path) -> AsyncIterator[Deployed]:
             container.kill()
 
 
-def test_it_says_how_it_is_run(image: Image):
+def test_the_image_declares_command_signal_volume_and_port(image: Image):
     assert image.config["Entrypoint"] == ["imprint"]
     assert image.config["Cmd"] == ["serve"]
     assert image.config["StopSignal"] == "SIGTERM"
@@ -50,20 +50,20 @@ def test_it_says_how_it_is_run(image: Image):
     assert set(image.config["ExposedPorts"]) == {"8000/tcp"}
 
 
-def test_its_user_is_a_number_other_than_root(image: Image):
+def test_the_user_of_the_image_is_numeric_and_not_root(image: Image):
     user, group = image.user
     assert user != 0
     assert group != 0
 
 
-def test_its_labels_name_the_version_and_the_license(image: Image):
+def test_the_labels_name_the_version_and_the_license(image: Image):
     labels = image.config["Labels"]
     assert labels["org.opencontainers.image.version"] == imprint.__version__
     assert labels["org.opencontainers.image.licenses"] == "MIT"
     assert re.fullmatch("[0-9a-f]{40}|unknown", labels["org.opencontainers.image.revision"])
 
 
-def test_nothing_of_the_build_is_left_in_it(image: Image):
+def test_the_image_has_no_build_tools_or_sources(image: Image):
     packages = {path.name for path in (image.root / "opt/imprint/lib").glob("*/site-packages/*")}
     assert "imprint" in packages
     assert {"pip", "setuptools", "hatchling", "pytest"} & packages == set()
@@ -90,7 +90,7 @@ async def test_an_author_drafts_and_prepares_a_thumbnail(deployed: Deployed):
     assert await world.publish(author, draft["cid"])  # a thumbnail is decoded in its sandbox
 
 
-async def test_its_health_check_passes_while_it_serves(deployed: Deployed):
+async def test_the_health_check_passes_while_the_service_runs(deployed: Deployed):
     kind, *command = deployed.container.image.config["Healthcheck"]["Test"]
     assert kind == "CMD"
     assert deployed.container.run(command).returncode == 0
@@ -98,7 +98,7 @@ async def test_its_health_check_passes_while_it_serves(deployed: Deployed):
     assert deployed.container.run(command, IMPRINT_PORT=nobody).returncode == 1
 
 
-async def test_it_runs_without_privileges(deployed: Deployed):
+async def test_the_container_runs_without_privileges(deployed: Deployed):
     fields = deployed.container.status
     user, group = map(str, deployed.container.image.user)
     assert fields["Uid"].split() == [user] * 4
@@ -106,7 +106,7 @@ async def test_it_runs_without_privileges(deployed: Deployed):
     assert {fields[name].strip("0") for name in ("CapPrm", "CapEff", "CapBnd")} == {""}
 
 
-async def test_it_can_write_to_its_volume_and_to_tmp_only(deployed: Deployed):
+async def test_the_container_can_write_only_to_its_volume_and_tmp(deployed: Deployed):
     write = deployed.container.run_shell
     assert write("touch /data/file /tmp/file").returncode == 0
     for folder in ("/", "/etc", "/opt/imprint", "/usr/bin", "/var/tmp", "/run"):
@@ -115,7 +115,7 @@ async def test_it_can_write_to_its_volume_and_to_tmp_only(deployed: Deployed):
         assert "Read-only file system" in refused.stderr or "Permission denied" in refused.stderr
 
 
-async def test_it_knows_the_certificates_of_authorities_and_the_extras(deployed: Deployed):
+async def test_the_image_has_ca_certificates_and_the_extras(deployed: Deployed):
     text = "import asyncpg, obstore, ssl; print(ssl.create_default_context().cert_store_stats())"
     ran = deployed.container.run(["python", "-c", text])
     assert ran.returncode == 0, ran.stderr
@@ -127,13 +127,13 @@ async def test_commands_run_beside_the_service(deployed: Deployed):
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-async def test_sigterm_ends_it_with_status_0(deployed: Deployed):
+async def test_sigterm_stops_the_container_with_status_0(deployed: Deployed):
     assert deployed.container.stop() == 0
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(f"{deployed.container.url}/healthz", verify=PLAIN)
 
 
-async def test_what_was_written_survives_a_new_container(deployed: Deployed):
+async def test_drafts_survive_a_new_container(deployed: Deployed):
     world, container = deployed.scene.world, deployed.container
     author = world.wallet(0)
     draft = await world.create(author, "Kept in the volume.")
@@ -143,7 +143,9 @@ async def test_what_was_written_survives_a_new_container(deployed: Deployed):
     assert (await world.read_draft(author, draft["cid"])).status_code == 200
 
 
-def test_without_settings_it_ends_with_status_2_and_names_them(image: Image, tmp_path: Path):
+def test_without_settings_the_container_exits_with_status_2_and_names_them(
+    image: Image, tmp_path: Path
+):
     container = Container(image, tmp_path)
     container.spawn()
     assert container.wait() == 2

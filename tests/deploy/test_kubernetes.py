@@ -94,7 +94,7 @@ def test_every_manifest_is_applied_but_the_example_of_the_secret():
     assert set(listed) == present - {"kustomization.yaml", "secret.example.yaml"}
 
 
-def test_every_setting_is_one(manifests: list[Manifest], container: Manifest):
+def test_every_setting_in_the_manifests_exists(manifests: list[Manifest], container: Manifest):
     known = {each.name for each in SETTINGS}
     named = set(_named(manifests, "ConfigMap")["data"])
     named |= {each["name"].removesuffix("_FILE") for each in container["env"]}
@@ -121,7 +121,7 @@ def test_the_ports_agree(manifests: list[Manifest], container: Manifest, setting
     assert annotations["prometheus.io/port"] == str(settings.server.metrics_port)
 
 
-def test_the_probes_ask_for_life_and_readiness(container: Manifest):
+def test_the_probes_use_the_liveness_and_readiness_endpoints(container: Manifest):
     paths = {kind: container[f"{kind}Probe"]["httpGet"]["path"] for kind in _PROBES}
     assert paths == _PROBES
     assert {container[f"{kind}Probe"]["httpGet"]["port"] for kind in _PROBES} == {"http"}
@@ -137,7 +137,7 @@ def test_a_new_pod_is_ready_before_an_old_one_ends(manifests: list[Manifest]):
     assert _named(manifests, "PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
 
 
-def test_a_pod_has_the_time_to_answer_its_last_requests(
+def test_a_pod_has_enough_time_to_finish_its_requests(
     pod: Manifest, container: Manifest, settings: Settings
 ):
     pause = int(container["lifecycle"]["preStop"]["exec"]["command"][1])

@@ -116,7 +116,7 @@ def test_every_setting_named_in_a_file_exists() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_proxys_own_check_finds_nothing(name: str, tmp_path: Path) -> None:
+def test_the_config_check_of_the_proxy_reports_no_warning(name: str, tmp_path: Path) -> None:
     proxy = Proxy(name, tmp_path, 8000)
     commands = {
         "nginx": [*proxy.process.command, "-t"],
@@ -226,7 +226,7 @@ def test_content_of_four_mebibytes_comes_back(client: httpx2.Client, wallet: Wal
     assert read.json()["content"] == content
 
 
-def test_a_body_that_no_limit_of_the_service_allows_is_refused_in_its_form(
+def test_a_body_far_above_every_limit_gets_problem_json(
     proxy: Proxy,
 ) -> None:
     head = (
@@ -418,7 +418,7 @@ def test_neither_queries_nor_sessions_are_in_the_logs_of_the_proxy(proxy: Proxy)
     assert "hidden" not in proxy.log
 
 
-def test_the_service_broke_nowhere_meanwhile(service: Service) -> None:
+def test_the_service_logged_no_server_error(service: Service) -> None:
     log = service.process.log.read_text(encoding="utf-8")
     assert "status=200" in log
     assert "status=500" not in log

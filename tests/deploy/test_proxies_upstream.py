@@ -241,7 +241,7 @@ def test_a_proxy_closes_idle_connections_by_itself(
         assert client.get(path).status_code == 200
 
 
-def test_a_write_is_sent_once_even_if_no_response_comes(
+def test_a_write_without_a_response_is_not_retried(
     before_broken: Proxy, broken: BrokenServer
 ) -> None:
     broken.seen.clear()
@@ -253,7 +253,7 @@ def test_a_write_is_sent_once_even_if_no_response_comes(
     assert writes == ["POST /create/group HTTP/1.1"]
 
 
-def test_the_service_gets_what_each_proxy_writes(
+def test_the_service_gets_the_headers_that_the_proxy_sets(
     before_broken: Proxy, broken: BrokenServer
 ) -> None:
     broken.seen.clear()
@@ -276,7 +276,7 @@ def test_the_service_gets_what_each_proxy_writes(
     assert values.get("connection", "keep-alive") == "keep-alive"
 
 
-def test_a_service_that_is_away_is_a_problem_and_then_is_not(tmp_path: Path) -> None:
+def test_a_stopped_service_gets_problem_json_until_it_is_back(tmp_path: Path) -> None:
     service = Service(tmp_path, {"DEV_RPC_PORT": str(free_port())}, "dev")
     with ExitStack() as stack:
         clients = []

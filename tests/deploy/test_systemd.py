@@ -207,13 +207,13 @@ async def _wait_until_named(unit: Installed, name: str) -> None:
             await asyncio.sleep(0.1)
 
 
-async def test_it_stops_with_success(installed: Installed):
+async def test_systemctl_stop_exits_with_success(installed: Installed):
     installed.machine.succeed("systemctl stop imprint")
     assert installed.show("Result") == "success"
     assert installed.show("ExecMainStatus") == "0"
 
 
-async def test_it_is_restarted_after_a_crash(installed: Installed):
+async def test_the_service_is_restarted_after_a_crash(installed: Installed):
     before = installed.show("MainPID")
     installed.machine.succeed(f"kill -s KILL {before}")
     installed.wait_for("NRestarts", "1")
@@ -221,7 +221,7 @@ async def test_it_is_restarted_after_a_crash(installed: Installed):
     assert installed.show("MainPID") != before
 
 
-async def test_wrong_settings_are_not_tried_again(installed: Installed):
+async def test_a_service_with_wrong_settings_is_not_restarted(installed: Installed):
     installed.machine.succeed("systemctl stop imprint")
     right = installed.config.read_text()
     installed.config.write_text(right + 'chain_quorum = "many"\n')

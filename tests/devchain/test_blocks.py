@@ -20,7 +20,7 @@ def number(value: str) -> bytes:
     return unhex(value).lstrip(b"\0")
 
 
-def test_the_constants_are_hashes_of_nothing() -> None:
+def test_empty_root_and_empty_uncles_are_hashes_of_empty_values() -> None:
     assert keccak256(reference.encode(b"")) == EMPTY_ROOT
     assert keccak256(reference.encode([])) == EMPTY_UNCLES
 

@@ -19,7 +19,7 @@ def call(client: Any, code: str, **fields: Any) -> str:
     return str(client.ask("eth_call", {"from": SENDER, "data": "0x" + code, **fields}, "latest"))
 
 
-def test_a_constructor_returns_what_would_be_the_code(client: Any) -> None:
+def test_a_constructor_returns_the_code_it_would_deploy(client: Any) -> None:
     assert call(client, WORD) == "0x" + (42).to_bytes(32).hex()
 
 
@@ -29,7 +29,7 @@ def test_the_code_may_be_short(client: Any, code: str, returned: str) -> None:
 
 
 @pytest.mark.parametrize("code", [COUNTS, COUNTS_TRANSIENTLY])
-def test_nothing_remains_of_a_constructor(client: Any, bench: Any, code: str) -> None:
+def test_a_simulated_constructor_leaves_no_state(client: Any, bench: Any, code: str) -> None:
     contract, head = bench.deploy(code), bench.chain.head
     # Calls the contract and returns the word that it returns.
     asks = f"60205f5f5f5f73{contract[2:]}5af15060205ff3"
@@ -59,5 +59,5 @@ def test_a_constructor_has_a_longest_length(client: Any) -> None:
 
 
 @pytest.mark.parametrize("code", ["60ef60005360015ff3", "6160015ff3"])
-def test_code_that_no_contract_may_have_is_an_error(client: Any, code: str) -> None:
+def test_code_that_may_not_be_deployed_is_an_error(client: Any, code: str) -> None:
     client.fail("eth_call", {"data": "0x" + code}, "latest")

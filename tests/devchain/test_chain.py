@@ -97,7 +97,7 @@ def test_a_call_warms_nothing_for_the_next_transaction(bench: Any) -> None:
     assert bench.send(to=counter).gas_used == 43_126
 
 
-def test_a_listed_slot_costs_its_place_on_the_list_and_then_less(bench: Any) -> None:
+def test_a_slot_in_the_access_list_is_charged_once_and_costs_less_to_read(bench: Any) -> None:
     counter = bench.deploy(COUNTER)
     bench.send(to=counter)
     listed = bench.send(to=counter, access_list=((counter, (0,)),))
@@ -107,7 +107,7 @@ def test_a_listed_slot_costs_its_place_on_the_list_and_then_less(bench: Any) -> 
     assert bench.chain.slot(counter, 0) == 3
 
 
-def test_a_contract_that_destroys_itself_at_birth_leaves_nothing(bench: Any) -> None:
+def test_a_contract_that_destroys_itself_in_its_constructor_leaves_nothing(bench: Any) -> None:
     receipt = bench.send(data=bytes.fromhex("33ff"), value=5, gas=100_000)
     assert receipt.success
     assert bench.chain.account(receipt.created).code == b""
@@ -131,7 +131,7 @@ def test_a_failed_creation_uses_its_nonce_and_leaves_no_code(bench: Any) -> None
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2])
-def test_each_kind_of_transaction_is_understood(bench: Any, kind: int) -> None:
+def test_each_transaction_type_is_accepted(bench: Any, kind: int) -> None:
     fees = {"maxFeePerGas": 3 * 10**9, "maxPriorityFeePerGas": 10**9}
     fields: dict[str, Any] = {"to": STRANGER_BYTES, "value": 1, "gas": 30_000, "nonce": 0}
     fields["chainId"] = 31337
@@ -186,18 +186,18 @@ def test_gas_below_the_least_is_refused(bench: Any) -> None:
     assert refuse(bench, sign(bench, gas=20_999)) == "intrinsic gas too low"
 
 
-def test_gas_above_a_block_is_refused(bench: Any) -> None:
+def test_a_gas_limit_above_that_of_a_block_is_refused(bench: Any) -> None:
     assert refuse(bench, sign(bench, gas=30_000_001)) == "exceeds block gas limit"
 
 
 @pytest.mark.parametrize(
     "raw", ["", "00", "03c0", "7f", "c0", "02c0", "f800", "c78080808080808080"]
 )
-def test_bytes_that_are_no_transaction_are_refused(bench: Any, raw: str) -> None:
+def test_bytes_that_are_not_a_transaction_are_refused(bench: Any, raw: str) -> None:
     assert refuse(bench, bytes.fromhex(raw))
 
 
-def test_every_cut_of_a_transaction_is_refused(bench: Any) -> None:
+def test_a_truncated_transaction_is_refused(bench: Any) -> None:
     raw = sign(bench)
     for end in range(len(raw)):
         assert refuse(bench, raw[:end])
@@ -209,7 +209,7 @@ def test_a_refused_transaction_changes_nothing(bench: Any) -> None:
     assert bench.chain.head is head
 
 
-def test_the_time_of_blocks_follows_the_clock_and_never_stands_still(bench: Any) -> None:
+def test_block_times_follow_the_clock_and_always_increase(bench: Any) -> None:
     start = bench.watch.now
     times = [bench.chain.mine().timestamp, bench.chain.mine().timestamp]
     bench.watch.now = start + 60
@@ -219,7 +219,7 @@ def test_the_time_of_blocks_follows_the_clock_and_never_stands_still(bench: Any)
     assert times == [start + 1, start + 2, start + 60, start + 1_060]
 
 
-def test_a_listener_hears_of_each_block_until_it_stops(bench: Any) -> None:
+def test_a_listener_is_called_for_each_block_until_it_stops(bench: Any) -> None:
     heard: list[int] = []
     stop = bench.chain.on_block(lambda block: heard.append(block.number))
     bench.chain.mine()

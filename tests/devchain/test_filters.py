@@ -30,7 +30,7 @@ def test_without_conditions_all_logs_come_in_order(client: Any, voices: Any) -> 
     assert numbers(client) == [3, 4, 5]
 
 
-def test_an_address_selects(client: Any, voices: Any) -> None:
+def test_logs_are_filtered_by_address(client: Any, voices: Any) -> None:
     assert numbers(client, address=voices[1]) == [4]
 
 
@@ -38,7 +38,7 @@ def test_an_address_may_be_spelled_in_any_case(client: Any, voices: Any) -> None
     assert numbers(client, address="0x" + voices[1][2:].upper()) == [4]
 
 
-def test_any_of_several_addresses_selects(client: Any, voices: Any) -> None:
+def test_logs_are_filtered_by_several_addresses(client: Any, voices: Any) -> None:
     assert numbers(client, address=list(voices)) == [3, 4, 5]
     assert numbers(client, address=[]) == [3, 4, 5]
 
@@ -58,13 +58,13 @@ def test_any_of_several_addresses_selects(client: Any, voices: Any) -> None:
         ([None, None, None], []),
     ],
 )
-def test_topics_select_by_position(
+def test_logs_are_filtered_by_topic_position(
     client: Any, voices: Any, topics: list[Any], found: list[int]
 ) -> None:
     assert numbers(client, topics=topics) == found
 
 
-def test_a_range_selects_both_its_ends(client: Any, voices: Any) -> None:
+def test_a_block_range_includes_both_ends(client: Any, voices: Any) -> None:
     assert numbers(client, fromBlock="0x3", toBlock="0x4") == [3, 4]
 
 
@@ -73,11 +73,11 @@ def test_a_range_may_end_above_the_newest_block(client: Any, voices: Any) -> Non
     assert numbers(client, fromBlock="0xfe", toBlock="0xff") == []
 
 
-def test_without_a_range_only_the_newest_block_counts(client: Any, voices: Any) -> None:
+def test_without_a_range_only_the_newest_block_is_searched(client: Any, voices: Any) -> None:
     assert [log["blockNumber"] for log in client.ask("eth_getLogs", {})] == ["0x5"]
 
 
-def test_a_block_hash_selects_its_block(client: Any, voices: Any) -> None:
+def test_logs_are_filtered_by_block_hash(client: Any, voices: Any) -> None:
     name = client.ask("eth_getBlockByNumber", "0x4", False)["hash"]
     (log,) = client.ask("eth_getLogs", {"blockHash": name})
     assert log["address"] == voices[1]

@@ -57,7 +57,7 @@ def test_a_reopened_chain_has_the_same_blocks_and_state(path: Path, open_chain: 
     assert (hashes(again), again.account(STRANGER), again.account(marketplace)) == before
 
 
-def test_a_reopened_chain_goes_on(path: Path, open_chain: OpenChain) -> None:
+def test_a_reopened_chain_continues(path: Path, open_chain: OpenChain) -> None:
     chain = open_chain()
     pay(chain)
     chain.close()
@@ -88,7 +88,9 @@ def test_a_torn_last_line_is_dropped_for_good(path: Path, open_chain: OpenChain)
     assert third.account(STRANGER).balance == 10
 
 
-def test_a_journal_torn_in_its_first_line_starts_anew(path: Path, open_chain: OpenChain) -> None:
+def test_a_journal_torn_in_its_first_line_is_started_again(
+    path: Path, open_chain: OpenChain
+) -> None:
     path.parent.mkdir()
     path.write_bytes(b'{"timestamp": 17')
     assert open_chain().head.number == 0

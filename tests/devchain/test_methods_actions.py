@@ -37,12 +37,16 @@ def test_a_development_account_sends_without_a_signature(client: Any, bench: Any
 
 
 @pytest.mark.parametrize("sender", [STRANGER, None])
-def test_nobody_else_sends_without_a_signature(client: Any, sender: str | None) -> None:
+def test_an_unknown_account_cannot_send_without_a_signature(
+    client: Any, sender: str | None
+) -> None:
     error = client.fail("eth_sendTransaction", {"from": sender, "to": STRANGER, "gas": "0x5208"})
     assert (error["code"], error["message"]) == (-32000, "unknown account")
 
 
-def test_what_reverts_is_not_sent_where_the_gas_is_left_open(client: Any, bench: Any) -> None:
+def test_a_transaction_without_a_gas_limit_that_reverts_is_not_sent(
+    client: Any, bench: Any
+) -> None:
     reverting = bench.deploy("5f5ffd")
     error = client.fail("eth_sendTransaction", {"from": bench.people[0], "to": reverting})
     assert (error["code"], error["data"]) == (3, "0x")
@@ -59,13 +63,15 @@ def test_what_reverts_is_not_sent_where_the_gas_is_left_open(client: Any, bench:
         ({"maxFeePerGas": "0x9", "maxPriorityFeePerGas": "0x2"}, "0x2"),
     ],
 )
-def test_the_fees_decide_the_kind(client: Any, bench: Any, fees: dict[str, Any], kind: str) -> None:
+def test_the_fees_decide_the_transaction_type(
+    client: Any, bench: Any, fees: dict[str, Any], kind: str
+) -> None:
     request = {"from": bench.people[0], "to": STRANGER} | fees
     sent = client.ask("eth_sendTransaction", request)
     assert client.ask("eth_getTransactionByHash", sent)["type"] == kind
 
 
-def test_two_ways_of_paying_are_refused(client: Any, bench: Any) -> None:
+def test_gas_price_together_with_max_fee_is_refused(client: Any, bench: Any) -> None:
     fees = {"gasPrice": "0x1", "maxFeePerGas": "0x1"}
     error = client.fail("eth_sendTransaction", {"from": bench.people[0], "to": STRANGER} | fees)
     assert error["message"].startswith("both gasPrice and")
@@ -108,7 +114,7 @@ def test_typed_data_that_cannot_be_hashed_is_refused(client: Any, bench: Any, gi
     assert client.fail("eth_signTypedData_v4", bench.people[0], given)["code"] == -32602
 
 
-def test_nobody_signs_for_a_stranger(client: Any) -> None:
+def test_an_unknown_account_cannot_sign(client: Any) -> None:
     assert client.fail("personal_sign", "0x00", STRANGER)["message"] == "unknown account"
 
 

@@ -16,7 +16,7 @@ def selector(signature: str) -> str:
     return "0x" + keccak256(signature.encode())[:4].hex()
 
 
-def test_the_chain_introduces_itself(client: Any, bench: Any) -> None:
+def test_the_chain_reports_its_network_accounts_and_version(client: Any, bench: Any) -> None:
     assert client.ask("net_version") == "31337"
     assert client.ask("eth_syncing") is False
     assert client.ask("eth_accounts") == list(bench.people)
@@ -34,7 +34,7 @@ def test_an_account_can_be_read(client: Any, bench: Any) -> None:
 
 
 @pytest.mark.parametrize("tag", ["latest", "pending", "safe", "finalized", "0x1"])
-def test_the_newest_block_has_many_names(client: Any, bench: Any, tag: str) -> None:
+def test_every_block_tag_names_the_newest_block(client: Any, bench: Any, tag: str) -> None:
     bench.deploy(COUNTER)
     assert client.ask("eth_getBalance", STRANGER, tag) == "0x0"
     assert client.ask("eth_getBlockByNumber", tag, False)["number"] == "0x1"
@@ -148,7 +148,7 @@ def test_code_that_cannot_run_fails_without_data(client: Any, bench: Any) -> Non
     assert "data" not in error
 
 
-def test_a_call_without_enough_gas_says_so(client: Any, bench: Any) -> None:
+def test_a_call_without_enough_gas_fails_with_the_reason(client: Any, bench: Any) -> None:
     counter = bench.deploy(COUNTER)
     assert client.fail("eth_call", {"to": counter, "gas": "0x6000"})["message"] == "out of gas"
     assert client.fail("eth_call", {"to": counter, "gas": "0x1"})["message"] == (
@@ -187,7 +187,7 @@ def test_a_bad_call_is_refused(client: Any, request_: Any) -> None:
     assert client.fail("eth_call", request_, "latest")["code"] == -32602
 
 
-def test_a_limit_on_the_range_of_logs_is_kept(bench: Any, client: Any) -> None:
+def test_the_limit_on_the_block_range_of_logs_is_enforced(bench: Any, client: Any) -> None:
     for _ in range(5):
         bench.chain.mine()
     limited = type(client)(Dispatcher(bench.chain, log_range_limit=3))

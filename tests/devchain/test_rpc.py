@@ -30,7 +30,7 @@ import pytest
         (b'{"jsonrpc":"2.0","id":1,"method":"eth_getBalance","params":[]}', -32602),
     ],
 )
-def test_a_bad_request_gets_the_code_of_its_mistake(client: Any, body: bytes, code: int) -> None:
+def test_a_bad_request_gets_the_matching_error_code(client: Any, body: bytes, code: int) -> None:
     assert client.post(body)["error"]["code"] == code
 
 

@@ -26,7 +26,7 @@ async def test_the_response_is_json(http: httpx2.AsyncClient) -> None:
     assert response.headers["content-type"] == "application/json"
 
 
-async def test_a_mistake_in_the_body_is_still_a_200(http: httpx2.AsyncClient) -> None:
+async def test_a_malformed_body_still_gets_status_200(http: httpx2.AsyncClient) -> None:
     response = await http.post("/", content=b"{")
     assert response.status_code == 200
     assert response.json()["error"]["code"] == -32700
@@ -61,9 +61,7 @@ ALLOWED_ORIGINS = [
 
 
 @pytest.mark.parametrize("origin", ALLOWED_ORIGINS)
-async def test_a_page_of_this_machine_a_listed_page_and_an_extension_may_ask(
-    http: httpx2.AsyncClient, origin: str
-) -> None:
+async def test_an_allowed_origin_may_call_the_chain(http: httpx2.AsyncClient, origin: str) -> None:
     response = await http.post("/", json=ASK, headers={"Origin": origin})
     assert response.json()["result"] == "0x7a69"
     assert response.headers["access-control-allow-origin"] == "*"
@@ -86,7 +84,7 @@ OTHER_ORIGINS = [
 
 
 @pytest.mark.parametrize("origin", OTHER_ORIGINS)
-async def test_a_page_of_another_origin_may_not_ask(http: httpx2.AsyncClient, origin: str) -> None:
+async def test_another_origin_gets_403(http: httpx2.AsyncClient, origin: str) -> None:
     for response in (
         await http.post("/", json=ASK, headers={"Origin": origin}),
         await http.options("/", headers={"Origin": origin} | PREFLIGHT),
@@ -110,7 +108,7 @@ async def test_a_page_of_another_origin_may_not_ask(http: httpx2.AsyncClient, or
         "DEV.example:8545",
     ],
 )
-async def test_the_chain_is_called_by_loopback_names_and_its_own(
+async def test_a_loopback_or_configured_host_header_is_accepted(
     http: httpx2.AsyncClient, host: str
 ) -> None:
     assert (await http.post("/", json=ASK, headers={"Host": host})).status_code == 200
@@ -120,14 +118,14 @@ async def test_the_chain_is_called_by_loopback_names_and_its_own(
     "host",
     ["example.org", "localhost.example.org", "example.org:8545", "192.168.7.7", "", "[", "x@y"],
 )
-async def test_the_chain_is_not_called_by_another_name(http: httpx2.AsyncClient, host: str) -> None:
+async def test_another_host_header_gets_403(http: httpx2.AsyncClient, host: str) -> None:
     for page in ({}, {"Origin": f"http://{host}"}):
         response = await http.post("/", json=ASK, headers={"Host": host} | page)
         assert response.status_code == 403
         assert "--host" in response.text
 
 
-async def test_the_chain_is_called_by_one_name_only(http: httpx2.AsyncClient) -> None:
+async def test_a_repeated_host_header_gets_403(http: httpx2.AsyncClient) -> None:
     twice = [("Host", "localhost"), ("Host", "example.org")]
     assert (await http.post("/", json=ASK, headers=twice)).status_code == 403
 
@@ -141,7 +139,7 @@ async def test_the_chain_is_called_by_one_name_only(http: httpx2.AsyncClient) ->
         ("example.org", "example.org", False),
     ],
 )
-async def test_the_chain_is_called_by_the_address_at_which_it_accepted_the_connection(
+async def test_a_host_header_is_accepted_if_it_is_the_address_of_the_connection(
     bench: Any, address: str, host: str, known: bool
 ) -> None:
     sent: list[Any] = []

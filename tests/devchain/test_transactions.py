@@ -63,7 +63,7 @@ def test_other_encodings_are_refused(raw: bytes) -> None:
 
 @settings(deadline=None)
 @given(st.integers(0, len(RAW) - 1), st.binary(max_size=2))
-def test_whatever_decodes_is_the_only_encoding_of_its_fields(at: int, inserted: bytes) -> None:
+def test_every_decodable_transaction_is_canonically_encoded(at: int, inserted: bytes) -> None:
     changed = RAW[:at] + inserted + RAW[at + 1 :]
     try:
         decode_transaction(changed)

@@ -97,7 +97,9 @@ def test_provider_b_signs_nonce_time_and_plain_body(compress: bool) -> None:
     assert ("Content-Encoding" in delivery.headers) is compress
 
 
-def test_only_logs_of_the_marketplace_count(bench: Any, block: Any, marketplace: str) -> None:
+def test_only_logs_of_the_marketplace_are_delivered(
+    bench: Any, block: Any, marketplace: str
+) -> None:
     other = "0x" + "11" * 20
     assert has_logs_of(block, marketplace)
     assert not has_logs_of(block, other)

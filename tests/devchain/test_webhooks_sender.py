@@ -135,7 +135,7 @@ async def test_provider_b_draws_a_new_nonce_for_each_attempt(
     assert first != second
 
 
-async def test_a_webhook_that_never_accepts_is_given_up_and_the_next_block_goes_on(
+async def test_a_webhook_that_never_accepts_is_given_up_and_the_next_block_is_delivered(
     bench: Any, marketplace: str, post: Post, draw: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     post.webhook.statuses = [500, 500, 500]
@@ -159,7 +159,7 @@ async def test_a_dead_webhook_does_not_hold_up_the_other(
     assert len(post.webhook.received) == 1
 
 
-async def test_after_the_sender_ends_the_chain_goes_on_alone(
+async def test_a_stopped_sender_delivers_no_further_blocks(
     bench: Any, marketplace: str, post: Post, draw: Any
 ) -> None:
     async with sending(bench, marketplace, [aim(post, Provider.A)], draw):

@@ -28,7 +28,7 @@ def word(number: int) -> bytes:
 
 
 @given(addresses, strings, numbers, strings)
-def test_what_eth_abi_encodes_is_decoded(
+def test_values_encoded_by_eth_abi_are_decoded(
     address: Address, first: bytes, number: int, second: bytes
 ) -> None:
     data = encode(TYPES, [address, first, number, second])
@@ -66,7 +66,7 @@ def test_damaged_bytes_are_refused_or_read_like_eth_abi_reads_them(
 
 
 @given(st.binary(max_size=400))
-def test_random_bytes_raise_nothing_but_not_abi(data: bytes) -> None:
+def test_random_bytes_raise_only_not_abi(data: bytes) -> None:
     try:
         read_all(data)
     except NotAbi:
@@ -88,7 +88,7 @@ def test_random_bytes_raise_nothing_but_not_abi(data: bytes) -> None:
         pytest.param(32, word(5)[:31], id="length cut off"),
     ],
 )
-def test_a_string_that_is_not_inside_the_bytes_is_refused(start: int, rest: bytes) -> None:
+def test_a_string_outside_the_data_is_refused(start: int, rest: bytes) -> None:
     with pytest.raises(NotAbi):
         Tuple(word(start) + rest, 1).string(0)
 

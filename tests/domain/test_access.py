@@ -35,14 +35,14 @@ def decide(author: Address, price: int, reader: Address | None, balance: int) ->
         (5, ZERO_ADDRESS, 0, Access.DENIED),
     ],
 )
-def test_a_published_post_is_read_for_one_reason(
+def test_access_depends_on_price_author_and_balance(
     price: int, reader: Address | None, balance: int, access: Access
 ) -> None:
     assert decide(AUTHOR, price, reader, balance) is access
 
 
 @pytest.mark.parametrize(("price", "reader", "balance"), list(product(PRICES, READERS, BALANCES)))
-def test_a_post_that_does_not_exist_is_read_by_nobody(
+def test_access_to_a_missing_post_is_denied(
     price: int, reader: Address | None, balance: int
 ) -> None:
     assert decide(ZERO_ADDRESS, price, reader, balance) is Access.DENIED

@@ -55,6 +55,6 @@ def test_a_letter_in_the_wrong_case_is_refused(place: int) -> None:
         "0x" + "\uff11" * 40,
     ],
 )
-def test_what_is_not_an_address_is_refused(text: str) -> None:
+def test_an_invalid_address_is_refused(text: str) -> None:
     with pytest.raises(NotAnAddress):
         parse_address(text)

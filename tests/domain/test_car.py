@@ -41,16 +41,16 @@ def read(car: bytes) -> tuple[tuple[Cid, ...], list[tuple[Cid, bytes]]]:
     return read_header(stream.read), list(read_sections(stream.read))
 
 
-def test_a_car_is_the_one_that_others_write():
+def test_a_written_car_equals_the_reference_car():
     assert b"".join(write_car(HELLO, [(HELLO, b"hello world")])) == HELLO_CAR
 
 
-def test_a_car_of_others_is_read():
+def test_the_reference_car_is_read():
     assert read(HELLO_CAR) == ((HELLO,), [(HELLO, b"hello world")])
 
 
 @given(st.binary(max_size=600_000), st.sampled_from(list(Codec)))
-def test_what_is_written_is_read_again(data, codec):
+def test_a_written_car_is_read_back(data, codec):
     root = cid_of(codec, sha256(data).digest())
     found = [*blocks(data), (root, data)]
     assert read(b"".join(write_car(root, found))) == (
@@ -65,7 +65,7 @@ def test_a_car_may_have_several_roots():
 
 
 @pytest.mark.parametrize("roots", [[], [HELLO] * (MAX_ROOTS + 1)])
-def test_no_roots_and_too_many_are_not_written(roots):
+def test_a_header_without_roots_or_with_too_many_is_refused(roots):
     with pytest.raises(ValueError, match="roots"):
         write_header(roots)
 
@@ -80,7 +80,7 @@ def test_a_car_that_is_cut_off_is_refused_unless_between_blocks(end):
 
 
 @pytest.mark.parametrize("at", range(len(HELLO_CAR)))
-def test_no_changed_byte_goes_unnoticed(at):
+def test_every_changed_byte_is_detected(at):
     changed = bytearray(HELLO_CAR)
     for by in range(1, 256):
         changed[at] = HELLO_CAR[at] ^ by
@@ -96,7 +96,7 @@ def test_no_changed_byte_goes_unnoticed(at):
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_break_the_reader(data):
+def test_arbitrary_bytes_are_read_or_refused(data):
     with suppress(NotACar):
         read(data)
 
@@ -114,7 +114,7 @@ def test_a_block_that_is_too_large_is_refused_before_it_is_read():
     assert max(asked) == 1
 
 
-def test_the_largest_block_is_taken():
+def test_a_block_of_the_largest_size_is_accepted():
     block = bytes(MAX_BLOCK)
     assert list(read_sections(io.BytesIO(write_section(raw(block), block)).read)) == [
         (raw(block), block)

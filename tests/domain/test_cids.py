@@ -176,7 +176,7 @@ def test_padding_before_the_end_is_refused(prefix: str, cut: int) -> None:
         "\ud800",
     ],
 )
-def test_what_is_no_cid_is_refused(text: str) -> None:
+def test_an_invalid_cid_is_refused(text: str) -> None:
     with pytest.raises(NotACid):
         parse_cid(text)
 
@@ -223,7 +223,7 @@ def test_every_recorded_spelling_gets_its_recorded_verdict() -> None:
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_a_cid_or_refused(text: str) -> None:
+def test_arbitrary_text_is_a_cid_or_refused(text: str) -> None:
     try:
         cid = parse_cid(text)
     except NotACid:
@@ -235,7 +235,7 @@ def test_any_text_is_a_cid_or_refused(text: str) -> None:
     st.sampled_from(["f", "b", "c", "v", "t", "k", "z", "Z", "m", "u", "Q"]),
     st.text(BITCOIN + "0OIl-_+/=", min_size=40, max_size=80),
 )
-def test_any_text_that_looks_like_a_cid_is_one_or_refused(prefix: str, body: str) -> None:
+def test_arbitrary_text_that_resembles_a_cid_is_a_cid_or_refused(prefix: str, body: str) -> None:
     try:
         cid = parse_cid(prefix + body)
     except NotACid:

@@ -22,7 +22,7 @@ def store(data, *layout):
 
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes(262_144), LARGE])
-def test_the_blocks_of_a_document_make_it_again(data):
+def test_a_document_is_reassembled_from_its_blocks(data):
     assert assemble(document_cid(data), store(data).__getitem__, len(data)) == data
 
 
@@ -55,7 +55,7 @@ def test_a_tree_that_does_not_end_is_refused():
     ],
     ids=["no CID", "number", "unknown field of a link", "too long", "many fields"],
 )
-def test_a_node_that_is_no_dag_pb_is_refused(node):
+def test_a_node_that_is_not_dag_pb_is_refused(node):
     with pytest.raises(NotAssembled, match="dag-pb"):
         read_links(node)
 
@@ -93,7 +93,7 @@ def test_leaves_are_refused_as_soon_as_one_has_another_size():
 
 
 @given(st.binary(max_size=200))
-def test_no_bytes_break_the_reader_of_links(data):
+def test_arbitrary_bytes_are_read_as_links_or_refused(data):
     try:
         found = read_links(data)
     except NotAssembled:

@@ -49,7 +49,7 @@ def test_a_document_of_one_chunk_is_its_own_only_block() -> None:
     assert list(blocks(b"hello world")) == [(document_cid(b"hello world"), b"hello world")]
 
 
-def test_no_document_is_too_small_to_have_a_block() -> None:
+def test_an_empty_document_has_one_empty_block() -> None:
     assert list(blocks(b"")) == [(document_cid(b""), b"")]
 
 

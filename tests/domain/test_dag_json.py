@@ -41,6 +41,6 @@ def test_a_node_is_written_in_one_form():
         b"1.5",
     ],
 )
-def test_every_other_form_is_refused(data):
+def test_a_non_canonical_node_is_refused(data):
     with pytest.raises(NotDagJson):
         read_node(data)

@@ -43,7 +43,7 @@ def test_content_comes_back_as_it_was(content: str, salt: bytes) -> None:
 
 
 @given(contents)
-def test_a_document_is_what_other_writers_of_canonical_json_make(content: str) -> None:
+def test_a_document_is_canonical_json(content: str) -> None:
     members = {"salt": SALT.hex(), "name": NAME, "content": content}
     canonical = json.dumps(members, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     assert write_document(content, NAME, SALT) == canonical.encode()
@@ -54,7 +54,7 @@ def test_the_same_content_with_another_salt_is_another_document() -> None:
 
 
 @pytest.mark.parametrize("content", ["\0", "a\0b", "\ud800", "a\udfff", "\udc00\ud800"])
-def test_nul_and_lone_surrogates_are_no_content(content: str) -> None:
+def test_content_with_nul_or_lone_surrogates_is_refused(content: str) -> None:
     with pytest.raises(NotContent):
         check_content(content, 100)
     with pytest.raises(NotContent):
@@ -107,13 +107,13 @@ GOOD = write_document("x", NAME, SALT)
         b"[" * 200_000,
     ],
 )
-def test_what_is_no_document_is_refused(data: bytes) -> None:
+def test_a_malformed_document_is_refused(data: bytes) -> None:
     with pytest.raises(NotADocument):
         read_document(data)
 
 
 @given(st.binary(max_size=100))
-def test_any_bytes_are_a_document_or_refused(data: bytes) -> None:
+def test_arbitrary_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(NotADocument):
         read_document(data)
 

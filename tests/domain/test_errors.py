@@ -47,12 +47,12 @@ def test_a_special_refusal_carries_what_the_response_needs() -> None:
     assert NonceUsed("create", None).file is None
 
 
-def test_an_unavailable_dependency_is_no_refusal() -> None:
+def test_an_unavailable_dependency_is_not_a_refusal() -> None:
     assert not issubclass(Unavailable, Refusal)
     assert not issubclass(CannotStart, Problem)
 
 
-def test_the_tree_in_the_docstring_is_the_tree_of_the_classes() -> None:
+def test_the_class_tree_in_the_docstring_is_up_to_date() -> None:
     drawn, path = {}, ["Exception"]
     for line in (inspect.getdoc(errors) or "").splitlines():
         branch = re.fullmatch(r"([│ ]*)[├└]── (\w+) .*", line)

@@ -79,7 +79,7 @@ def test_a_signed_root_is_read_as_it_was_written():
     assert read_signed_root(write_signed_root(root)) == root
 
 
-def test_an_export_of_a_later_version_is_refused_in_words():
+def test_an_export_of_a_newer_version_is_refused_with_a_message():
     with pytest.raises(NotAnExport, match="newer version"):
         read_signed_root(
             write_signed_root(SignedRoot(NODE, b"", b"")).replace(b'"version":1', b'"version":2')
@@ -124,13 +124,13 @@ def test_a_forged_record_is_refused(change):
 
 
 @pytest.mark.parametrize("block", [b"[]", b"{}", b'{"files":1}', b'{"pages":[1]}', b"x"])
-def test_what_is_not_a_page_manifest_or_root_is_refused(block):
+def test_a_malformed_page_manifest_or_root_is_refused(block):
     for read in (read_page, read_manifest, read_signed_root):
         with pytest.raises(NotAnExport):
             read(block)
 
 
-def test_a_page_has_records_and_an_index_links_but_not_too_many():
+def test_an_empty_or_oversized_page_or_index_is_refused():
     for block in (write_page([]), write_index([]), write_index([NODE] * 1001)):
         with pytest.raises(NotAnExport):
             read_page(block)
@@ -155,7 +155,7 @@ def test_a_key_or_a_signature_of_another_size_is_refused(key, signature):
         read_signed_root(write_signed_root(SignedRoot(NODE, bytes(key), bytes(signature))))
 
 
-def test_a_name_leaves_numbers_for_the_next_ones():
+def test_a_file_number_above_the_limit_is_refused():
     for number, allowed in ((2**62 - 1, True), (2**62, False)):
         page = write_page([ExportedFile(replace(DRAFT, name=f"{OWNER}_{number}"))])
         if allowed:
@@ -166,6 +166,6 @@ def test_a_name_leaves_numbers_for_the_next_ones():
 
 
 @pytest.mark.parametrize("tag", ["", "a,b", "a\0b", "a" * 33])
-def test_a_hashtag_that_no_draft_could_have_is_refused(tag):
+def test_an_invalid_hashtag_is_refused(tag):
     with pytest.raises(NotAnExport):
         read_page(write_page([ExportedFile(replace(DRAFT, hashtags=(tag,)))]))

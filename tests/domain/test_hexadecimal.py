@@ -29,7 +29,7 @@ def test_a_hash_is_brought_to_lower_case() -> None:
 @pytest.mark.parametrize(
     "value", ["", "00", "0X00", "0x0", "0x0g", "0x 00", "0x00 ", "0x0 0", None, 1]
 )
-def test_what_is_no_bytes_is_refused(value: object) -> None:
+def test_invalid_hex_bytes_are_refused(value: object) -> None:
     with pytest.raises(NotHexadecimal):
         parse_hex_bytes(value)
 
@@ -37,7 +37,7 @@ def test_what_is_no_bytes_is_refused(value: object) -> None:
 @pytest.mark.parametrize(
     "value", ["", "0x", "1", "0x1_0", "0x-1", "0x1\n", "0x" + "0" * 65, None, 1]
 )
-def test_what_is_no_number_is_refused(value: object) -> None:
+def test_an_invalid_hex_number_is_refused(value: object) -> None:
     with pytest.raises(NotHexadecimal):
         parse_hex_number(value)
 
@@ -45,6 +45,6 @@ def test_what_is_no_number_is_refused(value: object) -> None:
 @pytest.mark.parametrize(
     "value", ["0x", "0x" + "00" * 31, "00" * 33, "0x" + "00" * 32 + "\n", None]
 )
-def test_what_is_no_hash_is_refused(value: object) -> None:
+def test_an_invalid_hash_is_refused(value: object) -> None:
     with pytest.raises(NotHexadecimal):
         parse_hash(value)

@@ -39,14 +39,14 @@ def tag(post_id: int, text: bytes, index: int = 1, tx_hash: str = "0x01") -> Pos
 
 
 @given(places, places)
-def test_places_have_the_order_of_the_chain(one, other):
+def test_positions_have_the_order_of_the_chain(one, other):
     assert (place_of(*one) < place_of(*other)) == (one < other)
     assert block_of(place_of(*one)) == one[0]
     assert place_of(*one) < 2**63
 
 
 @pytest.mark.parametrize(("block", "index"), [(-1, 0), (0, -1), (HIGHEST_BLOCK + 1, 0), (0, 2**20)])
-def test_a_place_outside_of_the_range_is_refused(block, index):
+def test_a_position_out_of_range_is_refused(block, index):
     with pytest.raises(ValueError, match="too high"):
         place_of(block, index)
 
@@ -61,7 +61,7 @@ def test_hashtags_are_normalized_and_belong_to_their_post():
 
 
 @pytest.mark.parametrize("text", [b"", b" ", b"\xff", b"a,b", b"<b>", b"x" * 33, b"a\0"])
-def test_what_is_no_hashtag_is_dropped(text):
+def test_an_invalid_hashtag_is_dropped(text):
     (one,) = attach_hashtags([post(1), tag(1, text)])
     assert isinstance(one, PostPublished)
     assert one.hashtags == ()

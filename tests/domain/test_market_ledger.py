@@ -52,7 +52,7 @@ def test_a_token_that_is_minted_before_its_post_counts(ledger):
     assert post.holders == 1
 
 
-def test_a_holder_who_gives_everything_away_is_no_reader(ledger):
+def test_a_holder_who_transfers_every_token_is_no_longer_a_reader(ledger):
     ledger.apply([mint(1, READER, 2), move(2, READER, OTHER), move(3, READER, OTHER)])
     assert ledger.holdings.get((READER, 1)) is None
     assert ledger.accounts.get(AUTHOR).readers == 1
@@ -74,14 +74,14 @@ def test_a_burnt_token_is_not_held(ledger):
     assert ledger.posts.get(1).holders == 0
 
 
-def test_tokens_from_before_the_first_block_are_owed(ledger):
+def test_a_mint_settles_a_transfer_of_tokens_from_before_the_first_block(ledger):
     ledger.apply([move(1, READER, OTHER), mint(2, READER)])
     assert ledger.holdings.get((READER, 1)) is None
     assert ledger.holdings.get((OTHER, 1)).balance == 1
     assert ledger.posts.get(1).holders == 1
 
 
-def test_who_buys_again_after_selling_holds_since_then(ledger):
+def test_buying_again_after_selling_restarts_the_holding(ledger):
     first = [mint(1, READER), PostPurchased(at(1), 1, READER, 5), move(2, READER, OTHER)]
     ledger.apply([*first, PostPurchased(at(3), 1, READER, 7), mint(3, READER)])
     holding = ledger.holdings.get((READER, 1))
@@ -89,13 +89,13 @@ def test_who_buys_again_after_selling_holds_since_then(ledger):
     assert ledger.holdings.get((OTHER, 1)).paid is None
 
 
-def test_more_of_the_same_does_not_change_when_it_arrived(ledger):
+def test_another_token_of_the_same_post_keeps_the_arrival_time(ledger):
     ledger.apply([mint(1, READER), mint(2, READER)])
     holding = ledger.holdings.get((READER, 1))
     assert (holding.balance, holding.arrived) == (2, at(1).place)
 
 
-def test_the_worth_of_posts_is_that_of_their_first_prices(ledger):
+def test_total_worth_is_the_sum_of_first_prices(ledger):
     ledger.apply([PriceChanged(at(1), 1, 100)])
     assert ledger.posts.get(1).price == 100
     assert ledger.totals.get(1).worth == 5
@@ -108,7 +108,7 @@ def test_an_author_earns_what_was_paid_whatever_the_price_is(ledger):
     assert (account.sales, account.volume) == (post.sales, post.volume) == (2, 12)
 
 
-def test_a_purchase_of_an_unknown_post_counts_as_money(ledger):
+def test_a_purchase_of_an_unknown_post_counts_towards_volume(ledger):
     ledger.apply([PostPurchased(at(1), 77, READER, 9)])
     assert ledger.totals.get(1).volume == 9
     assert ledger.accounts.get(READER).spent == 9
@@ -121,7 +121,7 @@ def test_an_id_stays_with_its_first_post(ledger):
     assert ledger.totals.get(1).posts == 1
 
 
-def test_rows_as_they_were_before_are_taken_once(ledger):
+def test_take_before_returns_changed_rows_once(ledger):
     ledger.posts.take_before()
     ledger.apply([PriceChanged(at(1), 1, 6), PriceChanged(at(2), 1, 7)])
     assert ledger.posts.take_before() == {1: PostRow(at(0).place, AUTHOR, 5)}

@@ -124,12 +124,12 @@ def test_another_spelling_of_a_cid_is_brought_to_the_canonical_one() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "hello", "../../etc/passwd", "bafk", "Qm" + "é" * 44])
-def test_a_text_that_is_no_cid_is_an_event_without_one(text: str) -> None:
+def test_an_invalid_cid_is_decoded_as_an_event_without_a_cid(text: str) -> None:
     event = decode_post_created(created(cid=text.encode()))
     assert (event.spelled_cid, event.cid) == (text, None)
 
 
-def test_a_title_that_is_no_text_does_not_hide_the_post() -> None:
+def test_a_title_that_is_not_utf_8_does_not_hide_the_post() -> None:
     assert decode_post_created(created(title=b"\xff\xfe")).cid == CID
 
 
@@ -179,7 +179,7 @@ def test_a_poisoned_log_is_undecodable_with_a_reason(log: Log, reason: str) -> N
 
 
 @given(st.lists(st.binary(max_size=40), max_size=5), st.binary(max_size=400))
-def test_random_logs_raise_nothing_but_undecodable(topics: list[bytes], data: bytes) -> None:
+def test_random_logs_raise_only_undecodable(topics: list[bytes], data: bytes) -> None:
     for first in (marketplace.POST_CREATED, marketplace.TRANSFER):
         log = Log(MARKET, (first, *topics), data, PLACE)
         for decode in (decode_post_created, decode_access_changed):
@@ -214,7 +214,7 @@ def test_random_logs_raise_nothing_but_undecodable(topics: list[bytes], data: by
         ),
     ],
 )
-def test_a_log_says_whose_access_it_changes(
+def test_a_log_names_the_holders_whose_access_it_changes(
     topics: tuple[bytes, ...], holders: tuple[Address, ...] | None
 ) -> None:
     log = Log(MARKET, topics, bytes(64), PLACE)
@@ -235,7 +235,7 @@ def test_an_entry_of_zeros_does_not_exist() -> None:
 
 
 @pytest.mark.parametrize("cid", [b"\xff\xfe", b"hello", b"b" * 100_000])
-def test_an_entry_whose_text_is_no_cid_has_none(cid: bytes) -> None:
+def test_an_entry_with_an_invalid_cid_has_no_cid(cid: bytes) -> None:
     assert decode_post_info(entry(cid=cid)).cid is None
 
 
@@ -247,7 +247,7 @@ def test_an_empty_or_short_return_is_refused(returned: bytes) -> None:
         decode_post_info(returned)
 
 
-def test_a_stand_in_looks_like_a_block_hash_and_depends_on_every_part() -> None:
+def test_a_stand_in_block_hash_depends_on_every_part() -> None:
     made = stand_in_block_hash(b"ab", b"c")
     assert len(made) == 66
     assert made.startswith("0x" + "0" * 16)
@@ -303,7 +303,7 @@ def test_every_log_of_the_marketplace_becomes_an_event(log, event):
     st.lists(st.binary(max_size=33) | st.binary(min_size=32, max_size=32), max_size=4),
     st.binary(max_size=300),
 )
-def test_no_log_breaks_the_decoder(topic, topics, data):
+def test_arbitrary_logs_are_decoded_or_undecodable(topic, topics, data):
     try:
         decode_market_event(market_log([topic, *topics], data), AT)
     except Undecodable:
@@ -319,7 +319,7 @@ def test_no_log_breaks_the_decoder(topic, topics, data):
         LogPlace(1, "0x00", 2**43, 0, "0x01"),
     ],
 )
-def test_a_log_without_a_place_is_no_event(place):
+def test_a_log_without_a_full_position_is_undecodable(place):
     log = created()
     with pytest.raises(Undecodable):
         decode_market_event(Log(log.address, log.topics, log.data, place), AT)
@@ -332,7 +332,7 @@ def test_a_text_is_cut_between_characters(text, length):
     assert text.startswith(cut.decode())
 
 
-def test_bytes_that_are_no_text_are_cut_too():
+def test_bytes_that_are_not_utf_8_are_cut_too():
     assert cut_text(b"\x80" * 101, 100) == b"\x80" * 100
 
 
@@ -349,7 +349,7 @@ def test_the_details_of_a_post_are_bytes_cut_at_a_character(wrapped: bool) -> No
 
 
 @given(st.binary(max_size=400))
-def test_details_are_decoded_or_not_abi(returned: bytes) -> None:
+def test_arbitrary_details_are_decoded_or_refused(returned: bytes) -> None:
     try:
         details = decode_post_details(returned)
     except NotAbi:

@@ -87,13 +87,13 @@ def test_a_plain_string_as_content_is_a_paragraph() -> None:
     assert readable_text('{"title": "t", "content": "words"}') == "t\nwords"
 
 
-def test_markdown_stays_and_its_marks_are_dropped_for_search() -> None:
+def test_markdown_is_kept_and_its_syntax_is_dropped_for_search() -> None:
     content = "# Head\n\nSome *fine* **bold** `code` [link](https://example.org), 2*3 snake_case"
     assert markdown_text(content) == content
     assert readable_text(content) == "Head\nSome fine bold code link, 2*3 snake_case"
 
 
-def test_data_urls_are_no_words() -> None:
+def test_data_urls_are_not_indexed_as_words() -> None:
     picture = "data:image/png;base64," + "QUJD" * 1000
     assert readable_text(f"before ![alt]({picture}) after") == "before alt after"
     assert "QUJD" not in readable_text(f"{{ {picture}")
@@ -120,14 +120,14 @@ def test_pictures_do_not_count_for_the_limit_of_json() -> None:
         "\x00\x1b",
     ],
 )
-def test_hostile_content_is_only_text(content: str) -> None:
+def test_malformed_content_is_read_as_text(content: str) -> None:
     text = readable_text(content)
     text.encode()
     assert "\x00" not in text
     markdown_text(content)
 
 
-def test_lists_may_be_nested_as_deep_as_json_goes() -> None:
+def test_lists_may_be_deeply_nested() -> None:
     item: Any = {"content": "deepest", "items": []}
     for _ in range(300):
         item = {"content": "x", "items": [item]}
@@ -135,7 +135,7 @@ def test_lists_may_be_nested_as_deep_as_json_goes() -> None:
 
 
 @given(st.text())
-def test_any_text_has_a_readable_text(content: str) -> None:
+def test_arbitrary_content_has_readable_text(content: str) -> None:
     readable_text(content)
     markdown_text(content)
 
@@ -155,7 +155,7 @@ KINDS = ["paragraph", "header", "list", "quote", "code", "image", "table", "chec
 
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from(KINDS), JSON)))
-def test_blocks_of_any_shape_are_text(items: list[tuple[str, Any]]) -> None:
+def test_arbitrary_blocks_have_readable_text(items: list[tuple[str, Any]]) -> None:
     content = blocks(*items)
     readable_text(content).encode()
     markdown_text(content)
@@ -165,7 +165,7 @@ def test_blocks_of_any_shape_are_text(items: list[tuple[str, Any]]) -> None:
     "part",
     ["<", "<a", "[", "[x](", "[](", "*", "`", "&#", "&", "data:", "data:a/", " ", "\n ", "#"],
 )
-def test_time_grows_with_the_length(part: str) -> None:
+def test_time_is_linear_in_the_length(part: str) -> None:
     """Each takes some hundredths of a second; quadratic time would be many minutes."""
     content = part * (300_000 // len(part))
     began = time.process_time()

@@ -108,7 +108,7 @@ def test_a_cost_above_the_whole_bucket_needs_an_empty_bucket() -> None:
     assert refused_for(limiter, "a", after(10), 1_000_000) is None
 
 
-def test_what_is_taken_back_is_not_counted() -> None:
+def test_requests_that_are_taken_back_do_not_count() -> None:
     limiter = RateLimiter(Rate(1, 60))
     for _ in range(5):
         limiter.admit("a", NOW)
@@ -195,7 +195,7 @@ def test_a_client_may_hold_one_item_of_the_largest_size() -> None:
     assert Budget.of(100, largest=1000).take("a", 1000)
 
 
-def test_what_is_not_taken_changes_nothing() -> None:
+def test_a_refused_take_changes_nothing() -> None:
     budget = Budget.of(100)
     assert not budget.take("a", 26)
     assert (budget.taken, budget.held("a")) == (0, 0)

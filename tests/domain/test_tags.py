@@ -103,7 +103,7 @@ def test_duplicates_do_not_count() -> None:
     assert parse_hashtags(",".join(["ink"] * (MAX_TAGS + 1))) == ("ink",)
 
 
-def test_a_mark_is_a_character() -> None:
+def test_a_combining_mark_counts_as_a_character() -> None:
     assert parse_hashtags("q" + "\u0301" * 31)
     with pytest.raises(NotTags, match="32 characters"):
         parse_hashtags("q" + "\u0301" * 32)
@@ -122,7 +122,7 @@ words = st.text(st.characters(categories=["L", "M", "N"], include_characters="_-
 
 
 @given(st.text(max_size=80) | words | st.lists(words, max_size=4).map(",".join))
-def test_what_was_parsed_is_parsed_into_itself(text: str) -> None:
+def test_parsing_parsed_tags_changes_nothing(text: str) -> None:
     try:
         tags = parse_hashtags(text)
     except NotTags:
@@ -131,7 +131,7 @@ def test_what_was_parsed_is_parsed_into_itself(text: str) -> None:
 
 
 @given(words)
-def test_a_mark_stands_only_after_a_letter(text: str) -> None:
+def test_a_combining_mark_follows_only_a_letter(text: str) -> None:
     try:
         tags = parse_hashtags(text)
     except NotTags:
@@ -144,7 +144,7 @@ def test_a_mark_stands_only_after_a_letter(text: str) -> None:
 
 
 @given(st.text(st.characters(categories=["L", "N"], include_characters="_-"), max_size=12))
-def test_a_word_without_marks_is_spelled_as_it_always_was(text: str) -> None:
+def test_a_word_without_marks_is_normalized_and_lowercased(text: str) -> None:
     spelled = unicodedata.normalize("NFKC", text).lower()
     allowed = all(char in "_-" or unicodedata.category(char)[0] in "LN" for char in spelled)
     if allowed and 1 <= len(spelled) <= MAX_TAG_LENGTH:

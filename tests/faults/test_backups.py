@@ -123,7 +123,7 @@ async def test_a_killed_backup_is_begun_again_under_the_same_name(tmp_path: Path
             shutil.rmtree(tmp_path / "new")
 
 
-async def test_the_wait_for_another_backup_is_said_with_its_end_and_its_name_is_refused(
+async def test_a_waiting_backup_reports_until_when_and_a_name_in_use_is_refused(
     tmp_path: Path,
 ):
     async with open_scene(tmp_path) as scene:
@@ -188,7 +188,7 @@ def test_a_backup_of_a_damaged_catalog_is_refused_or_can_be_restored(
         assert files_in(tmp_path / "restored") == files_in(filled)
 
 
-def test_a_damaged_document_is_named_and_the_next_step_too(filled: Path, tmp_path: Path):
+def test_a_damaged_document_is_reported_with_a_hint_to_repair(filled: Path, tmp_path: Path):
     folder = tmp_path / "data"
     shutil.copytree(filled, folder)
     settle(folder / "content" / "private" / "small.db")

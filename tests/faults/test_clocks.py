@@ -82,7 +82,7 @@ async def see_takeover(scene: Scene, catalog: CatalogBase, heir: Replica) -> Non
     await wait_until(lambda: is_published(scene, heir, file["cid"]))
 
 
-async def test_another_replica_follows_within_seconds_whatever_the_clocks_say(
+async def test_another_replica_takes_over_within_seconds_despite_wrong_clocks(
     tmp_path: Path, records: None
 ):
     async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS=FOLLOW) as scene:
@@ -106,7 +106,7 @@ async def test_another_replica_follows_within_seconds_whatever_the_clocks_say(
                 await see_takeover(scene, catalog, first)
 
 
-async def test_a_rate_limit_reaches_no_further_than_its_period_after_a_jump(tmp_path: Path):
+async def test_a_rate_limit_lasts_at_most_its_period_after_a_clock_jump(tmp_path: Path):
     rates = {"RATE_LIMITS": "on", "RATE_WRITES": "2/60", "RATE_READS": "3/6"}
     async with open_scene(tmp_path, **rates) as scene:
         replica = scene.replica(ahead=HOUR)
@@ -140,7 +140,7 @@ async def test_a_rate_limit_reaches_no_further_than_its_period_after_a_jump(tmp_
 # What takes as long as the service promises
 
 
-async def test_that_nobody_follows_is_said(tmp_path: Path, records: None):
+async def test_readiness_reports_that_no_replica_follows_the_chain(tmp_path: Path, records: None):
     async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS=FOLLOW) as scene:
         replica = scene.replica()
         await replica.start()
@@ -186,7 +186,7 @@ async def run_statement(tx: Transaction, text: str) -> None:
     await tx.execute(text)
 
 
-async def test_a_command_waits_for_a_dead_one_at_most_a_minute_and_says_so(tmp_path: Path):
+async def test_a_command_waits_at_most_a_minute_for_a_dead_one_and_reports_it(tmp_path: Path):
     # Backups are of records in SQLite, whatever the test before this one used.
     database = f"sqlite:///{tmp_path / 'records.db'}"
     async with open_scene(tmp_path, DATABASE_URL=database) as scene:

@@ -175,7 +175,7 @@ async def test_collectors_with_clocks_15_minutes_apart_destroy_nothing_live(
         assert destroyed > 0
 
 
-async def test_a_collector_that_was_stopped_destroys_nothing_that_was_published_meanwhile(
+async def test_a_paused_collector_does_not_destroy_documents_published_meanwhile(
     tmp_path: Path, records: None
 ):
     async with open_scene(tmp_path, **EAGER, WRITE_LEASE_SECONDS="7200") as scene:

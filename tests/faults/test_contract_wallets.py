@@ -48,7 +48,7 @@ async def login(scene: Scene, wallet: ContractWallet) -> httpx2.Response:
     return await scene.world.client.post("/auth/login", json=body)
 
 
-async def test_with_a_quorum_one_node_that_lies_is_not_enough(tmp_path: Path):
+async def test_one_lying_node_cannot_satisfy_a_quorum(tmp_path: Path):
     async with (
         open_scene(tmp_path, PUBLIC_URL=ORIGIN) as scene,
         second_node(scene.world.chain) as liar,
@@ -71,7 +71,7 @@ async def test_with_a_quorum_one_node_that_lies_is_not_enough(tmp_path: Path):
         assert liar.asked > asked
 
 
-async def test_with_a_quorum_an_owner_who_was_replaced_cannot_sign_where_one_node_lags(
+async def test_a_replaced_owner_cannot_sign_although_one_node_of_the_quorum_lags(
     tmp_path: Path,
 ):
     async with open_scene(tmp_path, PUBLIC_URL=ORIGIN) as scene:

@@ -102,7 +102,7 @@ async def found_after_a_kill(scene: Scene, replica: Replica, cids: list[str]) ->
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_no_write_is_acknowledged_that_the_next_kill_loses(tmp_path: Path, fault: str):
+async def test_no_acknowledged_write_is_lost_by_the_next_kill(tmp_path: Path, fault: str):
     async with open_scene(tmp_path, RATE_LIMITS="off") as scene:
         replica = scene.replica()
         await replica.start()

@@ -55,7 +55,7 @@ def test_free_ports_are_found_and_printed_in_a_welcome(tmp_path: Path) -> None:
 ASK = {"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
 
 
-def test_a_host_that_others_may_reach_is_warned_about_and_the_chain_checks_its_name(
+def test_a_public_host_causes_a_warning_and_the_chain_checks_the_host_header(
     tmp_path: Path,
 ) -> None:
     rpc_port = free_port()
@@ -74,7 +74,7 @@ def test_a_host_that_others_may_reach_is_warned_about_and_the_chain_checks_its_n
         assert "Warning: imprint dev listens on" in service.tail(200)
 
 
-def test_the_own_chain_has_the_id_that_it_is_given_and_keeps_it(tmp_path: Path) -> None:
+def test_the_development_chain_keeps_its_given_chain_id(tmp_path: Path) -> None:
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_ID": "5"}
     with running(Service(tmp_path, given, "dev")) as service:
         facts = httpx2.get(

@@ -56,7 +56,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "large document"])
-async def test_no_flip_of_a_file_is_read_as_something_else(tmp_path: Path, kind: str):
+async def test_a_flipped_bit_is_never_read_as_wrong_data(tmp_path: Path, kind: str):
     async with filled_scene(tmp_path) as (scene, truth, data, killed):
         original = killed if "log" in kind else data
         tally, flips = Tally(), LOG_FLIPS if "log" in kind else FLIPS
@@ -81,7 +81,7 @@ COLUMNS = {
 """What is changed: not what an index has too, because a statement changes that as well."""
 
 
-async def test_no_changed_value_of_a_record_is_shown(tmp_path: Path, records: None):
+async def test_a_changed_value_of_a_record_is_never_served(tmp_path: Path, records: None):
     async with open_scene(tmp_path, **SETTINGS) as scene:
         async with serve(scene, tmp_path / "data") as client:
             scene.world.client = client

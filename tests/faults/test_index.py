@@ -113,9 +113,7 @@ def freeze_without_locks(scene: Scene, replica: Replica) -> None:
             replica.process.thaw()
 
 
-async def test_a_replica_that_was_frozen_in_a_step_applies_nothing_that_another_has_applied(
-    tmp_path: Path, records: None
-):
+async def test_a_frozen_replica_does_not_apply_a_step_twice(tmp_path: Path, records: None):
     given = {"CHAIN_FOLLOW_SECONDS": "0.2", "CHAIN_TIMEOUT_SECONDS": "60"}
     async with open_scene(tmp_path, **given) as scene:
         one, other = scene.replica(), scene.replica()
@@ -138,9 +136,7 @@ async def test_a_replica_that_was_frozen_in_a_step_applies_nothing_that_another_
         assert await tables(scene, rebuilt=True) == followed
 
 
-async def test_a_step_whose_database_goes_away_is_done_when_it_is_back(
-    tmp_path: Path, own_server: Server
-):
+async def test_a_step_is_repeated_after_the_database_comes_back(tmp_path: Path, own_server: Server):
     async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="0.2") as scene:
         replica = scene.replica()
         await replica.start()

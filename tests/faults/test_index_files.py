@@ -15,7 +15,7 @@ from tests.faults.test_index import fill, interrupt_step, tables, wait_for_log, 
 from imprint.settings import read_settings
 
 
-async def test_damage_in_the_index_is_503_there_and_files_go_on(tmp_path: Path):
+async def test_damage_in_the_index_gives_503_and_files_are_still_served(tmp_path: Path):
     async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="0.2") as scene:
         replica = scene.replica()
         await replica.start()
@@ -42,7 +42,7 @@ async def test_damage_in_the_index_is_503_there_and_files_go_on(tmp_path: Path):
         assert connection.execute("SELECT count(*) FROM files").fetchone() == (8,)
 
 
-async def test_a_full_disk_stops_the_index_and_no_reads(tmp_path: Path):
+async def test_a_full_disk_stops_the_index_but_not_reads(tmp_path: Path):
     with small_disk(tmp_path / "disk", 16) as disk:
         given = {"DATA_DIR": str(disk / "data"), "MIN_FREE_DISK_BYTES": "0"}
         async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="0.2", **given) as scene:

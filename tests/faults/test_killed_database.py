@@ -38,7 +38,7 @@ class Load:
             await asyncio.sleep(0.01)
 
 
-async def test_while_the_server_is_killed_there_are_only_503s_and_nothing_told_is_lost(
+async def test_a_killed_server_causes_only_503s_and_loses_no_acknowledged_write(
     tmp_path: Path,
 ) -> None:
     server = Server()

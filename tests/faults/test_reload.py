@@ -79,7 +79,7 @@ async def scrape_complete(port: int, writes: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_reloads_under_load_drop_nothing_and_counters_never_fall(
+async def test_reloads_under_load_drop_no_request_and_counters_never_decrease(
     tmp_path: Path, workers: str
 ):
     metrics = free_port()
@@ -112,7 +112,7 @@ async def test_reloads_under_load_drop_nothing_and_counters_never_fall(
             assert (await scene.world.metadata(cid))["cid"] == cid
 
 
-async def test_a_reload_takes_new_secrets_workers_and_ports(tmp_path: Path):
+async def test_a_reload_applies_new_secrets_workers_and_ports(tmp_path: Path):
     secret = tmp_path / "secret"
     secret.write_text("a-quite-long-secret-of-this-session-1")
     first, second = free_port(), free_port()
@@ -152,7 +152,9 @@ def execute(folder: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_what_is_wrong_changes_nothing_and_is_logged(tmp_path: Path, workers: str):
+async def test_a_reload_with_wrong_settings_changes_nothing_and_is_logged(
+    tmp_path: Path, workers: str
+):
     config, metrics = configure(tmp_path, WORKERS=workers), free_port()
     given = {"CONFIG": str(config), "METRICS_PORT": str(metrics)}
     given["DATABASE_URL"] = f"sqlite:///{tmp_path / 'data' / 'imprint.db'}"
@@ -196,7 +198,7 @@ async def test_what_is_wrong_changes_nothing_and_is_logged(tmp_path: Path, worke
         assert counted['imprint_reloads_total{result="done"}'] == 1
 
 
-async def test_systemd_is_told_what_happens(tmp_path: Path):
+async def test_systemd_is_notified_of_every_step(tmp_path: Path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.bind(str(tmp_path / "notify"))
         receiver.settimeout(60)
@@ -257,7 +259,7 @@ async def test_workers_are_pinned_to_their_cpus(tmp_path: Path):
         assert os.sched_getaffinity(replica.process.pid) == set(usable)
 
 
-async def test_a_balancer_never_sees_that_workers_are_replaced(tmp_path: Path):
+async def test_readiness_stays_ready_while_workers_are_replaced(tmp_path: Path):
     async with open_scene(tmp_path, WORKERS="2") as scene:
         replica = scene.replica()
         await replica.start()

@@ -106,7 +106,7 @@ def differences(
     return found
 
 
-async def test_with_a_backup_every_damage_is_undone(tmp_path: Path):
+async def test_with_a_backup_all_damage_is_repaired(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
         environ = environment_beside(world)
@@ -128,7 +128,7 @@ async def test_with_a_backup_every_damage_is_undone(tmp_path: Path):
             assert list(folder.glob("imprint.db.damaged-*")), name
 
 
-async def test_without_a_backup_every_known_file_comes_back_and_every_other_is_named(
+async def test_without_a_backup_every_known_file_is_restored(
     tmp_path: Path,
 ):
     async with open_world(tmp_path / "world") as world:
@@ -152,7 +152,7 @@ LOG_DAMAGES = (3, 17, 32 + 9, *(32 + FRAME * 40 + at for at in (9, 17, 2000)))
 
 
 @pytest.mark.parametrize("at", LOG_DAMAGES)
-async def test_commits_behind_the_damage_of_a_log_come_back(tmp_path: Path, at: int):
+async def test_commits_after_damage_in_a_log_are_restored(tmp_path: Path, at: int):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
         source, folder = world.settings.storage.data_dir, tmp_path / "copy"
@@ -174,7 +174,7 @@ async def test_commits_behind_the_damage_of_a_log_come_back(tmp_path: Path, at: 
         assert deep.exit_code == 0, deep.output
 
 
-async def test_damage_of_an_index_alone_costs_nothing(tmp_path: Path):
+async def test_damage_in_a_database_index_loses_nothing(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
         before = records(world.settings.storage.data_dir)
@@ -199,7 +199,7 @@ def set_checksums(path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["id", "cid", "name", "owner", "group_id", "tx_hash"])
-async def test_a_record_with_a_flipped_byte_becomes_what_it_was(tmp_path: Path, column: str):
+async def test_a_record_with_a_flipped_byte_is_restored(tmp_path: Path, column: str):
     async with open_world(tmp_path / "world") as world:
         for number in range(3):
             await world.post(world.wallet(1), f"Post {number}.")
@@ -279,7 +279,7 @@ async def test_a_catalog_that_is_gone_is_built_from_documents_and_the_chain(
         assert differences(before, after, KNOWN_WITHOUT_BACKUP) == []
 
 
-async def test_a_log_whose_databases_are_gone_is_read(tmp_path: Path):
+async def test_a_log_without_its_database_is_read(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
         source, folder = world.settings.storage.data_dir, tmp_path / "copy"
@@ -327,7 +327,7 @@ async def test_a_service_runs_again_after_a_repair_that_was_killed_at_any_moment
         assert (await world.send_create(author, "And on.")).status_code == 200
 
 
-async def test_documents_come_from_a_backup_or_are_named(tmp_path: Path):
+async def test_documents_are_restored_from_a_backup_or_reported_as_lost(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
         environ = environment_beside(world)

@@ -172,7 +172,7 @@ async def test_metrics_can_be_read_while_requests_are_finished(tmp_path: Path):
 
 
 @pytest.mark.skipif(not LONG, reason="a machine that is busy delays packets even longer")
-def test_no_client_is_too_far_away_to_be_served_before_the_end():
+def test_a_distant_client_is_served_or_refused_during_a_stop():
     alone = ("unshare", "--map-root-user", "--net")
     if subprocess.run([*alone, "ip", "link"], capture_output=True, check=False).returncode != 0:
         pytest.skip("needs the right to make a network")
@@ -183,7 +183,7 @@ def test_no_client_is_too_far_away_to_be_served_before_the_end():
     assert ends.keys() == {"served", "refused"}, ends
 
 
-async def test_connections_that_wait_for_a_worker_are_served_before_the_end(tmp_path: Path):
+async def test_connections_waiting_for_a_worker_are_served_before_a_stop(tmp_path: Path):
     async with open_scene(tmp_path, WORKERS="2") as scene:
         replica = scene.replica()
         await replica.start()

@@ -90,7 +90,7 @@ async def test_a_second_catalog_is_refused_until_it_adopts_the_documents(tmp_pat
         assert list_documents(tmp_path / "data" / "content") == documents
 
 
-async def test_a_service_whose_documents_are_adopted_stores_and_destroys_nothing_more(
+async def test_a_service_whose_documents_were_adopted_stops_storing_and_destroying(
     tmp_path: Path,
 ) -> None:
     async with open_scene(tmp_path, **FAST) as scene:

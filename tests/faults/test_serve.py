@@ -44,7 +44,7 @@ async def _refused(service: Service) -> str:
     return said
 
 
-async def test_a_good_service_starts_serves_and_ends_well(town: World, tmp_path: Path) -> None:
+async def test_a_configured_service_starts_serves_and_stops(town: World, tmp_path: Path) -> None:
     service = Service(tmp_path, _given(town))
     await asyncio.to_thread(service.start)
     try:
@@ -65,7 +65,7 @@ async def test_a_good_service_starts_serves_and_ends_well(town: World, tmp_path:
     assert GOOD_SECRET not in service.tail(200)
 
 
-async def test_everything_wrong_is_named_at_once(town: World, tmp_path: Path) -> None:
+async def test_all_invalid_settings_are_named_at_once(town: World, tmp_path: Path) -> None:
     wrong = {
         "CHAIN_ID": "zero",
         "MARKETPLACE_ADDRESS": "0x1234",
@@ -118,7 +118,7 @@ async def test_a_data_folder_that_is_a_file_is_reported(town: World, tmp_path: P
     assert str(tmp_path / "data") in await _refused(Service(tmp_path, _given(town)))
 
 
-async def test_a_node_that_is_down_does_not_keep_the_service_down(tmp_path: Path) -> None:
+async def test_a_node_that_is_down_does_not_prevent_a_start(tmp_path: Path) -> None:
     given = {
         "CHAIN_RPC_URL": f"http://127.0.0.1:{free_port()}/v2/canarykey0123",
         "CHAIN_ID": "31337",

@@ -67,9 +67,7 @@ async def pair(scene: Scene, **ahead: float) -> tuple[Replica, Replica]:
     return first, second
 
 
-async def test_a_replica_that_was_frozen_refuses_what_was_ended_meanwhile(
-    tmp_path: Path, records: None
-):
+async def test_a_frozen_replica_refuses_sessions_ended_meanwhile(tmp_path: Path, records: None):
     async with open_scene(tmp_path, PUBLIC_URL=ORIGIN) as scene:
         first, second = await pair(scene)
         author = scene.world.wallet(1)
@@ -111,7 +109,7 @@ async def test_a_replica_that_was_frozen_refuses_what_was_ended_meanwhile(
 # Clocks
 
 
-async def test_sessions_last_no_longer_than_clocks_differ(tmp_path: Path):
+async def test_a_fast_clock_ends_sessions_earlier_and_never_later(tmp_path: Path):
     async with open_scene(tmp_path, PUBLIC_URL=ORIGIN, SESSION_SECONDS="1800") as scene:
         right, fast = await pair(scene, ahead=HOUR)
         author, other = scene.world.wallet(1), scene.world.wallet(2)
@@ -138,7 +136,7 @@ async def test_sessions_last_no_longer_than_clocks_differ(tmp_path: Path):
         assert await read(fast, session) == await create(fast, key) == WORKS
 
 
-async def test_what_was_ended_stays_so_whatever_the_clocks_say(tmp_path: Path, records: None):
+async def test_ended_sessions_stay_ended_whatever_the_clocks_say(tmp_path: Path, records: None):
     async with open_scene(tmp_path, PUBLIC_URL=ORIGIN) as scene:
         right, moved = await pair(scene, ahead=600.0)
         author = scene.world.wallet(1)
@@ -167,7 +165,7 @@ async def test_what_was_ended_stays_so_whatever_the_clocks_say(tmp_path: Path, r
 # A database that is away
 
 
-async def test_what_was_acknowledged_holds_after_the_server_was_killed(
+async def test_acknowledged_session_changes_survive_a_killed_database_server(
     tmp_path: Path, own_server: Server
 ):
     async with open_scene(tmp_path, PUBLIC_URL=ORIGIN) as scene:
@@ -189,7 +187,7 @@ async def test_what_was_acknowledged_holds_after_the_server_was_killed(
             assert await author.find_faults(world) == []
 
 
-async def test_what_a_locked_file_refuses_has_no_effect_later(tmp_path: Path):
+async def test_a_request_refused_for_a_locked_file_has_no_later_effect(tmp_path: Path):
     # Records in SQLite, whatever the test before this one used.
     database = f"sqlite:///{tmp_path / 'records.db'}"
     async with open_scene(tmp_path, PUBLIC_URL=ORIGIN, DATABASE_URL=database) as scene:

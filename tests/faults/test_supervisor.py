@@ -20,7 +20,7 @@ def _start(program: str) -> "subprocess.Popen[str]":
     )
 
 
-def test_a_signal_ends_everything_at_whatever_moment_it_comes():
+def test_a_signal_at_any_moment_stops_every_process():
     running = _start(
         """
         import os, signal, time
@@ -221,7 +221,7 @@ FIRST = ["serves 1 0", "serves 1 1"]
 LEFT = ["left 1 0", "left 1 1"]
 
 
-def test_old_workers_leave_when_all_new_ones_serve(tmp_path: Path):
+def test_old_workers_exit_once_all_new_ones_serve(tmp_path: Path):
     running = _start_generations(tmp_path)
     try:
         assert sorted(_lines(running, 2)) == FIRST
@@ -249,7 +249,7 @@ def test_no_new_worker_serves_if_one_of_them_fails(tmp_path: Path):
     _fail_to_reload(running)
 
 
-def test_a_reload_is_given_up_if_a_new_worker_is_late(tmp_path: Path):
+def test_a_reload_fails_if_a_new_worker_is_late(tmp_path: Path):
     new = "return serve()"
     running = _start_generations(tmp_path, new, options="successor_seconds=0.3")
     _fail_to_reload(running)
@@ -265,7 +265,7 @@ def test_a_refused_reload_starts_nothing(tmp_path: Path):
     assert (tmp_path / "0").stat().st_size == 1
 
 
-def test_a_mistake_while_settings_are_read_ends_nothing(tmp_path: Path):
+def test_an_exception_while_reading_settings_fails_only_the_reload(tmp_path: Path):
     more = """
     def reread():
         raise KeyError("a mistake")
@@ -276,7 +276,7 @@ def test_a_mistake_while_settings_are_read_ends_nothing(tmp_path: Path):
     _fail_to_reload(running)
 
 
-def test_a_system_without_room_for_processes_ends_nothing(tmp_path: Path):
+def test_a_failing_fork_fails_only_the_reload(tmp_path: Path):
     more = """
     fork = os.fork
 

@@ -15,7 +15,7 @@ def _run(program: str) -> str:
     return ended.stdout
 
 
-def test_a_scraper_that_is_given_up_leaves_nothing_to_wait_for():
+def test_a_scraper_that_timed_out_is_not_waited_for():
     said = _run(
         """
         import signal, socket, sys, time

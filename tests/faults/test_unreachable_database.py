@@ -119,7 +119,7 @@ async def test_a_service_that_waits_is_not_ready_and_stops_at_once(tmp_path: Pat
 
 
 @pytest.mark.parametrize("workers", ["2", "1"])
-async def test_a_worker_that_dies_without_its_server_ends_nothing(
+async def test_a_worker_that_dies_while_the_server_is_down_is_replaced_later(
     tmp_path: Path, server: Server, workers: str
 ):
     async with open_scene(tmp_path, WORKERS=workers) as scene:
@@ -143,7 +143,7 @@ async def test_a_worker_that_dies_without_its_server_ends_nothing(
 
 
 @pytest.mark.parametrize("workers", ["2", "1"])
-async def test_a_hangup_without_the_server_keeps_the_old_workers(
+async def test_a_reload_while_the_server_is_down_keeps_the_old_workers(
     tmp_path: Path, server: Server, workers: str
 ):
     async with open_scene(tmp_path, WORKERS=workers) as scene:

@@ -28,7 +28,9 @@ async def start_instead(scene: Scene, replica: Replica) -> None:
     scene.world.client.base_url = replica.url
 
 
-async def test_a_master_key_that_does_not_open_what_is_stored_is_refused(tmp_path: Path) -> None:
+async def test_a_master_key_that_does_not_decrypt_the_stored_documents_is_refused(
+    tmp_path: Path,
+) -> None:
     async with open_scene(tmp_path) as scene:
         author = scene.world.wallet(0)
         first = scene.replica(**ENCRYPTED)
@@ -52,7 +54,7 @@ async def test_a_master_key_that_does_not_open_what_is_stored_is_refused(tmp_pat
             assert response.json()["content"] == text
 
 
-async def test_documents_whose_key_is_lost_can_be_given_up(tmp_path: Path) -> None:
+async def test_documents_whose_key_is_lost_can_be_abandoned(tmp_path: Path) -> None:
     async with open_scene(tmp_path) as scene:
         first = scene.replica(**ENCRYPTED)
         await first.start()
@@ -78,7 +80,7 @@ async def test_a_start_block_from_which_no_post_is_found_is_refused(tmp_path: Pa
         )
 
 
-async def test_the_first_line_says_where_everything_is_and_the_rest_what_is_not_well(
+async def test_the_start_line_names_the_stores_and_later_lines_name_the_problems(
     tmp_path: Path, records: None
 ) -> None:
     password = secrets.token_hex(16)

@@ -156,12 +156,12 @@ def test_every_response_is_as_described(label: str, findings: dict[str, Findings
     assert not findings[label].failures, "\n\n".join(findings[label].failures)
 
 
-def test_nothing_a_client_sends_breaks_the_service(findings: dict[str, Findings]) -> None:
+def test_no_generated_request_causes_a_server_error(findings: dict[str, Findings]) -> None:
     statuses = {label: each.statuses for label, each in findings.items()}
     assert {status for each in statuses.values() for status in each if status >= 500} == set()
 
 
-def test_as_many_requests_are_sent_as_were_asked_for(
+def test_the_requested_number_of_cases_is_sent(
     findings: dict[str, Findings], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert count_cases(findings) >= max(CASES, len(LABELS) * EXAMPLES // 2)
@@ -181,7 +181,7 @@ def test_as_many_requests_are_sent_as_were_asked_for(
         "/filesMetaData",
     ],
 )
-def test_the_examples_lead_to_content(path: str, description: dict[str, Any], live: Live) -> None:
+def test_the_examples_of_reads_get_200(path: str, description: dict[str, Any], live: Live) -> None:
     parameters = description["paths"][path]["get"]["parameters"]
     query = {each["name"]: each["example"] for each in parameters if "example" in each}
     response = httpx2.get(f"{live.origin}{path}", params=query, headers=live.session, timeout=60)

@@ -43,7 +43,7 @@ def test_no_generated_name_is_numbered(python: Project) -> None:
     assert [name for name in names if name[-1].isdigit()] == []
 
 
-def test_the_service_broke_nowhere_meanwhile(typescript: Project, python: Project) -> None:
+def test_the_service_logged_no_server_error(typescript: Project, python: Project) -> None:
     log = python.service.process.log.read_text(encoding="utf-8")
     assert "status=200" in log
     assert "status=5" not in log

@@ -16,7 +16,7 @@ def test_every_attack_is_documented():
 
 @pytest.mark.rotates
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_an_attack_stops_nobody(
+def test_an_attack_does_not_stop_other_clients(
     attack: Attack,
     installation: Installation,
     observations: list[Observation],

@@ -59,7 +59,7 @@ def test_the_lock_has_a_version_in_the_range_of_every_declared_dependency():
     ] == []
 
 
-def test_the_changelog_has_the_version_under_a_part_for_what_comes_next():
+def test_the_changelog_has_the_version_below_unreleased():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## \[(.+?)\](?: - \d{4}-\d\d-\d\d)?$", changelog, re.MULTILINE)
     assert headings[:2] == ["Unreleased", __version__]
@@ -95,14 +95,14 @@ def _foreign_installs(text: str) -> list[str]:
     return [each for each in told if not OURS.search(each) or STRANGERS.search(each)]
 
 
-def test_an_instruction_to_install_the_package_of_a_stranger_is_found():
+def test_an_install_instruction_of_a_foreign_package_is_detected():
     good = "pip install 'imprint-press[s3]' # for imprint\npip install -r requirements.lock\n"
     assert _foreign_installs(good) == []
     bad = "Run `pip install 'imprint[s3]'`.\npipx install imprint\nuv tool install other"
     assert _foreign_installs(bad) == ["'imprint[s3]'", "imprint", "other"]
 
 
-def test_every_instruction_and_message_installs_our_package():
+def test_every_install_instruction_names_our_package():
     assert [
         (name, told)
         for name, text in _texts()

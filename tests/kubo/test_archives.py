@@ -32,7 +32,7 @@ async def export_car_from(node: KuboNode, root: str) -> bytes:
     return response.content
 
 
-async def test_a_node_keeps_an_export_as_a_whole_and_gives_it_back(
+async def test_a_node_imports_and_exports_a_whole_export(
     node: KuboNode, world: World, tmp_path: Path
 ) -> None:
     await fill(world)
@@ -43,7 +43,7 @@ async def test_a_node_keeps_an_export_as_a_whole_and_gives_it_back(
     assert verify(tmp_path, await export_car_from(node, root)) == manifest
 
 
-async def test_a_node_takes_what_the_gateway_serves(node: KuboNode, world: World) -> None:
+async def test_a_node_imports_a_car_from_the_gateway(node: KuboNode, world: World) -> None:
     alice = world.wallet(1)
     cid = await world.publish(alice, (await world.create(alice))["cid"])
     response = await world.client.get(f"/ipfs/{cid}", params={"format": "car"})

@@ -18,7 +18,7 @@ def shared(bench: KuboWorkbench) -> KuboWorkbench:
     return bench
 
 
-async def test_storing_and_destroying_at_once_loses_nothing(bench: KuboWorkbench) -> None:
+async def test_concurrent_storing_and_destroying_loses_nothing(bench: KuboWorkbench) -> None:
     first, second = bench.open(FIRST), bench.open(SECOND)
     await mark(first, FIRST)
     await mark(second, SECOND)

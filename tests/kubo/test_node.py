@@ -104,7 +104,7 @@ async def test_documents_survive_a_restart_of_the_node(bench: KuboWorkbench) -> 
         assert await bench.store.read(document_cid(document), PRIVATE) == document
 
 
-async def test_blocks_that_others_added_are_no_documents(bench: KuboWorkbench) -> None:
+async def test_blocks_added_outside_imprint_are_not_documents(bench: KuboWorkbench) -> None:
     (bench.node.folder / "document").write_bytes(SMALL)
     options = ["--quieter", "--cid-version=1"]
     added = await bench.node.run("add", *options, str(bench.node.folder / "document"))

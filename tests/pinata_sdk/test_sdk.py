@@ -46,13 +46,13 @@ async def fake() -> AsyncIterator[PinataFake]:
     await double.stop()
 
 
-async def test_the_client_works_with_the_double(fake: PinataFake) -> None:
+async def test_the_sdk_works_with_the_fake(fake: PinataFake) -> None:
     said = await run_client(fake)
     assert "ℹ fail 0" in said
     assert "ℹ pass 8" in said
 
 
-async def test_the_client_finds_what_the_store_wrote(fake: PinataFake) -> None:
+async def test_the_sdk_finds_a_document_that_the_store_wrote(fake: PinataFake) -> None:
     bench = PinataWorkbench(fake, public=False)
     owner = Address("0x" + "ab" * 20)
     label = Label("name", owner, "group", State.PENDING)

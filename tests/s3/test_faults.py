@@ -44,7 +44,7 @@ async def store_all(store: BucketStore, documents: list[bytes]) -> list[bytes]:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_what_was_stored_is_read_back_and_nothing_else(
+async def test_stored_documents_are_read_back_despite_faults(
     bench: BucketWorkbench, fault: str
 ) -> None:
     async with open_proxy(bench.server.port) as proxy:
@@ -134,7 +134,7 @@ async def expect_tidy(world: World, drafts: int) -> None:
     assert len(listed) - len(strays) == drafts
 
 
-async def test_a_silent_or_dead_store_is_a_refusal_in_time(
+async def test_a_silent_or_dead_store_is_refused_in_time(
     tmp_path: Path, own_server: MinioServer
 ) -> None:
     given = own_server.settings(own_server.make_bucket())

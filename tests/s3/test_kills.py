@@ -40,7 +40,7 @@ def present() -> MovableClock:
 
 
 @pytest.mark.parametrize(("kind", "at"), CASES)
-async def test_a_write_cut_off_is_whole_or_absent(
+async def test_a_write_cut_off_by_a_crash_is_complete_or_absent(
     tmp_path: Path, fork_server: ForkServer, server: MinioServer, kind: str, at: str
 ) -> None:
     given = server.settings(server.make_bucket())
@@ -62,7 +62,7 @@ async def test_a_write_cut_off_is_whole_or_absent(
 
 
 @pytest.mark.parametrize("at", COLLECTING)
-async def test_a_collection_cut_off_is_finished_by_the_next(
+async def test_a_collection_cut_off_by_a_crash_is_finished_by_the_next_one(
     tmp_path: Path, fork_server: ForkServer, server: MinioServer, at: str
 ) -> None:
     given = server.settings(server.make_bucket())
@@ -82,7 +82,7 @@ async def test_a_collection_cut_off_is_finished_by_the_next(
         assert await stored(world) == {Network.PRIVATE: [kept], Network.PUBLIC: []}
 
 
-async def test_nothing_acknowledged_is_lost(
+async def test_no_acknowledged_write_is_lost(
     tmp_path: Path, fork_server: ForkServer, server: MinioServer
 ) -> None:
     given = server.settings(server.make_bucket())

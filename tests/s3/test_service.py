@@ -12,7 +12,9 @@ from imprint.adapters.content.bucket_access import open_objects
 KEY = "5c7d1f0e93ab48260d51be7fa94c836217e0db3f68a5924cc1f7053eb8d26a94"
 
 
-async def test_documents_live_and_die_in_the_bucket(tmp_path: Path, server: MinioServer) -> None:
+async def test_documents_are_stored_in_and_removed_from_the_bucket(
+    tmp_path: Path, server: MinioServer
+) -> None:
     bucket = server.make_bucket()
     quick = {"JANITOR_SECONDS": "1", "GRACE_HOURS": "0", "ENCRYPTION_KEY": KEY}
     async with open_scene(tmp_path, **server.settings(bucket), **quick) as scene:

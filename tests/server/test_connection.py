@@ -62,7 +62,7 @@ async def test_a_head_that_is_too_long_is_refused(head: bytes) -> None:
         assert str(MAX_HEAD_BYTES) in refusal(await read_all(reader))
 
 
-async def test_headers_after_a_body_are_counted_too() -> None:
+async def test_trailers_count_towards_the_head_limit() -> None:
     chunked = b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n"
     async with connected() as (reader, writer):
         writer.write(chunked + b"X: a\r\n" * MAX_HEAD_BYTES)
@@ -70,7 +70,7 @@ async def test_headers_after_a_body_are_counted_too() -> None:
 
 
 @pytest.mark.usefixtures("patient")
-async def test_a_refusal_reaches_a_client_whose_headers_have_no_end() -> None:
+async def test_a_client_that_sends_endless_headers_gets_the_refusal() -> None:
     async with connected() as (reader, writer):
         writer.write(b"GET / HTTP/1.1\r\nX: ")
         for _ in range(200):
@@ -79,20 +79,20 @@ async def test_a_refusal_reaches_a_client_whose_headers_have_no_end() -> None:
         assert str(MAX_HEAD_BYTES) in refusal(await read_all(reader))
 
 
-async def test_headers_without_an_end_end_with_their_connection() -> None:
+async def test_a_connection_that_sends_endless_headers_is_closed() -> None:
     async with connected() as (_, writer):
         writer.write(b"GET / HTTP/1.1\r\nX: ")
         with pytest.raises(ConnectionError):
             await _pour(writer, 4 * MAX_DRAINED)
 
 
-async def test_what_is_no_http_gets_the_body_of_all_refusals() -> None:
+async def test_malformed_http_gets_problem_json() -> None:
     async with connected() as (reader, writer):
         writer.write(b"HELLO\r\n\r\n")
         assert refusal(await read_all(reader)) == "The request cannot be read."
 
 
-async def test_a_long_body_is_no_long_head() -> None:
+async def test_the_head_limit_does_not_apply_to_a_body() -> None:
     size = 4 * MAX_HEAD_BYTES
     asked = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % size + b"a" * size
     async with connected() as (reader, writer):
@@ -103,13 +103,13 @@ async def test_a_long_body_is_no_long_head() -> None:
             await reader.readuntil(b"0 bytes")
 
 
-async def test_a_connection_that_never_asks_anything_is_closed() -> None:
+async def test_a_connection_without_a_request_is_closed() -> None:
     async with connected(limits=HURRIED) as (reader, _):
         assert await read_all(reader) == b""
 
 
 @pytest.mark.parametrize("byte", [b"a", b"\r\n"], ids=["a letter", "an empty line"])
-async def test_a_head_that_trickles_is_given_up(byte: bytes) -> None:
+async def test_a_head_that_trickles_is_timed_out(byte: bytes) -> None:
     async with connected(limits=HURRIED) as (reader, writer):
         writer.write(REQUEST)
         await reader.readuntil(b"0 bytes")
@@ -123,7 +123,7 @@ async def test_a_head_that_trickles_is_given_up(byte: bytes) -> None:
         assert isinstance(ended.exception(), ConnectionError | None)
 
 
-async def test_an_idle_connection_is_not_one_that_sends_a_head() -> None:
+async def test_an_idle_keep_alive_connection_has_no_head_timeout() -> None:
     async with connected(limits=HURRIED) as (reader, writer):
         for _ in range(2):
             writer.write(REQUEST)
@@ -133,7 +133,7 @@ async def test_an_idle_connection_is_not_one_that_sends_a_head() -> None:
             await asyncio.sleep(2 * HURRIED.head_seconds)
 
 
-async def test_a_head_that_begins_behind_a_request_has_its_own_time() -> None:
+async def test_a_partial_head_after_a_request_has_its_own_timeout() -> None:
     async with connected(limits=HURRIED) as (reader, writer):
         writer.write(REQUEST + REQUEST[:10])
         await reader.readuntil(b"0 bytes")
@@ -142,7 +142,7 @@ async def test_a_head_that_begins_behind_a_request_has_its_own_time() -> None:
         assert await read_all(reader) == b""
 
 
-async def test_a_request_that_came_in_time_gets_its_response_however_long_it_takes() -> None:
+async def test_the_head_timeout_does_not_apply_to_a_body() -> None:
     async with connected(limits=HURRIED) as (reader, writer):
         writer.write(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n")
         await asyncio.sleep(2 * HURRIED.head_seconds)
@@ -151,7 +151,7 @@ async def test_a_request_that_came_in_time_gets_its_response_however_long_it_tak
 
 
 @pytest.mark.usefixtures("patient")
-async def test_a_refusal_reaches_a_client_that_sends_all_before_it_listens(tmp_path: Path) -> None:
+async def test_a_client_that_sends_its_whole_body_first_gets_the_refusal(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world, connected(world.app) as (reader, writer):
         size = 20_000_000
         head = b"POST /create/group HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
@@ -162,7 +162,7 @@ async def test_a_refusal_reaches_a_client_that_sends_all_before_it_listens(tmp_p
         assert (await read_all(reader)).startswith(b"HTTP/1.1 415 ")
 
 
-async def test_a_body_without_an_end_ends_with_its_connection(tmp_path: Path) -> None:
+async def test_a_connection_that_sends_an_endless_body_is_closed(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world, connected(world.app) as (_, writer):
         writer.write(
             b"POST /create/group HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -171,7 +171,7 @@ async def test_a_body_without_an_end_ends_with_its_connection(tmp_path: Path) ->
             await _pour(writer, 4 * MAX_DRAINED)
 
 
-async def test_a_body_that_stops_being_http_is_refused_once(
+async def test_a_body_that_becomes_malformed_is_refused_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     head = b"POST /create/group HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
@@ -263,7 +263,7 @@ async def test_white_space_around_header_values_is_stripped() -> None:
     }
 
 
-async def test_trailers_are_no_headers() -> None:
+async def test_trailers_are_not_added_to_the_headers() -> None:
     found: list[tuple[bytes, bytes]] = []
 
     async def keep_headers(scope: Scope, receive: Receive, send: Send) -> None:
@@ -279,7 +279,7 @@ async def test_trailers_are_no_headers() -> None:
     assert [name for name, _ in found] == [b"host", b"transfer-encoding", b"connection"]
 
 
-async def test_a_request_that_asks_for_another_protocol_is_answered_and_the_last_one() -> None:
+async def test_an_upgrade_request_gets_a_response_and_closes_the_connection() -> None:
     async with connected() as (reader, writer):
         upgrade = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n"
         writer.write(upgrade + REQUEST)

@@ -52,7 +52,7 @@ async def open_idle(place: Place, count: int) -> list[Streams]:
     return [await place.connect() for _ in range(count)]
 
 
-async def test_an_address_with_too_many_connections_is_told_and_others_are_served() -> None:
+async def test_an_address_with_too_many_connections_is_refused_and_others_are_served() -> None:
     async with serving(name_path, ConnectionLimits(connections=20, per_address=5)) as place:
         idle = await open_idle(place, 5)
         reader, writer = await place.connect()
@@ -117,7 +117,7 @@ ADDRESSES = ["10.0.0.1", "::ffff:10.0.0.1", "2001:db8::1", "2001:db8::2", "2001:
 
 
 @given(st.lists(st.sampled_from(ADDRESSES), max_size=60))
-def test_the_count_of_closed_connections_takes_no_memory(addresses: list[str]) -> None:
+def test_closed_connections_leave_no_counters(addresses: list[str]) -> None:
     opened = OpenConnections(ConnectionLimits(connections=30, per_address=10))
     counted = [each for each in addresses if opened.add(each) is not Admission.FULL]
     assert opened.count == sum(opened.by_client.values()) == min(len(addresses), 30)
@@ -206,12 +206,12 @@ uvloop.run(serve(limits))
 """
 
 
-def test_one_address_cannot_take_all_files_of_a_process() -> None:
+def test_one_address_cannot_use_all_file_descriptors_of_a_process() -> None:
     statuses, _ = besiege(hard=512, connections=0, per_address=0, sockets=600)
     assert statuses == [200] * 20
 
 
-def test_a_process_without_free_files_goes_on_when_it_has_some_again() -> None:
+def test_a_process_out_of_file_descriptors_recovers() -> None:
     # The limits are wrong on purpose: the process is out of files before they hold.
     _, after = besiege(hard=64, connections=9999, per_address=9999, sockets=200)
     assert after == 200

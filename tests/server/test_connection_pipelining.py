@@ -51,7 +51,7 @@ class Gate:
 
 
 @pytest.mark.parametrize("count", [2, 16, 17, 50, 500])
-async def test_pipelined_requests_are_answered_in_order(count: int) -> None:
+async def test_pipelined_requests_get_responses_in_order(count: int) -> None:
     async with connected(name_path) as (reader, writer):
         writer.write(b"".join(get(number) for number in range(count)) + LAST)
         bodies = [body for _, _, body in split(await read_all(reader))]
@@ -84,7 +84,7 @@ async def test_pipelined_bodies_reach_their_own_requests() -> None:
 
 
 @pytest.mark.parametrize("separate", [False, True], ids=["in one write", "one by one"])
-async def test_no_more_requests_wait_than_the_queue_holds(separate: bool) -> None:
+async def test_the_pipeline_queue_is_bounded(separate: bool) -> None:
     gate = Gate()
     async with connected(gate) as (reader, writer):
         for start in range(0, 100, 1 if separate else 100):
@@ -100,7 +100,7 @@ async def test_no_more_requests_wait_than_the_queue_holds(separate: bool) -> Non
     assert len(gate.paths) == 101
 
 
-async def test_what_waits_behind_a_full_queue_is_bounded() -> None:
+async def test_bytes_behind_a_full_pipeline_queue_are_bounded() -> None:
     gate = Gate()
     async with connected(gate) as (reader, writer):
         writer.write(TINY * 100_000)
@@ -136,7 +136,7 @@ async def test_a_client_that_pipelines_and_never_reads_is_aborted() -> None:
         await until(lambda: connections() == [])
 
 
-async def test_the_next_request_starts_when_the_response_before_it_is_taken() -> None:
+async def test_the_next_request_starts_after_the_response_before_it_is_read() -> None:
     started: list[str] = []
 
     async def respond_at_length(scope: Scope, receive: Receive, send: Send) -> None:
@@ -155,7 +155,7 @@ async def test_the_next_request_starts_when_the_response_before_it_is_taken() ->
     assert started == ["/0", "/1", "/last"]
 
 
-async def test_a_client_that_leaves_is_told_to_the_running_request_not_the_last() -> None:
+async def test_a_disconnect_is_reported_to_the_running_request() -> None:
     ended = asyncio.Event()
 
     async def wait_for_the_end(scope: Scope, receive: Receive, send: Send) -> None:
@@ -178,7 +178,7 @@ async def test_a_client_that_leaves_is_told_to_the_running_request_not_the_last(
 
 
 @pytest.mark.parametrize("separate", [False, True], ids=["in one read", "in the next read"])
-async def test_a_write_has_its_response_before_the_refusal_of_what_follows(
+async def test_a_write_gets_its_response_before_a_malformed_request_is_refused(
     separate: bool, tmp_path: Path
 ) -> None:
     async with open_world(tmp_path) as world, serving(world.app) as place:
@@ -198,7 +198,7 @@ async def test_a_write_has_its_response_before_the_refusal_of_what_follows(
 
 
 @pytest.mark.parametrize("waiting", [0, 1, 5])
-async def test_a_refusal_waits_for_every_response_before_it(waiting: int) -> None:
+async def test_a_refusal_is_sent_after_every_earlier_response(waiting: int) -> None:
     gate = Gate()
     async with connected(gate) as (reader, writer):
         writer.write(b"".join(get(number) for number in range(waiting + 1)))
@@ -213,7 +213,7 @@ async def test_a_refusal_waits_for_every_response_before_it(waiting: int) -> Non
 
 
 @pytest.mark.parametrize("count", [MAX_QUEUED, MAX_QUEUED + 1, 50])
-async def test_what_is_no_http_behind_a_full_queue_is_refused_last(count: int) -> None:
+async def test_malformed_http_behind_a_full_queue_is_refused_last(count: int) -> None:
     async with connected(Gated()) as (reader, writer):
         writer.write(b"".join(get(number) for number in range(count)) + b"HELLO\r\n\r\n" + get(7))
         *responses, last = split(await read_all(reader))
@@ -221,7 +221,7 @@ async def test_what_is_no_http_behind_a_full_queue_is_refused_last(count: int) -
     assert last[0] == 400
 
 
-async def test_a_body_that_cannot_be_read_spoils_only_its_own_request() -> None:
+async def test_a_malformed_body_fails_only_its_own_request() -> None:
     gate = Gate()
     async with connected(gate) as (reader, writer):
         chunked = b"POST /1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -232,7 +232,7 @@ async def test_a_body_that_cannot_be_read_spoils_only_its_own_request() -> None:
     assert (first[2], second[0], gate.paths) == (b"/0", 400, ["/0"])
 
 
-async def test_nothing_is_refused_after_the_last_request_of_a_connection() -> None:
+async def test_bytes_after_the_last_request_of_a_connection_are_ignored() -> None:
     async with connected(name_path) as (reader, writer):
         writer.write(LAST + b"HELLO\r\n\r\n")
         ((status, _, body),) = split(await read_all(reader))
@@ -247,7 +247,7 @@ async def half_close(streams: Streams, sent: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("count", [1, 3, 40])
-async def test_complete_requests_are_answered_after_a_half_close(count: int) -> None:
+async def test_complete_requests_get_responses_after_a_half_close(count: int) -> None:
     async with connected(Gated()) as streams:
         sent = b"".join(post(number, b"body") for number in range(count))
         responses = split(await half_close(streams, sent))
@@ -284,7 +284,7 @@ async def test_an_incomplete_request_alone_has_no_response(rest: bytes) -> None:
         assert await half_close(streams, rest) == b""
 
 
-async def test_a_request_without_end_behind_a_running_one_is_refused() -> None:
+async def test_an_endless_request_behind_a_running_one_is_refused() -> None:
     gate = Gate()
     async with connected(gate) as (reader, writer):
         writer.write(REQUEST)

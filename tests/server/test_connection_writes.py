@@ -49,7 +49,7 @@ STALLED = {
 
 
 @pytest.mark.parametrize(("app", "request_"), STALLED.values(), ids=STALLED.keys())
-async def test_a_client_that_takes_no_byte_is_aborted(app: Pieces, request_: bytes) -> None:
+async def test_a_client_that_reads_nothing_is_aborted(app: Pieces, request_: bytes) -> None:
     counter = CONNECTIONS_CLOSED.labels("write_timeout")
     before = counter._value.get()
     async with serving(app, HURRIED) as place:
@@ -64,7 +64,7 @@ async def test_a_client_that_takes_no_byte_is_aborted(app: Pieces, request_: byt
     assert counter._value.get() == before + 1
 
 
-async def test_a_client_that_takes_a_little_before_every_check_keeps_its_connection() -> None:
+async def test_a_client_that_reads_slowly_keeps_its_connection() -> None:
     app = Pieces(1, 5_000_000)
     async with serving(app, ConnectionLimits(write_seconds=600)) as place:
         client = await place.connect_deaf()

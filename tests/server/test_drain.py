@@ -54,7 +54,9 @@ async def test_an_idle_connection_is_closed_after_its_next_response() -> None:
 @pytest.mark.parametrize(
     ("others_serve", "told"), [(False, b"stopping/any"), (True, b"serving/any")]
 )
-async def test_requests_are_told_that_the_service_stops(others_serve: bool, told: bytes) -> None:
+async def test_the_application_is_told_that_the_service_stops(
+    others_serve: bool, told: bytes
+) -> None:
     async def tell(scope: Scope, receive: Receive, send: Send) -> None:
         word = b"stopping/any" if DRAINING in scope else b"serving/any"
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -72,7 +74,7 @@ async def test_requests_are_told_that_the_service_stops(others_serve: bool, told
         await draining
 
 
-async def test_a_long_keep_alive_makes_no_long_drain() -> None:
+async def test_a_long_keep_alive_does_not_delay_the_drain() -> None:
     async with serving_until_stopped(name_path, keep_alive=600) as (server, place):
         reader, writer = await place.connect()
         writer.write(REQUEST)
@@ -95,7 +97,7 @@ async def test_a_body_that_stops_arriving_is_refused() -> None:
         await draining
 
 
-async def test_a_body_that_goes_on_arriving_is_served() -> None:
+async def test_a_body_that_keeps_arriving_is_served() -> None:
     async with serving_until_stopped(count_body) as (server, place):
         reader, writer = await place.connect()
         writer.write(UPLOAD)
@@ -109,7 +111,7 @@ async def test_a_body_that_goes_on_arriving_is_served() -> None:
         await draining
 
 
-async def test_a_body_without_an_end_is_refused_in_the_end() -> None:
+async def test_an_endless_body_is_refused_eventually() -> None:
     async with serving_until_stopped(count_body) as (server, place):
         reader, writer = await place.connect()
         writer.write(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")

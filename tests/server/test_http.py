@@ -63,7 +63,7 @@ def _server(app: Named) -> tuple[HttpServer, Place]:
     return server, Place(listener.getsockname()[1])
 
 
-async def test_connections_wait_for_a_start_that_may_not_be_seen() -> None:
+async def test_connections_wait_until_the_start_has_finished() -> None:
     server, place = _server(Named("first"))
     opened = asyncio.Event()
     ready: list[bool] = []
@@ -87,7 +87,7 @@ async def test_connections_wait_for_a_start_that_may_not_be_seen() -> None:
     await serving
 
 
-async def test_a_start_that_waits_is_served_meanwhile_and_stops_at_once() -> None:
+async def test_a_waiting_start_serves_the_first_application_and_stops_at_once() -> None:
     server, place = _server(Named("first"))
     may_serve = asyncio.Event()
     serving = asyncio.create_task(

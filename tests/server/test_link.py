@@ -31,7 +31,7 @@ def read(supervisor: WorkerLink) -> list[tuple[Kind, bytes]]:
     return [*supervisor.read()]
 
 
-def test_messages_arrive_whole_and_in_order(ends):
+def test_messages_arrive_complete_and_in_order(ends):
     supervisor, theirs = ends
     link = Link(theirs, collect=lambda: b"x" * 100_000)
     link.report_waiting()
@@ -63,7 +63,7 @@ def test_a_message_that_is_too_long_is_not_read(ends):
     assert not supervisor.is_open
 
 
-def test_a_closed_end_is_noticed_after_what_was_sent(ends):
+def test_a_closed_link_is_detected_after_its_last_message(ends):
     supervisor, theirs = ends
     Link(theirs).report_ready()
     theirs.close()
@@ -133,7 +133,7 @@ def test_a_process_stops_when_its_supervisor_has_ended():
     assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
 
 
-def test_a_worker_that_is_dismissed_knows_that_others_serve():
+def test_a_dismissed_worker_knows_that_it_is_replaced():
     supervisor, theirs = open_link()
     pid = os.fork()
     if pid == 0:

@@ -77,7 +77,7 @@ def test_a_request_may_arrive_in_pieces(server: MetricsServer):
         assert client.recv(65536).startswith(b"HTTP/1.1 200 OK\r\n")
 
 
-def test_openmetrics_is_sent_to_who_wants_it(server: MetricsServer):
+def test_openmetrics_is_sent_to_a_client_that_accepts_it(server: MetricsServer):
     accept = b"Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n\r\n"
     received = _fetch(server, GET[:-2] + accept)
     assert b"Content-Type: application/openmetrics-text; version=1.0.0" in received
@@ -94,7 +94,9 @@ def test_openmetrics_is_sent_to_who_wants_it(server: MetricsServer):
         b"text/plain;version=",
     ],
 )
-def test_no_header_ends_the_supervisor(server: MetricsServer, accept: bytes):
+def test_a_malformed_accept_header_does_not_crash_the_supervisor(
+    server: MetricsServer, accept: bytes
+):
     received = _fetch(server, GET[:-2] + b"Accept: " + accept + b"\r\n\r\n")
     assert received.startswith(b"HTTP/1.1 200 OK\r\n")
 
@@ -120,7 +122,7 @@ def test_clients_that_send_nothing_are_closed_in_time(
         assert client.recv(1) == b""
 
 
-def test_silent_clients_keep_no_scraper_out(server: MetricsServer):
+def test_silent_clients_do_not_block_a_scraper(server: MetricsServer):
     silent = [_connect(server) for _ in range(3 * MAX_CLIENTS)]
     assert _fetch(server, GET).startswith(b"HTTP/1.1 200 OK\r\n")
     assert (
@@ -132,7 +134,7 @@ def test_silent_clients_keep_no_scraper_out(server: MetricsServer):
         each.close()
 
 
-def test_only_so_many_clients_wait(server: MetricsServer):
+def test_the_number_of_waiting_clients_is_bounded(server: MetricsServer):
     clients = [_connect(server) for _ in range(MAX_CLIENTS)]
     for each in clients:
         each.sendall(GET)
@@ -165,7 +167,7 @@ def test_a_late_request_has_as_much_time_for_its_response(
         assert server.has_waiting
 
 
-def test_without_a_listener_it_does_nothing():
+def test_a_metrics_server_without_a_listener_does_nothing():
     server = MetricsServer(None)
     assert [*server.readers] == server.writers == []
     assert server.due is None

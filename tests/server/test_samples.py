@@ -44,7 +44,7 @@ def test_counters_and_histograms_of_all_processes_are_added_up():
     assert found["imprint_answer_seconds_sum"] == 1
 
 
-def test_a_process_that_has_ended_counts_in_sums_and_nowhere_else():
+def test_an_ended_process_counts_towards_sums_only():
     gone = _process(4, imprint_connections=7)
     found = _merged(_process(1, imprint_connections=2), ended=(gone, gone))
     assert found['imprint_answers_total{path="/healthz"}'] == 9
@@ -68,17 +68,17 @@ def test_every_gauge_has_its_rule():
     assert found["imprint_follower_running"] == 0
 
 
-def test_a_gauge_that_nobody_knows_is_not_shown():
+def test_a_gauge_without_a_value_is_not_shown():
     unknown = _process(0, imprint_posts=math.nan)
     assert "imprint_posts" not in _merged(unknown)
     assert _merged(unknown, _process(0, imprint_posts=3), unknown)["imprint_posts"] == 3
 
 
-def test_the_beginning_of_a_counter_is_not_shown():
+def test_the_creation_time_of_a_counter_is_not_shown():
     assert not [name for name in _merged(_process(1)) if "_created" in name]
 
 
-def test_samples_survive_their_way_to_the_supervisor():
+def test_encoded_samples_are_decoded_by_the_supervisor():
     def known(families: list[Family]) -> list[str]:
         return [each.name for each in families]
 
@@ -98,7 +98,7 @@ def test_gauges_with_a_rule_exist():
     assert known >= metrics.SUMMED | metrics.LEAST
 
 
-def test_no_worker_counts_what_the_supervisor_does():
+def test_workers_do_not_export_the_metrics_of_the_supervisor():
     theirs = {each.name for each in read_samples(metrics.SUPERVISOR)}
     ours = {each.name for each in read_samples() if each.name.startswith("imprint_")}
     assert not ours & theirs

@@ -18,7 +18,7 @@ def _lines(receiver: socket.socket) -> list[str]:
     return receiver.recv(4096).decode().split("\n")
 
 
-def test_every_step_is_told(tmp_path: Path):
+def test_every_state_is_notified(tmp_path: Path):
     with _listen(tmp_path) as receiver:
         notifier = ServiceNotifier({"NOTIFY_SOCKET": str(tmp_path / "notify")})
         notifier.ready("serving")
@@ -31,7 +31,7 @@ def test_every_step_is_told(tmp_path: Path):
         assert _lines(receiver)[0] == "STOPPING=1"
 
 
-def test_a_name_of_the_abstract_namespace_is_understood():
+def test_an_abstract_socket_name_is_supported():
     name = f"imprint-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.bind(f"\0{name}")
@@ -40,7 +40,7 @@ def test_a_name_of_the_abstract_namespace_is_understood():
         assert _lines(receiver)[0] == "STOPPING=1"
 
 
-def test_signs_of_life_come_twice_in_the_time_of_the_watchdog(tmp_path: Path):
+def test_the_watchdog_is_notified_at_half_its_interval(tmp_path: Path):
     with _listen(tmp_path) as receiver:
         environ = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "60000000"}
         notifier = ServiceNotifier(environ)
@@ -58,7 +58,7 @@ def test_a_watchdog_of_another_process_is_ignored(tmp_path: Path):
     assert ServiceNotifier(environ).due is None
 
 
-def test_nothing_happens_without_a_service_manager(tmp_path: Path):
+def test_without_a_service_manager_notifications_do_nothing(tmp_path: Path):
     for environ in ({}, {"NOTIFY_SOCKET": str(tmp_path / "nobody")}, {"WATCHDOG_USEC": "1000"}):
         notifier = ServiceNotifier(environ)
         notifier.ready("serving")

@@ -186,7 +186,7 @@ async def test_a_backup_replaces_nothing(world, out):
     assert out.read_text() == "precious"
 
 
-async def test_a_folder_with_something_in_it_is_not_restored_into(world, out, tmp_path):
+async def test_a_folder_that_is_not_empty_is_refused(world, out, tmp_path):
     await save(world, out)
     folder = tmp_path / "used"
     folder.mkdir()
@@ -196,7 +196,7 @@ async def test_a_folder_with_something_in_it_is_not_restored_into(world, out, tm
     assert [path.name for path in folder.iterdir()] == ["precious"]
 
 
-async def test_an_empty_folder_is_restored_into(world, out, tmp_path):
+async def test_a_backup_can_be_restored_into_an_empty_folder(world, out, tmp_path):
     await save(world, out)
     (tmp_path / "empty").mkdir()
     await restore(out, tmp_path / "empty")

@@ -61,7 +61,7 @@ async def restore(saved: Path, folder: Path) -> dict[Cid, bytes]:
 
 
 @pytest.mark.parametrize("make", [valid, valid_folder, valid_in_another_order])
-async def test_a_backup_that_is_as_it_should_be_is_restored(make, tmp_path):
+async def test_a_valid_backup_is_restored(make, tmp_path):
     stored = await restore(make(tmp_path), tmp_path / "restored")
     assert stored == {document_cid(each): each for each in DOCUMENTS}
 
@@ -76,7 +76,7 @@ async def test_a_hostile_backup_is_refused_and_leaves_nothing(name, tmp_path):
     assert sorted(tmp_path.iterdir()) == before
 
 
-async def test_a_catalog_is_not_written_beyond_its_size(tmp_path):
+async def test_a_catalog_whose_size_differs_from_the_manifest_is_refused(tmp_path):
     """The size is the manifest's, whatever the header of the member says."""
     written = []
 
@@ -151,7 +151,7 @@ async def test_a_changed_backup_is_refused_or_restores_the_same(tmp_path_factory
     assert (folder / "restored" / "content" / Network.PRIVATE).exists()
 
 
-async def test_a_backup_that_is_cut_off_at_any_block_is_refused(tmp_path):
+async def test_a_truncated_backup_is_refused(tmp_path):
     end = WHOLE.rindex(b"}") + 1
     for size in [*range(0, end, 4096), end - 1]:
         saved = tmp_path / "saved.tar"

@@ -56,7 +56,7 @@ async def test_the_size_converges_to_what_the_node_takes(chain: ScriptedChain) -
     assert chain.ranges == [10] * 30 + [1]
 
 
-async def test_after_many_successes_more_is_tried_again(chain: ScriptedChain) -> None:
+async def test_after_many_successes_larger_ranges_are_tried_again(chain: ScriptedChain) -> None:
     chain.most = 2
     reader = BlockRangeReader(chain, TOPICS)
     await read_all(reader, chain)
@@ -99,7 +99,7 @@ async def test_a_timeout_counts_as_a_refusal(chain: ScriptedChain) -> None:
     assert reader.size < FIRST_SIZE
 
 
-async def test_an_unavailable_node_is_no_reason_to_ask_for_less(chain: ScriptedChain) -> None:
+async def test_an_unavailable_node_does_not_shrink_the_range(chain: ScriptedChain) -> None:
     def be_away(question: str) -> None:
         raise Unavailable.chain()
 
@@ -110,7 +110,7 @@ async def test_an_unavailable_node_is_no_reason_to_ask_for_less(chain: ScriptedC
     assert reader.size == FIRST_SIZE
 
 
-async def test_a_head_that_is_gone_is_no_reason_to_ask_for_less(chain: ScriptedChain) -> None:
+async def test_a_missing_head_does_not_shrink_the_range(chain: ScriptedChain) -> None:
     head = chain.blocks[-1].ref
     chain.fork(2)
     chain.mine(blocks=2)
@@ -125,7 +125,9 @@ async def read_ranges(reader: BlockRangeReader, chain: ScriptedChain) -> list[Bl
     return [each async for each in reader.read(0, head.number, head)]
 
 
-async def test_a_block_that_is_refused_alone_is_passed_without_logs(chain: ScriptedChain) -> None:
+async def test_a_single_block_that_is_refused_is_returned_without_logs(
+    chain: ScriptedChain,
+) -> None:
     chain.oversized = {150}
     ranges = await read_ranges(BlockRangeReader(chain, TOPICS), chain)
     assert [(each.first, each.last) for each in ranges if each.logs is None] == [(150, 150)]
@@ -133,7 +135,9 @@ async def test_a_block_that_is_refused_alone_is_passed_without_logs(chain: Scrip
     assert ranges[-1].last == 300
 
 
-async def test_a_block_that_was_refused_alone_is_not_asked_for_again(chain: ScriptedChain) -> None:
+async def test_a_block_that_was_refused_alone_is_not_requested_alone_again(
+    chain: ScriptedChain,
+) -> None:
     chain.oversized = {150}
     reader = BlockRangeReader(chain, TOPICS)
     await read_ranges(reader, chain)
@@ -142,7 +146,7 @@ async def test_a_block_that_was_refused_alone_is_not_asked_for_again(chain: Scri
     assert chain.ranges == [150, 150]
 
 
-async def test_a_node_that_refuses_every_range_is_asked_once_for_each_block(
+async def test_a_node_that_refuses_every_range_gets_one_request_per_block(
     chain: ScriptedChain,
 ) -> None:
     chain.most = 0
@@ -151,7 +155,7 @@ async def test_a_node_that_refuses_every_range_is_asked_once_for_each_block(
     assert len(chain.ranges) < 330
 
 
-async def test_few_blocks_that_were_refused_are_remembered(chain: ScriptedChain) -> None:
+async def test_the_number_of_remembered_oversized_blocks_is_bounded(chain: ScriptedChain) -> None:
     chain.most = 0
     chain.mine(blocks=MAX_OVERSIZED)
     reader = BlockRangeReader(chain, TOPICS)

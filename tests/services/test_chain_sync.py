@@ -16,7 +16,7 @@ from imprint.services.chain_sync import FOLLOWER_LEASE, History
 from imprint.services.leases import SHORT_LEASE_TIME
 
 
-async def test_with_every_delivery_lost_posts_are_onchain(ledger: Ledger) -> None:
+async def test_posts_are_found_on_the_chain_without_any_delivery(ledger: Ledger) -> None:
     drafts = [await ledger.draft() for _ in range(5)]
     for number, draft in enumerate(drafts, 1):
         ledger.post(draft, number)
@@ -24,7 +24,7 @@ async def test_with_every_delivery_lost_posts_are_onchain(ledger: Ledger) -> Non
     assert [await ledger.post_id(draft) for draft in drafts] == [1, 2, 3, 4, 5]
 
 
-async def test_a_stranger_who_publishes_a_draft_changes_nothing(ledger: Ledger) -> None:
+async def test_publishing_the_draft_of_somebody_else_changes_nothing(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.chain.mine(say_created(1, BOB, draft.cid))
     await ledger.follow()
@@ -66,7 +66,7 @@ async def test_the_cursor_survives_a_restart(ledger: Ledger) -> None:
     assert ledger.chain.ranges == [DEPTH + 1]
 
 
-async def test_a_node_that_goes_away_in_the_middle_leaves_what_was_read(ledger: Ledger) -> None:
+async def test_a_node_that_fails_midway_keeps_the_progress_made(ledger: Ledger) -> None:
     early, late = await ledger.draft(), await ledger.draft()
     ledger.post(early, 1)
     ledger.chain.mine(blocks=50)
@@ -148,7 +148,7 @@ async def test_a_follower_that_lost_its_lease_skips_no_block(ledger: Ledger) -> 
     assert cursor.number == 0
 
 
-async def test_a_broken_round_is_not_the_last_one(
+async def test_a_failed_round_is_followed_by_the_next(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     draft = await ledger.draft()
@@ -200,7 +200,7 @@ async def test_a_node_with_fewer_blocks_changes_nothing(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("same_chain", [True, False])
-async def test_a_node_below_what_is_final_changes_nothing_and_is_told_from_another_chain(
+async def test_a_node_below_the_final_block_is_distinguished_from_another_chain(
     ledger: Ledger, same_chain: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     draft = await ledger.draft()
@@ -219,9 +219,7 @@ async def test_a_node_below_what_is_final_changes_nothing_and_is_told_from_anoth
 
 
 @pytest.mark.parametrize("question", ["logs", "block_at", "find_log"])
-async def test_a_node_that_is_behind_the_one_asked_for_the_head_undoes_nothing(
-    ledger: Ledger, question: str
-) -> None:
+async def test_a_node_behind_the_head_undoes_nothing(ledger: Ledger, question: str) -> None:
     draft = await ledger.draft()
     block = ledger.post(draft)
     await ledger.follow()

@@ -49,7 +49,7 @@ async def test_a_block_is_read_by_its_receipts_once(ledger: Ledger) -> None:
     assert await ledger.state(draft) is State.ONCHAIN
 
 
-async def test_a_rebuild_passes_over_a_block_whose_logs_are_refused(ledger: Ledger) -> None:
+async def test_a_rebuild_skips_a_block_whose_logs_are_refused(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.chain.oversized = {ledger.chain.mine(say_bought(ALICE, 9)).ref.number}
     ledger.post(draft)
@@ -188,7 +188,7 @@ async def test_a_receipt_that_cannot_be_read_is_a_dead_letter_and_an_alarm_once(
     assert [await ledger.post_id(file) for file in (draft, later)] == [1, 2]
 
 
-async def test_a_receipt_that_can_be_read_later_is_applied_then(ledger: Ledger) -> None:
+async def test_a_receipt_that_becomes_readable_is_applied(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.chain.oversized = {ledger.post(draft).ref.number}
     ledger.chain.unreadable = {tx_hash_of(0)}
@@ -348,7 +348,7 @@ async def test_a_rebuild_from_a_node_that_is_behind_undoes_nothing(ledger: Ledge
     assert await ledger.post_id(draft) == 1
 
 
-async def test_a_rebuild_from_a_chain_that_was_reset_undoes_what_is_above_its_head(
+async def test_a_rebuild_from_a_reset_chain_undoes_posts_above_its_head(
     ledger: Ledger,
 ) -> None:
     low, high = await ledger.draft(), await ledger.draft()

@@ -49,7 +49,7 @@ class Story:
 
 
 @pytest.mark.parametrize("actions", [ONE_POST, TWO_POSTS])
-async def test_published_versions_are_posts_whatever_came_before_or_after(
+async def test_a_published_version_is_a_post_in_any_order_of_actions(
     ledger: Ledger, actions: tuple[str, ...]
 ) -> None:
     post_ids = count(1)
@@ -76,7 +76,7 @@ async def test_published_versions_are_posts_whatever_came_before_or_after(
         assert not condemned & {file.cid for file in live}, order
 
 
-async def test_a_draft_that_goes_on_beside_its_published_version_is_a_draft(
+async def test_a_draft_updated_after_its_older_version_was_published_stays_a_draft(
     ledger: Ledger,
 ) -> None:
     first = await ledger.draft()

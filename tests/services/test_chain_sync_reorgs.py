@@ -25,7 +25,7 @@ async def test_a_post_whose_block_was_replaced_is_a_draft_without_a_post_id(ledg
     assert await ledger.holder(1) is None
 
 
-async def test_the_event_in_another_block_makes_it_a_post_again(ledger: Ledger) -> None:
+async def test_an_event_in_another_block_makes_the_draft_a_post_again(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.post(draft, 1)
     await ledger.follow()
@@ -56,7 +56,7 @@ async def test_a_branch_that_becomes_canonical_again_is_applied_again(
 
 
 @pytest.mark.parametrize("delivered", [True, False])
-async def test_a_post_id_that_the_new_chain_gives_to_somebody_else_is_theirs(
+async def test_a_post_id_reassigned_by_a_reorg_belongs_to_its_new_author(
     ledger: Ledger, delivered: bool
 ) -> None:
     hers, his = await ledger.draft(), await ledger.draft(BOB)
@@ -74,7 +74,7 @@ async def test_a_post_id_that_the_new_chain_gives_to_somebody_else_is_theirs(
     assert await ledger.post_id(hers) == 2
 
 
-async def test_two_posts_that_change_places_are_bound_as_the_new_chain_says(
+async def test_posts_that_swap_post_ids_in_a_reorg_are_bound_again(
     ledger: Ledger,
 ) -> None:
     one, two = await ledger.draft(), await ledger.draft(BOB)
@@ -88,7 +88,7 @@ async def test_two_posts_that_change_places_are_bound_as_the_new_chain_says(
     assert [await ledger.post_id(file) for file in (one, two)] == [2, 1]
 
 
-async def test_posts_that_change_places_are_bound_anew_though_a_delivery_named_no_height(
+async def test_posts_that_swap_post_ids_are_bound_again_without_a_delivered_block_number(
     ledger: Ledger,
 ) -> None:
     one, two = await ledger.draft(), await ledger.draft(BOB)
@@ -158,7 +158,7 @@ async def make_deep_reorg(ledger: Ledger) -> tuple[File, File]:
     return old, new
 
 
-async def test_a_deeper_reorg_is_an_alarm_and_changes_nothing(
+async def test_a_deep_reorg_raises_an_alarm_and_changes_nothing(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     old, new = await make_deep_reorg(ledger)
@@ -171,7 +171,7 @@ async def test_a_deeper_reorg_is_an_alarm_and_changes_nothing(
     assert await ledger.state(new) is State.PENDING
 
 
-async def test_the_alarm_is_there_again_after_a_restart(ledger: Ledger) -> None:
+async def test_the_deep_reorg_alarm_is_raised_again_after_a_restart(ledger: Ledger) -> None:
     await make_deep_reorg(ledger)
     await ledger.follow()
     await ledger.restart()
@@ -179,7 +179,7 @@ async def test_the_alarm_is_there_again_after_a_restart(ledger: Ledger) -> None:
     assert ledger.follower.deep_reorg
 
 
-async def test_a_node_that_lags_does_not_end_the_alarm(ledger: Ledger) -> None:
+async def test_a_lagging_node_does_not_clear_the_deep_reorg_alarm(ledger: Ledger) -> None:
     await make_deep_reorg(ledger)
     await ledger.follow()
     ledger.chain.fork(DEPTH + 1)
@@ -198,7 +198,7 @@ async def test_a_rebuild_ends_the_alarm_and_applies_the_new_chain(ledger: Ledger
     assert not ledger.follower.deep_reorg
 
 
-async def test_another_follower_goes_on_after_a_rebuild(ledger: Ledger) -> None:
+async def test_another_follower_continues_after_a_rebuild(ledger: Ledger) -> None:
     await make_deep_reorg(ledger)
     await ledger.follow()
     await ledger.new_follower().rebuild(0, lambda reached, last: None)
@@ -216,7 +216,7 @@ async def test_no_delivery_takes_a_post_id_that_was_read_from_the_chain(ledger: 
     assert await ledger.state(new) is State.PENDING
 
 
-async def test_what_is_final_moves_on_with_the_head(ledger: Ledger) -> None:
+async def test_the_final_block_follows_the_head(ledger: Ledger) -> None:
     for _ in range(3):
         ledger.chain.mine(blocks=DEPTH)
         await ledger.follow()
@@ -225,7 +225,7 @@ async def test_what_is_final_moves_on_with_the_head(ledger: Ledger) -> None:
     assert final == ledger.chain.blocks[head - DEPTH].ref
 
 
-async def test_a_process_that_lost_its_lease_raises_no_alarm_any_more(ledger: Ledger) -> None:
+async def test_a_process_that_lost_its_lease_clears_its_alarm(ledger: Ledger) -> None:
     await make_deep_reorg(ledger)
     await ledger.follow()
     assert REGISTRY.get_sample_value("imprint_deep_reorg") == 1

@@ -26,7 +26,7 @@ async def invent(ledger: Ledger, file: File, **place: object) -> PostCreated:
     return forge(lie, **{"block_hash": UNKNOWN, **place})
 
 
-async def test_a_lie_about_a_block_that_exists_is_undone_in_the_next_round(
+async def test_a_forged_event_of_an_existing_block_is_undone_in_the_next_round(
     ledger: Ledger,
 ) -> None:
     ledger.chain.mine(blocks=3)
@@ -38,7 +38,7 @@ async def test_a_lie_about_a_block_that_exists_is_undone_in_the_next_round(
     assert await ledger.state(draft) is State.PENDING
 
 
-async def test_a_lie_about_a_final_block_is_undone_in_the_next_round(ledger: Ledger) -> None:
+async def test_a_forged_event_of_a_final_block_is_undone_in_the_next_round(ledger: Ledger) -> None:
     ledger.chain.mine(blocks=5 * DEPTH)
     draft = await ledger.draft()
     await ledger.follow()
@@ -48,7 +48,7 @@ async def test_a_lie_about_a_final_block_is_undone_in_the_next_round(ledger: Led
 
 
 @pytest.mark.parametrize("number", [10**6, None])
-async def test_a_lie_about_a_block_to_come_is_undone_within_a_minute(
+async def test_a_forged_event_of_a_future_block_is_undone_within_a_minute(
     ledger: Ledger, number: int | None
 ) -> None:
     draft = await ledger.draft()
@@ -61,7 +61,7 @@ async def test_a_lie_about_a_block_to_come_is_undone_within_a_minute(
     assert await ledger.state(draft) is State.PENDING
 
 
-async def test_a_lie_is_undone_in_the_end_though_no_block_is_mined(ledger: Ledger) -> None:
+async def test_a_forged_event_is_undone_eventually_without_new_blocks(ledger: Ledger) -> None:
     draft = await ledger.draft()
     await ledger.deliver(await invent(ledger, draft, block_number=10**6))
     ledger.clock.advance(601)
@@ -69,7 +69,7 @@ async def test_a_lie_is_undone_in_the_end_though_no_block_is_mined(ledger: Ledge
     assert await ledger.state(draft) is State.PENDING
 
 
-async def test_a_node_that_stopped_refutes_nothing_that_came_later(ledger: Ledger) -> None:
+async def test_a_stopped_node_does_not_refute_later_events(ledger: Ledger) -> None:
     draft = await ledger.draft()
     stopped = copy_chain(ledger.chain, 1)
     ledger.clock.advance(1)
@@ -117,7 +117,7 @@ async def test_a_forged_content_of_a_real_log_is_undone(ledger: Ledger, read_bef
     assert await ledger.holder(9) is None
 
 
-async def test_what_a_forged_log_was_corrected_to_is_what_a_later_file_gets(
+async def test_a_corrected_log_is_undone_and_applied_again_by_reorgs(
     ledger: Ledger,
 ) -> None:
     real, draft = await ledger.draft(), await ledger.draft()
@@ -154,7 +154,7 @@ async def test_a_wrong_height_of_a_real_log_is_corrected_so_that_a_reorg_undoes_
 
 
 @pytest.mark.parametrize("number", [None, 1])
-async def test_a_stand_in_gives_way_to_the_real_event_and_the_post_stays(
+async def test_a_stand_in_is_replaced_by_the_real_event_and_the_post_stays(
     ledger: Ledger, number: int | None
 ) -> None:
     draft = await ledger.draft()
@@ -173,7 +173,7 @@ async def test_a_stand_in_gives_way_to_the_real_event_and_the_post_stays(
     assert await ledger.state(draft) is State.PENDING
 
 
-async def test_a_stand_in_for_nothing_is_undone(ledger: Ledger) -> None:
+async def test_a_stand_in_without_a_real_event_is_undone(ledger: Ledger) -> None:
     draft = await ledger.draft()
     stand_in = await invent(ledger, draft, block_hash=stand_in_block_hash(b"nothing"))
     await ledger.deliver(forge(stand_in, block_number=None))
@@ -184,7 +184,7 @@ async def test_a_stand_in_for_nothing_is_undone(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("final", [True, False])
-async def test_a_lie_does_not_take_a_post_id_from_the_post_that_has_it(
+async def test_a_forged_event_does_not_take_a_post_id_from_its_post(
     ledger: Ledger, final: bool
 ) -> None:
     hers, his = await ledger.draft(), await ledger.draft(BOB)
@@ -200,7 +200,7 @@ async def test_a_lie_does_not_take_a_post_id_from_the_post_that_has_it(
     assert await ledger.holder(1) == hers.cid
 
 
-async def test_a_lie_that_came_first_gives_the_post_id_to_the_post(ledger: Ledger) -> None:
+async def test_a_forged_event_that_came_first_loses_the_post_id(ledger: Ledger) -> None:
     hers, his = await ledger.draft(), await ledger.draft(BOB)
     lie = await invent(ledger, his, block_number=10**6)
     await ledger.deliver(replace(lie, post_id=1))
@@ -210,7 +210,7 @@ async def test_a_lie_that_came_first_gives_the_post_id_to_the_post(ledger: Ledge
     assert await ledger.state(his) is State.PENDING
 
 
-async def test_many_lies_are_undone_in_one_round(
+async def test_many_forged_events_are_undone_in_one_round(
     ledger: Ledger,
 ) -> None:
     drafts = [await ledger.draft() for _ in range(40)]
@@ -221,7 +221,7 @@ async def test_many_lies_are_undone_in_one_round(
     assert {await ledger.state(draft) for draft in drafts} == {State.PENDING}
 
 
-async def test_a_post_that_a_lie_named_at_the_place_of_another_log_keeps_its_own_place(
+async def test_a_post_named_by_a_forged_event_is_bound_to_its_own_event(
     ledger: Ledger,
 ) -> None:
     real, other = await ledger.draft(), await ledger.draft()
@@ -232,7 +232,7 @@ async def test_a_post_that_a_lie_named_at_the_place_of_another_log_keeps_its_own
     assert [await ledger.post_id(file) for file in (real, other)] == [1, 2]
 
 
-async def test_an_event_that_corrects_a_lie_holds_the_file_that_it_publishes(
+async def test_an_event_that_corrects_a_forged_one_is_undone_by_a_reorg(
     ledger: Ledger,
 ) -> None:
     draft = await ledger.draft()

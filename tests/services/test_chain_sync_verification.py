@@ -40,7 +40,7 @@ async def test_an_event_with_other_content_than_the_log_is_refuted(
 
 
 @pytest.mark.parametrize("place", [{"log_index": 1}, {"block_hash": "0x" + "e" * 64}], ids=str)
-async def test_an_event_at_a_place_without_a_log_is_refuted(
+async def test_an_event_at_a_position_without_a_log_is_refuted(
     chain: ScriptedChain, place: dict[str, object]
 ) -> None:
     block = chain.mine(say_created(2, ALICE, "cid"))

@@ -15,14 +15,14 @@ def cached(cache: ContentCache) -> list[Cid]:
     return [cid for cid in CIDS if cache.get(cid) is not None]
 
 
-def test_a_content_that_was_put_is_found() -> None:
+def test_cached_content_is_found() -> None:
     cache = ContentCache()
     assert cache.get(CIDS[0]) is None
     cache.put(CIDS[0], CONTENT)
     assert cache.get(CIDS[0]) == CONTENT
 
 
-def test_an_empty_content_is_a_content() -> None:
+def test_empty_content_is_cached() -> None:
     cache = ContentCache()
     cache.put(CIDS[0], "")
     assert cache.get(CIDS[0]) == ""
@@ -37,7 +37,7 @@ def test_the_least_recently_read_content_is_evicted() -> None:
     assert cached(cache) == [CIDS[0], CIDS[2], CIDS[3]]
 
 
-def test_a_content_put_twice_counts_once() -> None:
+def test_content_put_twice_counts_once() -> None:
     cache = ContentCache(ROOM_FOR_THREE)
     for cid in [*CIDS[:3], *CIDS[:3]]:
         cache.put(cid, CONTENT)
@@ -51,7 +51,7 @@ def test_contents_count_by_the_memory_they_take() -> None:
     assert cached(cache) == [CIDS[9]]
 
 
-def test_a_large_content_evicts_no_other() -> None:
+def test_large_content_is_not_cached() -> None:
     cache = ContentCache()
     cache.put(CIDS[0], CONTENT)
     cache.put(CIDS[1], "x" * (SMALL_DOCUMENT + 1))

@@ -130,7 +130,7 @@ async def test_a_missing_document_is_reported(world, migration):
         await migration.run(ignore)
 
 
-async def test_readable_documents_are_not_put_where_strangers_fetch_them(world, target, migration):
+async def test_unencrypted_documents_are_not_copied_to_a_public_store(world, target, migration):
     file = await world.create(world.wallet(1))
     with pytest.raises(NotMigrated, match="not encrypted"):
         await replace(migration, publicly_readable=True).run(ignore)

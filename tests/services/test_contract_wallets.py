@@ -102,13 +102,13 @@ async def test_a_refused_signature_is_invalid(desk: Desk) -> None:
     assert count("refused") == before + 1
 
 
-async def test_a_chain_that_cannot_be_asked_is_unavailable(desk: Desk) -> None:
+async def test_an_unreachable_chain_is_unavailable(desk: Desk) -> None:
     desk.wallets.verdict, before = Unavailable.chain(), count("unavailable")
     assert await desk.code() is Code.CHAIN_UNAVAILABLE
     assert count("unavailable") == before + 1
 
 
-async def test_no_contract_is_asked_when_they_are_switched_off(desk: Desk) -> None:
+async def test_contract_signatures_are_refused_when_contract_wallets_are_off(desk: Desk) -> None:
     off = replace(desk.proofs, wallets=None)
     with pytest.raises(Refusal) as caught:
         await off.prove(Unproved("the proof", WALLET, bytes(32), b""), CLIENT)
@@ -116,7 +116,7 @@ async def test_no_contract_is_asked_when_they_are_switched_off(desk: Desk) -> No
     assert desk.wallets.asked == []
 
 
-async def test_every_question_is_asked_anew(desk: Desk) -> None:
+async def test_no_verdict_is_cached(desk: Desk) -> None:
     await desk.prove()
     desk.wallets.verdict = False
     assert await desk.code() is Code.SIGNATURE_INVALID
@@ -126,7 +126,7 @@ async def test_every_question_is_asked_anew(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("verdict", [True, False, Unavailable.chain()])
-async def test_a_client_is_limited_whatever_the_verdicts_are(
+async def test_a_client_is_rate_limited_whatever_the_verdicts(
     desk: Desk, verdict: bool | Exception
 ) -> None:
     desk.wallets.verdict = verdict
@@ -135,7 +135,7 @@ async def test_a_client_is_limited_whatever_the_verdicts_are(
     assert len(desk.wallets.asked) == 3
 
 
-async def test_a_limited_client_is_told_when_to_come_back(desk: Desk) -> None:
+async def test_a_rate_limited_client_gets_the_retry_time(desk: Desk) -> None:
     for _ in range(3):
         await desk.prove()
     before = count("limited")
@@ -152,7 +152,7 @@ async def test_another_client_is_not_limited(desk: Desk) -> None:
     assert await desk.prove(NEIGHBOUR) == "the proof"
 
 
-async def test_a_client_cannot_lock_a_wallet_for_others(desk: Desk) -> None:
+async def test_one_client_cannot_lock_a_wallet_out_for_others(desk: Desk) -> None:
     desk.wallets.verdict = False
     for _ in range(600):
         await desk.code()
@@ -172,7 +172,7 @@ async def test_a_wallet_is_limited_over_all_clients(desk: Desk) -> None:
         st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 40)), max_size=120
     )
 )
-async def test_the_node_is_asked_at_most_as_often_as_the_rates_say(
+async def test_the_node_is_called_no_more_often_than_the_rates_allow(
     steps: list[tuple[int, int, int]],
 ) -> None:
     desk = Desk()
@@ -190,7 +190,7 @@ async def test_the_node_is_asked_at_most_as_often_as_the_rates_say(
         assert of_one <= PER_WALLET.count + passed * PER_WALLET.count / 60
 
 
-async def test_without_rates_everything_is_asked() -> None:
+async def test_without_rates_every_signature_is_checked() -> None:
     desk = Desk(per_client=None, per_wallet=None)
     assert [await desk.code() for _ in range(200)] == [None] * 200
 
@@ -212,7 +212,7 @@ async def _release(desk: Desk, tasks: list["asyncio.Task[Code | None]"]) -> list
     return list(await asyncio.gather(*tasks))
 
 
-async def test_only_so_many_questions_run_at_once() -> None:
+async def test_the_number_of_concurrent_checks_is_bounded() -> None:
     desk = Desk(per_client=None, per_wallet=None)
     tasks = await _hold(desk, [f"192.0.2.{number}" for number in range(MAX_CHECKS + 5)])
     codes = await _release(desk, tasks)
@@ -220,7 +220,7 @@ async def test_only_so_many_questions_run_at_once() -> None:
     assert desk.wallets.most == MAX_CHECKS
 
 
-async def test_one_client_has_a_quarter_of_them() -> None:
+async def test_one_client_can_use_a_quarter_of_the_concurrent_checks() -> None:
     desk = Desk(per_client=None, per_wallet=None)
     tasks = await _hold(desk, [CLIENT] * MAX_CHECKS)
     assert desk.wallets.running == MAX_CHECKS // 4
@@ -231,7 +231,7 @@ async def test_one_client_has_a_quarter_of_them() -> None:
 
 
 @pytest.mark.parametrize("verdict", [True, False, Unavailable.chain(), RuntimeError("a bug")])
-async def test_an_ended_question_makes_room(verdict: bool | Exception) -> None:
+async def test_a_finished_check_frees_its_slot(verdict: bool | Exception) -> None:
     desk = Desk(per_client=None, per_wallet=None)
     desk.wallets.verdict = verdict
     for _ in range(3 * MAX_CHECKS):
@@ -242,7 +242,7 @@ async def test_an_ended_question_makes_room(verdict: bool | Exception) -> None:
     assert desk.proofs.running.taken == 0
 
 
-async def test_a_cancelled_question_makes_room() -> None:
+async def test_a_cancelled_check_frees_its_slot() -> None:
     desk = Desk(per_client=None, per_wallet=None)
     for task in await _hold(desk, [CLIENT] * 4):
         task.cancel()
@@ -251,7 +251,9 @@ async def test_a_cancelled_question_makes_room() -> None:
     assert desk.proofs.running.taken == 0
 
 
-async def test_what_is_not_asked_for_lack_of_room_is_not_counted(desk: Desk) -> None:
+async def test_a_check_refused_for_lack_of_slots_does_not_count_towards_the_rate(
+    desk: Desk,
+) -> None:
     proofs = desk.proofs = replace(desk.proofs, running=Budget(1, 1))
     (held,) = await _hold(desk, ["192.0.2.9"])
     codes = [await desk.code(CLIENT) for _ in range(10)]

@@ -140,7 +140,7 @@ async def test_a_missing_entry_is_never_cached(gate: Gate) -> None:
     assert await gate.ask(AUTHOR) is Access.AUTHOR
 
 
-async def test_a_refusal_of_everybody_is_cached_for_a_second_and_no_longer(gate: Gate) -> None:
+async def test_an_anonymous_denial_is_cached_for_a_second(gate: Gate) -> None:
     for _ in range(1_000):
         assert await gate.ask(None) is Access.DENIED
     assert gate.market.asked == 1
@@ -159,7 +159,7 @@ async def test_a_refusal_of_everybody_is_cached_for_a_second_and_no_longer(gate:
         PostEntry(AUTHOR, document_cid(b"other words"), 5),
     ],
 )
-async def test_an_entry_that_is_not_the_file_is_cached_for_nobody_in_particular(
+async def test_a_mismatching_entry_is_cached_as_an_anonymous_denial(
     gate: Gate, entry: PostEntry
 ) -> None:
     found, gate.market.entry = gate.market.entry, entry
@@ -171,14 +171,14 @@ async def test_an_entry_that_is_not_the_file_is_cached_for_nobody_in_particular(
     assert await gate.ask(None) is Access.DENIED
 
 
-async def test_a_refusal_of_everybody_is_not_that_of_a_reader(gate: Gate) -> None:
+async def test_an_anonymous_denial_does_not_deny_a_reader(gate: Gate) -> None:
     assert await gate.ask(None) is Access.DENIED
     gate.market.balances[READER] = 1
     assert await gate.ask() is Access.HOLDER
     assert await gate.ask(AUTHOR) is Access.AUTHOR
 
 
-async def test_a_refusal_of_everybody_is_dropped_by_a_new_block(gate: Gate) -> None:
+async def test_an_anonymous_denial_is_dropped_by_a_new_block(gate: Gate) -> None:
     assert await gate.ask(None) is Access.DENIED
     gate.market.entry = PostEntry(AUTHOR, CID, 0)
     await gate.watcher.watch_once()
@@ -189,7 +189,7 @@ async def test_a_refusal_of_everybody_is_dropped_by_a_new_block(gate: Gate) -> N
 
 
 @pytest.mark.parametrize("readers", [None, [OTHER]])
-async def test_a_refusal_of_everybody_is_dropped_by_an_invalidation(
+async def test_an_anonymous_denial_is_dropped_by_an_invalidation(
     gate: Gate, readers: list[Address] | None
 ) -> None:
     await gate.ask(None)
@@ -200,7 +200,7 @@ async def test_a_refusal_of_everybody_is_dropped_by_an_invalidation(
     assert await gate.ask(None) is Access.FREE
 
 
-async def test_a_refusal_of_everybody_is_dropped_with_everything(gate: Gate) -> None:
+async def test_an_anonymous_denial_is_dropped_by_invalidate_all(gate: Gate) -> None:
     await gate.ask(None)
     gate.market.entry = PostEntry(AUTHOR, CID, 0)
     gate.entitlement.invalidate_all()
@@ -225,7 +225,7 @@ async def test_a_refusal_read_before_an_event_is_not_cached_after_it(
     assert await gate.ask(None) is Access.FREE
 
 
-async def test_many_concurrent_refusals_of_everybody_cost_one_exchange(gate: Gate) -> None:
+async def test_many_concurrent_anonymous_denials_cost_one_exchange(gate: Gate) -> None:
     gate.market.waiting = []
     requests = [gate.begin(None) for _ in range(50)]
     await gate.respond(0)
@@ -357,7 +357,7 @@ async def test_everything_is_invalidated_when_logs_are_not_known(gate: Gate, cas
     assert await gate.ask() is Access.DENIED
 
 
-async def test_a_block_that_cannot_be_read_invalidates_everything_and_is_passed(
+async def test_an_unreadable_block_invalidates_every_grant_and_is_skipped(
     gate: Gate,
 ) -> None:
     gate.market.balances[READER] = 1
@@ -381,7 +381,7 @@ async def test_a_block_with_many_logs_invalidates_everything(gate: Gate) -> None
     assert await gate.ask() is Access.DENIED
 
 
-async def test_a_round_reads_what_a_failed_one_missed(gate: Gate) -> None:
+async def test_a_round_reads_the_blocks_that_a_failed_one_missed(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     await gate.ask()
     gate.market.balances.clear()
@@ -399,7 +399,7 @@ async def test_a_round_reads_what_a_failed_one_missed(gate: Gate) -> None:
     assert await gate.ask() is Access.DENIED
 
 
-async def test_a_broken_round_is_not_the_last_one(
+async def test_a_failed_round_is_followed_by_the_next(
     gate: Gate, caplog: pytest.LogCaptureFixture
 ) -> None:
     gate.market.balances[READER] = 1
@@ -496,7 +496,7 @@ async def test_many_concurrent_denials_cost_two_exchanges(gate: Gate) -> None:
     assert gate.market.asked == 2
 
 
-async def test_a_chain_that_cannot_be_asked_is_neither_yes_nor_no(gate: Gate) -> None:
+async def test_an_unreachable_chain_neither_grants_nor_denies(gate: Gate) -> None:
     gate.market.problem = Unavailable.chain()
     for reader in (READER, AUTHOR, None):
         with pytest.raises(Unavailable):
@@ -515,7 +515,7 @@ async def test_a_reader_who_is_cancelled_does_not_cancel_others(gate: Gate) -> N
         await leaving
 
 
-async def test_an_abandoned_exchange_ends_quietly(gate: Gate) -> None:
+async def test_an_abandoned_exchange_reports_no_error(gate: Gate) -> None:
     reported: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda loop, context: reported.append(context))

@@ -68,7 +68,7 @@ def blocks_of(car: bytes) -> dict[str, bytes]:
     return found
 
 
-async def test_an_export_has_every_live_file_and_proves_itself(world, tmp_path):
+async def test_an_export_has_every_live_file_and_is_verifiable(world, tmp_path):
     await fill(world)
     car, manifest = await write_export(world)
     assert verify(tmp_path, car, KEY.public) == manifest
@@ -87,7 +87,7 @@ async def test_an_export_has_every_live_file_and_proves_itself(world, tmp_path):
                 assert read_thumbnail(archive, cid) == await read(cid, Network.PUBLIC)
 
 
-async def test_any_reader_of_cars_finds_the_documents(world):
+async def test_an_independent_car_reader_finds_the_documents(world):
     await fill(world)
     car, _ = await write_export(world)
     found = blocks_of(car)
@@ -107,7 +107,7 @@ async def test_the_files_of_one_owner_can_be_exported_alone(world, tmp_path):
     assert b"A draft with words." not in car
 
 
-async def test_an_export_of_nothing_is_an_export(world, tmp_path):
+async def test_an_empty_installation_can_be_exported(world, tmp_path):
     car, _ = await write_export(world)
     assert verify(tmp_path, car).files == 0
 

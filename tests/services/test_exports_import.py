@@ -32,7 +32,9 @@ async def known(world: World):
     return [replace(each, file=replace(each.file, position=0)) for each in await files_of(world)]
 
 
-async def test_an_empty_installation_becomes_the_same(world, elsewhere, tmp_path):
+async def test_importing_into_an_empty_installation_reproduces_the_exported_one(
+    world, elsewhere, tmp_path
+):
     await fill(world)
     car, _ = await write_export(world)
     assert await import_car(elsewhere, tmp_path, car) == {"added": 5}
@@ -103,7 +105,7 @@ async def test_a_lost_document_is_restored(world, tmp_path):
     assert (await world.read_draft(world.wallet(1), file["cid"])).status_code == 200
 
 
-async def test_what_was_changed_here_since_stays_changed(world, tmp_path):
+async def test_an_import_keeps_later_updates_and_deletions(world, tmp_path):
     alice = world.wallet(1)
     updated, deleted = await world.create(alice), await world.create(alice)
     car, _ = await write_export(world)
@@ -142,7 +144,7 @@ async def test_an_export_of_another_marketplace_is_refused(world, tmp_path):
     assert "chain 31337" in conflicts.value.reasons[0]
 
 
-async def test_encrypted_documents_travel_with_their_keys(tmp_path):
+async def test_encrypted_documents_are_imported_with_their_keys(tmp_path):
     key = secrets.token_hex(32)
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
@@ -160,7 +162,7 @@ async def test_encrypted_documents_travel_with_their_keys(tmp_path):
         assert (await files_of(elsewhere))[0].file.state is State.PENDING
 
 
-async def test_readable_documents_are_not_put_where_strangers_fetch_them(world, tmp_path):
+async def test_unencrypted_documents_are_not_imported_into_a_public_store(world, tmp_path):
     await world.create(world.wallet(1))
     car, _ = await write_export(world)
     with opened_car(tmp_path, car) as archive, pytest.raises(ImportConflicts) as conflicts:

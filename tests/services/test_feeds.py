@@ -35,7 +35,7 @@ def feeds_of(world: World, content: Any) -> Feeds:
     return Feeds(adapters.index_reader, adapters.feed_index, reads, adapters.private_feeds, clock)
 
 
-async def test_a_lost_document_takes_its_text_from_the_feed_and_no_other(world: World) -> None:
+async def test_a_lost_document_removes_only_its_own_text_from_the_feed(world: World) -> None:
     _, lost = await world.post(world.wallet(1), "Lost.", 0)
     await world.post(world.wallet(1), "Kept.", 0)
     await fill_index(world)

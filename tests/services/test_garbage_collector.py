@@ -190,7 +190,7 @@ async def dropped_picture(world: World, image: bytes) -> tuple[str, str]:
     return draft, response.json()["thumbnailCid"]
 
 
-async def test_a_document_that_was_published_while_it_was_removed_is_put_back(
+async def test_a_document_published_during_its_removal_is_put_back(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     image = picture()

@@ -104,7 +104,7 @@ async def test_a_document_whose_write_is_under_way_is_not_a_stray(world: World):
     assert await scan(world) == 0
 
 
-async def test_a_document_that_was_claimed_meanwhile_is_kept(world: World):
+async def test_a_stray_that_became_a_thumbnail_is_kept(world: World):
     """A picture that was a stray, and is somebody's thumbnail when its time comes."""
     author = world.wallet(0)
     draft = await world.create(author)
@@ -128,13 +128,13 @@ def scan_of(world: World) -> StrayScan:
     return StrayScan(world.adapters.catalog, world.adapters.inventory, world.clock, AGE)
 
 
-async def test_as_many_strays_as_a_loss_of_power_leaves_are_detached(world: World):
+async def test_strays_up_to_the_free_number_are_detached(world: World):
     await leave_many(world, FREE_STRAYS)
     found = scan_of(world)
     assert (await found.scan(), found.held) == (FREE_STRAYS, 0)
 
 
-async def test_more_strays_are_held_and_none_is_destroyed(
+async def test_too_many_strays_are_held_and_none_is_destroyed(
     world: World, caplog: pytest.LogCaptureFixture
 ):
     cids = await leave_many(world, 450)
@@ -174,7 +174,7 @@ async def test_the_documents_of_another_catalog_are_held(world: World, tmp_path:
     await other.close()
 
 
-async def test_an_operators_word_destroys_strays_at_once_and_nothing_else(world: World):
+async def test_an_operator_can_destroy_strays_at_once(world: World):
     author = world.wallet(0)
     draft = await world.create(author, "Kept.")
     thumbnail = await world.publish(author, draft["cid"])

@@ -65,7 +65,7 @@ async def state_block(market: IndexedChain) -> int | None:
     return state.block.number if state and state.block else None
 
 
-async def test_what_happens_on_the_marketplace_is_indexed(market: IndexedChain) -> None:
+async def test_events_of_the_marketplace_are_indexed(market: IndexedChain) -> None:
     buyer = WALLETS[4]
     market.chain.mine(*market.publish(b"Poetry", b"\xff", b"law"))
     market.chain.descriptions[1] = cut_text(b"\x00About \xff" + "ä".encode() * 300, MAX_DESCRIPTION)
@@ -107,7 +107,7 @@ async def test_an_idle_chain_is_not_read_again(market: IndexedChain) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_through_reorgs_the_index_is_that_of_a_fresh_build(
+async def test_an_index_that_followed_reorgs_equals_a_fresh_build(
     market: IndexedChain, tmp_path: Path, seed: int
 ) -> None:
     random = Random(seed)
@@ -168,7 +168,7 @@ async def test_a_log_left_out_of_a_block_that_no_reorg_reaches_is_found_later(
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_a_node_that_leaves_out_what_it_has_shown_undoes_nothing_at_first(
+async def test_a_log_that_a_node_stops_showing_is_undone_only_if_it_stays_missing(
     market: IndexedChain,
 ) -> None:
     node = Omitting(market.chain)
@@ -215,7 +215,7 @@ async def test_a_chain_that_becomes_shorter_is_followed_after_a_while(
     assert len(await titles(market)) == 2
 
 
-async def test_a_fork_without_logs_moves_the_block(market: IndexedChain) -> None:
+async def test_a_fork_without_logs_updates_the_indexed_block(market: IndexedChain) -> None:
     market.chain.mine(blocks=3)
     await market.indexer.index_once()
     market.chain.fork(1)
@@ -226,7 +226,7 @@ async def test_a_fork_without_logs_moves_the_block(market: IndexedChain) -> None
     assert state.block == replaced.ref
 
 
-async def test_after_a_deep_reorg_the_index_begins_again_once_it_lasts(
+async def test_a_lasting_deep_reorg_restarts_the_index(
     market: IndexedChain, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3 * DEPTH):
@@ -269,7 +269,7 @@ async def test_a_deep_reorg_that_does_not_last_restarts_nothing(market: IndexedC
     ],
     ids=["later", "earlier", "contract", "chain"],
 )
-async def test_an_index_of_something_else_begins_again(
+async def test_a_changed_or_earlier_source_restarts_the_index(
     market: IndexedChain, source: IndexSource, restarts: bool
 ) -> None:
     market.indexer = market.new_indexer(source=IndexSource(CHAIN, MARKET, 1))
@@ -296,7 +296,7 @@ async def test_logs_that_cannot_be_decoded_are_skipped(
     assert len(caplog.records) == 2
 
 
-async def test_many_blocks_are_applied_in_small_steps_and_one_block_at_once(
+async def test_many_blocks_are_applied_in_small_steps_but_a_block_is_never_split(
     market: IndexedChain,
 ) -> None:
     for _ in range(3):
@@ -377,7 +377,7 @@ async def test_a_description_that_is_never_returned_is_left_empty(
     assert [each.levelname for each in caplog.records] == ["ERROR"] * 2
 
 
-async def test_a_chain_that_is_unavailable_counts_against_no_post(market: IndexedChain) -> None:
+async def test_an_unavailable_chain_does_not_skip_posts(market: IndexedChain) -> None:
     market.chain.mine(*market.publish())
 
     def fail(question: str) -> None:
@@ -391,7 +391,7 @@ async def test_a_chain_that_is_unavailable_counts_against_no_post(market: Indexe
     assert await titles(market) == []
 
 
-async def test_a_node_that_fails_in_the_middle_leaves_what_was_read(
+async def test_a_node_that_fails_midway_keeps_the_progress_made(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     for _ in range(5 * DEPTH):
@@ -482,7 +482,7 @@ async def test_a_rebuild_takes_the_index_from_a_running_service(
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_a_rebuild_does_not_wait_for_ever(market: IndexedChain) -> None:
+async def test_a_rebuild_gives_up_waiting_for_the_lease(market: IndexedChain) -> None:
     await market.catalog.take_lease(INDEXER_LEASE, "a process #1", timedelta(days=1))
     told: list[str] = []
     with pytest.raises(IndexBusy, match="a process has not stopped"):

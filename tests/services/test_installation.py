@@ -64,7 +64,7 @@ async def test_a_new_catalog_claims_an_empty_store(places: Places) -> None:
     await places.claim("catalog", "content").verify()
 
 
-async def test_a_store_that_refuses_for_good_is_refused_with_its_reason(places: Places) -> None:
+async def test_a_misconfigured_store_is_refused_with_its_reason(places: Places) -> None:
     claim = places.claim("catalog", "content")
     sentence = "The bucket s3://bucket does not exist."
     claim.content = RefusingStore(StoreMisconfigured(sentence))  # type: ignore[assignment]
@@ -87,7 +87,9 @@ async def test_the_store_of_another_installation_is_refused(places: Places) -> N
     await first.verify()
 
 
-async def test_of_catalogs_that_start_at_once_on_one_store_one_is_refused(places: Places) -> None:
+async def test_of_two_catalogs_that_claim_a_store_concurrently_one_is_refused(
+    places: Places,
+) -> None:
     claims = [places.claim(name, "content") for name in ("first", "second") * 3]
     outcomes = await asyncio.gather(*(each.verify() for each in claims), return_exceptions=True)
     refused = [claim for claim, outcome in zip(claims, outcomes, strict=True) if outcome]
@@ -138,7 +140,7 @@ def forgotten(world: World, places: Places) -> InstallationClaim:
     return places.opened[-1]
 
 
-async def test_a_store_from_before_is_claimed_if_the_catalog_knows_one_of_its_documents(
+async def test_a_store_without_a_marker_is_claimed_if_the_catalog_knows_a_document_in_it(
     tmp_path: Path,
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -163,7 +165,7 @@ async def test_a_store_that_cannot_be_reached_is_neither_refused_nor_claimed(
     assert not places.claim("catalog", "content").identity.claimed
 
 
-async def test_an_adopted_store_is_the_catalogs(places: Places) -> None:
+async def test_an_adopted_store_belongs_to_the_catalog(places: Places) -> None:
     first, second = places.claim("first", "content"), places.claim("second", "content")
     await first.content.put(document_cid(DOCUMENT), DOCUMENT, Network.PUBLIC)
     await first.adopt(None)
@@ -174,7 +176,7 @@ async def test_an_adopted_store_is_the_catalogs(places: Places) -> None:
     assert await second.content.read(document_cid(DOCUMENT), Network.PUBLIC) == DOCUMENT
 
 
-async def test_a_store_that_changed_hands_since_it_was_shown_is_not_adopted(places: Places) -> None:
+async def test_a_store_whose_owner_changed_is_not_adopted(places: Places) -> None:
     first, second = places.claim("first", "content"), places.claim("second", "content")
     await first.verify()
     with pytest.raises(CannotStart, match="belongs to"):
@@ -197,7 +199,7 @@ async def test_a_copy_becomes_another_installation(places: Places) -> None:
         await claim.verify()
 
 
-async def test_a_store_that_documents_are_copied_to_is_marked(places: Places) -> None:
+async def test_a_store_is_marked_before_documents_are_copied_to_it(places: Places) -> None:
     claim, other = places.claim("catalog", "content"), places.claim("other", "taken")
     await claim.verify()
     await other.verify()
@@ -210,7 +212,7 @@ async def test_a_store_that_documents_are_copied_to_is_marked(places: Places) ->
     await claim.verify()
 
 
-async def test_a_running_service_reports_a_store_that_changed_hands(
+async def test_a_running_service_reports_that_its_store_was_adopted(
     places: Places, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second = places.claim("first", "content"), places.claim("second", "content")
@@ -225,7 +227,7 @@ async def test_a_running_service_reports_a_store_that_changed_hands(
     assert not first.stands()
 
 
-async def test_a_claim_stands_again_when_the_store_is_back(
+async def test_a_claim_is_valid_again_when_the_store_is_back(
     places: Places, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(installation, "VERIFY_SECONDS", 0.001)

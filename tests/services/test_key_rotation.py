@@ -121,7 +121,7 @@ async def test_a_second_rotation_rewraps_nothing(catalog: SqliteCatalog) -> None
     assert await keys_of(catalog) == before
 
 
-async def test_a_key_that_a_rival_rotation_replaced_is_neither_counted_nor_replaced(
+async def test_a_key_replaced_by_a_concurrent_rotation_is_left_alone(
     catalog: SqliteCatalog,
 ) -> None:
     await add_file(catalog, 1, OLD)

@@ -33,7 +33,7 @@ async def test_a_post_is_labelled_onchain(world: World) -> None:
     assert console.shown == [(file["name"], "onchain")]
 
 
-async def test_a_file_that_is_gone_is_not_labelled(world: World) -> None:
+async def test_a_replaced_file_is_not_labelled(world: World) -> None:
     alice = world.wallet(1)
     file = await world.create(alice)
     await world.update(alice, file["cid"], "Better words.")

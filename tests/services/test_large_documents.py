@@ -36,7 +36,7 @@ async def settle():
         await asyncio.sleep(0)
 
 
-async def test_no_more_than_the_slots_are_inside_at_once():
+async def test_at_most_the_given_number_of_tasks_runs_at_once():
     visitors = Visitors(FairQueue(2))
     tasks = [visitors.send(name, name) for name in "abc"]
     await settle()
@@ -48,7 +48,7 @@ async def test_no_more_than_the_slots_are_inside_at_once():
     await asyncio.gather(*tasks)
 
 
-async def test_keys_take_turns_however_many_wait_for_one_of_them():
+async def test_keys_take_turns_however_many_tasks_one_key_has():
     visitors = Visitors(FairQueue(1))
     names = ["many 1", "many 2", "many 3", "one 1", "two 1"]
     tasks = [visitors.send(name.split()[0], name) for name in names]
@@ -59,7 +59,7 @@ async def test_keys_take_turns_however_many_wait_for_one_of_them():
     assert visitors.inside == ["many 1", "many 2", "one 1", "two 1", "many 3"]
 
 
-async def test_who_waits_too_long_is_refused_as_overloaded():
+async def test_a_task_that_waits_too_long_is_refused_as_overloaded():
     visitors = Visitors(FairQueue(1, seconds=0.05))
     first, second = visitors.send("a", "first"), visitors.send("b", "second")
     with pytest.raises(Unavailable) as refused:
@@ -74,7 +74,7 @@ async def test_who_waits_too_long_is_refused_as_overloaded():
     await third
 
 
-async def test_who_is_cancelled_keeps_no_slot_and_no_place():
+async def test_a_cancelled_task_frees_its_slot_and_its_position():
     visitors = Visitors(FairQueue(1))
     first, second, third = (visitors.send(name, name) for name in "abc")
     await settle()
@@ -113,7 +113,7 @@ async def test_one_document_is_made_at_a_time_even_if_its_request_is_cancelled()
     assert most == 1
 
 
-async def test_a_turn_comes_when_it_is_that_of_any_of_its_keys():
+async def test_a_shared_task_runs_at_the_turn_of_any_of_its_keys():
     queue = FairQueue(1)
     visitors = Visitors(queue)
     tasks = [visitors.send("many", name) for name in ("first", "second", "third")]
@@ -135,7 +135,7 @@ async def test_a_turn_comes_when_it_is_that_of_any_of_its_keys():
     await asyncio.gather(*tasks)
 
 
-async def test_a_turn_is_joined_before_it_waits_and_after_it_came():
+async def test_a_shared_task_can_be_joined_before_it_waits_and_after_it_started():
     queue = FairQueue(1)
     visitors = Visitors(queue)
     first = visitors.send("a", "first")
@@ -162,7 +162,7 @@ async def test_a_turn_is_joined_before_it_waits_and_after_it_came():
     await asyncio.gather(first, visit_task, second)
 
 
-async def test_a_slot_is_not_given_to_who_was_cancelled_in_the_same_moment():
+async def test_a_slot_is_not_given_to_a_task_cancelled_at_the_same_time():
     visitors = Visitors(FairQueue(1))
     first, second, third = (visitors.send(name, name) for name in "abc")
     await settle()

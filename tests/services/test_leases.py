@@ -51,7 +51,7 @@ async def test_a_lease_is_held_inside_and_free_after(catalog: SqliteCatalog) -> 
     assert await catalog.take_lease("copy", "two", MINUTE)
 
 
-async def test_a_lease_that_another_has_is_not_held(catalog: SqliteCatalog) -> None:
+async def test_a_lease_held_by_another_process_is_not_taken(catalog: SqliteCatalog) -> None:
     await catalog.take_lease("copy", "two", MINUTE)
     async with hold_lease(catalog, "copy", MINUTE, "one") as lease:
         assert lease is None
@@ -120,7 +120,7 @@ async def test_a_lease_that_was_not_prolonged_in_time_is_lost_for_good(
         assert lease.lost
 
 
-async def test_a_lease_outlives_a_database_that_is_away_for_a_moment(
+async def test_a_lease_survives_a_short_outage_of_the_database(
     catalog: SqliteCatalog, clock: MovableClock
 ) -> None:
     take, failures = catalog.take_lease, [Unavailable.database()]
@@ -144,7 +144,7 @@ async def test_a_lease_outlives_a_database_that_is_away_for_a_moment(
         assert not lease.lost
 
 
-async def test_a_holder_is_named_by_what_it_does_and_where() -> None:
+async def test_a_holder_is_named_by_its_task_and_process() -> None:
     one, other = name_holder("backup"), name_holder("backup")
     assert one != other
     assert describe_holder(one) == describe_holder(other)
@@ -152,7 +152,7 @@ async def test_a_holder_is_named_by_what_it_does_and_where() -> None:
     assert ", process " in describe_holder(one)
 
 
-async def test_who_waits_says_for_whom_and_until_when(
+async def test_a_waiting_process_logs_the_holder_and_the_expiry(
     catalog: SqliteCatalog, clock: MovableClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     await catalog.take_lease(COLLECTOR_LEASE, "backup on web-1, process 7 #1f", LEASE_TIME)
@@ -178,7 +178,7 @@ async def test_who_waits_says_for_whom_and_until_when(
     assert len([line for line in caplog.messages if "waiting" in line]) == 1
 
 
-async def test_who_waited_too_long_says_for_whom(catalog: SqliteCatalog) -> None:
+async def test_a_wait_that_times_out_names_the_holder(catalog: SqliteCatalog) -> None:
     await catalog.take_lease(COLLECTOR_LEASE, "backup on web-1, process 7 #1f", LEASE_TIME)
     with pytest.raises(CollectionNotPaused, match="backup on web-1, process 7 has not finished"):
         async with pause_collection(catalog, "export", patience=timedelta(0)):
@@ -263,14 +263,14 @@ async def test_a_task_that_another_process_runs_is_running(watched: Watched) -> 
         assert await watched.look(30)
 
 
-async def test_one_late_look_is_no_alarm(watched: Watched) -> None:
+async def test_one_late_check_raises_no_alarm(watched: Watched) -> None:
     assert await watched.look(60)
     assert await watched.look(1, times=1)
     await watched.catalog.take_lease("copy", "one", MINUTE)
     assert await watched.look(1)
 
 
-async def test_the_limit_counts_anew_after_a_machine_slept(watched: Watched) -> None:
+async def test_the_limit_restarts_after_the_machine_slept(watched: Watched) -> None:
     """Every process goes on, in any order, and the sleep of a task between two rounds does too."""
     await watched.catalog.take_lease("copy", "one", MINUTE)
     watched.clock.advance(3600)
@@ -296,7 +296,7 @@ async def test_an_alarm_outlasts_an_outage_of_the_database(
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
-async def test_the_limit_counts_anew_after_an_outage_of_the_database(watched: Watched) -> None:
+async def test_the_limit_restarts_after_an_outage_of_the_database(watched: Watched) -> None:
     age = watched.catalog.lease_age
 
     async def fail(name: str) -> timedelta | None:

@@ -76,7 +76,7 @@ async def test_a_session_is_live_until_it_is_ended(login: Login, clock: MovableC
     assert refused.value.code is Code.SESSION_ENDED
 
 
-async def test_what_is_only_recognized_is_no_live_session(
+async def test_a_recognized_session_is_not_a_live_session(
     login: Login, clock: MovableClock
 ) -> None:
     assert not isinstance(login.recognize(header(clock)), LiveSession)

@@ -58,7 +58,7 @@ async def refuse(stored: Stored, cipher: DocumentCipher) -> str:
     return str(refused.value)
 
 
-def test_an_id_is_what_a_wrapped_key_begins_with() -> None:
+def test_a_wrapped_key_begins_with_the_id_of_its_master_key() -> None:
     stored = Stored()
     stored.add(OLD)
     assert stored.keys[0][:KEY_ID_BYTES] == key_id(OLD)
@@ -112,7 +112,7 @@ async def test_both_keys_are_needed_until_a_rotation_has_ended() -> None:
     assert stored.known == frozenset({key_id(NEW)})
 
 
-async def test_documents_that_are_given_up_are_no_reason_any_more() -> None:
+async def test_abandoned_documents_no_longer_prevent_a_start() -> None:
     stored = Stored()
     await start(stored, AesCipher(OLD))
     stored.add(OLD)
@@ -121,7 +121,7 @@ async def test_documents_that_are_given_up_are_no_reason_any_more() -> None:
     assert (await MasterKeys(stored, AesCipher(NEW)).examine()).by_key.total() == 1
 
 
-async def test_an_installation_of_an_earlier_release_is_judged_by_its_documents() -> None:
+async def test_the_documents_of_an_earlier_release_decide_which_key_is_needed() -> None:
     stored = Stored()
     stored.add(OLD, OLD, OLD)
     await refuse(stored, AesCipher(NEW))
@@ -140,7 +140,7 @@ async def test_an_installation_whose_key_was_changed_before_is_refused_until_bot
     assert stored.known == frozenset({key_id(OLD), key_id(NEW)})
 
 
-async def test_one_damaged_key_among_others_keeps_nobody_from_starting() -> None:
+async def test_one_damaged_key_does_not_prevent_a_start() -> None:
     stored = Stored()
     stored.add(OLD, OLD, LOST)
     await start(stored, AesCipher(OLD))

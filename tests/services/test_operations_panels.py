@@ -46,7 +46,7 @@ def test_a_duration_is_written_in_two_units_at_most(seconds: int, text: str) -> 
     assert write_duration(timedelta(seconds=seconds)) == write_duration(seconds) == text
 
 
-def test_a_count_has_the_noun_in_its_number() -> None:
+def test_a_count_has_its_noun_in_singular_or_plural() -> None:
     assert (write_count(1, "block"), write_count(2, "block")) == ("1 block", "2 blocks")
 
 

@@ -36,12 +36,14 @@ async def test_an_unavailable_dependency_is_counted_and_the_next_round_comes_ear
     assert put_off("counted") == 2
 
 
-async def test_a_defect_is_counted_and_is_not_the_end() -> None:
+async def test_a_defect_is_counted_and_the_task_continues() -> None:
     await run("defect", KeyError("a mistake"), optional=True)
     assert put_off("defect") == 1
 
 
-async def test_an_optional_task_may_miss_its_dependency(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_unavailable_dependency_of_an_optional_task_is_not_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     await run("optional", Unavailable.chain(), optional=True)
     assert put_off("optional") == 0
     assert caplog.records == []

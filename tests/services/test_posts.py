@@ -114,7 +114,7 @@ async def code_of(call: Any) -> Code:
 POSITION = PostPosition(9, 2**200)
 
 
-async def test_a_token_goes_on_with_the_list_and_the_limit_of_its_page() -> None:
+async def test_a_token_continues_the_list_with_the_limit_of_its_page() -> None:
     index = Index(pages={None: PostPage((), POSITION)})
     posts = make_posts(index)
     given = {"tags": ("ink",), "order": PostOrder.PRICE}
@@ -136,7 +136,7 @@ async def test_a_token_and_another_filter_are_refused() -> None:
         assert await code_of(own(SESSION, request)) is Code.INVALID_PAGE_TOKEN
 
 
-async def test_a_page_is_the_same_until_the_index_or_the_day_changes() -> None:
+async def test_a_page_is_cached_until_the_index_or_the_day_changes() -> None:
     index, clock = Index(pages={None: PostPage((), POSITION)}), Clock()
     posts = make_posts(index, clock)
     first = await posts.list(ListRequest())
@@ -149,7 +149,7 @@ async def test_a_page_is_the_same_until_the_index_or_the_day_changes() -> None:
     assert (await posts.list(ListRequest())).next_page_token is None
 
 
-async def test_sales_are_paged_before_the_last_place_of_a_page() -> None:
+async def test_the_next_page_of_sales_starts_below_the_last_position() -> None:
     index = Index(sold=[make_sale(place) for place in (9, 5, 3)])
     posts = make_posts(index)
     first = await posts.sales(SESSION, ListRequest(limit=2))
@@ -164,7 +164,7 @@ async def test_sales_are_paged_before_the_last_place_of_a_page() -> None:
     assert index.asked[-1] == (OWNER, None, PAGE_SIZE + 1)
 
 
-async def test_a_table_does_not_make_later_pages_larger_than_a_page() -> None:
+async def test_the_page_after_a_table_has_the_usual_size() -> None:
     index = Index(sold=[make_sale(place) for place in range(2000, 0, -1)])
     posts = make_posts(index)
     table = await posts.sales(SESSION, ListRequest(), 1000)
@@ -183,7 +183,7 @@ async def test_stats_have_every_day_until_today() -> None:
     assert stats.totals is TOTALS
 
 
-async def test_what_is_not_found_is_unknown_until_the_index_is_complete() -> None:
+async def test_empty_results_are_unavailable_until_the_index_is_complete() -> None:
     index = Index(complete=False)
     posts = make_posts(index)
     calls = (
@@ -201,13 +201,13 @@ async def test_what_is_not_found_is_unknown_until_the_index_is_complete() -> Non
     assert (await posts.list(ListRequest())).posts == ()
 
 
-async def test_an_address_that_only_reads_is_no_author() -> None:
+async def test_an_address_that_only_reads_is_not_an_author() -> None:
     account = AccountSummary(OWNER, 0, None, None, NOTHING, 0, 0, Sales(1, 1), 1)
     posts = make_posts(Index(accounts={OWNER: account}))
     assert await code_of(posts.author(OWNER)) is Code.NOT_FOUND
 
 
-def test_what_was_used_least_recently_is_dropped_when_all_weighs_too_much() -> None:
+def test_the_least_recently_used_value_is_evicted_above_the_limit() -> None:
     kept: Derived[str] = Derived(len, 10)
     first, second, third = object(), object(), object()
     for source, text in ((first, "aaaa"), (second, "bbbb")):
@@ -220,7 +220,7 @@ def test_what_was_used_least_recently_is_dropped_when_all_weighs_too_much() -> N
     assert kept.weight == 8
 
 
-def test_what_is_made_anew_of_a_source_takes_the_place_of_what_was() -> None:
+def test_a_new_value_of_a_source_replaces_the_old_one() -> None:
     kept: Derived[str] = Derived(len, 10)
     source = object()
     assert kept.of(source, 1, lambda: "aaaa") == "aaaa"
@@ -229,7 +229,7 @@ def test_what_is_made_anew_of_a_source_takes_the_place_of_what_was() -> None:
     assert kept.weight == 6
 
 
-def test_what_is_heavier_than_all_may_be_is_not_kept() -> None:
+def test_a_value_above_the_limit_is_not_cached() -> None:
     kept: Derived[str] = Derived(len, 10)
     small, large = object(), object()
     kept.keep(small, None, "aaaa")
@@ -271,7 +271,7 @@ class AnySearch:
         return FoundPosts((), {}, None)
 
 
-async def test_searches_push_no_list_out() -> None:
+async def test_searches_do_not_evict_lists() -> None:
     posts = replace(make_posts(Index()), search=AnySearch())
     listed = await posts.list(ListRequest())
     for _ in range(KEPT_ROWS + 1):

@@ -91,7 +91,7 @@ def short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
         (Condition(database=False, storage=True, chain=True), "not ready", False),
     ],
 )
-def test_only_what_cannot_be_read_makes_a_service_not_ready(
+def test_only_unreadable_dependencies_make_a_service_not_ready(
     condition: Condition, status: str, ready: bool
 ) -> None:
     assert (condition.status, condition.ready) == (status, ready)
@@ -106,7 +106,7 @@ async def test_an_unavailable_dependency_is_named(probed: Probed, name: str) -> 
     }
 
 
-async def test_a_store_that_responds_may_still_be_the_wrong_one(probed: Probed) -> None:
+async def test_a_store_of_another_installation_is_not_ready(probed: Probed) -> None:
     is_own = False
     probed.readiness.checks = [("storage", lambda: is_own)]
     foreign = replace(ALL_WELL, storage=False, storage_writes=False)
@@ -119,7 +119,7 @@ async def test_a_store_that_responds_may_still_be_the_wrong_one(probed: Probed) 
     assert await probed.readiness.check() == foreign
 
 
-async def test_what_can_be_read_but_not_written_is_degraded(probed: Probed) -> None:
+async def test_a_service_that_can_read_but_not_write_is_degraded(probed: Probed) -> None:
     probed.database.behaviour = probed.storage.behaviour = be_unavailable
     probed.database.reads = probed.readiness.probe_documents = respond
     condition = await probed.readiness.check()
@@ -139,12 +139,12 @@ async def test_documents_that_cannot_be_read_are_not_ready_although_they_can_be_
 
 
 @pytest.mark.parametrize("name", SENTENCES)
-def test_each_thing_that_is_not_well_has_one_sentence(name: str) -> None:
+def test_each_failed_check_has_one_sentence(name: str) -> None:
     condition = replace(ALL_WELL, **{name: False})
     assert condition.details == [SENTENCES[name]]
 
 
-def test_what_follows_from_something_else_has_no_sentence_of_its_own() -> None:
+def test_a_consequence_of_another_failure_has_no_sentence() -> None:
     lost = replace(ALL_WELL, database=False, database_writes=False, chain=False, history=False)
     assert lost.details == [SENTENCES["database"], SENTENCES["chain"]]
 
@@ -218,7 +218,7 @@ async def test_a_clock_that_is_set_back_does_not_prolong_the_cache(probed: Probe
 
 
 @pytest.mark.parametrize("name", ["follower", "indexer", "collector", "records"])
-async def test_what_a_background_task_found_is_shown(probed: Probed, name: str) -> None:
+async def test_a_failed_check_of_a_background_task_is_shown(probed: Probed, name: str) -> None:
     probed.readiness.checks = [(name, lambda: False), (name, lambda: True)]
     condition = await probed.readiness.check()
     assert condition == replace(ALL_WELL, **{name: False})
@@ -226,7 +226,7 @@ async def test_what_a_background_task_found_is_shown(probed: Probed, name: str) 
     assert condition.ready
 
 
-async def test_a_condition_is_well_if_every_check_of_it_is(probed: Probed) -> None:
+async def test_a_condition_is_good_if_all_its_checks_pass(probed: Probed) -> None:
     probed.readiness.checks = [("collector", lambda: True), ("collector", lambda: True)]
     assert await probed.readiness.check() == ALL_WELL
 
@@ -243,7 +243,9 @@ async def test_a_defect_of_a_probe_is_raised_and_not_cached(probed: Probed) -> N
 
 
 @pytest.mark.parametrize("history", History)
-async def test_a_chain_without_what_was_final_is_degraded(probed: Probed, history: History) -> None:
+async def test_a_chain_that_disagrees_about_the_final_block_is_degraded(
+    probed: Probed, history: History
+) -> None:
     async def examine() -> History:
         return history
 
@@ -253,7 +255,7 @@ async def test_a_chain_without_what_was_final_is_degraded(probed: Probed, histor
     assert condition.history is (history is History.AGREES)
 
 
-async def test_a_history_that_cannot_be_examined_is_no_disagreement(probed: Probed) -> None:
+async def test_an_unavailable_history_does_not_count_as_disagreement(probed: Probed) -> None:
     async def fail() -> History:
         raise Unavailable.chain()
 
@@ -261,7 +263,7 @@ async def test_a_history_that_cannot_be_examined_is_no_disagreement(probed: Prob
     assert await probed.readiness.check() == ALL_WELL
 
 
-async def test_what_writes_get_is_shown_at_once_whatever_the_probe_says(probed: Probed) -> None:
+async def test_failing_writes_are_shown_at_once_whatever_the_probe_finds(probed: Probed) -> None:
     assert await probed.readiness.check() == ALL_WELL
     probed.readiness.writes.note(Code.STORAGE_UNAVAILABLE, Unavailable.storage())
     assert await probed.readiness.check() == replace(ALL_WELL, storage_writes=False)

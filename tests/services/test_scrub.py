@@ -148,7 +148,7 @@ class Moody:
         return await self.content.read(cid, network)
 
 
-async def test_a_pass_goes_on_where_the_store_was_unavailable(world: World):
+async def test_a_pass_continues_where_the_store_was_unavailable(world: World):
     files = [await world.create(world.wallet(1), f"Words {number}.") for number in range(3)]
     content = Moody(world.adapters.content, files[1]["cid"])
     scrub = Scrub(world.adapters.catalog, content, QUICK)
@@ -170,7 +170,7 @@ async def test_a_complete_check_lists_records_documents_and_tags(world: World, t
     assert files[0]["cid"] in found[0]
 
 
-async def test_an_examination_that_takes_long_is_rare():
+async def test_a_slow_examination_runs_rarely():
     now = 0.0
     examined: list[float] = []
 

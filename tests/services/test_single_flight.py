@@ -98,7 +98,7 @@ async def test_cancelling_the_first_caller_does_not_cancel_the_others() -> None:
     assert (type(left), stayed) == (asyncio.CancelledError, 1)
 
 
-async def test_work_that_every_caller_left_can_be_joined_again() -> None:
+async def test_work_abandoned_by_every_caller_can_be_joined_again() -> None:
     flights, work = SingleFlight[str, int](), Work()
     first = await begin(flights, work)
     first.cancel()
@@ -117,7 +117,7 @@ async def test_a_cancelled_task_is_unavailable_for_every_caller() -> None:
     assert [type(each) for each in raised] == [Unavailable] * 2
 
 
-async def test_a_failure_that_nobody_waits_for_is_not_reported() -> None:
+async def test_a_failure_without_a_waiting_caller_is_not_reported() -> None:
     reported: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
     flights, work = SingleFlight[str, int](), Work(problem=LookupError("gone"))

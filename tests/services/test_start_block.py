@@ -63,7 +63,7 @@ async def test_a_block_in_the_future_is_refused(ledger: Ledger) -> None:
     assert f"the newest block of chain {CHAIN} is {head.number}" in said
 
 
-async def test_a_node_that_is_behind_is_no_reason_once_the_block_was_read(ledger: Ledger) -> None:
+async def test_a_node_that_is_behind_is_accepted_once_the_block_was_read(ledger: Ledger) -> None:
     ledger.chain.mine(blocks=20)
     await ledger.follow()
     ledger.chain.fork(15)
@@ -88,14 +88,14 @@ async def test_a_block_after_those_that_were_read_is_refused(ledger: Ledger) -> 
     assert f"read up to block {cursor.number}" in said
 
 
-async def test_a_node_that_has_everything_is_no_concern(ledger: Ledger) -> None:
+async def test_a_node_with_all_logs_raises_no_concern(ledger: Ledger) -> None:
     ledger.post(await ledger.draft())
     assert await concerns(ledger, 0, Deployed(0)) == []
     await ledger.follow()
     assert await concerns(ledger, 0, Deployed(0)) == []
 
 
-async def test_a_marketplace_that_existed_before_is_a_concern(ledger: Ledger) -> None:
+async def test_a_marketplace_older_than_the_start_block_is_a_concern(ledger: Ledger) -> None:
     ledger.chain.mine(blocks=10)
     assert await concerns(ledger, 7, Deployed(7)) == []
     assert await concerns(ledger, 7, Deployed(7, keeps_states=False)) == []

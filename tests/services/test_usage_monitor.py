@@ -22,7 +22,7 @@ def value_of(name: str, **labels: str) -> float | None:
     return REGISTRY.get_sample_value(name, labels)
 
 
-async def test_what_is_stored_is_shown(catalog: SqliteCatalog) -> None:
+async def test_stored_documents_are_shown_as_metrics(catalog: SqliteCatalog) -> None:
     async def check() -> Condition:
         raise AssertionError("it is not asked")
 
@@ -41,7 +41,7 @@ async def test_what_is_stored_is_shown(catalog: SqliteCatalog) -> None:
         (Condition(False, True, True), 0, {"database"}),
     ],
 )
-async def test_what_the_probe_finds_is_shown(
+async def test_the_result_of_the_probe_is_shown_as_metrics(
     catalog: SqliteCatalog, condition: Condition, readiness: int, down: set[str]
 ) -> None:
     async def check() -> Condition:

@@ -50,7 +50,7 @@ async def publish(world: World) -> set[str]:
     return {f"{ORIGIN}/feeds/{path}.{ending}" for path in paths for ending in ("atom", "json")}
 
 
-async def test_the_hub_is_told_once_about_the_feeds_of_a_new_post(world: World) -> None:
+async def test_the_hub_is_notified_once_about_the_feeds_of_a_new_post(world: World) -> None:
     hub = Hub()
     telling = notices(world, hub)
     await fill_index(world)
@@ -63,13 +63,13 @@ async def test_the_hub_is_told_once_about_the_feeds_of_a_new_post(world: World) 
     assert hub.asked == 1
 
 
-async def test_nothing_is_told_while_the_index_is_filled_for_the_first_time(world: World) -> None:
+async def test_the_hub_is_not_notified_during_the_first_build_of_the_index(world: World) -> None:
     hub = Hub()
     await notices(world, hub).run_once()
     assert hub.asked == 0
 
 
-async def test_posts_of_long_ago_are_not_told_after_a_start(world: World) -> None:
+async def test_the_hub_is_not_notified_of_old_posts_after_a_start(world: World) -> None:
     hub = Hub()
     await publish(world)
     world.clock.advance(timedelta(hours=2).total_seconds())
@@ -77,7 +77,7 @@ async def test_posts_of_long_ago_are_not_told_after_a_start(world: World) -> Non
     assert hub.asked == 0
 
 
-async def test_a_hub_that_is_down_is_asked_again_ever_more_slowly(world: World) -> None:
+async def test_a_hub_that_is_down_is_retried_with_growing_pauses(world: World) -> None:
     hub = Hub(is_up=False)
     telling = notices(world, hub)
     feeds = await publish(world)
@@ -94,7 +94,7 @@ async def test_a_hub_that_is_down_is_asked_again_ever_more_slowly(world: World) 
     assert hub.take() == feeds
 
 
-async def test_one_process_at_a_time_tells_the_hub(world: World) -> None:
+async def test_one_process_at_a_time_notifies_the_hub(world: World) -> None:
     hub = Hub()
     first, second = notices(world, hub), notices(world, hub)
     await fill_index(world)
@@ -107,7 +107,7 @@ async def test_one_process_at_a_time_tells_the_hub(world: World) -> None:
     assert hub.asked == 1
 
 
-async def test_a_process_that_takes_over_tells_about_the_last_hour(world: World) -> None:
+async def test_a_process_that_takes_over_notifies_about_the_last_hour(world: World) -> None:
     hub = Hub()
     await fill_index(world)
     await notices(world, hub).run_once()

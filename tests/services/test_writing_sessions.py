@@ -98,7 +98,7 @@ async def test_a_session_that_is_unknown_is_looked_for_again(world: World) -> No
 
 
 @pytest.mark.parametrize("text", ["", "short", "\0" * 36, "Z" * 36, "0" * 37])
-async def test_a_text_that_is_no_id_is_not_looked_for(world: World, text: str) -> None:
+async def test_an_invalid_session_id_is_not_looked_up(world: World, text: str) -> None:
     store = CountingStore()
     with pytest.raises(Refusal) as refusal:
         await prove(service_of(world, store), WritingKey(world.wallet(1), id=text))
@@ -106,13 +106,13 @@ async def test_a_text_that_is_no_id_is_not_looked_for(world: World, text: str) -
     assert store.asked == []
 
 
-async def test_a_database_that_is_down_is_no_refusal(world: World) -> None:
+async def test_an_unavailable_database_is_not_a_refusal(world: World) -> None:
     store = CountingStore(is_down=True)
     with pytest.raises(Unavailable):
         await prove(service_of(world, store), WritingKey(world.wallet(1), id=new_id()))
 
 
-async def test_a_process_keeps_as_many_keys_as_it_may_and_drops_the_oldest(
+async def test_the_number_of_cached_keys_is_bounded_and_the_oldest_is_evicted(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing_sessions, "LOADED_KEYS", 2)
@@ -145,7 +145,7 @@ async def test_a_session_that_another_process_has_opened_is_known_at_once(world:
     assert (await prove(there, key)).session == key.id
 
 
-async def test_what_a_damaged_row_holds_signs_nothing(world: World) -> None:
+async def test_a_session_with_a_damaged_key_is_unavailable(world: World) -> None:
     store = CountingStore()
     service = service_of(world, store)
     key = await opened(service, world.wallet(1))

@@ -58,7 +58,7 @@ def test_the_key_in_a_file_is_the_name_in_lower_case_without_the_prefix(name: st
     assert DECLARED[name].key == key
 
 
-def test_a_declaration_is_no_default_of_the_field():
+def test_a_declared_setting_without_a_value_is_missing():
     with pytest.raises(TypeError, match="berths"):
         Harbour(name="Rye")
 

@@ -46,7 +46,7 @@ def test_given_limits_win_over_those_of_a_compatible_service():
     assert (limits.content_bytes, limits.body_seconds) == (1000, 9)
 
 
-def test_compatibility_is_with_a_known_service():
+def test_an_unknown_compatibility_is_refused():
     assert read(COMPATIBILITY="").server.compatibility is Compatibility.NONE
     (problem,) = problems_of(COMPATIBILITY="medium")
     assert "must be one of: none, inkdao" in problem

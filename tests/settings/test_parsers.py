@@ -119,7 +119,7 @@ def test_a_domain_is_only_a_host_and_a_port(text: str):
 
 
 @pytest.mark.parametrize("after", ["/path", "/?query", "?query", "#fragment"])
-def test_nothing_follows_the_authority_of_an_origin(after: str):
+def test_an_origin_with_a_path_query_or_fragment_is_refused(after: str):
     with pytest.raises(InvalidSetting, match="must be an origin"):
         parsers.parse_origin(f"https://example.org{after}")
 
@@ -131,7 +131,9 @@ def test_an_origin_names_no_user():
 
 @pytest.mark.parametrize("char", [" ", "\t", "\n", "\r", "\0", "\u200b"])
 @pytest.mark.parametrize("parse", [parsers.parse_url, parsers.parse_secret_url])
-def test_a_url_has_no_spaces_and_no_control_characters(parse: Callable[[str], object], char: str):
+def test_a_url_with_spaces_or_control_characters_is_refused(
+    parse: Callable[[str], object], char: str
+):
     with pytest.raises(InvalidSetting, match="spaces or control characters"):
         parse(f"https://example{char}.org/key")
 
@@ -156,7 +158,7 @@ def test_values_that_differ_only_in_spelling_are_duplicates():
 
 
 @pytest.mark.parametrize("text", ["", ",", " , "])
-def test_several_values_may_be_none_at_all(text: str):
+def test_a_list_may_be_empty(text: str):
     assert NAMES(text) == ()
 
 
@@ -176,7 +178,7 @@ on_linux = pytest.mark.skipif(not CPUS, reason="this system pins no process")
 
 
 @pytest.mark.parametrize("text", ["auto", "AUTO"])
-def test_no_cpu_is_named_by_auto(text: str):
+def test_auto_names_no_cpu(text: str):
     assert parsers.parse_cpus(text) == ()
 
 
@@ -198,6 +200,6 @@ def test_a_cpu_that_the_machine_does_not_have_is_refused():
 
 
 @pytest.mark.parametrize("text", ["", ",", "0,", "one", "1-0", "-1", "0--1", "0-1-2", "123456"])
-def test_what_lists_no_cpus_is_refused(text: str):
+def test_an_invalid_list_of_cpus_is_refused(text: str):
     with pytest.raises(InvalidSetting, match="must be auto, or numbers of CPUs"):
         parsers.parse_cpus(text)

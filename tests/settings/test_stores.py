@@ -80,7 +80,7 @@ def test_a_bucket_has_a_name_and_perhaps_a_prefix(text: str, place: BucketConten
         "s4://bucket",
     ],
 )
-def test_an_address_that_is_no_bucket_is_refused(text: str):
+def test_an_invalid_bucket_address_is_refused(text: str):
     with pytest.raises(InvalidSetting):
         parse_content_place(text)
 
@@ -97,7 +97,7 @@ def test_an_address_that_is_no_bucket_is_refused(text: str):
         ("http://localhost.example.org", True),
     ],
 )
-def test_documents_travel_readable_on_this_machine_only(endpoint: str, exposed: bool):
+def test_plain_http_to_another_machine_is_refused(endpoint: str, exposed: bool):
     assert is_exposed(endpoint) is exposed
     assert read(S3_ENDPOINT=endpoint, S3_ALLOW_HTTP="on").storage.s3_endpoint == endpoint
     if exposed:

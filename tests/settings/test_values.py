@@ -44,12 +44,12 @@ def test_a_key_is_found_anywhere_in_the_url_of_a_node(address: str):
     assert "canary-0123" in read_settings(REQUIRED | {"IMPRINT_CHAIN_RPC_URL": address}).secrets
 
 
-def test_the_user_of_a_database_is_no_secret():
+def test_the_user_of_a_database_url_is_not_a_secret():
     url = "postgresql://postgres:correcthorse@db/x"
     assert "postgres" not in read_settings(REQUIRED | {"IMPRINT_DATABASE_URL": url}).secrets
 
 
-def test_the_place_of_a_database_is_no_secret_and_its_arguments_are():
+def test_the_host_and_name_of_a_database_are_not_secrets_but_its_password_is():
     url = "postgresql:///manuscripts?host=/run/postgresql&password=correcthorse"
     secrets = read_settings(REQUIRED | {"IMPRINT_DATABASE_URL": url}).secrets
     assert "correcthorse" in secrets

@@ -55,7 +55,7 @@ def folder() -> AsyncIterator[Path]:
 
 
 @pytest.mark.parametrize("seed", choose_seeds())
-async def test_a_history_ends_as_the_chain_says(
+async def test_a_simulated_history_ends_in_the_state_of_the_chain(
     seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     database = None

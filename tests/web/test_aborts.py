@@ -134,9 +134,7 @@ async def _requests(world: World) -> Requests:
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_clients_that_leave_at_any_moment_leave_nothing_taken(
-    tmp_path: Path, seed: int
-) -> None:
+async def test_a_disconnect_at_any_moment_releases_everything(tmp_path: Path, seed: int) -> None:
     others = _holders()
     async with open_world(tmp_path) as world:
         requests = await _requests(world)

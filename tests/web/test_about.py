@@ -56,9 +56,7 @@ async def test_a_front_end_finds_the_marketplace_and_its_abi(town: World) -> Non
 
 
 @pytest.mark.parametrize("contact", ["mailto:safety@example.org", "https://example.org/report"])
-async def test_the_operators_contact_is_found_where_researchers_look(
-    tmp_path: Path, contact: str
-) -> None:
+async def test_security_txt_names_the_contact_of_the_operator(tmp_path: Path, contact: str) -> None:
     async with open_world(tmp_path, SECURITY_CONTACT=contact) as world:
         response = await world.client.get("/.well-known/security.txt")
         assert response.headers["content-type"] == "text/plain; charset=utf-8"
@@ -69,7 +67,7 @@ async def test_the_operators_contact_is_found_where_researchers_look(
         assert timedelta(days=90) < life < timedelta(days=365)
 
 
-async def test_without_a_contact_there_is_no_text_about_one(town: World) -> None:
+async def test_without_a_contact_there_is_no_security_txt(town: World) -> None:
     response = await town.client.get("/.well-known/security.txt")
     assert problem(response) == (404, "not_found")
 

@@ -39,7 +39,7 @@ async def test_a_draft_of_somebody_else_is_404(compatible: World) -> None:
         assert problem(refused) == (404, "not_owner")
 
 
-async def test_other_refusals_keep_their_status(compatible: World) -> None:
+async def test_other_refusals_keep_their_status_in_compatibility_mode(compatible: World) -> None:
     post_id, _ = await compatible.post(compatible.wallet(1))
     assert problem(await compatible.read_free(post_id)) == (403, "not_free")
     alice, bob = compatible.stranger(), compatible.stranger()
@@ -47,7 +47,7 @@ async def test_other_refusals_keep_their_status(compatible: World) -> None:
     assert problem(await compatible.read_post(bob, post_id, session)) == (403, "subject_mismatch")
 
 
-async def test_without_it_the_statuses_are_403(town: World) -> None:
+async def test_without_compatibility_the_statuses_are_403(town: World) -> None:
     post_id, _ = await town.post(town.wallet(1))
     assert problem(await town.read_post(town.stranger(), post_id)) == (403, "not_entitled")
     draft = await town.create(town.wallet(1))

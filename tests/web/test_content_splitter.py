@@ -124,7 +124,7 @@ def test_an_envelope_that_is_too_large_is_refused_as_it_arrives(inside: str) -> 
         (b'{"a":' * (MAX_DEPTH + 1), Code.INVALID_JSON),
     ],
 )
-def test_many_and_nested_elements_are_refused(body: bytes, code: Code) -> None:
+def test_too_many_or_too_deeply_nested_elements_are_refused(body: bytes, code: Code) -> None:
     with pytest.raises(Refusal) as refused:
         ContentSplitter(LARGE, LARGE).take(body)
     assert refused.value.code is code

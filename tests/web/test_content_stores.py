@@ -84,7 +84,7 @@ async def test_a_service_at_a_public_pinata_stores_ciphertext(tmp_path: Path):
 
 
 @pytest.mark.parametrize("open_service", [on_kubo, at_pinata])
-async def test_a_store_that_is_gone_is_said_to_be(tmp_path: Path, open_service):
+async def test_a_missing_store_is_reported_as_unavailable(tmp_path: Path, open_service):
     async with open_service(tmp_path) as (world, fake):
         file = await world.create(world.wallet(0), "Words.")
         await fake.server.close()

@@ -40,7 +40,7 @@ def thief_of(wallet: ContractWallet) -> ContractWallet:
 
 
 @pytest.mark.parametrize("kind", ["deployed", "counterfactual"])
-async def test_a_service_may_not_ask_contracts_at_all(tmp_path: Path, kind: str) -> None:
+async def test_contract_wallets_can_be_switched_off(tmp_path: Path, kind: str) -> None:
     async with open_world(tmp_path, CONTRACT_WALLETS="off") as world:
         wallet, asked = open_wallet(world, kind), world.node.asked
         assert problem(await create(world.client, wallet)) == INVALID
@@ -51,7 +51,9 @@ async def test_a_service_may_not_ask_contracts_at_all(tmp_path: Path, kind: str)
 
 
 @pytest.mark.parametrize("switch", ["on", "off"])
-async def test_the_service_says_whether_it_asks_contracts(tmp_path: Path, switch: str) -> None:
+async def test_the_facts_state_whether_contract_wallets_are_supported(
+    tmp_path: Path, switch: str
+) -> None:
     async with open_world(tmp_path, CONTRACT_WALLETS=switch) as world:
         facts = (await world.client.get("/.well-known/imprint.json")).json()
         assert ("contract-wallets" in facts["features"]) is (switch == "on")
@@ -60,7 +62,9 @@ async def test_the_service_says_whether_it_asks_contracts(tmp_path: Path, switch
 # Rates
 
 
-async def test_a_client_that_asks_too_often_is_told_when_to_come_back(tmp_path: Path) -> None:
+async def test_a_client_that_uses_contract_wallets_too_often_gets_retry_after(
+    tmp_path: Path,
+) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_WALLET_CHECKS="2/60") as world:
         wallet = open_wallet(world)
         for _ in range(2):
@@ -99,7 +103,7 @@ async def test_a_flood_of_bad_signatures_does_not_spend_the_rate_of_the_signer(
         await world.login(wallet)
 
 
-async def test_a_wallet_is_asked_only_so_often_for_all_clients_together(tmp_path: Path) -> None:
+async def test_checks_of_one_wallet_are_limited_across_all_clients(tmp_path: Path) -> None:
     async with open_world(
         tmp_path, RATE_LIMITS="on", RATE_WALLET_CHECKS_PER_ADDRESS="5/60"
     ) as world:
@@ -131,7 +135,7 @@ async def _wait_until_asked(world: World, count: int) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_readers_go_on_while_as_many_questions_as_possible_hang(tmp_path: Path) -> None:
+async def test_reads_continue_while_all_signature_checks_hang(tmp_path: Path) -> None:
     async with open_world(
         tmp_path, adapt=_patient, RATE_LIMITS="on", CHAIN_CACHE_SECONDS="0"
     ) as world:

@@ -49,7 +49,7 @@ SENDS: dict[str, Send] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("action", SENDS)
-async def test_a_signature_of_somebody_else_is_refused_and_spends_nothing(
+async def test_a_signature_of_another_key_is_refused_and_spends_no_nonce(
     town: World, action: str, kind: str
 ) -> None:
     wallet, nonce = open_wallet(town, kind), secrets.token_hex(8)
@@ -61,7 +61,9 @@ async def test_a_signature_of_somebody_else_is_refused_and_spends_nothing(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("action", SENDS)
-async def test_a_chain_that_is_down_spends_nothing(town: World, action: str, kind: str) -> None:
+async def test_a_write_refused_while_the_chain_is_down_spends_no_nonce(
+    town: World, action: str, kind: str
+) -> None:
     wallet, nonce = open_wallet(town, kind), secrets.token_hex(8)
     cid = (await town.create(wallet))["cid"]
     town.node.fault = lambda said: b"no JSON"
@@ -73,7 +75,7 @@ async def test_a_chain_that_is_down_spends_nothing(town: World, action: str, kin
 
 
 @pytest.mark.parametrize("action", SENDS)
-async def test_a_wrong_verdict_of_the_node_is_not_believed(town: World, action: str) -> None:
+async def test_a_malformed_verdict_of_the_node_is_refused(town: World, action: str) -> None:
     wallet = open_wallet(town)
     cid = (await town.create(wallet))["cid"]
     town.node.fault = lambda said: said.replace(b'"0x01"', b'"0x0000000001"')
@@ -101,7 +103,7 @@ async def test_an_address_without_code_signs_with_its_key_only(town: World) -> N
     assert problem(await town.client.post("/create/group", json=body)) == INVALID
 
 
-async def test_the_zero_address_never_signs(town: World) -> None:
+async def test_a_signature_for_the_zero_address_is_refused(town: World) -> None:
     asked = town.node.asked
     body = town.stranger().sign("create") | {"content": "Words.", "address": "0x" + "00" * 20}
     assert problem(await town.client.post("/create/group", json=body)) == INVALID
@@ -127,7 +129,7 @@ async def test_the_zero_address_never_signs(town: World) -> None:
         "0x" + "ab" * 30000,
     ],
 )
-async def test_what_is_no_signature_is_refused_without_the_chain(
+async def test_a_malformed_signature_is_refused_without_calling_the_chain(
     town: World, signature: str
 ) -> None:
     wallet = open_wallet(town)
@@ -140,9 +142,7 @@ async def test_what_is_no_signature_is_refused_without_the_chain(
 
 
 @pytest.mark.parametrize("size", [0, 1, 64, 66, 500, MAX_SIGNATURE_BYTES])
-async def test_a_contract_is_asked_about_a_signature_of_any_other_size(
-    town: World, size: int
-) -> None:
+async def test_a_contract_checks_signatures_of_other_sizes(town: World, size: int) -> None:
     contract = deploy_on(town.chain, hostile_wallet("Accept"))
     wallet = ContractWallet(new_owner(), town.clock, contract, lambda _: b"\xab" * size)
     assert (await town.send_create(wallet)).status_code == 200
@@ -216,7 +216,7 @@ word = st.integers(0, 2**256 - 1) | st.integers(0, 700) | st.just(2**256 - 32)
 
 @settings(max_examples=60, deadline=None)
 @given(head=st.lists(word, max_size=8), tail=st.binary(max_size=200), marks=st.integers(0, 2))
-async def test_any_bytes_are_refused_and_never_an_error(
+async def test_arbitrary_bytes_are_refused_with_4xx(
     town: World, wallet: ContractWallet, head: list[int], tail: bytes, marks: int
 ) -> None:
     signature = b"".join(each.to_bytes(32) for each in head) + tail + MARK * marks

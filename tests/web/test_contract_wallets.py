@@ -91,7 +91,7 @@ async def test_contract_wallets_publish_buy_and_read(town: World) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_token_that_was_given_to_a_wallet_lets_it_read(town: World, kind: str) -> None:
+async def test_a_wallet_can_read_with_a_transferred_token(town: World, kind: str) -> None:
     author, buyer, wallet = town.wallet(1), town.wallet(2), open_wallet(town, kind)
     post_id, _ = await town.post(author)
     town.buy(buyer, post_id)
@@ -115,7 +115,7 @@ async def test_a_wallet_that_is_deployed_later_keeps_its_drafts(town: World) -> 
         draft = await town.update(wallet, draft["cid"], secrets.token_hex(8))
 
 
-async def test_an_update_by_a_new_owner_is_one_of_the_same_wallet(town: World) -> None:
+async def test_a_new_owner_of_a_wallet_can_update_its_drafts(town: World) -> None:
     former, later = town.wallet(6).account, new_owner()
     contract = deploy_on(town.chain, creation("OwnedWallet", former.address))
     old = ContractWallet(former, town.clock, contract)
@@ -128,7 +128,7 @@ async def test_an_update_by_a_new_owner_is_one_of_the_same_wallet(town: World) -
     assert (await town.send_update(new, draft["cid"])).status_code == 200
 
 
-async def test_a_signature_is_good_for_one_of_two_requests_at_once(town: World) -> None:
+async def test_a_signature_is_accepted_for_one_of_two_concurrent_requests(town: World) -> None:
     body = open_wallet(town).sign("create") | {"content": "Words."}
     responses = await asyncio.gather(
         *(town.client.post("/create/group", json=body) for _ in range(2))
@@ -149,7 +149,7 @@ async def test_a_draft_of_a_wallet_is_not_one_of_its_owner(town: World) -> None:
     assert problem(refused) == (403, "not_owner")
 
 
-async def test_the_contract_decides_about_a_high_s(town: World) -> None:
+async def test_a_contract_wallet_may_accept_a_high_s(town: World) -> None:
     wallet = open_wallet(town)
     body = wallet.sign("create") | {"content": "Words."}
     signature = bytes.fromhex(body["signature"][2:])
@@ -159,7 +159,7 @@ async def test_the_contract_decides_about_a_high_s(town: World) -> None:
     assert (await town.client.post("/create/group", json=body)).status_code == 200
 
 
-async def test_the_chain_is_not_asked_about_the_signature_of_a_key(town: World) -> None:
+async def test_a_signature_of_a_key_is_checked_without_the_chain(town: World) -> None:
     alice, asked = town.stranger(), town.node.asked
     await town.login(alice)
     draft = await town.create(alice)

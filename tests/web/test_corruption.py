@@ -70,7 +70,7 @@ async def test_a_damaged_thumbnail_is_never_served(tmp_path: Path):
         assert problem(response) == (503, "storage_unavailable")
 
 
-async def test_a_document_of_somebody_else_in_its_place_is_never_served(tmp_path: Path):
+async def test_a_document_replaced_by_that_of_another_owner_is_never_served(tmp_path: Path):
     async with open_world(tmp_path) as world:
         mine = await world.create(world.wallet(0), "Mine.")
         theirs = await world.create(world.wallet(1), "Theirs.")
@@ -95,7 +95,7 @@ async def test_a_key_of_another_file_in_the_catalog_opens_nothing(tmp_path: Path
         assert (await world.read_draft(world.wallet(1), theirs["cid"])).status_code == 200
 
 
-async def test_a_damaged_database_is_an_outage_and_no_defect(tmp_path: Path):
+async def test_a_damaged_database_is_reported_as_unavailable(tmp_path: Path):
     async with open_world(tmp_path) as world:
         file = await world.create(world.wallet(0))
     spoil(tmp_path / "imprint.db", "files")

@@ -8,7 +8,7 @@ from tests.world import open_world, problem
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_an_origin_that_is_not_allowed_gets_no_permission(tmp_path: Path) -> None:
+async def test_an_origin_that_is_not_allowed_gets_no_cors_headers(tmp_path: Path) -> None:
     async with open_world(tmp_path, CORS_ORIGINS="https://good.example") as world:
         for origin in ("https://evil.example", "https://good.example.evil", "null"):
             response = await world.client.get("/filesMetaData", headers={"Origin": origin})
@@ -52,7 +52,7 @@ async def test_a_preflight_is_granted_to_allowed_origins_only(
 @pytest.mark.parametrize(
     "asked", [{"Method": "PUT"}, {"Method": "POST", "Headers": "X-Strange"}], ids=str
 )
-async def test_a_preflight_for_more_than_is_taken_gets_no_permission(
+async def test_a_preflight_for_another_method_or_header_gets_no_cors_headers(
     tmp_path: Path, asked: dict[str, str]
 ) -> None:
     async with open_world(tmp_path, CORS_ORIGINS="https://good.example") as world:
@@ -74,7 +74,7 @@ async def test_a_preflight_is_not_rate_limited_as_a_write(tmp_path: Path) -> Non
         assert problem(await world.send_create(world.wallet(1))) == (429, "rate_limited")
 
 
-async def test_without_allowed_origins_nobody_else_is_let_in(tmp_path: Path) -> None:
+async def test_without_allowed_origins_no_origin_gets_cors_headers(tmp_path: Path) -> None:
     async with open_world(tmp_path, CORS_ORIGINS="") as world:
         headers = {"Origin": "https://good.example"}
         response = await world.client.get("/filesMetaData", headers=headers)

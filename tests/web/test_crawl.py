@@ -143,7 +143,9 @@ async def replace_a_post(world: World, author: Wallet) -> None:
 
 
 @pytest.mark.parametrize("way", ["plain", "browser", "session"])
-async def test_a_stranger_finds_no_word_of_a_paid_post_or_a_draft(world: World, way: str) -> None:
+async def test_a_crawler_without_access_finds_no_word_of_a_paid_post_or_a_draft(
+    world: World, way: str
+) -> None:
     author = await populate(world)
     await replace_a_post(world, author)
     headers = {"Accept": "text/html,application/xhtml+xml"} if way == "browser" else {}
@@ -179,7 +181,7 @@ def assert_every_route_was_reached(world: World, crawl: Crawl) -> None:
     assert not [each for each, response in crawl.seen.items() if response.status_code >= 500]
 
 
-async def test_those_who_may_read_find_the_words_in_their_private_feeds(world: World) -> None:
+async def test_entitled_readers_find_the_text_in_their_private_feeds(world: World) -> None:
     author, holder = await populate(world), world.wallet(2)
     world.buy(holder, 2)
     await fill_index(world)

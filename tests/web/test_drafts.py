@@ -65,7 +65,7 @@ async def test_content_comes_back_as_it_was_sent(town: World, content: str) -> N
     assert read.headers["content-type"] == "application/json"
 
 
-async def test_the_same_words_twice_have_two_cids(town: World) -> None:
+async def test_the_same_content_twice_has_two_cids(town: World) -> None:
     alice, bob = town.stranger(), town.stranger()
     cids = [(await town.create(wallet, "Same."))["cid"] for wallet in (alice, alice, bob)]
     assert len(set(cids)) == 3
@@ -119,7 +119,7 @@ async def test_a_delete_returns_the_id_and_the_state(town: World) -> None:
 
 
 @pytest.mark.parametrize("action", ["update", "publish", "delete"])
-async def test_what_is_deleted_is_gone_for_every_write(town: World, action: str) -> None:
+async def test_a_deleted_draft_is_not_found_by_any_write(town: World, action: str) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     await town.send_delete(alice, file["cid"])
@@ -138,7 +138,7 @@ async def test_only_the_owner_may_write(town: World, action: str) -> None:
     ("action", "code"),
     [("update", "not_pending"), ("publish", "not_pending"), ("delete", "already_onchain")],
 )
-async def test_a_post_is_never_written_again(town: World, action: str, code: str) -> None:
+async def test_a_post_cannot_be_changed(town: World, action: str, code: str) -> None:
     alice = town.wallet(1)
     post_id, file = await town.post(alice, "For ever.")
     assert problem(await _write(town, action, alice, file["cid"])) == (409, code)
@@ -182,7 +182,7 @@ HOSTILE_CIDS = [
 
 @pytest.mark.parametrize("action", ["update", "publish", "delete"])
 @pytest.mark.parametrize("cid", HOSTILE_CIDS, ids=range(len(HOSTILE_CIDS)))
-async def test_what_is_no_cid_is_refused(town: World, action: str, cid: str) -> None:
+async def test_an_invalid_cid_is_refused(town: World, action: str, cid: str) -> None:
     asked = town.node.asked
     response = await _write(town, action, town.stranger(), cid)
     assert problem(response) == (400, "invalid_cid")
@@ -190,7 +190,7 @@ async def test_what_is_no_cid_is_refused(town: World, action: str, cid: str) -> 
 
 
 @pytest.mark.parametrize("action", ["update", "publish", "delete"])
-async def test_a_cid_is_needed_exactly_once(town: World, action: str) -> None:
+async def test_the_cid_parameter_is_required_exactly_once(town: World, action: str) -> None:
     alice = town.stranger()
     cid = (await town.create(alice))["cid"]
     path = ACTIONS[action]
@@ -205,7 +205,7 @@ async def test_a_cid_is_needed_exactly_once(town: World, action: str) -> None:
 
 @pytest.mark.parametrize("signed", ACTIONS)
 @pytest.mark.parametrize("sent", ["create", "update", "delete"])
-async def test_a_signature_for_one_action_is_good_for_that_action_alone(
+async def test_a_signature_is_valid_for_its_own_action_only(
     town: World, signed: str, sent: str
 ) -> None:
     alice = town.stranger()
@@ -288,7 +288,7 @@ WRONG_ENVELOPES = {
 
 
 @pytest.mark.parametrize("change", WRONG_ENVELOPES.values(), ids=WRONG_ENVELOPES.keys())
-async def test_an_envelope_that_is_not_ours_is_refused(town: World, change: Any) -> None:
+async def test_an_envelope_of_another_form_is_refused(town: World, change: Any) -> None:
     body = town.stranger().sign("create") | {"content": ""}
     body["salt"] = copy.deepcopy(body["salt"])
     change(body["salt"])
@@ -314,7 +314,7 @@ async def test_an_envelope_that_is_not_ours_is_refused(town: World, change: Any)
     ],
     ids=["no primary type", "chain id in decimals", "chain id in hex", "the usual EIP712Domain"],
 )
-async def test_an_envelope_may_be_written_as_wallets_do(town: World, change: Any) -> None:
+async def test_optional_members_of_an_envelope_may_vary(town: World, change: Any) -> None:
     body = town.stranger().sign("create") | {"content": ""}
     change(body["salt"])
     assert (await town.client.post("/create/group", json=body)).status_code == 200
@@ -327,7 +327,7 @@ async def test_an_envelope_may_be_written_as_wallets_do(town: World, change: Any
         ({"name": "Imprint", "version": "1", "chainId": 1}, (400, "invalid_typed_data")),
     ],
 )
-async def test_a_signature_made_for_another_place_is_worthless(
+async def test_a_signature_for_another_domain_is_refused(
     town: World, domain: dict, code: tuple[int, str]
 ) -> None:
     alice = town.stranger()
@@ -378,7 +378,7 @@ def _signatures(signature: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", _signatures("0x" + "11" * 64 + "1b"))
-async def test_a_signature_has_one_form_or_is_none(town: World, kind: str) -> None:
+async def test_a_malformed_signature_is_refused(town: World, kind: str) -> None:
     body = town.stranger().sign("create") | {"content": ""}
     body["signature"] = _signatures(body["signature"])[kind]
     response = await town.client.post("/create/group", json=body)
@@ -386,7 +386,7 @@ async def test_a_signature_has_one_form_or_is_none(town: World, kind: str) -> No
 
 
 @pytest.mark.parametrize("form", ["v of 0 or 1", "64 bytes"])
-async def test_other_honest_forms_of_a_signature_are_taken(town: World, form: str) -> None:
+async def test_v_of_0_or_1_and_compact_signatures_are_accepted(town: World, form: str) -> None:
     body = town.stranger().sign("create") | {"content": ""}
     raw = bytearray.fromhex(body["signature"][2:])
     parity = raw[64] - 27
@@ -417,7 +417,9 @@ async def test_a_claimed_address_must_have_signed(town: World) -> None:
 
 
 @pytest.mark.parametrize("address", ["0x" + "0" * 40, "0x" + "0" * 39 + "1"])
-async def test_nobody_signs_for_the_zero_address_or_a_precompile(town: World, address: str) -> None:
+async def test_a_signature_for_the_zero_address_or_a_precompile_is_refused(
+    town: World, address: str
+) -> None:
     body = town.stranger().sign("create") | {"content": "", "address": address}
     response = await town.client.post("/create/group", json=body)
     assert problem(response) == (401, "signature_invalid")
@@ -435,7 +437,7 @@ async def test_nobody_signs_for_the_zero_address_or_a_precompile(town: World, ad
     ],
     ids=["no prefix", "0X", "a wrong checksum", "too long", "a line more", "empty"],
 )
-async def test_an_address_has_one_form(town: World, change: Any) -> None:
+async def test_a_malformed_address_is_refused(town: World, change: Any) -> None:
     # Not a stranger: one address in 2 000 has letters of one case only, and so no checksum.
     alice = town.wallet(1)
     body = alice.sign("create") | {"content": ""}
@@ -445,7 +447,9 @@ async def test_an_address_has_one_form(town: World, change: Any) -> None:
 
 
 @pytest.mark.parametrize("case", [str.lower, lambda a: "0x" + a[2:].upper()])
-async def test_an_address_in_one_case_is_taken_and_kept_lower(town: World, case: Any) -> None:
+async def test_an_address_in_one_case_is_accepted_and_stored_in_lower_case(
+    town: World, case: Any
+) -> None:
     alice = town.stranger()
     body = alice.sign("create") | {"content": "", "address": case(alice.account.address)}
     response = await town.client.post("/create/group", json=body)
@@ -468,7 +472,7 @@ async def test_every_member_of_a_create_is_needed_in_its_type(
     assert problem(response) == (400, code)
 
 
-async def test_a_content_may_have_four_mebibytes_and_no_more(town: World) -> None:
+async def test_content_is_limited_to_four_mebibytes(town: World) -> None:
     alice = town.stranger()
     largest = "é" * (2 * 1024 * 1024)
     file = await town.create(alice, largest)
@@ -520,7 +524,7 @@ async def test_a_nonce_is_spent_for_all_actions_of_its_signer(town: World) -> No
     assert problem(await town.send_delete(alice, file["cid"], nonce="n")) == (409, "nonce_used")
 
 
-async def test_a_stranger_cannot_burn_a_predictable_nonce(town: World) -> None:
+async def test_another_signer_cannot_spend_a_predictable_nonce(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     nonce = f"{alice.address}_{town.clock.seconds}"
     assert (await town.send_create(eve, nonce=nonce)).status_code == 200
@@ -563,7 +567,7 @@ async def test_a_nonce_stays_spent_while_its_signature_is_fresh(town: World) -> 
     assert problem(response) == (409, "nonce_used")
 
 
-async def test_nonces_of_200_characters_of_any_script_are_taken(town: World) -> None:
+async def test_nonces_of_200_characters_in_any_script_are_accepted(town: World) -> None:
     response = await town.send_create(town.stranger(), nonce="漢" * 200)
     assert response.status_code == 200
 
@@ -575,7 +579,7 @@ async def test_nonces_that_differ_in_case_or_normal_form_are_different(town: Wor
 
 
 @pytest.mark.parametrize(("wallets", "questions"), [("on", 1), ("off", 0)])
-async def test_the_chain_is_asked_only_whether_a_contract_signed_before_the_signer_is_known(
+async def test_the_chain_is_called_only_to_check_a_contract_signature_before_the_signer_is_known(
     tmp_path: Path, wallets: str, questions: int
 ) -> None:
     async with open_world(tmp_path, CONTRACT_WALLETS=wallets) as world:
@@ -637,7 +641,7 @@ async def test_too_many_bad_signatures_from_one_caller_are_rate_limited(tmp_path
         assert (await world.client.get("/filesMetaData")).status_code == 200
 
 
-async def test_a_signed_domain_of_ones_own_is_honoured(tmp_path: Path) -> None:
+async def test_a_configured_signing_domain_is_used(tmp_path: Path) -> None:
     async with open_world(tmp_path, SIGNING_NAME="Gazette", SIGNING_VERSION="7") as world:
         alice = world.stranger()
         assert problem(await world.send_create(alice)) == (400, "invalid_typed_data")

@@ -246,7 +246,7 @@ async def test_a_draft_is_saved_again_and_again_and_deleted(site: World) -> None
     assert problem(await site.client.get("/fileByCid", **read)) == (404, "not_found")
 
 
-async def test_only_its_own_form_has_its_own_domain(site: World) -> None:
+async def test_only_the_inkdao_form_uses_the_inkdao_domain(site: World) -> None:
     bob = site.stranger()
     request = Request("create")
     for form, name, status in [
@@ -261,7 +261,7 @@ async def test_only_its_own_form_has_its_own_domain(site: World) -> None:
         assert response.status_code == status, (form, name)
 
 
-async def test_without_compatibility_its_domain_is_that_of_another_service(
+async def test_without_compatibility_the_inkdao_domain_is_refused(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path) as world:

@@ -44,7 +44,7 @@ async def rotate(world: World) -> RotationProgress:
     return last
 
 
-async def test_what_is_stored_is_ciphertext_and_what_is_read_is_content(tmp_path: Path):
+async def test_documents_are_stored_as_ciphertext_and_read_as_content(tmp_path: Path):
     async with open_world(tmp_path, **ON) as world:
         file = await world.create(world.wallet(0), "Words for sale.")
         assert await content(world, file["cid"]) == "Words for sale."
@@ -113,7 +113,7 @@ async def test_encrypted_drafts_stay_readable_after_encryption_is_switched_off(t
 
 
 @pytest.mark.parametrize("given", [{"ENCRYPTION": "on", "ENCRYPTION_KEY": NEW}, {}])
-async def test_without_the_right_master_key_reads_are_unavailable_and_lists_go_on(
+async def test_without_the_right_master_key_reads_are_unavailable_and_lists_still_work(
     tmp_path: Path, given: dict[str, str]
 ):
     async with open_world(tmp_path, **ON) as world:
@@ -143,9 +143,7 @@ async def test_after_a_rotation_only_the_new_master_key_is_needed(
     assert [stored(tmp_path, file["cid"]) for file in files[:5]] == before
 
 
-async def test_a_rotation_that_was_interrupted_goes_on_where_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+async def test_an_interrupted_rotation_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(key_rotation, "BATCH", 2)
     async with open_world(tmp_path, **ON) as world:
         for _ in range(5):
@@ -158,7 +156,7 @@ async def test_a_rotation_that_was_interrupted_goes_on_where_it_was(
         assert (again.rewrapped, again.current) == (3, 2)
 
 
-async def test_a_key_that_no_master_key_opens_is_counted_and_left(tmp_path: Path):
+async def test_a_key_that_no_master_key_unwraps_is_counted_and_left_unchanged(tmp_path: Path):
     async with open_world(tmp_path, **ON) as world:
         file = await world.create(world.wallet(0))
         kept = await world.adapters.catalog.file_by_cid(Cid(file["cid"]))

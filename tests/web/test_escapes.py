@@ -12,7 +12,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @given(TEXTS)
-def test_any_text_is_the_content_of_an_element_and_of_an_attribute(text: str) -> None:
+def test_arbitrary_text_is_escaped_for_xml_elements_and_attributes(text: str) -> None:
     escaped = xml_text(text)
     element = ElementTree.fromstring(f'<a b="{escaped.replace(chr(10), " ")}">{escaped}</a>')
     shown = element.text or ""
@@ -21,14 +21,14 @@ def test_any_text_is_the_content_of_an_element_and_of_an_attribute(text: str) ->
 
 
 @given(TEXTS)
-def test_any_text_becomes_html_with_nothing_but_paragraphs(text: str) -> None:
+def test_arbitrary_text_becomes_plain_paragraphs(text: str) -> None:
     root = ElementTree.fromstring(f"<div>{html_paragraphs(text)}</div>")
     assert {each.tag for each in root.iter()} <= {"div", "p"}
     assert not any(each.attrib for each in root.iter())
 
 
 @given(TEXTS)
-def test_any_text_is_one_line_of_markdown_without_html(text: str) -> None:
+def test_arbitrary_text_becomes_one_line_of_markdown_without_html(text: str) -> None:
     line = markdown_line(text)
     assert len(line.splitlines()) <= 1
     assert "<" not in line
@@ -52,5 +52,5 @@ def test_any_text_is_one_line_of_markdown_without_html(text: str) -> None:
         ("", ""),
     ],
 )
-def test_a_line_of_markdown_is_nothing_but_text(text: str, line: str) -> None:
+def test_a_line_of_markdown_has_its_syntax_escaped(text: str, line: str) -> None:
     assert markdown_line(text) == line

@@ -114,7 +114,7 @@ async def test_a_feed_with_a_free_post_is_unavailable_without_a_chain(world: Wor
         assert problem(await world.client.get(path)) == (503, "chain_unavailable")
 
 
-async def test_a_copy_is_current_until_something_changes(world: World) -> None:
+async def test_a_conditional_request_gets_304_until_the_feed_changes(world: World) -> None:
     post_id = await publish(world, "Words for everybody.", 0)
     for path in ("/feeds/posts.atom", "/feeds/posts.json"):
         first = await world.client.get(path)
@@ -133,7 +133,7 @@ async def test_a_copy_is_current_until_something_changes(world: World) -> None:
         assert (await world.client.get(path, headers=headers)).status_code == 200
 
 
-async def test_a_hashtag_that_nobody_uses_has_an_empty_feed(world: World) -> None:
+async def test_an_unused_hashtag_has_an_empty_feed(world: World) -> None:
     await fill_index(world)
     assert entries(await world.client.get("/feeds/tags/unused.atom")) == []
     assert items(await world.client.get("/feeds/tags/unused.json")) == []

@@ -19,7 +19,7 @@ SENDS: dict[str, Send] = {
 }
 
 
-async def test_a_stale_login_is_told_the_time_of_the_service(town: World) -> None:
+async def test_a_stale_login_gets_the_time_of_the_service(town: World) -> None:
     reader = town.stranger()
     message = reader.login_message()
     town.clock.advance(120)

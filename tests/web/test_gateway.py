@@ -63,7 +63,7 @@ async def fetch(town: World, cid: str, query: str = "", **headers: str) -> httpx
         ("bytes= 2-4 ", 2, 4),
     ],
 )
-async def test_one_range_is_cut_out(town, shown, asked, first, last):
+async def test_a_single_range_gets_206(town, shown, asked, first, last):
     cid, body = shown
     response = await fetch(town, cid, Range=asked)
     start = first % len(body)
@@ -92,7 +92,7 @@ async def test_one_range_is_cut_out(town, shown, asked, first, last):
         "bytes=" + "9" * 5000 + "-",
     ],
 )
-async def test_anything_but_one_range_is_the_whole(town, shown, asked):
+async def test_an_invalid_or_multiple_range_gets_the_whole_document(town, shown, asked):
     cid, body = shown
     response = await fetch(town, cid, Range=asked)
     assert (response.status_code, response.content) == (200, body)
@@ -100,7 +100,7 @@ async def test_anything_but_one_range_is_the_whole(town, shown, asked):
 
 
 @pytest.mark.parametrize("asked", ["bytes=999999-", "bytes=999999-1000000", "bytes=-0"])
-async def test_a_range_behind_the_end_is_refused_with_the_size(town, shown, asked):
+async def test_a_range_beyond_the_end_is_refused_with_the_size(town, shown, asked):
     cid, body = shown
     response = await fetch(town, cid, Range=asked)
     assert problem(response) == (416, "range_not_satisfiable")
@@ -116,21 +116,21 @@ async def test_thousands_of_ranges_cost_nothing(town, shown):
 
 
 @pytest.mark.parametrize("condition", ['"other"', 'W/"{cid}"', "Sun, 15 Nov 2026 00:00:00 GMT"])
-async def test_a_part_of_another_version_is_the_whole(town, shown, condition):
+async def test_a_range_with_another_if_range_gets_the_whole_document(town, shown, condition):
     cid, body = shown
     given = {"Range": "bytes=0-1", "If-Range": condition.replace("{cid}", cid)}
     response = await town.client.get(f"/ipfs/{cid}", headers=given)
     assert (response.status_code, response.content) == (200, body)
 
 
-async def test_a_part_of_this_version_is_a_part(town, shown):
+async def test_a_range_with_a_matching_if_range_gets_206(town, shown):
     cid, body = shown
     given = {"Range": "bytes=0-1", "If-Range": f'"{cid}"'}
     response = await town.client.get(f"/ipfs/{cid}", headers=given)
     assert (response.status_code, response.content) == (206, body[:2])
 
 
-async def test_a_copy_that_is_current_goes_before_a_range(town, shown):
+async def test_if_none_match_takes_precedence_over_a_range(town, shown):
     cid, _ = shown
     given = {"Range": "bytes=0-1", "If-None-Match": f'"{cid}"'}
     response = await town.client.get(f"/ipfs/{cid}", headers=given)
@@ -138,7 +138,7 @@ async def test_a_copy_that_is_current_goes_before_a_range(town, shown):
 
 
 @pytest.mark.parametrize("query", ["", "?format=raw", "?format=car"])
-async def test_head_says_what_get_says(town, large, query):
+async def test_head_has_the_same_headers_as_get(town, large, query):
     cid, _ = large
     got = await fetch(town, cid, query, Range="bytes=0-1" if query != "?format=car" else "")
     whole = await fetch(town, cid, query)
@@ -199,7 +199,7 @@ async def test_each_representation_has_a_tag_of_its_own(town, large):
         assert other.status_code == 200
 
 
-async def test_a_block_that_repeats_is_sent_once_if_wished():
+async def test_repeated_blocks_of_a_car_can_be_left_out():
     body = bytes(262_144 * 3)
     cid = document_cid(body)
     sizes = [
@@ -231,7 +231,9 @@ def _after_header(car: bytes):
         ("", "image/webp,,;;=", "image/png"),
     ],
 )
-async def test_the_parameter_wins_over_the_header(town, shown, query, accept, media_type):
+async def test_the_format_is_negotiated_by_parameter_and_accept_header(
+    town, shown, query, accept, media_type
+):
     response = await fetch(town, shown[0], query, Accept=accept)
     assert response.headers["content-type"].partition(";")[0] == media_type
 
@@ -246,13 +248,13 @@ async def test_the_parameter_wins_over_the_header(town, shown, query, accept, me
         ("", f"{CAR}; version=2"),
     ],
 )
-async def test_what_is_not_served_is_refused(town, shown, query, accept):
+async def test_an_unsupported_format_is_refused(town, shown, query, accept):
     response = await fetch(town, shown[0], query, Accept=accept)
     assert problem(response) == (400, "invalid_request")
 
 
 @pytest.mark.parametrize("query", ["", "?format=raw", "?format=car", "?format=car&dag-scope=block"])
-async def test_nothing_private_is_served_in_any_format(town, query):
+async def test_private_documents_are_not_served_in_any_format(town, query):
     alice = town.wallet(2)
     draft = await town.create(alice)
     _, free = await town.post(alice, price=0)
@@ -267,7 +269,7 @@ async def test_nothing_private_is_served_in_any_format(town, query):
                 assert response.status_code == 404
 
 
-async def test_only_what_is_here_is_served_from_the_cache(town, shown):
+async def test_only_if_cached_serves_stored_documents_only(town, shown):
     cached = {"Cache-Control": "only-if-cached"}
     response = await town.client.get(f"/ipfs/{shown[0]}", headers=cached)
     assert (response.status_code, response.content) == (200, shown[1])
@@ -277,7 +279,7 @@ async def test_only_what_is_here_is_served_from_the_cache(town, shown):
         assert problem(response) == (412, "not_cached")
 
 
-async def test_a_client_recognizes_a_gateway(town):
+async def test_the_gateway_serves_the_empty_probe_cid(town):
     response = await fetch(town, "bafkqaaa", "?format=raw")
     assert (response.status_code, response.content) == (200, b"")
     assert response.headers["content-type"] == RAW
@@ -297,7 +299,7 @@ async def test_a_response_can_do_no_harm_in_a_browser(town, kind):
         assert shown_in_page or response.headers["content-disposition"].startswith("attachment")
 
 
-async def test_bytes_that_are_no_picture_are_never_shown():
+async def test_bytes_that_are_not_a_picture_are_served_as_an_attachment():
     wanted = Representation(Format.PLAIN)
     for body in (b"<html>", b"\x89PNG<script>", b"\xff\xd8", b"GIF89a", b"<svg>"):
         media_type = wanted.media_type(body)

@@ -68,7 +68,7 @@ def test_each_hashtag_is_a_key_and_its_value() -> None:
         "__",
     ],
 )
-def test_a_hashtag_with_the_name_of_something_else_is_left_out(tag: str) -> None:
+def test_a_hashtag_named_like_a_member_is_left_out(tag: str) -> None:
     assert parse_hashtags(tag) == (tag,)
     assert written(post(tag, "ink")) == MEMBERS | {"ink": "ink"}
 

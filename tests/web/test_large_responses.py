@@ -75,7 +75,7 @@ async def _settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_a_body_counts_until_its_lease_is_closed() -> None:
+async def test_a_body_counts_until_it_is_closed() -> None:
     async with _readers() as readers:
         lease = await readers.share("a", "x")
         assert (len(lease.body), readers.taken) == (MIB, MIB)
@@ -95,7 +95,7 @@ async def test_the_expected_size_counts_before_the_body_is_read() -> None:
         lease.close()
 
 
-async def test_what_is_needed_to_make_a_body_counts_while_it_is_made() -> None:
+async def test_the_memory_needed_to_build_a_body_counts_while_it_is_built() -> None:
     async with _readers(loads=False) as readers:
         first, second = (readers.load("a", MIB, 3 * MIB) for _ in range(2))
         await _settle()
@@ -108,7 +108,7 @@ async def test_what_is_needed_to_make_a_body_counts_while_it_is_made() -> None:
         lease.close()
 
 
-async def test_a_body_that_cannot_be_made_counts_no_longer() -> None:
+async def test_a_body_that_fails_to_build_no_longer_counts() -> None:
     async def fail() -> bytes:
         raise Unavailable.storage()
 
@@ -139,7 +139,7 @@ async def test_a_body_above_the_share_is_served_alone() -> None:
         lease.close()
 
 
-async def test_a_body_that_is_known_to_be_small_waits_for_nothing() -> None:
+async def test_a_body_known_to_be_small_does_not_wait() -> None:
     async with _readers() as readers:
         readers.store.sizes["x"] = 100
         held = await readers.reserve("a", 4 * MIB)
@@ -156,7 +156,7 @@ async def test_a_small_body_counts_only_while_it_is_read() -> None:
         lease.close()
 
 
-async def test_a_body_that_cannot_be_read_counts_no_longer() -> None:
+async def test_a_body_that_fails_to_load_no_longer_counts() -> None:
     async def load() -> tuple[bytes, int]:
         raise Unavailable.storage()
 
@@ -218,7 +218,7 @@ async def test_a_response_beyond_the_share_waits_and_gets_its_turn() -> None:
             (await task).close()
 
 
-async def test_the_client_that_holds_least_is_the_first_to_go_on() -> None:
+async def test_the_client_that_holds_least_continues_first() -> None:
     async with _readers() as readers:
         held = [await readers.reserve(client, 4 * MIB) for client in "bcde"]
         busy = readers.reserve("b", 2 * MIB)
@@ -243,7 +243,7 @@ async def test_a_response_that_waits_too_long_is_refused() -> None:
         held.close()
 
 
-async def test_only_so_many_responses_of_a_client_wait() -> None:
+async def test_the_number_of_waiting_responses_per_client_is_bounded() -> None:
     async with _readers() as readers:
         held = await readers.reserve("a", 4 * MIB)
         waiting = [readers.reserve("a", MIB) for _ in range(MAX_WAITING // 4)]
@@ -255,7 +255,7 @@ async def test_only_so_many_responses_of_a_client_wait() -> None:
             (await task).close()
 
 
-async def test_a_client_that_is_gone_while_it_waits_takes_nothing() -> None:
+async def test_a_client_that_disconnects_while_waiting_holds_nothing() -> None:
     async with _readers() as readers:
         held = await readers.reserve("a", 4 * MIB)
         gone, waiting = readers.reserve("a", 4 * MIB), readers.reserve("a", 4 * MIB)
@@ -278,7 +278,7 @@ async def test_a_waiting_response_joins_the_body_that_arrives() -> None:
             lease.close()
 
 
-async def test_a_response_is_sent_in_pieces_and_closes_its_lease() -> None:
+async def test_a_response_is_sent_in_pieces_and_then_releases_its_body() -> None:
     sent: list[Any] = []
 
     async def send(message: Any) -> None:
@@ -300,7 +300,7 @@ async def test_a_response_is_sent_in_pieces_and_closes_its_lease() -> None:
         assert readers.taken == 0
 
 
-async def test_a_response_that_cannot_be_sent_closes_its_lease() -> None:
+async def test_a_response_that_cannot_be_sent_releases_its_body() -> None:
     async def send(message: Any) -> None:
         raise OSError
 

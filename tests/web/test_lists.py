@@ -48,7 +48,7 @@ async def _publish_posts(world: World, tag: str, count: int) -> list[str]:
     return cids
 
 
-async def test_an_empty_list_is_a_list(town: World) -> None:
+async def test_an_empty_list_has_no_files_and_no_token(town: World) -> None:
     response = await _drafts(town, town.stranger())
     assert response.json() == {"files": [], "next_page_token": None}
     tagged = await town.client.get("/filesByTags", params={"tags": "nobodyusesthis"})
@@ -63,7 +63,7 @@ async def test_an_empty_list_is_a_list(town: World) -> None:
 @pytest.mark.parametrize(
     ("count", "sizes"), [(1, [1]), (12, [12]), (13, [12, 1]), (22, [12, 9, 1])]
 )
-async def test_drafts_come_by_twelve_and_then_by_nine(
+async def test_the_first_page_of_drafts_has_twelve_and_later_ones_nine(
     town: World, count: int, sizes: list[int]
 ) -> None:
     alice = town.stranger()
@@ -92,7 +92,7 @@ async def test_the_owner_may_be_given_in_any_case(town: World) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "?owner=", "?owner=alice", "?owner=0x1&owner=0x1"])
-async def test_an_owner_is_one_address(town: World, query: str) -> None:
+async def test_the_owner_must_be_one_address(town: World, query: str) -> None:
     headers = await town.login(town.stranger())
     response = await town.client.get(f"/pendingFilesByOwner{query}", headers=headers)
     assert problem(response) == (400, "invalid_address")
@@ -140,7 +140,7 @@ async def test_no_public_list_shows_a_draft(
         assert not set(drafts) & set(_flat(pages))
 
 
-async def test_public_lists_come_by_nine(tmp_path_factory: pytest.TempPathFactory) -> None:
+async def test_public_lists_have_pages_of_nine(tmp_path_factory: pytest.TempPathFactory) -> None:
     async with open_world(tmp_path_factory.mktemp("nine")) as world:
         posts = await _publish_posts(world, "nine", 19)
         for path, params in (("/filesMetaData", {}), ("/filesByTags", {"tags": "nine"})):
@@ -160,7 +160,7 @@ async def test_a_setting_shows_drafts_in_public_lists(
         assert pages == [[post["cid"], draft["cid"]]]
 
 
-async def test_a_page_token_shows_drafts_no_longer_than_the_setting_does(
+async def test_a_page_token_shows_drafts_only_while_the_setting_does(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = tmp_path_factory.mktemp("private")
@@ -193,7 +193,7 @@ async def test_files_match_that_have_all_the_tags(town: World) -> None:
         assert response.json()["count"] == len(found)
 
 
-async def test_tags_come_back_in_their_one_spelling(town: World) -> None:
+async def test_tags_are_returned_normalized(town: World) -> None:
     response = await town.client.get("/filesByTags", params={"tags": "#ONE, Two,one"})
     assert response.json()["tags"] == ["one", "two"]
 
@@ -220,13 +220,13 @@ BAD_TAGS = [
 
 
 @pytest.mark.parametrize("tags", BAD_TAGS, ids=range(len(BAD_TAGS)))
-async def test_what_is_no_list_of_tags_is_refused(town: World, tags: str) -> None:
+async def test_an_invalid_list_of_tags_is_refused(town: World, tags: str) -> None:
     response = await town.client.get("/filesByTags", params={"tags": tags})
     assert problem(response) == (400, "invalid_tags")
 
 
 @pytest.mark.parametrize("query", ["", "?tags=a&tags=b"])
-async def test_tags_are_given_once(town: World, query: str) -> None:
+async def test_the_tags_parameter_is_required_exactly_once(town: World, query: str) -> None:
     assert problem(await town.client.get(f"/filesByTags{query}")) == (400, "invalid_tags")
 
 
@@ -241,7 +241,7 @@ async def test_metadata_of_one_file_is_a_list_of_one_without_content(town: World
 
 
 @pytest.mark.parametrize("cid", ["", "x", "../x"])
-async def test_metadata_of_no_cid_is_refused(town: World, cid: str) -> None:
+async def test_metadata_of_an_invalid_cid_is_refused(town: World, cid: str) -> None:
     response = await town.client.get("/filesMetaData", params={"cid": cid})
     assert problem(response) == (400, "invalid_cid")
 
@@ -252,7 +252,7 @@ async def test_metadata_of_an_unknown_file_is_not_found(town: World) -> None:
     assert problem(response) == (404, "not_found")
 
 
-async def test_a_page_token_is_needed(town: World) -> None:
+async def test_the_page_token_parameter_is_required(town: World) -> None:
     for query in ("", "?next_page_token=", "?next_page_token=a&next_page_token=b"):
         response = await town.client.get(f"/filesByNextPageToken{query}")
         assert problem(response) == (400, "invalid_page_token")
@@ -272,7 +272,7 @@ async def test_a_page_token_needs_no_session(town: World) -> None:
     assert response.headers["cache-control"] == "no-store"
 
 
-async def test_a_page_token_says_nothing(town: World) -> None:
+async def test_a_page_token_is_opaque(town: World) -> None:
     alice, token = await _some_token(town)
     raw = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
     for known in (alice.address, alice.address[2:], "owner", "draft"):
@@ -299,7 +299,7 @@ async def test_a_page_token_of_another_deployment_is_refused(
 
 
 @pytest.mark.parametrize(("seconds", "good"), [(15 * 60 - 1, True), (15 * 60, False)])
-async def test_a_token_of_drafts_lives_for_a_quarter_of_an_hour(
+async def test_a_token_of_drafts_is_valid_for_fifteen_minutes(
     town: World, seconds: int, good: bool
 ) -> None:
     _, token = await _some_token(town)
@@ -354,7 +354,7 @@ async def test_drafts_are_seen_exactly_once_while_others_are_written(town: World
     assert seen == before[::-1]
 
 
-async def test_what_is_deleted_meanwhile_skips_no_other(town: World) -> None:
+async def test_deleting_a_draft_while_paging_skips_no_other(town: World) -> None:
     alice = town.stranger()
     before = [(await town.create(alice))["cid"] for _ in range(25)]
     response = await _drafts(town, alice)

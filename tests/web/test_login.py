@@ -53,7 +53,7 @@ async def test_a_lower_lifetime_does_not_shorten_sessions_that_were_issued(tmp_p
         assert (await world.client.get("/me/feeds", headers=session)).status_code == 200
 
 
-async def test_a_header_without_bearer_is_told_so(town: World) -> None:
+async def test_a_header_without_bearer_is_refused_with_a_hint(town: World) -> None:
     token = (await town.login(town.stranger()))["Authorization"].removeprefix("Bearer ")
     response = await town.client.get("/me/feeds", headers={"Authorization": token})
     assert problem(response) == (401, "session_invalid")
@@ -79,21 +79,21 @@ async def test_a_session_has_the_promised_header_and_claims(town: World) -> None
     assert claims["exp"] - claims["iat"] == 7200
 
 
-async def test_the_same_login_is_taken_once(town: World) -> None:
+async def test_a_login_is_accepted_once(town: World) -> None:
     alice = town.stranger()
     body = alice.sign_login(alice.login_message())
     assert (await town.client.post("/auth/login", json=body)).status_code == 200
     assert problem(await town.client.post("/auth/login", json=body)) == (409, "nonce_used")
 
 
-async def test_a_login_nonce_of_somebody_else_is_not_spent(town: World) -> None:
+async def test_the_same_login_nonce_can_be_used_by_two_wallets(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     for wallet in (eve, alice):
         body = wallet.sign_login(wallet.login_message(nonce="predictable1"))
         assert (await town.client.post("/auth/login", json=body)).status_code == 200
 
 
-async def test_a_login_without_a_uri_line_is_taken(town: World) -> None:
+async def test_a_login_without_a_uri_line_is_accepted(town: World) -> None:
     alice = town.stranger()
     message = alice.login_message().replace(f"URI: http://{DOMAIN}/\n", "")
     response = await town.client.post("/auth/login", json=alice.sign_login(message))
@@ -164,21 +164,21 @@ def _replace_line(message: str, label: str, value: str) -> str:
 
 
 @pytest.mark.parametrize("change", WRONG_MESSAGES.values(), ids=WRONG_MESSAGES.keys())
-async def test_a_message_meant_for_something_else_logs_nobody_in(town: World, change) -> None:
+async def test_a_message_for_another_service_is_refused(town: World, change) -> None:
     alice = town.stranger()
     body = alice.sign_login(change(alice.login_message()))
     response = await town.client.post("/auth/login", json=body)
     assert problem(response) == (400, "invalid_login_message")
 
 
-async def test_a_login_signed_by_somebody_else_is_refused(town: World) -> None:
+async def test_a_login_signed_by_another_wallet_is_refused(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     body = eve.sign_login(alice.login_message()) | {"address": alice.account.address}
     response = await town.client.post("/auth/login", json=body)
     assert problem(response) == (401, "signature_invalid")
 
 
-async def test_the_address_beside_a_login_must_be_the_one_in_it(town: World) -> None:
+async def test_the_claimed_address_must_match_the_login_message(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     body = alice.sign_login(alice.login_message()) | {"address": eve.account.address}
     response = await town.client.post("/auth/login", json=body)
@@ -225,7 +225,9 @@ async def test_the_scheme_is_read_in_any_case(town: World, scheme: str) -> None:
     "authorization",
     ["", "Bearer", "Bearer ", "Basic {token}", "{token}", "Bearer {token}x", "Bearer  {token}"],
 )
-async def test_anything_but_a_bearer_session_is_invalid(town: World, authorization: str) -> None:
+async def test_a_header_without_a_valid_bearer_session_is_refused(
+    town: World, authorization: str
+) -> None:
     alice = town.stranger()
     token = (await town.login(alice))["Authorization"].removeprefix("Bearer ")
     assert await _ask(town, alice, authorization.format(token=token)) == (401, "session_invalid")
@@ -285,7 +287,7 @@ async def test_a_forged_session_is_refused(
     assert await _ask(town, alice, f"Bearer {token}") == (401, "session_invalid")
 
 
-async def test_the_forgers_own_tools_would_make_a_good_session(town: World) -> None:
+async def test_a_correctly_forged_session_is_accepted_with_the_real_key(town: World) -> None:
     alice = town.stranger()
     real = (await town.login(alice))["Authorization"].removeprefix("Bearer ")
     iat = town.clock.seconds

@@ -97,7 +97,7 @@ async def test_a_login_right_after_a_logout_of_all_is_valid(town: World) -> None
         b'{"all": true, "more": 1}',
     ],
 )
-async def test_any_other_body_is_refused_and_ends_nothing(town: World, body: bytes) -> None:
+async def test_an_invalid_body_is_refused_and_ends_no_session(town: World, body: bytes) -> None:
     reader = town.stranger()
     session = await town.login(reader)
     response = await town.client.post("/auth/logout", headers=session, content=body)
@@ -199,7 +199,7 @@ async def test_an_entitled_reader_is_refused_after_a_logout(town: World) -> None
     assert problem(await town.read_post(author, 10**20, session)) == ENDED
 
 
-async def test_without_its_database_a_replica_lets_no_session_through(town: World) -> None:
+async def test_a_replica_without_its_database_accepts_no_session(town: World) -> None:
     reader = town.stranger()
     draft = await town.create(reader)
     live, ended = await town.login(reader), await town.login(reader)
@@ -327,7 +327,7 @@ async def test_every_operation_that_takes_a_session_refuses_an_ended_one(town: W
     assert (await list_drafts(town.client, reader.address, live)).status_code == 200
 
 
-async def test_every_route_is_an_operation_that_was_walked(town: World) -> None:
+async def test_every_route_is_a_described_operation(town: World) -> None:
     app: Any = town.app
     routes = {
         (method.lower(), route.path)

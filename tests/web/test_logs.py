@@ -151,7 +151,7 @@ HOSTILE = 'line one\nline two\r\n\x1b[31mred {"level": "critical"}'
 
 
 @pytest.mark.parametrize("style", [JsonFormatter, TextFormatter])
-async def test_strange_characters_stay_on_their_line(world: World, style: Any) -> None:
+async def test_control_characters_stay_within_their_log_line(world: World, style: Any) -> None:
     alice = world.wallet(1)
     with _listening(style) as lines:
         assert (await world.send_create(alice, nonce=HOSTILE)).status_code == 200

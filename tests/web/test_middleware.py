@@ -48,7 +48,7 @@ async def _every_kind_of_response(world: World) -> dict[str, Any]:
     }
 
 
-async def test_every_response_keeps_browsers_from_guessing_and_running(town: World) -> None:
+async def test_every_response_has_security_headers(town: World) -> None:
     for kind, response in (await _every_kind_of_response(town)).items():
         assert response.headers["x-content-type-options"] == "nosniff", kind
         assert "frame-ancestors 'none'" in response.headers["content-security-policy"], kind
@@ -62,7 +62,7 @@ async def test_every_response_has_the_id_of_its_request(town: World) -> None:
     assert all(len(each) >= 8 for each in ids)
 
 
-async def test_only_what_is_public_may_be_kept(town: World) -> None:
+async def test_only_public_responses_may_be_cached(town: World) -> None:
     public = {"free post", "thumbnail", "facts", "description", "docs"}
     for kind, response in (await _every_kind_of_response(town)).items():
         stored = response.headers["cache-control"] != "no-store"
@@ -75,14 +75,14 @@ async def test_no_response_sets_a_cookie_or_names_its_server(town: World) -> Non
         assert "server" not in response.headers, kind
 
 
-async def test_a_good_request_id_is_kept(town: World) -> None:
+async def test_a_valid_request_id_is_kept(town: World) -> None:
     headers = {"X-Request-Id": "from-a-proxy-0001"}
     response = await town.client.get("/healthz", headers=headers)
     assert response.headers["x-request-id"] == "from-a-proxy-0001"
 
 
 @pytest.mark.parametrize("given", ["short", "x" * 65, "a b c d e f", "<script>1</script>", "é" * 9])
-async def test_a_strange_request_id_is_replaced(town: World, given: str) -> None:
+async def test_an_invalid_request_id_is_replaced(town: World, given: str) -> None:
     response = await town.client.get("/healthz", headers={"X-Request-Id": given.encode("latin-1")})
     assert response.headers["x-request-id"] != given
     assert given not in response.headers["x-request-id"]
@@ -163,7 +163,7 @@ async def _status(world: World, path: str, client: str, **more: Any) -> int:
 LIST, ALICE, BOB, CAROL = "/filesMetaData", "203.0.113.1", "203.0.113.2", "203.0.113.3"
 
 
-async def test_too_many_requests_at_once_are_turned_away(tmp_path: Path) -> None:
+async def test_too_many_concurrent_requests_are_refused(tmp_path: Path) -> None:
     async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="1") as world:
         running = Exchange(world, LIST, ALICE)
         assert await running.status() == 200
@@ -217,7 +217,7 @@ async def test_a_client_that_does_not_send_its_body_holds_no_slot(tmp_path: Path
             assert await each.status() == 400
 
 
-async def test_a_body_that_is_complete_while_no_slot_is_free_is_turned_away(
+async def test_a_body_that_completes_while_no_slot_is_free_is_refused(
     tmp_path: Path,
 ) -> None:
     async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="1", CORS_ORIGINS=ORIGIN) as world:
@@ -230,7 +230,7 @@ async def test_a_body_that_is_complete_while_no_slot_is_free_is_turned_away(
         await running.finish()
 
 
-async def test_a_body_that_no_endpoint_reads_does_not_spare_a_slot(tmp_path: Path) -> None:
+async def test_an_unread_body_still_takes_a_slot(tmp_path: Path) -> None:
     async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="1") as world:
         announced = {"headers": [(b"content-length", b"2")]}
         running = Exchange(world, LIST, ALICE, **announced)
@@ -240,7 +240,7 @@ async def test_a_body_that_no_endpoint_reads_does_not_spare_a_slot(tmp_path: Pat
         await running.finish()
 
 
-async def test_webhooks_without_a_body_leave_all_other_requests_alone(tmp_path: Path) -> None:
+async def test_webhooks_without_a_body_do_not_affect_other_requests(tmp_path: Path) -> None:
     limits = {"MAX_CONCURRENT_REQUESTS": "1", "MAX_CONCURRENT_WEBHOOKS": "8", "RATE_LIMITS": "on"}
     async with open_world(tmp_path, **limits) as world:
         path, signed = "/webhook/provider-a/publish", _posted(100)
@@ -332,7 +332,7 @@ async def test_a_small_body_is_not_counted() -> None:
     await sent.finish()
 
 
-async def test_a_body_beyond_the_share_of_its_client_is_turned_away_and_drained() -> None:
+async def test_a_body_above_the_share_of_its_client_is_refused_and_drained() -> None:
     bodies: Any = Bodies(1600 * KIB)
     first = Exchange(bodies, "/create/group", ALICE, **_posted(500 * KIB))
     first.chunks.put_nowait((bytes(300 * KIB), True))
@@ -354,7 +354,7 @@ async def test_a_body_beyond_the_share_of_its_client_is_turned_away_and_drained(
     assert bodies.bytes.taken == 0
 
 
-async def test_a_body_beyond_the_budget_of_all_clients_is_turned_away() -> None:
+async def test_a_body_above_the_budget_of_all_clients_is_refused() -> None:
     bodies: Any = Bodies(400 * KIB)
     held = [Exchange(bodies, "/create/group", client, **_posted(KIB**2)) for client in "abcd"]
     for each in held:

@@ -242,7 +242,7 @@ def test_the_opening_of_the_example_verifies() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.from_regex(re.compile(NARROWED["LoginMessage"]["pattern"], re.ASCII), fullmatch=True))
-def test_every_login_message_that_the_narrow_pattern_takes_is_valid(message: str) -> None:
+def test_every_login_message_that_the_narrow_pattern_matches_is_valid(message: str) -> None:
     # Only in Python does `$` also match before a final line feed.
     message = message.removesuffix("\n")
     assert parse_login_message(message).domain in FACTS["login"]["domains"]
@@ -250,7 +250,7 @@ def test_every_login_message_that_the_narrow_pattern_takes_is_valid(message: str
 
 
 @given(st.binary(min_size=20, max_size=20))
-def test_the_pattern_of_an_address_takes_every_spelling(address: bytes) -> None:
+def test_the_pattern_of_an_address_matches_every_spelling(address: bytes) -> None:
     lower = Address(f"0x{address.hex()}")
     for spelling in (lower, checksum_address(lower), f"0x{address.hex().upper()}"):
         assert parse_address(spelling) == lower
@@ -258,7 +258,7 @@ def test_the_pattern_of_an_address_takes_every_spelling(address: bytes) -> None:
 
 
 @given(st.binary(min_size=20, max_size=20))
-def test_the_pattern_of_a_login_message_takes_an_address_with_a_checksum(address: bytes) -> None:
+def test_the_pattern_of_a_login_message_matches_a_checksummed_address(address: bytes) -> None:
     spelling = checksum_address(Address(f"0x{address.hex()}"))
     message = request_example("/auth/login")["salt"].split("\n")
     assert message[1] == checksum_address(examples.OWNER)
@@ -280,7 +280,7 @@ LOGIN_LINES = [
 
 
 @pytest.mark.parametrize(("line", "other"), LOGIN_LINES)
-def test_the_pattern_of_a_login_message_takes_every_line_that_the_grammar_takes(
+def test_the_pattern_of_a_login_message_matches_every_line_that_the_grammar_allows(
     line: str, other: str
 ) -> None:
     message = request_example("/auth/login")["salt"]
@@ -298,7 +298,7 @@ def test_every_cid_that_matches_the_pattern_is_canonical(cid: str) -> None:
 
 
 @pytest.mark.parametrize("spelling", CID_SPELLINGS, ids=lambda each: each[:2])
-def test_the_pattern_of_a_cid_takes_every_multibase(spelling: str) -> None:
+def test_the_pattern_of_a_cid_matches_every_multibase(spelling: str) -> None:
     parse_cid(spelling)
     assert re.search(SCHEMAS["AnyCid"]["pattern"], spelling)
 
@@ -314,7 +314,7 @@ def test_every_character_of_the_narrow_pattern_is_allowed_in_a_hashtag() -> None
 
 @settings(max_examples=50, deadline=None)
 @given(st.from_regex(NARROWED["HashtagsOrNone"]["pattern"].removesuffix("$") + r"\Z"))
-def test_every_hashtag_list_that_the_narrow_pattern_takes_is_valid(text: str) -> None:
+def test_every_hashtag_list_that_the_narrow_pattern_matches_is_valid(text: str) -> None:
     assert len(parse_hashtags(text)) <= MAX_TAGS
     assert re.search(SCHEMAS["HashtagsOrNone"]["pattern"], text)
 
@@ -332,7 +332,7 @@ SPELLINGS = st.text(
 
 @settings(max_examples=1500, deadline=None)
 @given(SPELLINGS | st.lists(SPELLINGS, max_size=12).map(",".join))
-def test_the_pattern_takes_every_hashtag_list_that_the_service_takes(text: str) -> None:
+def test_the_pattern_matches_every_hashtag_list_that_the_service_accepts(text: str) -> None:
     try:
         tags = parse_hashtags(text)
     except NotTags:
@@ -354,7 +354,7 @@ def test_the_pattern_takes_every_hashtag_list_that_the_service_takes(text: str) 
         "a\u00a0",
     ],
 )
-def test_the_pattern_takes_unusual_hashtags_that_the_service_takes(text: str) -> None:
+def test_the_pattern_matches_unusual_hashtags_that_the_service_accepts(text: str) -> None:
     assert parse_hashtags(text)
     assert re.search(patterns.HASHTAGS_PATTERN, text)
 
@@ -383,6 +383,6 @@ def test_the_chain_id_may_be_a_number_or_a_string_in_decimal_or_hex(spelled: obj
         jsonschema_rs.validate(component(f"{name}TypedData"), body["salt"] | {"domain": domain})
 
 
-def test_the_post_id_pattern_takes_every_number_below_2_to_the_256() -> None:
+def test_the_post_id_pattern_matches_every_number_below_2_to_the_256() -> None:
     assert re.fullmatch(patterns.POST_ID_PATTERN, str(2**256 - 1))
     assert not re.fullmatch(patterns.POST_ID_PATTERN, "01")

@@ -47,7 +47,7 @@ async def test_there_is_no_page_where_the_site_is_off(tmp_path: Path) -> None:
         assert (await world.client.get("/operator")).status_code == 404
 
 
-async def test_a_stranger_sees_a_form_and_no_facts(tmp_path: Path) -> None:
+async def test_without_a_session_the_page_shows_only_a_form(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         response = await world.client.get("/operator")
         assert 'type="password"' in response.text
@@ -56,7 +56,7 @@ async def test_a_stranger_sees_a_form_and_no_facts(tmp_path: Path) -> None:
         assert response.headers["x-robots-tag"] == "noindex, nofollow"
 
 
-async def test_a_wrong_secret_opens_nothing(tmp_path: Path) -> None:
+async def test_a_wrong_secret_gets_403_and_no_cookie(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         for wrong in ("", "wrong", SECRET + "x", f"{SECRET}&secret={SECRET}", "%ff%00"):
             response = await sign_in(world, wrong)
@@ -106,9 +106,7 @@ async def test_signing_out_closes_the_page(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-async def test_a_form_of_another_site_is_not_accepted(
-    tmp_path: Path, headers: dict[str, str]
-) -> None:
+async def test_a_cross_origin_form_is_refused(tmp_path: Path, headers: dict[str, str]) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         assert (await sign_in(world, **headers)).status_code == 403
         left = await world.client.post("/operator/sign-out", headers={**FORM, **headers})
@@ -116,19 +114,19 @@ async def test_a_form_of_another_site_is_not_accepted(
 
 
 @pytest.mark.parametrize("headers", [{"Sec-Fetch-Site": "same-origin"}, {"Origin": ORIGIN}])
-async def test_the_form_of_this_page_is_accepted(tmp_path: Path, headers: dict[str, str]) -> None:
+async def test_a_same_origin_form_is_accepted(tmp_path: Path, headers: dict[str, str]) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         assert (await sign_in(world, **headers)).status_code == 303
 
 
-async def test_guesses_have_the_rate_limit_of_signed_requests(tmp_path: Path) -> None:
+async def test_sign_in_attempts_have_the_rate_limit_of_signed_requests(tmp_path: Path) -> None:
     given = {**GIVEN, "RATE_LIMITS": "on", "RATE_SIGNED": "3/60"}
     async with open_world(tmp_path, **given) as world:
         guesses = [(await sign_in(world, "wrong")).status_code for _ in range(4)]
         assert guesses == [403, 403, 403, 429]
 
 
-async def test_a_failed_sign_in_is_logged_with_its_client_and_without_what_was_typed(
+async def test_a_failed_sign_in_is_logged_with_its_client_and_without_the_secret(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
@@ -149,7 +147,7 @@ async def test_a_failed_sign_in_is_logged_with_its_client_and_without_what_was_t
         assert "a-wrong-guess" not in record.getMessage()
 
 
-async def test_the_page_shows_where_the_follower_stands_and_what_there_is(tmp_path: Path) -> None:
+async def test_the_page_shows_health_process_and_versions(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         page = await opened_page(world)
         assert "status ready" in panel_of(page, "health")
@@ -219,7 +217,7 @@ async def test_a_panel_that_fails_says_so_and_leaves_the_others(
         assert "status ready" in panel_of(page, "health")
 
 
-async def test_the_page_loads_itself_again_only_if_asked(tmp_path: Path) -> None:
+async def test_the_page_refreshes_itself_only_if_asked(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         await opened_page(world)
         assert "refresh" not in (await world.client.get("/operator")).headers

@@ -73,7 +73,7 @@ def _is_outage(response: Any, code: str) -> None:
     assert int(response.headers["retry-after"]) >= 1
 
 
-async def test_without_a_node_reads_that_need_the_chain_wait_for_nobody(world: World) -> None:
+async def test_without_a_node_reads_that_need_the_chain_fail_at_once(world: World) -> None:
     alice, bob = world.wallet(1), world.wallet(2)
     paid, _ = await world.post(alice)
     free, _ = await world.post(alice, price=0)
@@ -86,14 +86,14 @@ async def test_without_a_node_reads_that_need_the_chain_wait_for_nobody(world: W
         _is_outage(await world.send_delete(alice, draft["cid"]), "chain_unavailable")
 
 
-async def test_a_silent_node_is_given_up(world: World) -> None:
+async def test_a_silent_node_is_timed_out(world: World) -> None:
     post_id, _ = await world.post(world.wallet(1), price=0)
     world.node.fault = lambda said: None
     async with asyncio.timeout(HANGING_SECONDS):
         _is_outage(await world.read_free(post_id), "chain_unavailable")
 
 
-async def test_without_a_node_everything_else_goes_on(world: World) -> None:
+async def test_without_a_node_everything_else_still_works(world: World) -> None:
     alice = world.wallet(1)
     await world.post(alice)
     await world.node.stop()
@@ -105,7 +105,7 @@ async def test_without_a_node_everything_else_goes_on(world: World) -> None:
         assert (await world.client.get(path)).status_code == 200
 
 
-async def test_a_delivery_counts_without_a_node(world: World) -> None:
+async def test_a_delivery_is_applied_without_a_node(world: World) -> None:
     alice = world.wallet(1)
     file = await world.create(alice)
     block = world.create_post(alice, file["cid"])
@@ -168,7 +168,9 @@ LIES: dict[str, Fault] = {
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
-async def test_a_malformed_response_of_the_node_is_never_a_yes(world: World, lie: Fault) -> None:
+async def test_a_malformed_response_of_the_node_never_grants_access(
+    world: World, lie: Fault
+) -> None:
     alice, eve = world.wallet(1), world.stranger()
     post_id, _ = await world.post(alice, price=0)
     draft = await world.create(alice)
@@ -197,7 +199,7 @@ async def test_without_a_node_the_service_is_degraded_but_ready(world: World) ->
     assert response.json()["checks"]["chain"] == "unavailable"
 
 
-async def test_anybody_may_ask_for_readiness_but_dependencies_are_asked_once_a_second(
+async def test_readiness_probes_its_dependencies_at_most_once_a_second(
     world: World,
 ) -> None:
     async def ask() -> str:
@@ -263,7 +265,7 @@ async def test_a_publish_that_cannot_be_stored_leaves_tags_and_thumbnail(fragile
     assert (await world.metadata(file["cid"]))["hashtags"] == ["after"]
 
 
-async def test_contents_that_cannot_be_fetched_are_an_outage(fragile: Broken) -> None:
+async def test_content_that_cannot_be_fetched_is_503(fragile: Broken) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
     file = await world.create(alice)
     thumbnail = await world.publish(alice, file["cid"])
@@ -275,7 +277,7 @@ async def test_contents_that_cannot_be_fetched_are_an_outage(fragile: Broken) ->
     assert (await world.client.get("/filesMetaData")).status_code == 200
 
 
-async def test_a_document_that_is_missing_is_an_outage(world: World, tmp_path: Path) -> None:
+async def test_a_missing_document_is_503(world: World, tmp_path: Path) -> None:
     alice = world.wallet(1)
     file = await world.create(alice)
     change_document(tmp_path / "content", "private", file["cid"], None)
@@ -320,7 +322,7 @@ async def test_a_write_that_cannot_be_recorded_changes_nothing(
     assert (await send(alice, file["cid"], nonce="n")).status_code == 200
 
 
-async def test_a_client_whose_response_got_lost_learns_what_became_of_its_write(
+async def test_a_retry_after_a_lost_response_gets_409_with_the_created_file(
     fragile: Broken,
 ) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
@@ -334,7 +336,7 @@ async def test_a_client_whose_response_got_lost_learns_what_became_of_its_write(
     assert (await world.read_draft(alice, cid)).json()["content"] == "It worked."
 
 
-async def test_a_delivery_that_cannot_be_kept_is_sent_again(fragile: Broken) -> None:
+async def test_a_delivery_that_cannot_be_stored_can_be_sent_again(fragile: Broken) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
     file = await world.create(alice)
     block = world.create_post(alice, file["cid"])
@@ -357,16 +359,14 @@ async def test_a_delivery_that_cannot_be_kept_is_sent_again(fragile: Broken) -> 
         ("public_size", "/ipfs/{cid}"),
     ],
 )
-async def test_reads_without_a_database_are_an_outage(
-    fragile: Broken, step: str, path: str
-) -> None:
+async def test_reads_without_a_database_are_503(fragile: Broken, step: str, path: str) -> None:
     world = fragile.world
     file = await world.create(world.wallet(1))
     fragile.catalog.broken = {step}
     _is_outage(await world.client.get(path.format(cid=file["cid"])), "database_unavailable")
 
 
-async def test_a_login_without_a_database_is_an_outage(fragile: Broken) -> None:
+async def test_a_login_without_a_database_is_503(fragile: Broken) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
     fragile.catalog.broken = {"spend_login_nonce"}
     body = alice.sign_login(alice.login_message())
@@ -376,7 +376,7 @@ async def test_a_login_without_a_database_is_an_outage(fragile: Broken) -> None:
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
-async def test_a_logout_without_a_database_is_an_outage_and_ends_nothing(
+async def test_a_logout_without_a_database_is_503_and_ends_nothing(
     fragile: Broken, everywhere: bool
 ) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
@@ -392,14 +392,14 @@ async def test_a_logout_without_a_database_is_an_outage_and_ends_nothing(
 
 
 @pytest.mark.parametrize("path", ["/me/feeds", "/me/library", "/me/sales"])
-async def test_a_session_that_cannot_be_checked_is_an_outage(fragile: Broken, path: str) -> None:
+async def test_a_session_that_cannot_be_checked_is_503(fragile: Broken, path: str) -> None:
     world = fragile.world
     session = await world.login(world.wallet(1))
     fragile.ended_sessions.broken = {"refuse_ended"}
     _is_outage(await world.client.get(path, headers=session), "database_unavailable")
 
 
-async def test_a_defect_of_ours_tells_nothing(fragile: Broken) -> None:
+async def test_an_internal_error_reveals_no_details(fragile: Broken) -> None:
     fragile.catalog.failure = lambda: RuntimeError("/secret/path: select * from files")
     fragile.catalog.broken = {"list_files"}
     response = await fragile.world.client.get("/filesMetaData")

@@ -128,7 +128,7 @@ def test_every_anchor_is_unique_and_every_link_has_one() -> None:
     assert {link[1:] for link in reader.links if link.startswith("#")} <= set(reader.anchors)
 
 
-def test_the_page_shows_what_differs_between_services() -> None:
+def test_the_page_shows_the_facts_of_this_service() -> None:
     section = PAGE.partition('<h2 id="guide-this-service">')[2].partition("</section>")[0]
     shown = re.sub(r"<[^>]*>", "", section.partition("<pre")[2].partition(">")[2])
     assert json.loads(unescape(shown)) == FACTS
@@ -202,7 +202,7 @@ async def test_the_page_is_served_with_a_policy_that_allows_own_files_only(world
     assert response.text.startswith("<!doctype html>")
 
 
-async def test_what_the_page_loads_is_served(world: World) -> None:
+async def test_the_assets_of_the_page_are_served(world: World) -> None:
     page = await world.client.get("/docs")
     loaded = [link for link in read(page.text).links if link.startswith("/assets/")]
     assert [(await world.client.get(link)).status_code for link in loaded] == [200] * 3

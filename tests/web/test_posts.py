@@ -44,7 +44,7 @@ async def _walk(world: World, headers: dict[str, str] | None = None, **query: An
         params = {"next_page_token": token}
 
 
-async def test_a_post_is_what_the_chain_and_the_catalog_say(town: World) -> None:
+async def test_a_post_combines_the_chain_and_the_catalog(town: World) -> None:
     alice, bob = town.wallet(1), town.wallet(2)
     post_id = await _post(town, 1, "essay")
     bought = town.buy(bob, int(post_id))
@@ -73,7 +73,7 @@ async def test_a_post_is_what_the_chain_and_the_catalog_say(town: World) -> None
     }
 
 
-async def test_hostile_texts_stay_what_they_are_in_json(town: World) -> None:
+async def test_hostile_text_is_unchanged_in_json(town: World) -> None:
     entry = ("no cid at all", HOSTILE, HOSTILE[:20], HOSTILE, 0, [])
     town.create_post_with(town.wallet(3), entry)
     await town.index()
@@ -157,7 +157,7 @@ async def test_an_id_is_a_plain_decimal_number(town: World, text: str, rest: str
     assert problem(response) == (400, "invalid_post_id")
 
 
-async def test_parameters_where_none_are_taken_are_refused(town: World) -> None:
+async def test_unexpected_parameters_are_refused(town: World) -> None:
     address = town.wallet(1).address
     for path in ("/posts/1", "/posts/1/content", f"/authors/{address}", "/stats"):
         assert problem(await town.client.get(f"{path}?x=1")) == (400, "invalid_request"), path
@@ -229,7 +229,7 @@ async def test_a_browser_is_sent_to_the_page_of_a_post(town: World) -> None:
         assert response.headers["vary"].startswith("Accept")
 
 
-async def test_content_is_decided_as_by_the_other_reads(town: World) -> None:
+async def test_content_has_the_same_access_rules_as_the_other_reads(town: World) -> None:
     alice, bob, eve = town.wallet(1), town.wallet(2), town.wallet(9)
     paid, free = await _post(town, 1), await _post(town, 1, price=0)
     town.buy(bob, int(paid))
@@ -252,7 +252,7 @@ async def test_content_is_decided_as_by_the_other_reads(town: World) -> None:
     assert problem(response) == (401, "session_invalid")
 
 
-async def test_an_author_is_known_by_posts_and_sales(town: World) -> None:
+async def test_an_author_has_posts_and_sales(town: World) -> None:
     author, reader = town.wallet(9), town.wallet(2)
     first, second = await _post(town, 9), await _post(town, 9, price=3)
     town.buy(reader, int(first))
@@ -271,7 +271,7 @@ async def test_an_author_is_known_by_posts_and_sales(town: World) -> None:
     assert problem(await town.client.get("/authors/0x12")) == (400, "invalid_address")
 
 
-async def test_stats_have_ninety_days_and_amounts_as_texts(town: World) -> None:
+async def test_stats_have_ninety_days_and_amounts_as_strings(town: World) -> None:
     await _post(town, 1)
     # Each block is a second after the one before, while the clock stands still.
     town.clock.advance(max(0, town.chain.head.timestamp - town.clock.seconds))
@@ -289,7 +289,9 @@ async def test_stats_have_ninety_days_and_amounts_as_texts(town: World) -> None:
     assert response.headers["etag"]
 
 
-async def test_an_index_that_is_being_built_never_says_no(tmp_path: Path, records: None) -> None:
+async def test_an_index_that_is_being_built_is_503_and_never_404(
+    tmp_path: Path, records: None
+) -> None:
     async with open_world(tmp_path) as world:
         session = await world.login(world.wallet(1))
         address = world.wallet(1).address
@@ -319,7 +321,7 @@ async def test_an_expired_page_token_is_refused(tmp_path: Path, records: None) -
         assert problem(response) == (400, "invalid_page_token")
 
 
-async def test_without_a_node_the_index_goes_on_and_content_does_not(
+async def test_without_a_node_the_index_still_works_but_content_is_503(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -331,7 +333,7 @@ async def test_without_a_node_the_index_goes_on_and_content_does_not(
         assert problem(response) == (503, "chain_unavailable")
 
 
-async def test_nothing_of_a_draft_is_in_the_index(town: World) -> None:
+async def test_the_index_reveals_nothing_of_a_draft(town: World) -> None:
     draft = await town.create(town.wallet(1), "Nobody has read this.")
     town.create_post(town.wallet(2), draft["cid"])
     await town.index()
@@ -342,7 +344,7 @@ async def test_nothing_of_a_draft_is_in_the_index(town: World) -> None:
     assert "Nobody has read" not in json.dumps(post)
 
 
-async def test_without_a_database_the_index_is_an_outage(tmp_path: Path, records: None) -> None:
+async def test_without_a_database_the_index_is_503(tmp_path: Path, records: None) -> None:
     broken: list[Breakable] = []
 
     def adapt(parts: Adapters) -> Adapters:

@@ -26,7 +26,7 @@ async def _walk(world: World, path: str, wallet: Wallet, member: str, limit: int
         params = {"next_page_token": token}
 
 
-async def test_a_library_has_what_was_bought_and_what_was_given(town: World) -> None:
+async def test_a_library_has_bought_and_received_posts(town: World) -> None:
     alice, bob, carol = town.wallet(1), town.wallet(2), town.wallet(3)
     ids = [(await town.post(alice))[0] for _ in range(3)]
     for post_id in ids:
@@ -59,7 +59,7 @@ async def test_sales_are_those_of_the_author(town: World) -> None:
     assert [sale["block"]["number"] for sale in sales] == [each.number for each in blocks[::-1]]
 
 
-async def test_sales_as_a_table_have_a_line_of_names_and_a_link(town: World) -> None:
+async def test_sales_as_csv_have_a_header_line_and_a_link(town: World) -> None:
     alice = town.wallet(8)
     post_id, _ = await town.post(alice, price=7)
     for number in (5, 6, 7):
@@ -102,7 +102,7 @@ async def test_own_lists_need_a_session_and_are_never_cached(town: World, path: 
         assert refused.status_code == 400, query
 
 
-async def test_a_token_of_a_library_is_of_no_use_to_others(town: World) -> None:
+async def test_a_page_token_of_the_library_of_another_reader_is_refused(town: World) -> None:
     alice, bob, eve = town.wallet(1), town.wallet(9), town.wallet(6)
     for _ in range(2):
         post_id, _ = await town.post(alice)

@@ -28,7 +28,7 @@ async def fetch(world: World, address: str) -> httpx2.Response:
     return await world.client.get(address)
 
 
-async def test_a_holder_reads_what_they_hold_and_an_author_what_they_wrote(world: World) -> None:
+async def test_a_private_feed_has_the_text_of_held_and_own_posts(world: World) -> None:
     author, holder, other = world.wallet(1), world.wallet(2), world.wallet(3)
     post_id, _ = await world.post(author, "Words for sale.")
     world.buy(holder, post_id)
@@ -69,7 +69,7 @@ async def test_a_rotated_feed_has_other_addresses_and_the_old_ones_end(world: Wo
     assert (await fetch(world, rotated["json"])).status_code == 200
 
 
-async def test_what_one_replica_rotates_or_removes_is_dead_on_another_at_once(
+async def test_a_feed_rotated_or_removed_by_one_replica_is_404_on_another_at_once(
     world: World,
 ) -> None:
     post_id, _ = await world.post(world.wallet(1), "Words for sale.")
@@ -91,7 +91,7 @@ async def test_what_one_replica_rotates_or_removes_is_dead_on_another_at_once(
     await adapters.close()
 
 
-async def test_a_text_that_is_no_id_is_not_found(world: World) -> None:
+async def test_an_invalid_feed_id_is_not_found(world: World) -> None:
     session = await world.login(world.wallet(1))
     for feed_id in ("%00", "x%00", "%F0%9F%98%80", "x" * 5_000, "%20", "."):
         for method in ("POST", "DELETE"):
@@ -131,7 +131,7 @@ async def test_a_reader_has_at_most_ten_feeds(world: World) -> None:
     assert problem(refused) == (409, "too_many_feeds")
 
 
-async def test_nobody_reaches_the_feed_of_another_reader(world: World) -> None:
+async def test_a_private_feed_of_another_reader_is_404(world: World) -> None:
     feed, _ = await make(world, world.wallet(1))
     session = await world.login(world.wallet(2))
     path = f"/me/feeds/{feed['id']}"
@@ -150,7 +150,7 @@ async def test_feeds_of_a_reader_need_a_session(world: World) -> None:
         assert problem(await world.client.request(method, path)) == (401, "session_missing")
 
 
-async def test_a_body_that_asks_for_something_is_refused(world: World) -> None:
+async def test_a_body_with_members_is_refused(world: World) -> None:
     session = await world.login(world.wallet(1))
     for body, code in (
         (b"[]", "invalid_request"),
@@ -258,7 +258,7 @@ async def test_a_page_ends_where_its_texts_become_too_long(world: World) -> None
     assert texts == [True, True, True, True, False]
 
 
-async def test_a_page_begins_at_a_number(world: World) -> None:
+async def test_the_before_parameter_must_be_a_number(world: World) -> None:
     await fill_index(world)
     feed, _ = await make(world, world.wallet(1))
     for query in ("before=", "before=01", "before=-1", "before=x", "before=1&before=2"):

@@ -106,7 +106,7 @@ async def test_another_method_is_refused_with_the_right_ones(
 @pytest.mark.parametrize(
     "media_type", [None, "text/plain", "application/x-www-form-urlencoded", "application/jsonp", ""]
 )
-async def test_a_body_that_is_not_called_json_is_refused(
+async def test_a_body_without_a_json_content_type_is_refused(
     town: World, path: str, media_type: str | None
 ) -> None:
     headers = {} if media_type is None else {"Content-Type": media_type}
@@ -115,7 +115,9 @@ async def test_a_body_that_is_not_called_json_is_refused(
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "application/x-www-form-urlencoded"])
-async def test_a_form_that_is_not_called_one_is_refused(town: World, media_type: str) -> None:
+async def test_a_form_without_a_multipart_content_type_is_refused(
+    town: World, media_type: str
+) -> None:
     headers = {"Content-Type": media_type}
     response = await town.client.post(
         "/publish/file", params={"cid": CID}, content=b"{}", headers=headers

@@ -46,7 +46,7 @@ async def test_callers_behind_a_trusted_proxy_are_counted_separately(tmp_path: P
     assert not await _are_one_caller(tmp_path, first, second)
 
 
-async def test_one_caller_behind_a_trusted_proxy_is_one_caller(tmp_path: Path) -> None:
+async def test_requests_of_one_caller_behind_a_trusted_proxy_share_a_limit(tmp_path: Path) -> None:
     assert await _are_one_caller(tmp_path, _forwarded(CALLER), _forwarded(CALLER))
 
 
@@ -67,7 +67,7 @@ async def test_a_caller_cannot_choose_its_address_at_the_start_of_the_list(tmp_p
     assert await _are_one_caller(tmp_path, first, second)
 
 
-async def test_callers_of_the_last_line_are_counted_separately(tmp_path: Path) -> None:
+async def test_callers_are_told_apart_by_the_last_header_line(tmp_path: Path) -> None:
     first = _forwarded("198.51.100.1", CALLER)
     second = _forwarded("198.51.100.1", OTHER_CALLER)
     assert not await _are_one_caller(tmp_path, first, second)
@@ -92,7 +92,7 @@ async def test_garbage_in_the_header_is_no_error(tmp_path: Path) -> None:
                 assert (await client.get("/filesMetaData", headers=header)).status_code == 200
 
 
-async def test_garbage_before_the_address_that_the_proxy_added_changes_nothing(
+async def test_garbage_before_the_address_added_by_the_proxy_is_ignored(
     tmp_path: Path,
 ) -> None:
     first, second = _forwarded(f"unknown,,[, {CALLER}"), _forwarded("\t,", CALLER)
@@ -133,7 +133,7 @@ def _client(*lines: str, peer: str = PROXY) -> str:
         f"{CALLER}, 2001:DB8:0:0::1, [2001:db8::2]:443, fe80::1%eth0",
     ],
 )
-def test_every_spelling_of_an_address_is_that_address(spelled: str) -> None:
+def test_every_spelling_of_an_address_is_recognized(spelled: str) -> None:
     assert _client(spelled) == CALLER
 
 
@@ -145,14 +145,14 @@ def test_every_spelling_of_an_address_is_that_address(spelled: str) -> None:
         ("fe80::7%eth0", "fe80::7"),
     ],
 )
-def test_an_ipv6_address_is_spelled_in_one_way(spelled: str, address: str) -> None:
+def test_an_ipv6_address_is_normalized(spelled: str, address: str) -> None:
     assert _client(spelled) == address
 
 
 @pytest.mark.parametrize(
     "garbage", ["unknown", "203.0.113.", "1.2.3.4:x", "1.2.3.4:", "[::1", "[::1]x", "a:b:c", "\xff"]
 )
-def test_a_text_that_is_no_address_ends_the_search_at_the_proxy_that_passed_it_on(
+def test_an_invalid_address_ends_the_search_at_the_proxy_before_it(
     garbage: str,
 ) -> None:
     assert _client(f"{CALLER}, {garbage}") == PROXY
@@ -166,7 +166,7 @@ def test_a_request_of_a_proxy_itself_comes_from_that_proxy() -> None:
     assert _client("") == PROXY
 
 
-def test_the_search_ends_after_so_many_addresses() -> None:
+def test_the_number_of_forwarded_addresses_is_limited() -> None:
     assert _client(", ".join([CALLER, *[INNER_PROXY] * (MAX_HOPS - 1)])) == CALLER
     assert _client(", ".join([CALLER, *[INNER_PROXY] * MAX_HOPS])) == INNER_PROXY
     assert _client("," * 100_000) == PROXY
@@ -180,7 +180,7 @@ def test_a_proxy_is_trusted_in_any_spelling(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["192.0.2.4", "2001:db9::", "fe80::2", "proxy", "-", ""])
-def test_everybody_else_is_not_trusted(address: str) -> None:
+def test_another_address_is_not_trusted(address: str) -> None:
     assert address not in PROXIES
 
 
@@ -225,7 +225,7 @@ async def test_a_proxy_that_is_not_trusted_is_logged_once(
         assert await _count_warnings(world, PROXY, caplog) == 1
 
 
-async def test_where_clients_have_no_limits_no_proxy_is_missed(
+async def test_without_rate_limits_an_untrusted_proxy_is_not_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_world(tmp_path, RATE_LIMITS="off") as world:

@@ -66,14 +66,14 @@ async def test_the_thumbnail_is_public_and_immutable(
         assert (shown.get_format_mimetype(), shown.size) == (media_type, sent.size)
 
 
-async def test_a_client_that_has_the_thumbnail_is_told_so(town: World) -> None:
+async def test_an_unchanged_thumbnail_gets_304(town: World) -> None:
     alice = town.stranger()
     cid = await town.publish(alice, (await town.create(alice))["cid"])
     response = await town.client.get(f"/ipfs/{cid}", headers={"If-None-Match": f'"{cid}"'})
     assert (response.status_code, response.content) == (304, b"")
 
 
-async def test_a_picture_is_all_that_is_left_of_an_image(town: World) -> None:
+async def test_a_published_image_keeps_no_metadata(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     hidden = b"<script>alert('hidden')</script>"
@@ -116,7 +116,7 @@ async def test_the_thumbnail_of_a_deleted_draft_is_no_longer_served(town: World)
     assert problem(await town.client.get(f"/ipfs/{thumbnail}")) == (404, "not_found")
 
 
-async def test_a_thumbnail_that_two_drafts_share_outlives_one_of_them(town: World) -> None:
+async def test_a_thumbnail_shared_by_two_drafts_survives_the_deletion_of_one(town: World) -> None:
     alice, bob = town.stranger(), town.stranger()
     image = picture()
     hers, his = await town.create(alice), await town.create(bob)
@@ -173,7 +173,7 @@ BAD_TAGS = [
 
 
 @pytest.mark.parametrize("tags", BAD_TAGS, ids=range(len(BAD_TAGS)))
-async def test_what_is_no_list_of_hashtags_is_refused(town: World, tags: str) -> None:
+async def test_an_invalid_list_of_hashtags_is_refused(town: World, tags: str) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     response = await town.send_publish(alice, file["cid"], tags)
@@ -232,9 +232,7 @@ BAD_IMAGES = {
 
 
 @pytest.mark.parametrize(("image", "code"), BAD_IMAGES.values(), ids=BAD_IMAGES.keys())
-async def test_what_is_no_honest_picture_is_refused(
-    town: World, image: Any, code: tuple[int, str]
-) -> None:
+async def test_an_invalid_image_is_refused(town: World, image: Any, code: tuple[int, str]) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     found = problem(await town.send_publish(alice, file["cid"], image=image()))
@@ -250,7 +248,7 @@ async def test_an_image_of_more_than_five_million_bytes_is_refused(town: World) 
     assert problem(response) == (413, "too_large")
 
 
-async def test_the_limit_for_images_is_the_operators(tmp_path: Path) -> None:
+async def test_the_image_limit_can_be_configured(tmp_path: Path) -> None:
     async with open_world(tmp_path, MAX_IMAGE_BYTES="1000") as world:
         alice = world.stranger()
         file = await world.create(alice)
@@ -315,7 +313,7 @@ class HeldRecoder:
         """There is nothing to close."""
 
 
-async def test_an_image_too_many_of_a_signer_is_rate_limited(tmp_path: Path) -> None:
+async def test_too_many_images_of_one_signer_are_rate_limited(tmp_path: Path) -> None:
     async with open_world(tmp_path, adapt=partial(replace, images=HeldRecoder(0))) as world:
         alice = world.wallet(1)
         file = await world.create(alice)
@@ -418,7 +416,7 @@ async def test_the_file_cannot_be_a_text_field(town: World) -> None:
 
 
 @pytest.mark.parametrize("salt", ["", "null", "[]", "7", '"text"'])
-async def test_the_salt_of_a_form_is_the_json_of_an_envelope(town: World, salt: str) -> None:
+async def test_the_salt_of_a_form_must_be_an_envelope_as_json(town: World, salt: str) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     response = await _send(town, file["cid"], _fields(alice) | {"salt": salt})
@@ -426,7 +424,7 @@ async def test_the_salt_of_a_form_is_the_json_of_an_envelope(town: World, salt: 
 
 
 @pytest.mark.parametrize("signed", ["create", "update", "delete"])
-async def test_only_a_signature_for_publishing_publishes(town: World, signed: str) -> None:
+async def test_only_a_publish_signature_publishes(town: World, signed: str) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     other = alice.sign(signed)

@@ -60,7 +60,7 @@ async def test_updates_and_thumbnails_count(tmp_path: Path) -> None:
         await world.update(alice, updated["cid"], "short")
 
 
-async def test_a_thumbnail_can_be_too_much(tmp_path: Path) -> None:
+async def test_a_thumbnail_above_the_quota_is_refused(tmp_path: Path) -> None:
     async with open_world(tmp_path, QUOTA_BYTES="1000") as world:
         alice = world.wallet(1)
         draft = await world.create(alice, "short")
@@ -84,7 +84,7 @@ async def test_without_a_limit_nothing_is_refused(tmp_path: Path) -> None:
             await world.create(world.wallet(1), WORDS)
 
 
-async def test_little_disk_space_stops_only_what_stores_documents(tmp_path: Path) -> None:
+async def test_low_disk_space_stops_only_requests_that_store_documents(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         alice = world.wallet(1)
         drafts = [await world.create(alice) for _ in range(2)]

@@ -74,7 +74,7 @@ async def test_fifty_updates_of_one_draft_have_one_winner(moving_town: World) ->
     assert new["group_id"] == old["group_id"]
 
 
-async def test_a_loser_may_use_its_nonce_again(town: World) -> None:
+async def test_the_losers_of_a_race_may_reuse_their_nonces(town: World) -> None:
     alice = town.stranger()
     old = await town.create(alice)
     responses = await asyncio.gather(
@@ -124,7 +124,7 @@ async def test_an_update_after_the_event_is_refused(town: World) -> None:
 
 
 @pytest.mark.parametrize("write", ["update", "delete"])
-async def test_the_published_words_survive_any_race_with_the_event(town: World, write: str) -> None:
+async def test_published_content_survives_any_race_with_its_event(town: World, write: str) -> None:
     alice = town.wallet(1)
     send: Any = {"update": town.send_update, "delete": town.send_delete}[write]
     for _ in range(6):
@@ -151,7 +151,7 @@ async def test_a_delete_that_beats_the_transaction_does_not_lose_the_post(town: 
     assert (await town.read_free(event["postId"])).json()["content"] == "Published."
 
 
-async def test_publishing_twice_at_once_leaves_one_whole_result(town: World) -> None:
+async def test_concurrent_publishes_leave_one_consistent_result(town: World) -> None:
     alice = town.stranger()
     cid = (await town.create(alice))["cid"]
     responses = await asyncio.gather(

@@ -38,7 +38,7 @@ async def test_the_owner_reads_a_draft_with_its_record(town: World) -> None:
         assert record[unknown] is None
 
 
-async def test_a_post_is_read_with_what_publishing_added(town: World) -> None:
+async def test_a_post_is_read_with_its_publication(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice, "Sold.")
     thumbnail = await town.publish(alice, file["cid"], "essays")
@@ -63,7 +63,7 @@ async def test_a_post_is_read_with_what_publishing_added(town: World) -> None:
         assert record[kept] == file[kept]
 
 
-async def test_a_strangers_draft_is_refused(town: World) -> None:
+async def test_the_draft_of_another_owner_is_refused(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     file = await town.create(alice)
     assert problem(await town.read_draft(eve, file["cid"])) == (403, "not_owner")
@@ -89,7 +89,7 @@ async def test_a_draft_is_read_by_any_spelling_of_its_cid(town: World) -> None:
 
 
 @pytest.mark.parametrize("cid", ["", "x", "../x", "b" * 10_000, "a\0", "http://127.0.0.1/"])
-async def test_what_is_no_cid_is_refused(town: World, cid: str) -> None:
+async def test_an_invalid_cid_is_refused(town: World, cid: str) -> None:
     assert problem(await town.read_draft(town.stranger(), cid)) == (400, "invalid_cid")
 
 
@@ -106,7 +106,7 @@ async def test_a_reader_without_a_token_is_refused(town: World) -> None:
     assert "Words" not in response.text
 
 
-async def test_who_buys_a_token_reads_at_once(town: World) -> None:
+async def test_a_buyer_can_read_at_once(town: World) -> None:
     alice, bob = town.wallet(1), town.wallet(2)
     post_id, _ = await town.post(alice, "Sold.")
     assert problem(await town.read_post(bob, post_id)) == (403, "not_entitled")
@@ -114,7 +114,7 @@ async def test_who_buys_a_token_reads_at_once(town: World) -> None:
     assert (await town.read_post(bob, post_id)).json()["content"] == "Sold."
 
 
-async def test_a_token_of_one_post_opens_no_other(town: World) -> None:
+async def test_a_token_of_one_post_does_not_grant_another(town: World) -> None:
     alice, bob = town.wallet(1), town.wallet(2)
     bought, _ = await town.post(alice)
     other, _ = await town.post(alice)
@@ -123,7 +123,7 @@ async def test_a_token_of_one_post_opens_no_other(town: World) -> None:
     assert problem(await town.read_post(bob, other)) == (403, "not_entitled")
 
 
-async def test_who_gives_a_token_away_reads_no_more(town: World) -> None:
+async def test_a_holder_who_transfers_the_token_loses_access(town: World) -> None:
     alice, bob, carol = town.wallet(1), town.wallet(2), town.wallet(3)
     post_id, _ = await town.post(alice)
     town.buy(bob, post_id)
@@ -134,7 +134,7 @@ async def test_who_gives_a_token_away_reads_no_more(town: World) -> None:
     assert (await town.read_post(carol, post_id)).status_code == 200
 
 
-async def test_a_free_post_is_everybodys_with_a_session(town: World) -> None:
+async def test_any_session_can_read_a_free_post(town: World) -> None:
     post_id, _ = await town.post(town.wallet(1), "Gift.", price=0)
     assert (await town.read_post(town.stranger(), post_id)).json()["content"] == "Gift."
     response = await town.client.get(
@@ -143,7 +143,7 @@ async def test_a_free_post_is_everybodys_with_a_session(town: World) -> None:
     assert problem(response) == (401, "session_missing")
 
 
-async def test_a_free_post_is_everybodys_without_one(town: World) -> None:
+async def test_a_free_post_can_be_read_without_a_session(town: World) -> None:
     post_id, file = await town.post(town.wallet(1), "Gift.", price=0)
     response = await town.read_free(post_id)
     assert response.json()["content"] == "Gift."
@@ -192,7 +192,7 @@ async def test_a_flood_for_a_post_that_is_not_free_asks_the_node_once(town: Worl
 
 
 @pytest.mark.parametrize("user", ["author", "holder", "stranger"])
-async def test_the_user_must_be_the_sessions_before_the_chain_is_asked(
+async def test_a_user_other_than_the_session_is_refused_before_the_chain_is_called(
     town: World, user: str
 ) -> None:
     alice, bob, eve = town.wallet(1), town.wallet(2), town.stranger()
@@ -205,7 +205,7 @@ async def test_the_user_must_be_the_sessions_before_the_chain_is_asked(
     assert town.node.asked == asked
 
 
-async def test_the_user_is_compared_without_its_case(town: World) -> None:
+async def test_the_user_is_compared_case_insensitively(town: World) -> None:
     alice = town.wallet(1)
     post_id, _ = await town.post(alice)
     params = {"user": alice.account.address, "postId": str(post_id)}
@@ -216,7 +216,7 @@ async def test_the_user_is_compared_without_its_case(town: World) -> None:
 
 
 @pytest.mark.parametrize("user", ["", "alice", "0x12", "0X" + "0" * 40])
-async def test_a_user_that_is_no_address_is_refused(town: World, user: str) -> None:
+async def test_a_user_that_is_not_an_address_is_refused(town: World, user: str) -> None:
     alice = town.stranger()
     params = {"user": user, "postId": "1"}
     response = await town.client.get(
@@ -252,19 +252,21 @@ BAD_POST_IDS += [str(2**256), "9" * 5000, "1\n", "1\0", "one"]
 
 
 @pytest.mark.parametrize("post_id", BAD_POST_IDS, ids=range(len(BAD_POST_IDS)))
-async def test_what_is_no_post_id_is_refused(town: World, post_id: str) -> None:
+async def test_an_invalid_post_id_is_refused(town: World, post_id: str) -> None:
     assert problem(await town.read_free(post_id)) == (400, "invalid_post_id")
     assert problem(await town.read_post(town.stranger(), post_id)) == (400, "invalid_post_id")
 
 
-async def test_a_post_id_is_given_once(town: World) -> None:
+async def test_the_post_id_parameter_is_required_exactly_once(town: World) -> None:
     for query in ("", "?postId=1&postId=2"):
         response = await town.client.get(f"/freeFileByPostId{query}")
         assert problem(response) == (400, "invalid_post_id")
 
 
 @pytest.mark.parametrize("price", [0, 10])
-async def test_a_stranger_who_publishes_a_drafts_cid_opens_nothing(town: World, price: int) -> None:
+async def test_publishing_the_draft_of_somebody_else_does_not_unlock_it(
+    town: World, price: int
+) -> None:
     alice, eve = town.wallet(1), town.wallet(4)
     file = await town.create(alice, "Secret draft.")
     (event,) = (await town.deliver_a(town.create_post(eve, file["cid"], price))).json()["events"]
@@ -283,7 +285,7 @@ SPELLINGS = {"hexadecimal": respell, "upper case": str.upper, "HEX": lambda c: r
 
 
 @pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS.keys())
-async def test_a_sold_post_in_another_spelling_at_price_zero_opens_nothing(
+async def test_publishing_another_spelling_of_a_sold_cid_for_free_does_not_unlock_it(
     town: World, spell: Any
 ) -> None:
     alice, eve = town.wallet(1), town.wallet(4)
@@ -295,7 +297,7 @@ async def test_a_sold_post_in_another_spelling_at_price_zero_opens_nothing(
     assert problem(await town.read_post(eve, post_id)) == (403, "not_entitled")
 
 
-async def test_the_authors_own_second_post_of_a_file_does_not_move_it(town: World) -> None:
+async def test_a_second_post_of_the_same_file_by_its_author_does_not_rebind_it(town: World) -> None:
     alice = town.wallet(1)
     post_id, file = await town.post(alice, "Once.")
     block = town.create_post(alice, respell(file["cid"]), 0)
@@ -321,7 +323,7 @@ async def test_a_post_whose_event_never_came_is_not_served(town: World) -> None:
     assert problem(await town.read_free(_missing_post("next", town) - 1)) == (404, "not_found")
 
 
-async def test_a_post_that_the_chain_no_longer_names_so_is_not_served(
+async def test_a_post_whose_id_names_another_cid_on_the_chain_is_not_served(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     async with open_world(tmp_path_factory.mktemp("reorganized")) as world:
@@ -363,7 +365,7 @@ async def test_guarded_contents_are_never_cached(town: World) -> None:
         assert response.headers["cache-control"] == "no-store"
 
 
-async def test_contents_are_json_that_no_browser_runs(town: World) -> None:
+async def test_content_is_served_as_json_that_browsers_do_not_run(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice, "<script>alert(1)</script>")
     response = await town.read_draft(alice, file["cid"])
@@ -373,7 +375,7 @@ async def test_contents_are_json_that_no_browser_runs(town: World) -> None:
 
 
 @pytest.mark.parametrize("form", ['"{cid}"', 'W/"{cid}"', '"other", "{cid}"', "*"])
-async def test_a_client_that_has_the_content_gets_none(town: World, form: str) -> None:
+async def test_a_matching_if_none_match_gets_304(town: World, form: str) -> None:
     alice = town.wallet(1)
     post_id, post = await town.post(alice, price=0)
     draft = await town.create(alice)
@@ -389,7 +391,7 @@ async def test_a_client_that_has_the_content_gets_none(town: World, form: str) -
         assert response.headers["etag"] == f'"{cid}"'
 
 
-async def test_a_client_with_another_version_gets_the_content(town: World) -> None:
+async def test_another_if_none_match_gets_the_content(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     headers = await town.login(alice) | {"If-None-Match": '"other"'}
@@ -427,12 +429,12 @@ async def test_a_thumbnail_named_only_on_the_chain_is_not_served(town: World) ->
 
 
 @pytest.mark.parametrize("cid", ["x", "...", "%2e%2e%2e", "..%2f..%2fetc", "b" * 5000, "%00"])
-async def test_the_gateway_takes_cids_alone(town: World, cid: str) -> None:
+async def test_the_gateway_accepts_only_cids(town: World, cid: str) -> None:
     response = await town.client.get(f"/ipfs/{cid}")
     assert problem(response) in ((400, "invalid_cid"), (404, "not_found"))
 
 
-async def test_a_head_request_says_the_same_without_a_body(town: World) -> None:
+async def test_a_head_request_has_the_same_headers_without_a_body(town: World) -> None:
     alice = town.wallet(1)
     post_id, post = await town.post(alice, price=0)
     response = await town.client.head("/freeFileByPostId", params={"postId": str(post_id)})
@@ -440,7 +442,7 @@ async def test_a_head_request_says_the_same_without_a_body(town: World) -> None:
     assert response.headers["etag"] == f'"{post["cid"]}"'
 
 
-async def test_a_range_is_not_cut_out_of_a_content(town: World) -> None:
+async def test_a_range_of_content_is_ignored(town: World) -> None:
     post_id, _ = await town.post(town.wallet(1), "All of it.", price=0)
     params = {"postId": str(post_id)}
     headers = {"Range": "bytes=0-1,2-3,4-5"}
@@ -450,7 +452,7 @@ async def test_a_range_is_not_cut_out_of_a_content(town: World) -> None:
 
 
 @pytest.mark.parametrize("cached", [True, False])
-async def test_a_yes_is_kept_for_a_moment_and_no_longer(town: World, cached: bool) -> None:
+async def test_a_grant_is_cached_briefly(town: World, cached: bool) -> None:
     alice, bob = town.wallet(1), town.wallet(5)
     post_id, _ = await town.post(alice)
     town.buy(bob, post_id)
@@ -463,7 +465,7 @@ async def test_a_yes_is_kept_for_a_moment_and_no_longer(town: World, cached: boo
     assert (town.node.asked == asked) is cached
 
 
-async def test_a_no_is_never_kept(town: World) -> None:
+async def test_a_denial_is_never_cached(town: World) -> None:
     post_id, _ = await town.post(town.wallet(1))
     bob = town.stranger()
     session = await town.login(bob)

@@ -12,7 +12,7 @@ from imprint.services.garbage_collector import GarbageCollector
 pytestmark = EVERY_DATABASE
 
 
-async def test_drafts_and_posts_are_still_there(tmp_path: Path) -> None:
+async def test_drafts_and_posts_survive_a_restart(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         clock = world.clock
         alice, bob = world.wallet(1), world.wallet(2)
@@ -28,7 +28,7 @@ async def test_drafts_and_posts_are_still_there(tmp_path: Path) -> None:
         assert (await world.client.get(f"/ipfs/{thumbnail}")).status_code == 200
 
 
-async def test_spent_nonces_stay_spent(tmp_path: Path) -> None:
+async def test_spent_nonces_survive_a_restart(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         clock = world.clock
         alice = world.wallet(1)
@@ -43,7 +43,7 @@ async def test_spent_nonces_stay_spent(tmp_path: Path) -> None:
         assert problem(await world.client.post("/auth/login", json=login)) == (409, "nonce_used")
 
 
-async def test_sessions_and_page_tokens_are_still_good(tmp_path: Path) -> None:
+async def test_sessions_and_page_tokens_survive_a_restart(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         clock = world.clock
         alice = world.wallet(1)
@@ -60,7 +60,7 @@ async def test_sessions_and_page_tokens_are_still_good(tmp_path: Path) -> None:
         assert len(rest.json()["files"]) == 1
 
 
-async def test_a_delivery_is_remembered(tmp_path: Path) -> None:
+async def test_deliveries_survive_a_restart(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         clock = world.clock
         alice = world.wallet(1)
@@ -73,7 +73,7 @@ async def test_a_delivery_is_remembered(tmp_path: Path) -> None:
         assert event["status"] == "already_onchain"
 
 
-async def test_the_chain_goes_on_where_it_was(tmp_path: Path) -> None:
+async def test_the_development_chain_continues_after_a_restart(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         clock = world.clock
         alice = world.wallet(1)
@@ -97,7 +97,7 @@ async def test_an_event_that_came_after_a_restart_finds_its_draft(tmp_path: Path
         assert (await world.deliver_a(block)).json()["applied"] == 1
 
 
-async def test_names_rise_even_if_the_clock_was_set_back(tmp_path: Path) -> None:
+async def test_file_numbers_increase_even_if_the_clock_was_set_back(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         clock = world.clock
         before = await world.create(world.wallet(1))
@@ -108,7 +108,7 @@ async def test_names_rise_even_if_the_clock_was_set_back(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("hours", "restored"), [(23, True), (25, False)])
-async def test_a_deleted_version_comes_back_only_within_its_grace(
+async def test_a_deleted_version_is_restored_only_within_its_grace_period(
     tmp_path: Path, hours: int, restored: bool
 ) -> None:
     async with open_world(tmp_path) as world:

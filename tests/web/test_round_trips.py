@@ -44,24 +44,24 @@ async def count(world: World, wire: Wire, send: Send) -> list[str]:
     return trips
 
 
-async def test_a_create_takes_two(world, wire, alice):
+async def test_a_create_takes_two_round_trips(world, wire, alice):
     await world.create(alice)
     assert len(await count(world, wire, lambda: world.send_create(alice))) == 2
 
 
-async def test_an_update_takes_three(world, wire, alice):
+async def test_an_update_takes_three_round_trips(world, wire, alice):
     first = await world.update(alice, (await world.create(alice))["cid"], "Words.")
     trips = await count(world, wire, lambda: world.send_update(alice, first["cid"]))
     assert len(trips) == 3
 
 
-async def test_an_update_of_a_draft_with_hashtags_takes_three(world, wire, alice):
+async def test_an_update_of_a_draft_with_hashtags_takes_three_round_trips(world, wire, alice):
     first = await world.update(alice, (await world.create(alice))["cid"], "Words.")
     await world.publish(alice, first["cid"], "one,two")
     assert len(await count(world, wire, lambda: world.send_update(alice, first["cid"]))) == 3
 
 
-async def test_a_large_update_takes_no_more_than_a_write_may(world, wire, alice):
+async def test_a_large_update_stays_within_the_round_trips_of_a_write(world, wire, alice):
     first = await world.update(alice, (await world.create(alice))["cid"], "Words." * 100_000)
     trips = await count(
         world, wire, lambda: world.send_update(alice, first["cid"], "Word." * 100_000)
@@ -70,7 +70,9 @@ async def test_a_large_update_takes_no_more_than_a_write_may(world, wire, alice)
 
 
 @pytest.mark.parametrize("limits", ["off", "on"])
-async def test_writes_by_a_session_take_no_more_than_those_of_a_wallet(wire, tmp_path, limits):
+async def test_writes_by_a_session_take_no_more_round_trips_than_those_of_a_wallet(
+    wire, tmp_path, limits
+):
     async with open_world(tmp_path, DATABASE_URL=wire.url, RATE_LIMITS=limits) as world:
         key = await open_session(world, world.wallet(1))
         created = await send_create(world, key)
@@ -81,7 +83,7 @@ async def test_writes_by_a_session_take_no_more_than_those_of_a_wallet(wire, tmp
         assert (len(creates), len(updates)) == (2, 3)
 
 
-async def test_a_publish_takes_four(world, wire, alice):
+async def test_a_publish_takes_four_round_trips(world, wire, alice):
     await world.publish(alice, (await world.create(alice))["cid"], "one")
     draft = await world.create(alice)
     trips = await count(world, wire, lambda: world.send_publish(alice, draft["cid"], "two"))
@@ -89,7 +91,7 @@ async def test_a_publish_takes_four(world, wire, alice):
 
 
 @pytest.mark.parametrize("same", [True, False])
-async def test_a_publish_that_replaces_a_thumbnail_takes_four(world, wire, alice, same):
+async def test_a_publish_that_replaces_a_thumbnail_takes_four_round_trips(world, wire, alice, same):
     draft = await world.create(alice)
     images = [picture(size=(50 if same else 50 + number, 20)) for number in range(3)]
     for image in images[:-1]:
@@ -101,7 +103,7 @@ async def test_a_publish_that_replaces_a_thumbnail_takes_four(world, wire, alice
 
 
 @pytest.mark.parametrize("published", [False, True])
-async def test_a_delete_takes_two(world, wire, alice, published):
+async def test_a_delete_takes_two_round_trips(world, wire, alice, published):
     drafts = [await world.create(alice) for _ in range(2)]
     for number, draft in enumerate(drafts):
         if published:
@@ -110,7 +112,7 @@ async def test_a_delete_takes_two(world, wire, alice, published):
     assert len(await count(world, wire, lambda: world.send_delete(alice, drafts[1]["cid"]))) == 2
 
 
-async def test_a_read_takes_one(world, wire, alice):
+async def test_a_read_takes_one_round_trip(world, wire, alice):
     post_id, _ = await world.post(alice, price=0)
     draft, session = await world.create(alice), await world.login(alice)
     thumbnail = await world.publish(alice, draft["cid"])
@@ -130,7 +132,7 @@ async def test_a_read_takes_one(world, wire, alice):
     assert trips == dict.fromkeys(reads, 1)
 
 
-async def test_a_list_takes_one(world, wire, alice):
+async def test_a_list_takes_one_round_trip(world, wire, alice):
     for number in range(12):
         draft = await world.create(alice)
         await world.publish(alice, draft["cid"], "one,two")
@@ -163,7 +165,7 @@ async def test_a_list_takes_one(world, wire, alice):
         assert len(await count(world, wire, send)) == 1, f"{name}, after a write"
 
 
-async def test_a_create_whose_number_is_taken_takes_three(world, wire, alice):
+async def test_a_create_with_a_used_number_takes_three_round_trips(world, wire, alice):
     for _ in range(3):
         await world.create(alice)
     with wire.counting() as trips:
@@ -171,6 +173,6 @@ async def test_a_create_whose_number_is_taken_takes_three(world, wire, alice):
     assert len(trips) == 3
 
 
-async def test_a_request_whose_statements_are_not_prepared_is_counted_too(world, wire, alice):
+async def test_preparing_statements_counts_as_round_trips(world, wire, alice):
     trips = await count(world, wire, lambda: world.send_create(alice))
     assert len(trips) > 3

@@ -110,7 +110,7 @@ def test_an_http_exception_whose_status_has_no_handler_leaves_the_application(cl
 
 
 @pytest.mark.parametrize("path", ["/notes/all", "/nothing"])
-def test_a_noted_refusal_comes_before_the_path(client, path):
+def test_a_noted_refusal_is_raised_before_routing(client, path):
     client.app_state["refusal"] = Torn()
     assert client.get(path).text == f"Torn at {path}"
 

@@ -115,7 +115,7 @@ async def test_words_of_a_paid_post_are_found_by_its_holder_only(world: World) -
     assert ids(await find(world, "canary", "/me/library", headers=others)) == [post_id]
 
 
-async def test_the_chain_decides_whether_a_text_is_free(world: World) -> None:
+async def test_the_chain_decides_whether_a_text_is_indexed_as_free(world: World) -> None:
     """The price rises after the index has seen the post, and before its text is read."""
     author = world.wallet(1)
     post_id = await publish(world, author, "canary words")
@@ -125,7 +125,7 @@ async def test_the_chain_decides_whether_a_text_is_free(world: World) -> None:
     assert await find(world, "canary") == []
 
 
-async def test_a_price_takes_a_text_away_and_zero_brings_it_back(world: World) -> None:
+async def test_a_raised_price_removes_a_text_from_search_and_zero_restores_it(world: World) -> None:
     author = world.wallet(1)
     post_id = await publish(world, author, "canary words")
     await index(world)
@@ -176,7 +176,7 @@ async def test_matches_are_ranked_and_paged(world: World) -> None:
     assert ids(await find(world, "garden", tag="garden")) == [in_tags]
 
 
-async def test_a_page_of_matches_stays_where_it_was(world: World) -> None:
+async def test_new_posts_do_not_shift_a_page_of_matches(world: World) -> None:
     author = world.wallet(1)
     known = [await publish(world, author, "x", title="word") for _ in range(3)]
     await index(world)
@@ -200,7 +200,7 @@ async def test_a_token_belongs_to_its_search(world: World) -> None:
     assert problem(refused) == (400, "invalid_page_token")
 
 
-async def test_spellings_that_find_the_same_have_tokens_of_their_own(world: World) -> None:
+async def test_each_spelling_of_a_query_has_its_own_page_tokens(world: World) -> None:
     for _ in range(2):
         await publish(world, world.wallet(1), "x", title="word")
     await index(world)
@@ -220,7 +220,7 @@ async def test_a_search_without_words_finds_nothing(world: World, text: str) -> 
     assert await find(world, text) == []
 
 
-async def test_an_empty_search_is_none(world: World) -> None:
+async def test_an_empty_query_lists_all_posts(world: World) -> None:
     await publish(world, world.wallet(1), "words")
     await index(world)
     response = await world.client.get("/posts", params={"q": ""})
@@ -239,7 +239,7 @@ async def test_a_search_given_twice_is_refused(world: World) -> None:
     assert problem(await world.client.get("/posts?q=a&q=b")) == (400, "invalid_request")
 
 
-async def test_sales_have_no_search(world: World) -> None:
+async def test_sales_cannot_be_searched(world: World) -> None:
     headers = await world.login(world.wallet(1))
     response = await world.client.get("/me/sales", params={"q": "a"}, headers=headers)
     assert problem(response) == (400, "invalid_request")
@@ -256,7 +256,7 @@ async def test_a_missing_document_is_skipped_and_not_tried_again(world: World) -
     assert len(await find(world, "title")) == 1
 
 
-async def test_an_unhosted_post_is_waited_for_some_minutes(world: World) -> None:
+async def test_an_unhosted_post_is_retried_for_some_minutes(world: World) -> None:
     world.create_post(world.wallet(1), "bafkreielsewhere", 0)
     await index(world)
     assert len(await world.adapters.search.pending_texts(0, 10)) == 1
@@ -265,7 +265,7 @@ async def test_an_unhosted_post_is_waited_for_some_minutes(world: World) -> None
     assert await world.adapters.search.pending_texts(0, 10) == []
 
 
-async def test_without_the_chain_a_library_is_not_searched_in_part(world: World) -> None:
+async def test_without_the_chain_searching_a_library_is_503(world: World) -> None:
     author, holder = world.wallet(1), world.wallet(2)
     post_id = await publish(world, author, "canary", price=1)
     world.buy(holder, int(post_id), 1)

@@ -51,7 +51,7 @@ async def drafts_of(world: World, wallet: Wallet) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-async def test_every_form_writes(town: World, form: str, action: str) -> None:
+async def test_every_form_is_accepted_for_every_write(town: World, form: str, action: str) -> None:
     alice = town.stranger()
     request = await prepare(town, alice, action)
     response = await send(town, sign(alice, form, request), request)
@@ -148,7 +148,7 @@ async def test_the_cid_in_the_message_and_in_the_query_may_be_spelled_differentl
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-async def test_an_address_in_the_message_is_that_of_the_body(town: World, action: str) -> None:
+async def test_an_address_in_the_message_must_match_the_body(town: World, action: str) -> None:
     alice, eve = town.stranger(), town.stranger()
     request = await prepare(town, alice, action)
     body = sign(alice, "inkdao-1", request) | {"address": eve.account.address}
@@ -156,7 +156,9 @@ async def test_an_address_in_the_message_is_that_of_the_body(town: World, action
 
 
 @pytest.mark.parametrize("action", ACTIONS[1:])
-async def test_every_form_is_refused_to_a_stranger(town: World, action: str) -> None:
+async def test_a_write_to_the_draft_of_another_owner_is_refused_in_every_form(
+    town: World, action: str
+) -> None:
     alice, eve = town.stranger(), town.stranger()
     request = await prepare(town, alice, action)
     for form in FORMS:
@@ -181,7 +183,9 @@ async def test_a_nonce_is_spent_for_all_forms_of_its_signer(town: World, first: 
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-async def test_a_stale_signature_is_told_the_time(town: World, form: str, action: str) -> None:
+async def test_a_stale_signature_gets_the_time_of_the_service(
+    town: World, form: str, action: str
+) -> None:
     alice = town.stranger()
     request = await prepare(town, alice, action)
     for late in (-61, 61):

@@ -25,7 +25,7 @@ async def starting(tmp_path: Path) -> AsyncIterator[tuple[StartingApp, httpx2.As
 Starting = tuple[StartingApp, httpx2.AsyncClient]
 
 
-async def test_it_is_alive(starting: Starting) -> None:
+async def test_a_starting_service_is_alive(starting: Starting) -> None:
     response = await starting[1].get("/healthz")
     assert (response.status_code, response.json()) == (200, {"status": "alive"})
 
@@ -47,7 +47,7 @@ async def test_readiness_names_the_dependency(
     assert {word for check, word in ready["checks"].items() if check != name} == {"unknown"}
 
 
-async def test_readiness_has_the_members_that_it_has_later(
+async def test_readiness_has_the_same_checks_as_after_the_start(
     starting: Starting, tmp_path: Path
 ) -> None:
     ready = (await starting[1].get("/readyz")).json()
@@ -60,7 +60,7 @@ async def test_readiness_has_the_members_that_it_has_later(
     ("method", "path"),
     [("GET", "/filesMetaData"), ("POST", "/create/group"), ("GET", "/none"), ("PUT", "/healthz")],
 )
-async def test_everything_else_is_refused_with_the_code_of_the_dependency(
+async def test_every_other_request_is_refused_with_the_code_of_the_dependency(
     starting: Starting, method: str, path: str
 ) -> None:
     app, client = starting
@@ -77,7 +77,7 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
 @pytest.mark.parametrize("path", ["/", "/p/1", "/studio", "/docs", "/none"])
-async def test_a_browser_gets_a_page_to_load_again(starting: Starting, path: str) -> None:
+async def test_a_browser_gets_a_page_that_asks_to_reload(starting: Starting, path: str) -> None:
     app, client = starting
     app.wait_for(Unavailable.storage())
     response = await client.get(path, headers=BROWSER)
@@ -90,7 +90,7 @@ async def test_a_browser_gets_a_page_to_load_again(starting: Starting, path: str
     assert "Please load the page again in a moment." in response.text
 
 
-async def test_the_page_has_the_files_that_it_loads(starting: Starting) -> None:
+async def test_the_assets_of_the_starting_page_are_served(starting: Starting) -> None:
     client = starting[1]
     text = (await client.get("/", headers=BROWSER)).text
     names = re.findall(r'"(/assets/[^"]+)"', text)
@@ -99,7 +99,7 @@ async def test_the_page_has_the_files_that_it_loads(starting: Starting) -> None:
         assert (await client.get(name)).status_code == 200
 
 
-async def test_without_a_site_a_browser_gets_what_programs_get(tmp_path: Path) -> None:
+async def test_without_a_site_a_browser_gets_problem_json(tmp_path: Path) -> None:
     async with open_world(tmp_path, SITE="off") as world:
         transport = httpx2.ASGITransport(app=build_starting_service(world.settings))
         async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:

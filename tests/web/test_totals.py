@@ -42,7 +42,7 @@ async def market(tmp_path_factory: pytest.TempPathFactory, records: None) -> Asy
         yield world
 
 
-async def test_the_totals_of_the_marketplace(market: World) -> None:
+async def test_global_metrics_returns_the_totals_of_the_marketplace(market: World) -> None:
     response = await market.client.get("/globalMetrics")
     assert response.json() == {
         "statusCode": 200,
@@ -55,7 +55,7 @@ async def test_the_totals_of_the_marketplace(market: World) -> None:
     }
 
 
-async def test_the_totals_of_an_author(market: World) -> None:
+async def test_user_metrics_returns_the_totals_of_an_author(market: World) -> None:
     address = market.wallet(AUTHOR).account.address
     response = await market.client.get("/userMetrics", params={"userAddress": address})
     assert response.json() == {
@@ -72,7 +72,7 @@ async def test_the_totals_of_an_author(market: World) -> None:
     }
 
 
-async def test_the_totals_of_a_reader(market: World) -> None:
+async def test_user_metrics_returns_the_totals_of_a_reader(market: World) -> None:
     address = market.wallet(BUYER).address
     response = await market.client.get("/userMetrics", params={"userAddress": address})
     holder = {"totalPurchases": 2, "totalSpent": str(DEFAULT_PRICE + 5)}
@@ -99,7 +99,7 @@ async def test_an_unknown_address_has_zeros(market: World) -> None:
 
 @pytest.mark.parametrize("path", ["/userMetrics", "/heatmap"])
 @pytest.mark.parametrize("query", ["", "userAddress=", "userAddress=0x12", "userAddress=0&x=1"])
-async def test_an_address_is_needed(market: World, path: str, query: str) -> None:
+async def test_a_valid_address_parameter_is_required(market: World, path: str, query: str) -> None:
     response = await market.client.get(f"{path}?{query}")
     assert problem(response) == (400, "invalid_address")
 
@@ -122,7 +122,7 @@ async def test_totals_are_public_and_have_an_entity_tag(market: World, path: str
     assert (again.status_code, again.content) == (304, b"")
 
 
-async def test_what_an_incomplete_index_does_not_have_is_503(tmp_path: Path, records: None) -> None:
+async def test_metrics_of_an_incomplete_index_are_503(tmp_path: Path, records: None) -> None:
     async with open_world(tmp_path) as world:
         query = f"?userAddress={world.wallet(AUTHOR).address}"
         for path in (f"/userMetrics{query}", f"/heatmap{query}", "/globalMetrics"):

@@ -45,7 +45,9 @@ class WatchedProvider:
             self._running -= 1
 
 
-async def test_large_deliveries_are_opened_one_by_one_beside_the_event_loop(tmp_path: Path) -> None:
+async def test_large_deliveries_are_opened_one_at_a_time_outside_the_event_loop(
+    tmp_path: Path,
+) -> None:
     watched: dict[str, WebhookProvider] = {}
 
     def watch(adapters: Adapters) -> Adapters:

@@ -88,7 +88,7 @@ NONSENSE = [None, 5, 10**40, "x", {}, {"topics": None}, {"account": {"address": 
 
 @pytest.mark.parametrize("nonsense", NONSENSE, ids=range(len(NONSENSE)))
 @pytest.mark.parametrize("provider", ["a", "b"])
-async def test_nonsense_is_kept_and_the_log_beside_it_applied(
+async def test_an_invalid_log_is_a_dead_letter_and_the_others_are_applied(
     town: World, provider: str, nonsense: Any
 ) -> None:
     alice = town.wallet(1)
@@ -105,7 +105,7 @@ async def test_nonsense_is_kept_and_the_log_beside_it_applied(
     assert await _onchain(town, file) == [True]
 
 
-async def test_a_signed_body_that_is_cut_off_is_kept(town: World) -> None:
+async def test_a_truncated_signed_body_is_a_dead_letter(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     body = town.body_a(town.create_post(alice, file["cid"]))
@@ -117,7 +117,7 @@ async def test_a_signed_body_that_is_cut_off_is_kept(town: World) -> None:
 @pytest.mark.parametrize(
     ("network", "ours"), [("BASE_MAINNET", False), ("NET_OF_TOMORROW", False), ("My-Net", True)]
 )
-async def test_a_delivery_that_names_a_network_counts_if_it_is_known_to_be_ours(
+async def test_a_delivery_that_names_a_network_is_applied_if_the_network_is_ours(
     tmp_path: Path, network: str, ours: bool
 ) -> None:
     async with open_world(tmp_path, WEBHOOK_NETWORKS="my_net") as world:

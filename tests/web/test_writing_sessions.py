@@ -127,13 +127,13 @@ async def test_listing_and_revoking_need_a_session(town: World, method: str, pat
 @pytest.mark.parametrize(
     "name", ["019bc0f2-3f40-7c1d-8a55-6e2b90d4f7a1", "nonsense", "%00", "%F0%9F%98%80", "é" * 36]
 )
-async def test_revoking_what_is_not_there_is_not_found(town: World, name: str) -> None:
+async def test_revoking_an_unknown_session_is_404(town: World, name: str) -> None:
     headers = await town.login(town.stranger())
     response = await town.client.delete(f"/writing/sessions/{name}", headers=headers)
     assert problem(response) == (404, "not_found")
 
 
-async def test_nobody_revokes_the_session_of_another_wallet(town: World) -> None:
+async def test_the_session_of_another_wallet_cannot_be_revoked(town: World) -> None:
     key = await open_session(town, town.stranger())
     headers = await town.login(town.stranger())
     response = await town.client.delete(f"/writing/sessions/{key.id}", headers=headers)
@@ -162,7 +162,7 @@ OPENINGS: dict[str, tuple[dict[str, Any], tuple[int, str]]] = {
 
 
 @pytest.mark.parametrize("name", OPENINGS)
-async def test_a_wrong_opening_is_refused_and_spends_nothing(town: World, name: str) -> None:
+async def test_an_invalid_opening_is_refused_and_spends_no_nonce(town: World, name: str) -> None:
     members, expected = OPENINGS[name]
     alice = town.stranger()
     key = WritingKey(alice)
@@ -183,7 +183,7 @@ async def test_times_decide_whether_a_session_can_be_opened(town: World) -> None
     assert (await send_opening(town, key, expires=now + DAY)).status_code == 201
 
 
-async def test_a_signature_of_somebody_else_opens_nothing(town: World) -> None:
+async def test_a_signature_of_another_wallet_opens_no_session(town: World) -> None:
     alice, bob = town.stranger(), town.stranger()
     body = bob.sign_envelope(WritingKey(alice).opening()) | {"address": alice.account.address}
     response = await town.client.post("/writing/sessions", json=body)
@@ -200,7 +200,7 @@ async def test_a_signature_of_somebody_else_opens_nothing(town: World) -> None:
         (b'{"salt": 7, "address": "0x", "signature": ""}', "invalid_typed_data"),
     ],
 )
-async def test_what_is_no_opening_is_refused(town: World, body: bytes, code: str) -> None:
+async def test_a_malformed_opening_is_refused(town: World, body: bytes, code: str) -> None:
     headers = {"Content-Type": "application/json"}
     response = await town.client.post("/writing/sessions", content=body, headers=headers)
     assert problem(response) == (400, code)
@@ -260,7 +260,9 @@ async def test_openings_count_as_writes_of_the_wallet(tmp_path: Path, records: N
         assert (await send_opening(world, WritingKey(world.wallet(2)))).status_code == 201
 
 
-async def test_an_opening_that_is_sent_again_does_not_count(tmp_path: Path, records: None) -> None:
+async def test_a_repeated_opening_does_not_count_towards_the_rate(
+    tmp_path: Path, records: None
+) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_WRITES="2/60") as world:
         alice = world.wallet(1)
         key = WritingKey(alice)
@@ -352,7 +354,7 @@ async def test_the_key_of_a_session_does_not_log_in(town: World) -> None:
     assert problem(response) == (401, "signature_invalid")
 
 
-async def test_the_key_of_a_session_opens_no_session(town: World) -> None:
+async def test_a_session_key_cannot_open_a_session(town: World) -> None:
     key = await open_session(town, town.stranger())
     said = WritingKey(key.wallet).opening()
     body = key.wallet.sign_envelope(said) | {"signature": key.sign(b"any"), "session": key.id}
@@ -377,7 +379,7 @@ async def test_the_draft_of_another_wallet_is_refused(town: World) -> None:
     assert problem(await send_update(town, key, other["cid"])) == (403, "not_owner")
 
 
-async def test_a_session_signs_for_no_other_wallet(town: World) -> None:
+async def test_a_session_cannot_sign_for_another_wallet(town: World) -> None:
     alice, bob = town.stranger(), town.stranger()
     key = await open_session(town, alice)
     body = key.create_body() | {"address": bob.account.address}
@@ -385,7 +387,7 @@ async def test_a_session_signs_for_no_other_wallet(town: World) -> None:
     assert problem(response) == (401, "writing_session_invalid")
 
 
-async def test_a_session_has_only_its_own_key(town: World) -> None:
+async def test_the_key_of_another_session_is_refused(town: World) -> None:
     alice = town.stranger()
     one, other = await open_session(town, alice), await open_session(town, alice)
     body = one.create_body() | {"session": other.id}
@@ -403,13 +405,13 @@ async def test_an_unknown_session_is_refused(town: World, session: str) -> None:
 
 
 @pytest.mark.parametrize("session", [7, ["a"], {"id": "a"}, True])
-async def test_a_session_that_is_no_text_is_refused(town: World, session: object) -> None:
+async def test_a_session_id_that_is_not_a_string_is_refused(town: World, session: object) -> None:
     body = WritingKey(town.stranger()).create_body() | {"session": session}
     response = await town.client.post("/create/group", json=body)
     assert problem(response) == (400, "invalid_request")
 
 
-async def test_a_session_that_is_null_leaves_the_signature_to_the_wallet(town: World) -> None:
+async def test_a_null_session_means_that_the_wallet_signed(town: World) -> None:
     alice = town.stranger()
     body = alice.sign("create") | {"content": "Words.", "session": None}
     assert (await town.client.post("/create/group", json=body)).status_code == 200
@@ -436,7 +438,7 @@ async def test_a_session_signs_the_bound_form_only(town: World) -> None:
     assert problem(response) == (401, "form_not_accepted")
 
 
-async def test_what_the_key_signs_is_bound_to_everything(town: World) -> None:
+async def test_a_session_signature_is_bound_to_the_whole_request(town: World) -> None:
     alice = town.stranger()
     key = await open_session(town, alice)
     cid, other = await saved(town, key), await saved(town, key)
@@ -457,7 +459,7 @@ async def test_what_the_key_signs_is_bound_to_everything(town: World) -> None:
     assert (await send_update(town, key, cid)).status_code == 200
 
 
-async def test_nonces_are_one_space_for_the_wallet_and_all_its_keys(town: World) -> None:
+async def test_a_wallet_and_all_its_session_keys_share_one_nonce_space(town: World) -> None:
     alice = town.stranger()
     one = await open_session(town, alice, nonce="opening")
     other = await open_session(town, alice)
@@ -478,7 +480,7 @@ async def test_nonces_are_one_space_for_the_wallet_and_all_its_keys(town: World)
     assert (taken.json()["action"], taken.json()["file"]) == ("writing_session", None)
 
 
-async def test_a_session_ends_by_itself(tmp_path: Path, records: None) -> None:
+async def test_a_session_expires(tmp_path: Path, records: None) -> None:
     async with open_world(tmp_path, clock=MovableClock()) as world:
         key = await open_session(world, world.wallet(1), expires=world.clock.seconds + 30)
         cid = await saved(world, key)
@@ -526,7 +528,9 @@ async def test_all_sessions_of_a_wallet_are_revoked_at_once(town: World) -> None
         assert (await send_create(replica, other)).status_code == 200
 
 
-async def test_writes_of_a_revoked_session_spend_nothing(tmp_path: Path, records: None) -> None:
+async def test_writes_of_a_revoked_session_spend_no_rate_and_no_nonce(
+    tmp_path: Path, records: None
+) -> None:
     given = {"RATE_LIMITS": "on", "RATE_WRITES": "3/60"}
     async with open_world(tmp_path, **given) as world:
         alice = world.wallet(1)
@@ -541,7 +545,7 @@ async def test_writes_of_a_revoked_session_spend_nothing(tmp_path: Path, records
         assert (await world.send_create(alice, nonce="same")).status_code == 200
 
 
-async def test_a_session_that_is_revoked_while_it_writes_ends_there(town: World) -> None:
+async def test_a_session_revoked_during_writes_stores_no_later_draft(town: World) -> None:
     alice = town.stranger()
     key = await open_session(town, alice)
     headers = await town.login(alice)
@@ -606,7 +610,7 @@ async def test_a_contract_wallet_opens_a_session_and_its_key_writes_without_the_
     assert town.node.asked == asked
 
 
-async def test_without_contract_wallets_only_keys_open_sessions(
+async def test_without_contract_wallets_only_key_wallets_open_sessions(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path, CONTRACT_WALLETS="off") as world:
@@ -617,7 +621,7 @@ async def test_without_contract_wallets_only_keys_open_sessions(
         assert problem(response) == (401, "signature_invalid")
 
 
-async def test_a_chain_that_does_not_respond_opens_nothing_and_spends_nothing(
+async def test_an_unavailable_chain_opens_no_session_and_spends_no_nonce(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -640,6 +644,6 @@ async def test_a_service_that_requires_bound_signatures_accepts_those_of_session
         assert (await send_create(world, key)).status_code == 200
 
 
-async def test_the_feature_is_announced(town: World) -> None:
+async def test_the_facts_list_writing_sessions_as_a_feature(town: World) -> None:
     facts = (await town.client.get("/.well-known/imprint.json")).json()
     assert "writing-sessions" in facts["features"]

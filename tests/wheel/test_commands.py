@@ -75,7 +75,7 @@ def test_without_settings_a_command_lists_those_that_it_needs(
 
 
 @pytest.mark.parametrize("command", ["check", "serve", "events"])
-def test_postgresql_without_its_extra_is_a_sentence_that_names_it(
+def test_postgresql_without_its_extra_is_refused_with_the_name_of_the_extra(
     bare: Installed, tmp_path: Path, command: str
 ):
     there = Installation(bare, tmp_path, {"IMPRINT_DATABASE_URL": "postgresql://localhost/imprint"})
@@ -90,7 +90,7 @@ def test_postgresql_without_its_extra_is_a_sentence_that_names_it(
     assert "Traceback" not in done.stderr
 
 
-def test_moving_records_without_the_extra_is_a_sentence_that_names_it(
+def test_moving_records_without_the_extra_is_refused_with_the_name_of_the_extra(
     bare: Installed, tmp_path: Path
 ):
     done = bare.run(
@@ -101,7 +101,7 @@ def test_moving_records_without_the_extra_is_a_sentence_that_names_it(
     )
 
 
-def test_deploying_with_a_key_without_the_extra_is_a_sentence_that_names_it(
+def test_deploying_with_a_key_without_the_extra_is_refused_with_the_name_of_the_extra(
     bare: Installed, tmp_path: Path
 ):
     key = tmp_path / "key"
@@ -113,7 +113,9 @@ def test_deploying_with_a_key_without_the_extra_is_a_sentence_that_names_it(
     )
 
 
-def test_the_development_chain_without_its_extra_is_a_sentence(bare: Installed, tmp_path: Path):
+def test_the_development_chain_without_its_extra_is_refused_with_a_sentence(
+    bare: Installed, tmp_path: Path
+):
     sentence = sentence_of(bare.run("dev", cwd=tmp_path))
     assert sentence.startswith("Imprint cannot start. ")
     assert "imprint-press[dev]" in sentence or "Python 3.11 or 3.12" in sentence

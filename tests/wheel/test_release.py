@@ -66,7 +66,7 @@ def test_a_release_has_all_its_files(released: Path):
 
 
 @pytest.mark.skipif(shutil.which("sha256sum") is None, reason="there is no sha256sum")
-def test_the_checksums_can_be_checked_as_the_page_says(released: Path):
+def test_the_checksums_can_be_verified_with_sha256sum(released: Path):
     command = ["sha256sum", "--check", "--strict", "SHA256SUMS"]
     assert subprocess.run(command, cwd=released, check=False, capture_output=True).returncode == 0
 
@@ -121,7 +121,7 @@ def test_a_tag_must_be_that_of_the_version_and_of_this_commit(project: Path, rel
     git(project, "tag", "--delete", f"v{VERSION}")
 
 
-def test_a_version_without_a_part_of_the_changelog_is_refused(project: Path, released: Path):
+def test_a_version_without_a_changelog_section_is_refused(project: Path, released: Path):
     changelog = project / "CHANGELOG.md"
     text = changelog.read_text("utf-8").replace(f"## [{VERSION}]", "## [Unreleased]")
     changelog.write_text(text, "utf-8")
@@ -130,7 +130,7 @@ def test_a_version_without_a_part_of_the_changelog_is_refused(project: Path, rel
     assert (done.returncode, "CHANGELOG.md has no part" in done.stderr) == (1, True)
 
 
-def test_an_image_is_looked_at(tmp_path: Path):
+def test_an_image_is_checked_before_a_release(tmp_path: Path):
     (tmp_path / "manifest.json").write_text(json.dumps([{"Config": "config.json"}]))
     config = {"User": "10001", "Entrypoint": ["imprint"], "Labels": {}}
     for labels, user, problems in (

@@ -61,7 +61,7 @@ def test_the_service_responds(here: Installation):
     assert fetch(f"{here.url}/openapi.json").json()["openapi"].startswith("3.")
 
 
-def test_the_page_of_the_interface_has_its_style(here: Installation):
+def test_the_style_sheet_of_the_docs_page_is_served(here: Installation):
     (style,) = re.findall(r'<link rel="stylesheet" href="([^"]+)">', fetch(f"{here.url}/docs").text)
     assert fetch(f"{here.url}{style}").status_code == 200
 

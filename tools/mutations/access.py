@@ -47,7 +47,7 @@ ACCESS = (
             "tests/web/test_writing_sessions.py"
             "::test_a_revoked_session_is_refused_at_once_on_every_replica",
             "tests/web/test_writing_sessions.py"
-            "::test_a_session_that_is_revoked_while_it_writes_ends_there",
+            "::test_a_session_revoked_during_writes_stores_no_later_draft",
         ),
     ),
     Mutation(
@@ -64,7 +64,7 @@ ACCESS = (
         "        if generation is None:\n            raise NonceUsed(LOGIN, None)\n",
         "        generation = generation or 0\n",
         "test",
-        ("tests/web/test_login.py::test_the_same_login_is_taken_once",),
+        ("tests/web/test_login.py::test_a_login_is_accepted_once",),
     ),
     Mutation(
         "A login message is for one of the domains of this service",
@@ -72,7 +72,7 @@ ACCESS = (
         "        if not self._accepts(domain):\n",
         "        if not domain:\n",
         "test",
-        ("tests/web/test_login.py::test_a_message_meant_for_something_else_logs_nobody_in",),
+        ("tests/web/test_login.py::test_a_message_for_another_service_is_refused",),
     ),
     Mutation(
         "A session ends with its logout",
@@ -98,7 +98,7 @@ ACCESS = (
         "test",
         (
             "tests/adapters/chain/test_contract_wallets_nodes.py"
-            "::test_everything_else_is_a_failure_of_the_node",
+            "::test_any_other_result_is_a_node_failure",
         ),
     ),
     Mutation(
@@ -154,7 +154,7 @@ READING = (
         "        if file.owner != session.address:\n",
         "        if not session.address:\n",
         "test",
-        ("tests/web/test_reads.py::test_a_strangers_draft_is_refused",),
+        ("tests/web/test_reads.py::test_the_draft_of_another_owner_is_refused",),
     ),
     Mutation(
         "The gateway serves no private document",
@@ -162,7 +162,7 @@ READING = (
         "        return await self.catalog.public_size(cid)\n",
         "        return await self.catalog.public_size(cid) or 0\n",
         "test",
-        ("tests/web/test_gateway.py::test_nothing_private_is_served_in_any_format",),
+        ("tests/web/test_gateway.py::test_private_documents_are_not_served_in_any_format",),
     ),
     Mutation(
         "A feed has the text of a post only while it is free on the chain",
@@ -192,7 +192,9 @@ READING = (
         "    if paid:\n        await drop_texts(tx, paid)\n",
         "",
         "test",
-        ("tests/web/test_search.py::test_a_price_takes_a_text_away_and_zero_brings_it_back",),
+        (
+            "tests/web/test_search.py::test_a_raised_price_removes_a_text_from_search_and_zero_restores_it",
+        ),
     ),
     Mutation(
         "A search in a library shows nothing that the reader may not read any more",
@@ -257,7 +259,7 @@ BROWSERS = (
         '_WITHIN = re.compile(r"(?:#|/(?![/\\\\]))',
         '_WITHIN = re.compile(r"(?:#|/)',
         "test",
-        ("tests/web/site/test_post_html.py::test_a_link_with_another_scheme_goes_nowhere",),
+        ("tests/web/site/test_post_html.py::test_a_link_with_an_unsafe_scheme_has_no_href",),
     ),
     Mutation(
         "Pages of other sites get no permission",
@@ -281,7 +283,7 @@ BROWSERS = (
         '            return site == "same-origin"\n',
         '            return site != "none"\n',
         "test",
-        ("tests/web/test_operator.py::test_a_form_of_another_site_is_not_accepted",),
+        ("tests/web/test_operator.py::test_a_cross_origin_form_is_refused",),
     ),
 )
 """What a browser is told."""

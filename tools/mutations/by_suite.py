@@ -94,7 +94,7 @@ DISASTERS = (
         "        await self.content.put(intent.cid, made.document, intent.network)\n"
         "        reserved = await begin(intent)\n",
         "test-crash",
-        ("tests/crash/test_failpoints.py::test_a_write_cut_off_is_whole_or_absent",),
+        ("tests/crash/test_failpoints.py::test_a_write_cut_off_by_a_crash_is_complete_or_absent",),
     ),
     Mutation(
         "No write is acknowledged in a database that was deleted",
@@ -104,7 +104,7 @@ DISASTERS = (
         "test-faults",
         (
             "tests/faults/test_deleted_files.py"
-            "::test_no_write_is_acknowledged_that_the_next_kill_loses",
+            "::test_no_acknowledged_write_is_lost_by_the_next_kill",
         ),
     ),
     Mutation(
@@ -121,7 +121,9 @@ DISASTERS = (
         "CLIENT_PREFIX = 64\n",
         "CLIENT_PREFIX = 128\n",
         "test-hostile",
-        ("tests/hostile/test_attacks.py::test_an_attack_stops_nobody[forwarded-addresses]",),
+        (
+            "tests/hostile/test_attacks.py::test_an_attack_does_not_stop_other_clients[forwarded-addresses]",
+        ),
     ),
 )
 """What is found by kills, faults and attacks."""
@@ -198,7 +200,7 @@ NEIGHBOURS = (
         "      IMPRINT_TRUSTED_PROXIES: 10.213.7.0/24\n",
         "      IMPRINT_TRUSTED_PROXIES: 10.0.0.0/8\n",
         "test-deploy",
-        ("tests/deploy/test_compose.py::test_the_proxy_is_trusted_and_nobody_else",),
+        ("tests/deploy/test_compose.py::test_only_the_proxy_is_trusted",),
     ),
 )
 """What is found beside other programs: nodes, stores, proxies, installers."""

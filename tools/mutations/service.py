@@ -51,7 +51,7 @@ LIMITS = (
         "test",
         (
             "tests/server/test_connection.py::test_a_head_that_is_too_long_is_refused",
-            "tests/server/test_connection.py::test_headers_after_a_body_are_counted_too",
+            "tests/server/test_connection.py::test_trailers_count_towards_the_head_limit",
         ),
     ),
 )
@@ -64,7 +64,9 @@ CHAIN = (
         "        raise signature_refusal()\n\n\ndef check_spelling",
         "        return macs[0].digest()\n\n\ndef check_spelling",
         "test",
-        ("tests/web/test_webhooks.py::test_provider_a_must_have_signed_the_body",),
+        (
+            "tests/web/test_webhooks.py::test_a_delivery_of_provider_a_without_a_valid_signature_is_refused",
+        ),
     ),
     Mutation(
         "A post whose block was replaced is a draft again",
@@ -97,7 +99,7 @@ CHAIN = (
         (
             "tests/services/test_indexer.py::test_two_indexers_at_once_apply_nothing_twice",
             "tests/adapters/catalog/test_index_writer.py"
-            "::test_a_step_from_another_state_is_refused_and_changes_nothing",
+            "::test_advancing_the_index_from_a_stale_state_is_refused_and_changes_nothing",
         ),
     ),
     Mutation(
@@ -130,7 +132,7 @@ STORAGE = (
         "            return found\n",
         "test",
         (
-            "tests/web/test_corruption.py::test_a_document_of_somebody_else_in_its_place_is_never_served",
+            "tests/web/test_corruption.py::test_a_document_replaced_by_that_of_another_owner_is_never_served",
         ),
     ),
     Mutation(
@@ -229,7 +231,7 @@ OPERATION = (
         "Code.INVALID_LOGIN_MESSAGE, Code.NONCE_USED, ",
         "Code.INVALID_LOGIN_MESSAGE, ",
         "test",
-        ("tests/web/test_login.py::test_the_same_login_is_taken_once",),
+        ("tests/web/test_login.py::test_a_login_is_accepted_once",),
     ),
 )
 """How the service runs, and what it says about itself."""

@@ -50,7 +50,7 @@ def make(request):
 
 
 @pytest.mark.parametrize("left", ["file", "folder"])
-def test_what_a_killed_attempt_has_left_is_removed_and_that_is_said(out, make, left):
+def test_leftovers_of_a_killed_attempt_are_removed_and_reported(out, make, left):
     partial, scratch = out.with_name(f"{out.name}.partial"), out.with_name(f".imprint-{out.name}")
     if left == "file":
         partial.write_text("half")
@@ -68,7 +68,7 @@ def test_what_a_killed_attempt_has_left_is_removed_and_that_is_said(out, make, l
     assert make is make_folder or not scratch.exists()
 
 
-def test_what_another_attempt_holds_is_not_touched(out, make):
+def test_a_backup_that_is_being_written_is_not_touched_by_another_attempt(out, make):
     with make(out, ignore):
         partial = out.with_name(f"{out.name}.partial")
         assert partial.exists()
@@ -96,7 +96,7 @@ def names(path, *first):
     return [entry.name for entry in read_entries(path, first)]
 
 
-def test_some_entries_can_be_read_first(out):
+def test_named_entries_are_read_first(out):
     with create_backup(out, ignore) as (backup, _):
         for name in ("a", "b", "c/d"):
             backup.add(name, name.encode())
@@ -140,14 +140,14 @@ def test_folders_inside_each_other_are_refused(tmp_path):
         names(tmp_path / "saved")
 
 
-def test_what_is_not_a_file_is_refused(tmp_path):
+def test_a_path_that_is_not_a_regular_file_is_refused(tmp_path):
     os.mkfifo(tmp_path / "saved.tar")
     for path in (tmp_path / "saved.tar", Path("/dev/zero")):
         with pytest.raises(BackupUnusable, match="not a regular file"):
             names(path)
 
 
-def test_a_folder_that_is_not_made_leaves_no_folders_above_it(tmp_path):
+def test_an_interrupted_make_folder_removes_the_parent_folders_it_made(tmp_path):
     (tmp_path / "here").mkdir()
 
     def interrupt():

@@ -54,7 +54,7 @@ def test_a_block_that_occurs_twice_counts_once(path):
         assert car.unreached() == 2
 
 
-def test_a_value_is_noted_once_for_each_kind(path):
+def test_note_returns_true_only_for_a_new_kind_and_value(path):
     with open_car(path, ignore) as car:
         noted = [car.note(*each) for each in (("id", "1"), ("id", "1"), ("id", "2"), ("name", "1"))]
     assert noted == [True, False, True, True]

@@ -30,7 +30,7 @@ def test_the_second_of_two_processes_takes_the_key_of_the_first(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "12", "key", "zz" * 32, "12" * 33])
-def test_a_file_with_other_content_is_refused(tmp_path, text):
+def test_a_file_without_a_valid_key_is_refused_and_left_alone(tmp_path, text):
     path = tmp_path / "export.key"
     path.write_text(text)
     with pytest.raises(NoKey):

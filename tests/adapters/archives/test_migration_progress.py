@@ -30,13 +30,13 @@ def test_a_document_is_noted_for_one_network(path):
         assert progress.pending(Network.PUBLIC, [ONE]) == [ONE]
 
 
-def test_a_document_is_known_by_its_cid_alone(path):
+def test_a_noted_document_is_recognized_by_its_cid_alone(path):
     with open_progress(path) as progress:
         progress.note(Network.PRIVATE, [ONE])
         assert progress.pending(Network.PRIVATE, [StoredDocument(ONE.cid, readable=True)]) == []
 
 
-def test_a_document_may_be_noted_again_with_new_ones(path):
+def test_noting_a_document_twice_is_no_error(path):
     with open_progress(path) as progress:
         progress.note(Network.PRIVATE, [ONE])
         progress.note(Network.PRIVATE, [ONE, TWO, TWO])
@@ -49,14 +49,14 @@ def note_and_stop(path):
         raise InterruptedError
 
 
-def test_what_was_noted_outlasts_a_run_that_stops(path):
+def test_noted_documents_survive_an_interrupted_run(path):
     with pytest.raises(InterruptedError):
         note_and_stop(path)
     with open_progress(path) as progress:
         assert progress.pending(Network.PRIVATE, [ONE, TWO]) == [TWO]
 
 
-def test_another_run_sees_what_is_noted_at_once(path):
+def test_another_run_sees_noted_documents_at_once(path):
     with open_progress(path) as progress, open_progress(path) as other:
         progress.note(Network.PRIVATE, [ONE])
         assert other.pending(Network.PRIVATE, [ONE, TWO]) == [TWO]

@@ -47,7 +47,7 @@ def test_a_long_name_is_read_from_its_header(form):
     assert contents(tar_of((name, b"1"), form=form)) == [(name, b"1")]
 
 
-def test_folders_are_passed_over():
+def test_folders_are_skipped():
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as tar:
         folder = tarfile.TarInfo("content")
@@ -103,7 +103,7 @@ def test_an_extended_header_is_read_to_its_limit():
         b"?",
     ],
 )
-def test_a_member_that_is_no_plain_file_is_refused(kind):
+def test_a_member_that_is_not_a_plain_file_is_refused(kind):
     info = tarfile.TarInfo("a/")
     info.type = kind
     with pytest.raises(NotATar, match="not a plain file"):
@@ -117,7 +117,7 @@ def test_the_last_member_is_found_from_the_end():
     assert find_near_end(file, "a") is None
 
 
-def test_a_name_near_the_end_that_heads_no_member_is_not_found():
+def test_a_matching_name_without_a_valid_header_is_not_found():
     assert find_near_end(tar_of(("a", b"c\0".ljust(512, b"x"))), "c") is None
 
 
@@ -125,7 +125,7 @@ WHOLE = tar_of(("a", b"1"), ("b/c", b"x" * 600), size="1").getvalue()[:4096]
 
 
 @given(st.lists(st.tuples(st.integers(0, len(WHOLE)), st.binary(min_size=1, max_size=8))))
-def test_no_bytes_break_the_reader(changes):
+def test_arbitrary_bytes_are_read_or_refused(changes):
     changed = bytearray(WHOLE)
     for at, data in changes:
         changed[at : at + len(data)] = data

@@ -84,7 +84,7 @@ async def test_the_files_of_one_owner_are_walked_alone(world):
     assert {each.file.owner for each in found} == {world.bob}
 
 
-async def test_a_walk_sees_one_moment(world):
+async def test_walking_files_reads_one_snapshot(world):
     before = [await world.draft() for _ in range(5)]
     walked = world.catalog.walk_files(None, 2)
     found = [each.file.cid for each in await anext(walked)]
@@ -95,7 +95,7 @@ async def test_a_walk_sees_one_moment(world):
     assert found == [file.cid for file in before]
 
 
-async def test_nothing_is_walked_where_nothing_is(world):
+async def test_walking_an_empty_catalog_returns_no_files(world):
     assert await walk(world) == []
 
 
@@ -112,7 +112,7 @@ async def test_documents_of_all_versions_are_listed_until_they_are_condemned(wor
     assert await documents(world, Network.PRIVATE) == sorted([kept.cid, new.cid])
 
 
-async def test_a_draft_is_taken_in_with_all_that_is_known_of_it(world, exported):
+async def test_an_imported_draft_keeps_all_its_fields(world, exported):
     draft = unpublished(exported)
     assert await world.catalog.compare_file(draft) is ImportOutcome.ADDED
     assert await world.catalog.file_by_cid(draft.file.cid) is None
@@ -124,7 +124,7 @@ async def test_a_draft_is_taken_in_with_all_that_is_known_of_it(world, exported)
     assert [each.readable for each in stored if each.cid == here.cid] == [False]
 
 
-async def test_a_post_is_taken_in_with_its_publication_and_is_not_confirmed(world, exported):
+async def test_an_imported_post_keeps_its_publication_and_is_unconfirmed(world, exported):
     post = published(exported, world)
     assert await world.catalog.import_file(post) is ImportOutcome.ADDED
     here = await world.live(post.file.cid)
@@ -138,7 +138,7 @@ async def test_a_post_is_taken_in_with_its_publication_and_is_not_confirmed(worl
     assert [file.cid for file in listed] == [here.cid]
 
 
-async def test_taking_a_file_in_twice_changes_nothing(world, exported):
+async def test_importing_a_file_twice_changes_nothing(world, exported):
     post = published(exported, world)
     await world.catalog.import_file(post)
     before = await world.live(post.file.cid)
@@ -147,13 +147,13 @@ async def test_taking_a_file_in_twice_changes_nothing(world, exported):
     assert await world.live(post.file.cid) == before
 
 
-async def test_a_draft_that_is_here_learns_of_its_publication(world, exported):
+async def test_importing_a_published_file_turns_its_present_draft_into_a_post(world, exported):
     await world.catalog.import_file(unpublished(exported))
     assert await world.catalog.import_file(published(exported, world)) is ImportOutcome.PRESENT
     assert (await world.live(exported.file.cid)).state is State.ONCHAIN
 
 
-async def test_what_was_deleted_here_since_stays_deleted(world, exported):
+async def test_an_import_does_not_restore_a_draft_deleted_after_an_earlier_import(world, exported):
     draft = unpublished(exported)
     await world.catalog.import_file(draft)
     await world.delete(draft.file)
@@ -161,7 +161,7 @@ async def test_what_was_deleted_here_since_stays_deleted(world, exported):
     assert await world.catalog.file_by_cid(draft.file.cid) is None
 
 
-async def test_the_next_name_of_an_owner_is_above_those_taken_in(world, exported):
+async def test_the_next_file_number_is_above_imported_ones(world, exported):
     named = replace(exported.file, name=f"{exported.file.owner}_5000")
     await world.catalog.import_file(ExportedFile(named))
     intent = world.intent(world.write(Action.CREATE), world.cid(), number=4999)
@@ -169,7 +169,7 @@ async def test_the_next_name_of_an_owner_is_above_those_taken_in(world, exported
 
 
 @pytest.mark.parametrize("clash", ["cid", "id", "name", "group owner", "group", "post"])
-async def test_a_contradiction_is_refused_and_changes_nothing(world, exported, clash):
+async def test_a_conflicting_import_is_refused_and_changes_nothing(world, exported, clash):
     post = published(exported, world)
     other = await world.draft(world.bob if clash == "group owner" else world.alice)
     if clash == "post":
@@ -191,7 +191,7 @@ async def test_a_contradiction_is_refused_and_changes_nothing(world, exported, c
     assert [each.file.cid for each in await walk(world)] == [other.cid]
 
 
-async def test_a_condemned_document_is_taken_back_by_an_import(world, exported):
+async def test_an_import_rescues_a_condemned_document(world, exported):
     file = await world.draft()
     await world.delete(file)
     world.later(hours=25)
@@ -203,7 +203,7 @@ async def test_a_condemned_document_is_taken_back_by_an_import(world, exported):
     assert (file.cid, "private") not in await world.condemn()
 
 
-async def test_an_import_stores_its_documents_again_if_any_were_condemned(world, exported):
+async def test_an_import_fails_if_the_fence_rose_and_succeeds_with_the_new_fence(world, exported):
     fence = await world.catalog.fence()
     await world.delete(await world.draft())
     world.later(hours=25)

@@ -14,7 +14,7 @@ async def spend(world, key="write 0x1", after=0.0):
     await world.catalog.admit(key, RATE, world.now + timedelta(seconds=after))
 
 
-async def test_as_many_as_allowed_are_admitted_at_once_and_no_more(world):
+async def test_requests_up_to_the_rate_are_admitted_and_the_next_is_refused(world):
     for _ in range(3):
         await spend(world)
     with pytest.raises(RateLimited) as refused:
@@ -22,13 +22,13 @@ async def test_as_many_as_allowed_are_admitted_at_once_and_no_more(world):
     assert refused.value.retry_after == 20
 
 
-async def test_another_key_is_counted_apart(world):
+async def test_each_key_has_its_own_rate_limit(world):
     for _ in range(3):
         await spend(world)
     await spend(world, "write 0x2")
 
 
-async def test_what_was_spent_comes_back_evenly(world):
+async def test_spent_requests_are_refilled_evenly(world):
     for _ in range(3):
         await spend(world)
     await spend(world, after=20)
@@ -46,7 +46,7 @@ async def test_a_refused_request_costs_nothing(world):
     await spend(world, after=20)
 
 
-async def test_a_forgotten_key_begins_anew(world):
+async def test_a_pruned_key_starts_with_its_full_rate(world):
     for _ in range(3):
         await spend(world)
     await world.catalog.prune_replays(world.now + timedelta(seconds=61))
@@ -55,7 +55,7 @@ async def test_a_forgotten_key_begins_anew(world):
 
 
 @pytest.mark.parametrize("spent", [0, 1])
-async def test_a_charge_counts_as_so_many_requests(world, spent):
+async def test_a_charge_counts_as_its_number_of_requests(world, spent):
     for _ in range(spent):
         await spend(world)
     await world.catalog.charge("write 0x1", RATE, 2 - spent, world.now)
@@ -76,7 +76,7 @@ async def test_a_charge_above_the_limit_fills_it_and_no_more(world, spent):
     await spend(world, after=20)
 
 
-async def test_a_charge_after_a_while_counts_from_then(world):
+async def test_a_charge_counts_from_the_time_it_is_made(world):
     await spend(world)
     later = world.now + timedelta(seconds=300)
     await world.catalog.charge("write 0x1", RATE, 2, later)
@@ -103,7 +103,7 @@ async def test_a_cost_above_the_whole_rate_takes_the_whole_period(world):
 
 
 @pytest.mark.parametrize("after", [0.000001, 0.5, 18.999999, 19, 19.999999])
-async def test_the_wait_is_rounded_up_and_then_long_enough(world, after):
+async def test_retry_after_is_rounded_up_and_long_enough(world, after):
     for _ in range(3):
         await spend(world)
     with pytest.raises(RateLimited) as refused:
@@ -123,7 +123,7 @@ async def test_the_wait_is_never_longer_than_the_period(world):
 
 
 @pytest.mark.parametrize("seconds", [41, 60, 3600, 86_400])
-async def test_what_a_wrong_clock_stored_counts_as_nothing(world, seconds):
+async def test_entries_stored_by_a_clock_far_ahead_are_ignored(world, seconds):
     ahead = world.now + timedelta(seconds=seconds)
     for _ in range(3):
         await world.catalog.admit("write 0x1", RATE, ahead)
@@ -146,7 +146,7 @@ async def test_clocks_that_differ_a_little_share_one_limit(world):
     assert admitted == 3
 
 
-async def test_a_charge_counts_from_now_if_a_wrong_clock_stored_the_rest(world):
+async def test_a_charge_ignores_an_entry_stored_by_a_clock_far_ahead(world):
     await world.catalog.charge("write 0x1", RATE, 3, world.now + timedelta(hours=1))
     await world.catalog.charge("write 0x1", RATE, 2, world.now)
     await spend(world)

@@ -105,7 +105,7 @@ class Chaos:
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_after_any_history_the_records_agree(world, database, seed):
+async def test_records_are_consistent_after_any_sequence_of_actions(world, database, seed):
     chaos = Chaos(world, seed)
     await chaos.create()
     for _ in range(150):
@@ -121,7 +121,7 @@ async def test_after_any_history_the_records_agree(world, database, seed):
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_after_histories_at_once_the_records_agree(world, open_another, database, seed):
+async def test_records_are_consistent_after_concurrent_actions(world, open_another, database, seed):
     actors = [Chaos(replace(world, catalog=open_another()), seed * 10 + n) for n in range(4)]
     for actor in actors:
         await actor.create()

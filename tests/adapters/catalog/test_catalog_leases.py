@@ -50,7 +50,7 @@ async def test_a_lease_is_released_only_by_its_holder(catalog):
     assert await catalog.take_lease("follow", "two", MINUTE)
 
 
-async def test_a_lease_that_ends_later_than_its_length_from_now_has_ended(catalog, clock):
+async def test_a_lease_taken_by_a_clock_far_ahead_has_expired(catalog, clock):
     clock.passed += HOUR
     assert await catalog.take_lease("follow", "one", MINUTE)
     clock.passed -= HOUR
@@ -59,7 +59,7 @@ async def test_a_lease_that_ends_later_than_its_length_from_now_has_ended(catalo
     assert not await catalog.take_lease("follow", "one", MINUTE)
 
 
-async def test_the_length_of_the_present_holder_decides(catalog, clock):
+async def test_the_duration_set_by_the_current_holder_decides_when_a_lease_expires(catalog, clock):
     assert await catalog.take_lease("copy", "one", 2 * MINUTE)
     clock.passed += 1
     assert not await catalog.take_lease("copy", "two", timedelta(seconds=6))
@@ -89,14 +89,14 @@ async def test_the_age_of_a_released_lease_counts_from_its_release(catalog, cloc
     assert await catalog.lease_age("copy") == timedelta(seconds=5)
 
 
-async def test_a_release_after_the_end_does_not_make_a_lease_younger(catalog, clock):
+async def test_releasing_an_expired_lease_does_not_reset_its_age(catalog, clock):
     await catalog.take_lease("copy", "one", MINUTE)
     clock.passed += 90
     await catalog.release_lease("copy", "one")
     assert await catalog.lease_age("copy") == timedelta(seconds=30)
 
 
-async def test_without_a_given_clock_all_processes_use_the_same_one(open_another):
+async def test_without_an_injected_clock_all_processes_share_one_clock(open_another):
     one, two = open_another(), open_another()
     assert await one.take_lease("follow", "one", MINUTE)
     assert not await two.take_lease("follow", "two", MINUTE)

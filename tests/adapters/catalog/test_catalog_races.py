@@ -22,7 +22,7 @@ async def test_of_fifty_updates_of_one_draft_one_wins(world):
     assert await world.pages(OwnDrafts(world.alice)) == winners
 
 
-async def test_of_updates_deletions_and_preparations_each_is_whole(world):
+async def test_concurrent_updates_deletions_and_preparations_are_atomic(world):
     file = await world.draft()
     await asyncio.gather(
         *(world.update(file) for _ in range(5)),
@@ -34,7 +34,7 @@ async def test_of_updates_deletions_and_preparations_each_is_whole(world):
     assert await world.pages(PublicList(("a",), True)) == [d for d in drafts if d.hashtags]
 
 
-async def test_one_nonce_sent_fifty_times_has_one_effect_that_the_others_get(world):
+async def test_of_fifty_writes_with_one_nonce_one_succeeds_and_the_rest_get_its_file(world):
     prepared = []
     for _ in range(50):
         write, version = world.write(Action.CREATE, nonce="n"), world.version()
@@ -48,7 +48,7 @@ async def test_one_nonce_sent_fifty_times_has_one_effect_that_the_others_get(wor
     assert {refusal.file for refusal in refused} == set(made)
 
 
-async def test_one_event_from_two_sides_at_once_is_applied_once(world):
+async def test_an_event_applied_concurrently_takes_effect_once(world):
     event = world.event(await world.draft())
     statuses = await asyncio.gather(*(world.see(event) for _ in range(10)))
     assert Counter(status for each in statuses for status in each) == {
@@ -57,13 +57,13 @@ async def test_one_event_from_two_sides_at_once_is_applied_once(world):
     }
 
 
-async def test_two_catalogs_on_one_database_see_each_other(world, open_another):
+async def test_a_catalog_sees_commits_of_another_catalog_on_the_same_database(world, open_another):
     other = open_another()
     file = await world.draft()
     assert await other.file_by_cid(file.cid) == file
 
 
-async def test_a_caller_who_stops_waiting_breaks_nothing(world, open_another):
+async def test_a_cancelled_write_takes_effect_completely_or_not_at_all(world, open_another):
     write, version = world.write(Action.CREATE, nonce="n"), world.version()
     intent = await world.begin(write, version)
     task = asyncio.ensure_future(world.catalog.add_draft(write, intent, version))
@@ -79,7 +79,7 @@ async def test_a_caller_who_stops_waiting_breaks_nothing(world, open_another):
             await again.check_nonce(world.alice, "n")
 
 
-async def test_two_catalogs_that_write_at_once_both_get_through(world, open_another):
+async def test_two_catalogs_can_write_concurrently(world, open_another):
     other = open_another()
     files = await asyncio.gather(*(world.draft() for _ in range(20)))
     applied = await asyncio.gather(

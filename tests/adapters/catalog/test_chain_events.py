@@ -37,7 +37,7 @@ async def test_an_event_makes_a_draft_a_post(world):
 
 
 @pytest.mark.parametrize("post_id", [0, 2**63, 2**256 - 1])
-async def test_post_ids_reach_as_far_as_the_chain_goes(world, post_id):
+async def test_post_ids_up_to_the_highest_uint256_are_stored(world, post_id):
     draft = await world.draft()
     await world.see(world.event(draft, post_id=post_id))
     assert (await world.catalog.file_by_post_id(post_id)).publication.post_id == post_id
@@ -92,7 +92,7 @@ async def test_an_event_without_a_file_is_unknown(world):
     assert await world.see(world.event(world.version())) == [UNKNOWN]
 
 
-async def test_an_event_whose_text_is_no_cid_is_unknown_and_kept(world):
+async def test_an_event_with_an_invalid_cid_is_unknown(world):
     event = replace(world.event(world.version()), cid=None, spelled_cid="\0\ud800 no cid")
     assert await world.see(event, event) == [UNKNOWN, UNKNOWN]
 
@@ -130,7 +130,7 @@ async def test_a_strangers_event_before_the_file_does_not_publish_it(world):
     assert (await add(world, version)).state is State.PENDING
 
 
-async def test_of_several_events_before_the_file_the_owners_earliest_counts(world):
+async def test_of_several_events_before_the_draft_the_earliest_of_its_owner_is_applied(world):
     version = world.version()
     await world.see(
         world.event(version, author=world.bob, post_id=1, block=10),
@@ -153,7 +153,7 @@ async def test_an_event_restores_a_version_that_was_replaced(world):
     assert draft.group_id != post.group_id
 
 
-async def test_a_draft_that_got_a_group_of_its_own_is_changed_alone(world):
+async def test_a_draft_split_from_its_group_has_hashtags_of_its_own(world):
     first = await world.prepare(await world.draft(), "art")
     second = await world.update(first)
     await world.see(world.event(first))
@@ -172,7 +172,7 @@ async def test_an_event_restores_a_version_that_was_deleted(world):
     assert await world.pages(PublicList(("art",))) == [post]
 
 
-async def test_two_posts_of_one_group_end_up_in_two_groups(world):
+async def test_two_published_versions_of_one_group_are_split_into_two_groups(world):
     first = await world.draft()
     second = await world.update(first)
     assert await world.see(world.event(second), world.event(first)) == [ONCHAIN, ONCHAIN]
@@ -200,7 +200,7 @@ async def test_a_version_whose_document_is_condemned_is_not_restored(world):
     assert await world.catalog.file_by_cid(file.cid) is None
 
 
-async def test_the_higher_of_two_claims_holds_a_post_id(world):
+async def test_the_later_of_two_claims_of_a_post_id_wins(world):
     one, two = await world.draft(), await world.draft()
     assert await world.see(world.event(one, post_id=5, block=10)) == [ONCHAIN]
     assert await world.see(world.event(two, post_id=5, block=9)) == [ALREADY]
@@ -210,7 +210,7 @@ async def test_the_higher_of_two_claims_holds_a_post_id(world):
     assert await world.live(one.cid) == one
 
 
-async def test_a_claim_that_lost_its_post_id_does_not_take_it_back_by_repetition(world):
+async def test_repeating_an_event_that_lost_its_post_id_does_not_win_it_back(world):
     one, two = await world.draft(), await world.draft()
     lost = world.event(one, post_id=5, block=10)
     await world.see(lost, world.event(two, post_id=5, block=10))
@@ -248,7 +248,7 @@ async def test_deliveries_without_a_nonce_are_distinguished_by_digest(world):
     assert not (await world.catalog.apply_events(two, [], [], world.now)).duplicate
 
 
-async def test_deliveries_are_forgotten_from_a_time_on(world):
+async def test_deliveries_are_forgotten_once_they_are_pruned(world):
     await world.catalog.apply_events(KEY, [], [], world.now)
     await world.catalog.prune_replays(world.now)
     assert (await world.catalog.apply_events(KEY, [], [], world.now)).duplicate
@@ -256,7 +256,7 @@ async def test_deliveries_are_forgotten_from_a_time_on(world):
     assert not (await world.catalog.apply_events(KEY, [], [], world.now)).duplicate
 
 
-async def test_a_poisonous_event_spoils_no_other(world):
+async def test_an_event_that_cannot_be_stored_does_not_affect_the_others(world):
     drafts = [await world.draft() for _ in range(3)]
     events = [world.event(draft) for draft in drafts]
     place = replace(events[1].place, log_index=2**64)
@@ -265,7 +265,7 @@ async def test_a_poisonous_event_spoils_no_other(world):
     assert await world.live(drafts[1].cid) == drafts[1]
 
 
-async def test_dead_letters_are_taken_however_strange_and_often(world):
+async def test_malformed_and_repeated_dead_letters_are_accepted(world):
     place = LogPlace(1, "0xAB", None, 2**70, None)
     letters = [DeadLetter(place, "why", "\0\ud800"), DeadLetter(None, "", "x" * 100_000)]
     assert await world.see(letters=letters * 2) == []
@@ -282,14 +282,14 @@ async def test_a_delivery_of_many_events_is_applied_in_order(world):
     ]
 
 
-async def test_a_cid_in_no_file_does_not_match_a_thumbnail(world):
+async def test_an_event_with_the_cid_of_a_thumbnail_is_unknown(world):
     picture = Cid("bafypicture")
     file = await world.prepare(await world.draft(), thumbnail=picture)
     event = replace(world.event(file), cid=picture)
     assert await world.see(event) == [UNKNOWN]
 
 
-async def test_a_delivery_cannot_say_otherwise_about_an_event_that_is_known(world):
+async def test_a_delivery_does_not_overwrite_an_event_read_from_the_chain(world):
     draft = await world.draft()
     real = replace(world.event(draft), spelled_cid="no cid at all", cid=None)
     await world.catalog.advance(31337, Advance(BlockRef(9, "0x9"), events=(real,)), world.now)
@@ -298,7 +298,7 @@ async def test_a_delivery_cannot_say_otherwise_about_an_event_that_is_known(worl
     assert (await world.live(draft.cid)).state is State.PENDING
 
 
-async def test_what_the_chain_says_replaces_what_a_delivery_made_of_the_same_event(world):
+async def test_an_event_read_from_the_chain_overwrites_a_forged_delivery(world):
     draft, other = await world.draft(), await world.draft()
     forged = world.event(draft, post_id=1)
     assert await world.see(forged) == [EventStatus.ONCHAIN]
@@ -308,7 +308,7 @@ async def test_what_the_chain_says_replaces_what_a_delivery_made_of_the_same_eve
     assert (await world.catalog.file_by_post_id(1)).cid == other.cid
 
 
-async def test_a_dead_letter_is_new_once(world):
+async def test_a_repeated_dead_letter_is_not_counted_as_new(world):
     letter = DeadLetter(world.event(world.version()).place, "no text", "{}")
     step = Advance(BlockRef(9, "0x9"), dead_letters=(letter,))
     assert (await world.catalog.advance(31337, step, world.now)).new_letters == 1

@@ -34,7 +34,7 @@ async def test_a_post_whose_block_left_the_chain_is_a_draft_again(world):
     assert await world.pages(OwnDrafts(world.alice)) == [draft]
 
 
-async def test_an_unpublished_draft_stands_where_its_creation_put_it(world):
+async def test_an_unpublished_draft_returns_to_its_original_position(world):
     drafts = [await world.prepare(await world.draft(), "a") for _ in range(3)]
     lists = [OwnDrafts(world.alice), PublicList(drafts_too=True), PublicList(("a",), True)]
     expected = [await world.pages(which) for which in lists]
@@ -46,7 +46,7 @@ async def test_an_unpublished_draft_stands_where_its_creation_put_it(world):
         assert [await world.pages(which) for which in lists] == expected
 
 
-async def test_a_restored_version_that_is_unpublished_stands_where_its_creation_put_it(world):
+async def test_a_restored_version_that_is_unpublished_returns_to_its_original_position(world):
     old = await world.draft()
     other = await world.draft()
     new = await world.update(old)
@@ -73,7 +73,7 @@ async def test_drafts_are_seen_exactly_once_while_others_are_unpublished(world, 
     assert [cid for cid in seen if cid in expected] == expected
 
 
-async def test_the_event_in_another_block_publishes_it_again(world):
+async def test_an_event_in_another_block_publishes_the_draft_again(world):
     draft = await world.draft()
     first = world.event(draft, post_id=1)
     await world.see(first)
@@ -82,7 +82,7 @@ async def test_the_event_in_another_block_publishes_it_again(world):
     assert (await world.live(draft.cid)).publication.post_id == 2
 
 
-async def test_an_event_that_waited_takes_the_place_of_the_lost_one(world):
+async def test_a_later_event_of_the_same_draft_replaces_the_lost_one(world):
     draft = await world.draft()
     first, second = world.event(draft, post_id=1), world.event(draft, post_id=2)
     assert await world.see(first, second) == ["onchain", "already_onchain"]
@@ -90,7 +90,7 @@ async def test_an_event_that_waited_takes_the_place_of_the_lost_one(world):
     assert (await world.live(draft.cid)).publication.post_id == 2
 
 
-async def test_a_claim_that_waited_for_the_post_id_gets_it(world):
+async def test_the_next_claim_gets_the_post_id_of_a_lost_event(world):
     one, two = await world.draft(), await world.draft()
     high = world.event(one, post_id=5, block=10)
     await world.see(high, world.event(two, post_id=5, block=9))
@@ -99,7 +99,7 @@ async def test_a_claim_that_waited_for_the_post_id_gets_it(world):
     assert (await world.live(one.cid)).state is State.PENDING
 
 
-async def test_an_old_delivery_revives_no_event_of_a_lost_block(world):
+async def test_a_repeated_delivery_does_not_restore_an_event_of_a_lost_block(world):
     draft = await world.draft()
     event = world.event(draft)
     await world.see(event)
@@ -108,7 +108,7 @@ async def test_an_old_delivery_revives_no_event_of_a_lost_block(world):
     assert (await world.live(draft.cid)).state is State.PENDING
 
 
-async def test_the_word_of_the_chain_revives_it(world):
+async def test_reading_a_lost_event_from_the_chain_applies_it_again(world):
     draft = await world.draft()
     event = world.event(draft)
     await world.see(event)
@@ -118,7 +118,7 @@ async def test_the_word_of_the_chain_revives_it(world):
     assert await world.see(event) == [EventStatus.ALREADY_ONCHAIN]
 
 
-async def test_the_word_of_the_chain_beats_a_higher_claim(world):
+async def test_an_event_read_from_the_chain_overrides_a_later_claim(world):
     one, two = await world.draft(), await world.draft()
     await world.see(world.event(one, post_id=5, block=10))
     event = world.event(two, post_id=5, block=9)
@@ -142,7 +142,7 @@ async def test_losing_an_unknown_event_changes_nothing(world):
     assert await world.live(post.cid) == post
 
 
-async def test_of_two_events_in_a_block_one_can_be_lost(world):
+async def test_losing_one_event_of_a_block_keeps_the_other(world):
     one, two = await world.draft(), await world.draft()
     kept = world.event(one, post_id=1)
     forged = world.event(two, post_id=2)
@@ -162,7 +162,7 @@ async def test_known_events_are_listed_between_two_heights(world):
     assert [(each.event, each.confirmed) for each in known] == [(high, False)]
 
 
-async def test_the_newest_block_of_an_event_that_was_read_is_found_up_to_a_height(world):
+async def test_newest_event_block_returns_the_newest_block_up_to_a_height(world):
     low, high, higher, delivered = (
         world.event(world.version(), block=number) for number in (5, 9, 10, 7)
     )
@@ -174,7 +174,7 @@ async def test_the_newest_block_of_an_event_that_was_read_is_found_up_to_a_heigh
     assert found == [None, *blocks]
 
 
-async def test_what_only_a_delivery_said_is_unconfirmed_until_the_chain_says_it(world):
+async def test_a_delivered_event_is_unconfirmed_until_it_is_read_from_the_chain(world):
     draft = await world.draft()
     event = world.event(draft)
     await world.see(event)

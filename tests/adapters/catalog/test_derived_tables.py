@@ -68,12 +68,12 @@ def test_every_table_is_lasting_or_derived(empty):
         find_in_sqlite,
     ],
 )
-def test_a_rule_of_the_index_is_told_from_others(rule):
+def test_rules_of_the_index_are_recognized(rule):
     assert is_index_rule(rule)
     assert not is_index_rule(add_file)
 
 
-def test_damaged_words_are_emptied(empty):
+def test_a_damaged_full_text_index_can_be_emptied(empty):
     before = empty.execute("SELECT * FROM sqlite_schema WHERE name LIKE 'post_search%'").fetchall()
     empty.execute("INSERT INTO post_search (rowid, title) VALUES (1, 'hello')")
     empty.execute("UPDATE post_search_data SET block = x'ffffffffffffffff'")

@@ -6,7 +6,7 @@ from imprint.domain.cids import Cid
 from imprint.domain.files import Action, File, State
 
 
-async def test_a_new_draft_is_what_its_version_said(world):
+async def test_a_new_draft_has_the_values_of_its_version(world):
     write, version = world.write(Action.CREATE), world.version()
     intent = await world.begin(write, version)
     file = await world.catalog.add_draft(write, intent, version)
@@ -94,7 +94,7 @@ async def test_a_prepared_draft_has_the_thumbnail_and_the_hashtags_in_their_orde
     assert await world.live(file.cid) == prepared
 
 
-async def test_preparing_again_replaces_what_was_there(world):
+async def test_preparing_again_replaces_the_hashtags(world):
     file = await world.draft()
     await world.prepare(file, "old")
     prepared = await world.prepare(file, "new")
@@ -106,7 +106,7 @@ async def test_preparing_leaves_the_position(world):
     assert (await world.prepare(file, "art")).position == file.position
 
 
-async def test_deleting_returns_what_the_draft_was(world):
+async def test_deleting_returns_the_deleted_draft(world):
     file = await world.prepare(await world.draft(), "art")
     assert await world.delete(file) == file
     assert await world.catalog.file_by_cid(file.cid) is None
@@ -140,7 +140,7 @@ async def test_times_keep_their_microseconds(world):
     assert world.now.utcoffset() == timedelta(0)
 
 
-async def test_the_group_of_an_update_is_the_one_the_draft_is_in_now(world):
+async def test_an_update_stays_in_the_current_group_of_its_draft(world):
     first = await world.draft()
     second = await world.update(first)
     await world.see(world.event(first))

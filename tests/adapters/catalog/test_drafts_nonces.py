@@ -27,7 +27,7 @@ async def test_a_spent_nonce_is_refused_with_the_file_it_made(world):
     assert await file_of_spent(world, "n") == file
 
 
-async def test_a_new_draft_refuses_a_spent_nonce_although_its_write_has_begun(world):
+async def test_add_draft_refuses_a_spent_nonce_even_after_begin_write(world):
     first = await world.draft(nonce="n")
     write, version = world.write(Action.CREATE, nonce="n"), world.version()
     intent = await world.begin(write, version)
@@ -67,13 +67,13 @@ async def test_every_change_spends_its_nonce(world):
     assert await file_of_spent(world, "delete") is None
 
 
-async def test_a_nonce_knows_no_file_after_that_was_replaced(world):
+async def test_a_spent_nonce_names_no_file_once_that_file_was_replaced(world):
     file = await world.draft(nonce="n")
     await world.update(file)
     assert await file_of_spent(world, "n") is None
 
 
-async def test_the_nonce_of_a_deletion_knows_no_file_even_if_that_is_restored(world):
+async def test_the_nonce_of_a_deletion_names_no_file_even_after_a_restore(world):
     file = await world.draft()
     await world.delete(file, nonce="n")
     await world.see(world.event(file))
@@ -81,7 +81,7 @@ async def test_the_nonce_of_a_deletion_knows_no_file_even_if_that_is_restored(wo
     assert await file_of_spent(world, "n") is None
 
 
-async def test_a_change_without_effect_spends_nothing(world):
+async def test_a_write_without_effect_does_not_spend_its_nonce(world):
     file = await world.draft()
     await world.update(file)
     assert await world.update(file, nonce="n") is None
@@ -122,7 +122,7 @@ async def test_logins_and_writes_have_nonces_of_their_own(world):
     assert (await world.draft(nonce="n")).owner == world.alice
 
 
-async def test_a_number_below_the_highest_reserves_and_returns_the_next(world):
+async def test_begin_write_reserves_the_next_free_number_if_the_given_one_is_used(world):
     write = world.write(Action.CREATE)
     begin = world.catalog.begin_write
     assert await begin(world.intent(write, world.cid(), number=7)) is None
@@ -139,7 +139,7 @@ async def test_numbers_rise_per_owner(world):
     assert await begin(world.intent(other, world.cid(), number=1)) is None
 
 
-async def test_a_number_too_low_notes_no_intent(world):
+async def test_an_intent_whose_number_is_used_is_not_stored(world):
     write = world.write(Action.CREATE)
     await world.catalog.begin_write(world.intent(write, world.cid(), number=7))
     refused = world.intent(write, world.cid(), number=7)
@@ -149,7 +149,7 @@ async def test_a_number_too_low_notes_no_intent(world):
         await world.catalog.add_draft(write, refused, version)
 
 
-async def test_a_slow_write_takes_effect_while_nobody_has_collected_its_intent(world):
+async def test_a_slow_write_succeeds_while_its_intent_has_not_been_collected(world):
     write, version = world.write(Action.CREATE), world.version()
     intent = await world.begin(write, version)
     world.later(hours=1)
@@ -190,7 +190,7 @@ async def test_of_different_writes_with_one_nonce_in_two_processes_one_takes_eff
         assert await world.catalog.recount_usage() == 0
 
 
-async def test_a_write_opens_with_the_file_that_it_is_about(world):
+async def test_open_write_returns_the_live_file_of_its_cid(world):
     file = await world.draft()
     write = world.write(Action.UPDATE)
     assert await world.catalog.open_write(write, None, "key") is None
@@ -261,7 +261,7 @@ async def test_a_create_beyond_its_rate_begins_nothing_and_each_counts_once(worl
     assert await world.catalog.begin_write(intent) is None
 
 
-async def test_a_create_beyond_its_quota_is_refused_and_counts_in_its_rate(world):
+async def test_a_create_above_the_quota_is_refused_and_counts_towards_the_rate(world):
     rate, quota = Rate(1, 60), Quota(bytes=1, drafts=0)
     write, _, intent = create_of(world)
     with pytest.raises(Refusal) as refused:
@@ -271,7 +271,7 @@ async def test_a_create_beyond_its_quota_is_refused_and_counts_in_its_rate(world
         await world.catalog.open_create(write, rate, "key", intent, NO_QUOTA)
 
 
-async def test_a_create_whose_number_is_taken_gets_the_next_one(world):
+async def test_a_create_with_a_used_number_gets_the_next_one(world):
     first, _, begun = create_of(world)
     assert await world.catalog.open_create(first, None, "key", begun, NO_QUOTA) is None
     write, version = world.write(Action.CREATE), world.version()

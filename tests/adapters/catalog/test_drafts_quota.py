@@ -108,7 +108,7 @@ async def test_a_thumbnail_that_comes_back_counts_once(world, used):
     assert await used() == (file.size + 20, 1)
 
 
-async def test_a_picture_that_two_owners_let_go_of_counts_for_the_last(world, used):
+async def test_a_shared_picture_counts_towards_the_last_owner_to_delete_it(world, used):
     mine = await world.prepare(await world.draft(), thumbnail=PICTURE)
     theirs = await world.prepare(await world.draft(world.bob), thumbnail=PICTURE)
     await world.delete(mine)
@@ -120,7 +120,9 @@ async def test_a_picture_that_two_owners_let_go_of_counts_for_the_last(world, us
     assert await used() == await used(world.bob) == (0, 0)
 
 
-async def test_a_picture_that_somebody_else_shows_counts_for_them_after_the_grace(world, used):
+async def test_after_the_grace_period_a_shared_picture_counts_towards_its_remaining_owner(
+    world, used
+):
     mine = await world.prepare(await world.draft(), thumbnail=PICTURE)
     theirs = await world.prepare(await world.draft(world.bob), thumbnail=PICTURE)
     await world.delete(mine)
@@ -138,7 +140,7 @@ async def test_a_post_does_not_count_and_a_reorg_makes_it_count_again(world, use
     assert await used() == (file.size + 10, 1)
 
 
-async def test_a_draft_that_an_event_came_before_does_not_count(world, used):
+async def test_a_draft_whose_event_arrived_first_does_not_count(world, used):
     version = world.version()
     await world.see(world.event(version))
     write = world.write(Action.CREATE)
@@ -172,7 +174,7 @@ async def test_a_write_that_never_ends_counts_until_its_document_is_destroyed(wo
     assert await used() == (0, 0)
 
 
-async def test_a_picture_that_is_shown_does_not_count_for_a_write_that_never_ended(world, used):
+async def test_a_picture_in_use_does_not_count_towards_a_write_that_never_ended(world, used):
     await world.prepare(await world.draft(), thumbnail=PICTURE)
     for _ in range(2):
         await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), PICTURE)
@@ -235,7 +237,7 @@ async def test_a_quota_is_a_quota_of_one_signer(world):
         await world.draft()
 
 
-async def test_a_refused_write_takes_no_number(world):
+async def test_a_write_refused_for_its_quota_reserves_no_number(world):
     world.quota = Quota(drafts=1)
     await world.draft()
     refused = world.version()
@@ -246,7 +248,7 @@ async def test_a_refused_write_takes_no_number(world):
     assert await world.catalog.begin_write(intent) is None
 
 
-async def test_a_number_that_is_taken_is_no_reason_to_go_beyond_the_quota(world, used):
+async def test_a_used_number_does_not_bypass_the_quota(world, used):
     file = await world.draft()
     world.quota = Quota(drafts=1)
     write = world.write(Action.CREATE)
@@ -257,7 +259,7 @@ async def test_a_number_that_is_taken_is_no_reason_to_go_beyond_the_quota(world,
     assert await used() == (file.size, 1)
 
 
-async def test_at_the_most_drafts_others_are_updated_prepared_and_deleted(world, used):
+async def test_a_signer_at_the_draft_limit_can_still_update_prepare_and_delete(world, used):
     drafts = [await world.draft() for _ in range(3)]
     world.quota = Quota(drafts=2)
     with over_quota():
@@ -306,7 +308,7 @@ async def test_processes_together_never_exceed_a_quota(database):
     assert await database.rows(sql.COMPARE_USAGE) == []
 
 
-async def test_a_recount_corrects_what_is_wrong_and_nothing_else(world, used, database):
+async def test_a_recount_corrects_only_wrong_usage(world, used, database):
     mine, theirs = await world.draft(), await world.draft(world.bob)
     await world.catalog.transact((), spoil, world.alice)
     assert await world.catalog.recount_usage() == 1
@@ -331,7 +333,7 @@ async def test_deleted_drafts_make_room_at_once(world, used):
         assert (await used())[1] == 0
 
 
-async def test_a_deleted_draft_that_is_destroyed_counts_no_more(world, used):
+async def test_a_destroyed_draft_no_longer_counts(world, used):
     world.quota = Quota(drafts=1)
     await world.delete(await world.draft())
     await destroy_all(world)
@@ -341,7 +343,7 @@ async def test_a_deleted_draft_that_is_destroyed_counts_no_more(world, used):
         await world.draft()
 
 
-async def test_a_deleted_draft_that_the_chain_restores_counts_no_more(world, used):
+async def test_a_deleted_draft_restored_by_the_chain_no_longer_counts(world, used):
     file = await world.draft()
     await world.delete(file)
     assert await world.see(world.event(file)) == [EventStatus.ONCHAIN]
@@ -355,7 +357,7 @@ STEPS = st.lists(
 
 @hypothesis.settings(SHARED_FIXTURE, max_examples=15)
 @hypothesis.given(steps=STEPS)
-async def test_a_quota_is_exact_near_its_limit_whatever_runs_at_once(world, open_another, steps):
+async def test_a_quota_holds_exactly_under_concurrent_writes(world, open_another, steps):
     """Writes of a step run at once, on two catalogs as two processes have them."""
     owner = Address(f"0x{world.number():040x}")
     worlds = [world, replace(world, catalog=open_another())]

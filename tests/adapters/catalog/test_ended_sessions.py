@@ -49,7 +49,7 @@ async def log_in(world, name, owner: Address | None = None):
     return session_of(world, name, generation, owner)
 
 
-async def test_a_session_is_ended_alone(world):
+async def test_ending_one_session_leaves_the_others(world):
     one, two = session_of(world, "one"), session_of(world, "two")
     ended = CatalogEndedSessions(world.catalog)
     await ended.end(one, one.expires_at)
@@ -74,7 +74,7 @@ async def test_reads_that_find_something_refuse_an_ended_session(world):
     assert await world.catalog.file_by_cid(draft.cid) == draft
 
 
-async def test_what_another_process_ends_is_refused_by_the_next_read(world, open_another):
+async def test_a_session_ended_by_another_process_is_refused_by_the_next_read(world, open_another):
     other = open_another()
     draft = await world.draft()
     sessions = [session_of(world, str(number)) for number in range(4)]
@@ -94,7 +94,7 @@ async def test_what_another_process_ends_is_refused_by_the_next_read(world, open
                 await read(session)
 
 
-async def test_a_session_whose_check_was_kept_says_nothing_about_another(world):
+async def test_the_cached_check_of_one_session_does_not_affect_another(world):
     draft = await world.draft()
     one, two = session_of(world, "one"), session_of(world, "two")
     await CatalogEndedSessions(world.catalog).end(one, one.expires_at)
@@ -111,7 +111,7 @@ async def test_all_sessions_of_an_address_end_together(world):
     assert not await is_ended(world.catalog, bobs)
 
 
-async def test_a_login_after_a_logout_of_all_is_not_ended_in_the_same_moment(world):
+async def test_a_login_at_the_same_instant_as_a_logout_of_all_sessions_is_not_ended(world):
     ended = CatalogEndedSessions(world.catalog)
     for number in range(5):
         session = await log_in(world, str(number))
@@ -120,7 +120,7 @@ async def test_a_login_after_a_logout_of_all_is_not_ended_in_the_same_moment(wor
         assert await is_ended(world.catalog, session)
 
 
-async def test_a_clock_that_was_set_back_ends_sessions_as_well(world):
+async def test_logout_of_all_sessions_works_after_the_clock_was_set_back(world):
     ended = CatalogEndedSessions(world.catalog)
     first = await log_in(world, "first")
     await ended.end_all(first, world.now, world.now + 2 * HOUR)
@@ -131,7 +131,7 @@ async def test_a_clock_that_was_set_back_ends_sessions_as_well(world):
     assert not await is_ended(world.catalog, await log_in(world, "third"))
 
 
-async def test_only_a_session_that_is_not_ended_ends_others(world):
+async def test_an_ended_session_cannot_end_others(world):
     ended = CatalogEndedSessions(world.catalog)
     one, two = await log_in(world, "one"), await log_in(world, "two")
     await ended.end(one, one.expires_at)
@@ -142,7 +142,7 @@ async def test_only_a_session_that_is_not_ended_ends_others(world):
     assert not await is_ended(world.catalog, two)
 
 
-async def test_simultaneous_logouts_and_logins_leave_no_session_of_before(world, open_another):
+async def test_concurrent_logouts_end_every_earlier_session(world, open_another):
     other = open_another()
     before = [await log_in(world, f"before-{number}") for number in range(4)]
     results = await asyncio.gather(
@@ -167,7 +167,7 @@ async def rows(world) -> int:
     return await world.catalog.read(count)
 
 
-async def test_a_row_is_removed_when_every_session_that_it_is_about_has_expired(world):
+async def test_a_row_is_removed_once_all_its_sessions_have_expired(world):
     ended = CatalogEndedSessions(world.catalog)
     one, two = await log_in(world, "one"), await log_in(world, "two")
     await ended.end(one, one.expires_at)

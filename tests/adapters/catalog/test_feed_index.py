@@ -60,7 +60,7 @@ def count_steps(connection: sqlite3.Connection, post_id: str) -> int:
     return taken
 
 
-def test_a_price_that_was_changed_all_day_takes_no_longer() -> None:
+def test_finding_the_latest_price_change_takes_constant_time() -> None:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, known_migrations())
         for number in (1, 2):
@@ -73,7 +73,7 @@ def test_a_price_that_was_changed_all_day_takes_no_longer() -> None:
     assert 0 < many <= few + 20
 
 
-async def test_posts_are_found_by_their_places(world: World) -> None:
+async def test_posts_are_found_by_position(world: World) -> None:
     index = CatalogFeedIndex(world.catalog)
     await world.catalog.transact((), add_posts, 5)
     assert await index.place_after(-1, 1) == 0

@@ -21,7 +21,7 @@ async def test_with_drafts_a_public_list_shows_both_by_falling_position(world):
     assert cids(shown) == [last.cid, draft.cid, first.cid]
 
 
-async def test_what_is_published_last_comes_first(world):
+async def test_the_most_recently_published_post_is_listed_first(world):
     older, newer = await world.draft(), await world.draft()
     await world.see(world.event(newer), world.event(older))
     assert cids(await world.pages(PublicList())) == [older.cid, newer.cid]
@@ -35,7 +35,7 @@ async def test_own_drafts_are_the_drafts_of_that_owner(world):
 
 
 @pytest.mark.parametrize("which", [PublicList(drafts_too=True), PublicList(tags=("a",))])
-async def test_what_is_gone_is_in_no_list(world, which):
+async def test_deleted_and_replaced_versions_are_not_listed(world, which):
     for drafts_too in (False, True):
         gone = await world.prepare(await world.draft(), "a")
         replaced = await world.prepare(await world.draft(), "a")
@@ -63,7 +63,7 @@ async def test_a_file_matches_if_it_has_all_the_tags(world):
 
 
 @pytest.mark.parametrize("tags", [("nobody",), ("a", "nobody"), ("state", "a"), ("A",), ("%",)])
-async def test_tags_that_nobody_has_list_nothing(world, tags):
+async def test_unused_tags_list_no_posts(world, tags):
     await world.post("a")
     assert await world.pages(PublicList(tags)) == []
 
@@ -75,7 +75,7 @@ async def test_drafts_with_a_tag_are_listed_only_if_drafts_are(world):
     assert cids(await world.pages(PublicList(("a",), True), size=1)) == [post.cid, draft.cid]
 
 
-async def test_tags_follow_what_happens_to_a_file(world):
+async def test_listing_by_tag_follows_changes_of_a_file(world):
     async def tagged(tag):
         return cids(await world.pages(PublicList((tag,), True)))
 
@@ -94,7 +94,7 @@ async def test_tags_follow_what_happens_to_a_file(world):
 
 
 @pytest.mark.parametrize("which", [PublicList(), PublicList(("a",)), PublicList(("a", "b"))])
-async def test_every_file_is_seen_exactly_once_while_others_write(world, which):
+async def test_paging_returns_every_file_exactly_once_during_writes(world, which):
     there = [await world.post("a", "b") for _ in range(20)]
     drafts = [await world.prepare(await world.draft(), "a", "b") for _ in range(5)]
     seen, before = [], None

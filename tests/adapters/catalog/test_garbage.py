@@ -34,7 +34,7 @@ async def test_a_version_that_is_gone_is_condemned_after_the_grace(world, end):
     assert await world.condemn() == {(file.cid, "private")}
 
 
-async def test_a_deleted_file_takes_its_thumbnail_along(world):
+async def test_a_deleted_file_has_its_thumbnail_condemned_too(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.delete(file)
     world.later(hours=25)
@@ -56,7 +56,7 @@ async def test_the_same_thumbnail_again_is_not_detached(world):
     assert await world.catalog.public_size(PICTURE) is not None
 
 
-async def test_a_thumbnail_that_another_group_shows_stays(world):
+async def test_a_thumbnail_used_by_another_group_is_not_condemned(world):
     mine = await world.prepare(await world.draft(), thumbnail=PICTURE)
     theirs = await world.prepare(await world.draft(world.bob), thumbnail=PICTURE)
     await world.delete(mine)
@@ -78,7 +78,7 @@ async def test_the_same_cid_on_the_other_network_is_another_document(world):
     assert await world.live(file.cid) == file
 
 
-async def test_what_is_condemned_is_listed_until_it_is_purged(world):
+async def test_a_condemned_document_is_listed_until_it_is_purged(world):
     file = await world.draft()
     await world.delete(file)
     world.later(hours=25)
@@ -87,7 +87,7 @@ async def test_what_is_condemned_is_listed_until_it_is_purged(world):
     assert await world.condemn() == set()
 
 
-async def test_no_more_than_the_limit_is_condemned_and_the_rest_comes_next(world):
+async def test_a_round_condemns_at_most_its_limit_and_the_next_one_the_rest(world):
     files = [await world.draft() for _ in range(5)]
     for file in files:
         await world.delete(file)
@@ -111,7 +111,7 @@ async def test_the_document_of_an_intent_that_ran_out_is_condemned(world):
     assert await world.condemn() == {(version.cid, "private")}
 
 
-async def test_an_intent_that_ran_out_costs_no_document_that_is_used(world):
+async def test_an_expired_intent_does_not_condemn_a_document_in_use(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), PICTURE)
     world.later(hours=1)
@@ -151,7 +151,7 @@ async def condemned_picture(world):
     return file
 
 
-async def test_a_write_takes_a_condemned_document_back(world):
+async def test_a_write_rescues_a_condemned_document(world):
     file = await condemned_picture(world)
     write = world.write(Action.PUBLISH)
     intent = await world.begin_thumbnail(write, PICTURE)
@@ -162,7 +162,7 @@ async def test_a_write_takes_a_condemned_document_back(world):
     assert await world.catalog.public_size(PICTURE) is not None
 
 
-async def test_a_document_that_was_taken_back_for_nothing_is_condemned_again(world):
+async def test_a_document_whose_rescuing_write_never_ended_is_condemned_again(world):
     await condemned_picture(world)
     before = world.fences[PICTURE, Network.PUBLIC]
     await world.begin_thumbnail(world.write(Action.PUBLISH), PICTURE)
@@ -171,7 +171,7 @@ async def test_a_document_that_was_taken_back_for_nothing_is_condemned_again(wor
     assert world.fences[PICTURE, Network.PUBLIC] > before
 
 
-async def test_only_the_collector_of_this_condemnation_purges_it(world):
+async def test_a_purge_with_a_stale_fence_is_ignored(world):
     await condemned_picture(world)
     stale = world.fences[PICTURE, Network.PUBLIC]
     await world.begin_thumbnail(world.write(Action.PUBLISH), PICTURE)
@@ -183,7 +183,7 @@ async def test_only_the_collector_of_this_condemnation_purges_it(world):
     assert await world.purge(PICTURE, Network.PUBLIC) is PurgeOutcome.PASSED
 
 
-async def test_a_condemnation_holds_until_the_document_is_taken_back(world):
+async def test_a_document_is_condemned_until_a_write_rescues_it(world):
     await condemned_picture(world)
     mine = Condemned(PICTURE, Network.PUBLIC, world.fences[PICTURE, Network.PUBLIC])
     assert await world.catalog.is_condemned(mine)
@@ -208,7 +208,7 @@ async def test_the_fence_rises_only_when_documents_are_condemned(world):
     assert world.fences[file.cid, Network.PRIVATE] == raised
 
 
-async def test_what_counts_for_its_owner_is_released_when_a_document_is_taken_back(world, database):
+async def test_usage_is_released_when_another_write_rescues_a_condemned_document(world, database):
     await condemned_picture(world)
     await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), PICTURE)
     assert await database.rows(sql.COMPARE_USAGE) == []
@@ -235,7 +235,7 @@ async def test_a_write_waits_for_an_earlier_release_that_destroys_its_document(w
     assert await world.catalog.begin_write(intent) is None
 
 
-async def test_a_round_goes_on_behind_documents_that_stay(world):
+async def test_a_round_continues_after_the_last_document(world):
     for _ in range(3):
         await world.delete(await world.draft())
         world.later(seconds=1)
@@ -268,7 +268,7 @@ async def test_a_report_says_what_would_be_condemned_and_changes_nothing(world):
     assert await world.live(live.cid) == live
 
 
-async def test_a_report_leaves_out_what_is_used_again(world):
+async def test_a_report_leaves_out_documents_that_are_used_again(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.prepare(await world.draft(world.bob), thumbnail=PICTURE)
     await world.prepare(file)
@@ -338,7 +338,7 @@ async def test_nonces_outlive_their_documents(world):
         assert refused.value.file is None
 
 
-async def test_purging_what_is_not_condemned_forgets_nothing(world):
+async def test_purging_a_document_that_is_not_condemned_changes_nothing(world):
     file = await world.draft()
     await world.delete(file)
     await world.purge(file.cid, Network.PRIVATE)
@@ -355,7 +355,7 @@ async def test_a_document_without_any_record_is_detached_once(world):
     assert await world.condemn() == {(stray, "private")}
 
 
-async def test_versions_thumbnails_and_intents_are_no_strays(world):
+async def test_versions_thumbnails_and_intents_are_not_strays(world):
     file = await world.draft()
     gone = await world.draft()
     await world.catalog.delete_draft(world.write(Action.DELETE), gone.cid)

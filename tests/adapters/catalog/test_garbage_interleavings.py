@@ -125,7 +125,7 @@ async def finish(world: World, store: ContentStore, pictures: list[Cid]) -> None
 
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 @pytest.mark.parametrize("seed", range(3))
-async def test_what_is_live_can_be_read_after_every_step(
+async def test_live_documents_are_readable_after_every_step(
     world: World, store: ContentStore, size: int, seed: int
 ) -> None:
     chance = random.Random(seed)
@@ -152,7 +152,7 @@ async def test_what_is_live_can_be_read_after_every_step(
         assert await store.read(cid, Network.PUBLIC) is None, "it stays for ever"
 
 
-async def test_a_removal_in_every_place_of_a_write_spares_its_document(
+async def test_a_removal_at_any_step_of_a_write_spares_its_document(
     world: World, store: ContentStore
 ) -> None:
     """Orders of one condemnation by two collectors and the write that takes it back."""

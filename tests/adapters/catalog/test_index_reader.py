@@ -118,7 +118,7 @@ async def test_pages_have_every_post_of_a_list_once_and_in_order(
     assert {post.place for post in found} == {post.place for post in expected}
 
 
-async def test_a_post_is_what_its_events_say(world: World, market: RandomMarket) -> None:
+async def test_a_post_has_the_values_of_its_events(world: World, market: RandomMarket) -> None:
     reader = CatalogIndexReader(world.catalog)
     listed = {post.post_id: post for post in await walk(reader, PostFilter(), 50)}
     published = [event for event in market.events if isinstance(event, PostPublished)]
@@ -170,7 +170,7 @@ async def test_a_library_has_the_latest_arrival_first(world: World, market: Rand
         assert paged == every
 
 
-async def test_tokens_of_posts_that_the_index_does_not_have_end_no_library(world: World) -> None:
+async def test_tokens_of_unknown_posts_do_not_end_a_library(world: World) -> None:
     block = BlockRef(0, "0x" + "00" * 32)
     origins = [Origin(place_of(0, n), block, f"0x{n:064x}", START) for n in range(4)]
     holder, unknown = WALLETS[1], 9
@@ -236,7 +236,7 @@ async def test_a_long_table_of_sales_is_not_kept(world: World, market: RandomMar
         assert table[:51] == await reader.sales_of(author, None, 51)
 
 
-async def test_an_index_is_complete_once_it_says_so(world: World) -> None:
+async def test_an_index_is_complete_once_it_is_marked_complete(world: World) -> None:
     reader = CatalogIndexReader(world.catalog)
     assert not await reader.is_complete()
     await build_index(world.catalog, random_market(blocks=3), complete=False)
@@ -256,7 +256,7 @@ async def test_a_commit_is_seen_by_the_next_read(world: World, market: RandomMar
     assert page.posts[0].post_id == newest.post_id
 
 
-async def test_a_list_that_finds_little_ends_its_page_and_goes_on(world: World) -> None:
+async def test_a_sparse_list_ends_its_page_early_and_continues(world: World) -> None:
     """One rare post behind more candidates than a request looks at."""
     reader = CatalogIndexReader(world.catalog)
     market = RandomMarket(Random(1))

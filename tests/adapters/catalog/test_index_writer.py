@@ -134,7 +134,7 @@ async def test_balances_and_money_are_the_sums_of_the_events(world):
     )
 
 
-async def test_a_step_from_another_state_is_refused_and_changes_nothing(world):
+async def test_advancing_the_index_from_a_stale_state_is_refused_and_changes_nothing(world):
     market = RandomMarket(Random(1))
     for _ in range(5):
         market.mine()
@@ -162,7 +162,7 @@ async def test_a_final_block_is_never_undone(world):
         await writer.advance_index(state, IndexStep(market.head, 0, undo_from=4))
 
 
-async def test_an_index_stays_complete_until_it_is_begun_again(world):
+async def test_an_index_stays_complete_until_it_is_restarted(world):
     market = RandomMarket(Random(2))
     market.mine()
     writer = CatalogIndexWriter(world.catalog)

@@ -35,7 +35,7 @@ async def test_processes_that_open_a_new_catalog_at_once_agree(
         assert len({each.identity.id for each in opened}) == 1
 
 
-async def test_a_catalog_with_files_owns_what_was_stored_without_an_id(
+async def test_a_catalog_with_files_owns_documents_stored_without_an_id(
     world: World, open_another: Opener
 ) -> None:
     file = await world.draft()
@@ -52,7 +52,9 @@ async def test_a_claim_is_kept(world: World, open_another: Opener) -> None:
     assert open_another().identity == world.catalog.identity
 
 
-async def test_another_installation_has_claimed_nothing(world: World, open_another: Opener) -> None:
+async def test_a_renamed_installation_has_claimed_nothing(
+    world: World, open_another: Opener
+) -> None:
     await world.draft()
     await world.catalog.transact((), forget)
     catalog = open_another()
@@ -61,7 +63,7 @@ async def test_another_installation_has_claimed_nothing(world: World, open_anoth
     assert catalog.identity == open_another().identity == Identity(ID)
 
 
-async def test_known_documents_are_those_that_anything_refers_to(world: World) -> None:
+async def test_count_known_counts_documents_that_a_record_refers_to(world: World) -> None:
     file, thumbnail, deleted = await world.draft(), world.cid(), await world.draft()
     await world.prepare(file, thumbnail=thumbnail)
     await world.delete(deleted)
@@ -71,7 +73,9 @@ async def test_known_documents_are_those_that_anything_refers_to(world: World) -
     assert await world.catalog.count_known([stray]) == 0
 
 
-async def test_there_is_never_a_second_row(database: Database, world: World) -> None:
+async def test_the_installation_table_never_has_a_second_row(
+    database: Database, world: World
+) -> None:
     async def add(tx: Transaction) -> None:
         await tx.execute(sql.ADD_INSTALLATION, id=ID)
 
@@ -83,7 +87,7 @@ async def test_there_is_never_a_second_row(database: Database, world: World) -> 
     await catalog.close()
 
 
-async def test_the_master_keys_are_not_known_before_somebody_has_looked(world: World) -> None:
+async def test_the_master_keys_are_unknown_until_they_are_noted(world: World) -> None:
     assert await world.catalog.master_keys() is None
     await world.catalog.note_master_keys((), ())
     assert await world.catalog.master_keys() == frozenset()
@@ -108,7 +112,7 @@ async def test_processes_that_note_master_keys_at_once_lose_none(
     assert await world.catalog.master_keys() == frozenset({*keys})
 
 
-async def test_another_installation_has_the_same_master_keys(world: World) -> None:
+async def test_a_renamed_installation_keeps_its_master_keys(world: World) -> None:
     await world.catalog.note_master_keys({b"\x01" * 9}, ())
     await world.catalog.rename_installation(ID)
     assert await world.catalog.master_keys() == frozenset({b"\x01" * 9})

@@ -69,7 +69,7 @@ async def make_catalog(path):
 
 
 @pytest.mark.parametrize("tree", ["posts", "posts_by_id", "holdings", "post_search_data"])
-async def test_damage_in_the_index_does_not_make_files_doubtful(tmp_path, tree):
+async def test_damage_in_the_index_leaves_files_readable(tmp_path, tree):
     path = tmp_path / "catalog.db"
     _, _, file = await make_catalog(path)
     break_tree(path, tree)
@@ -85,7 +85,7 @@ async def test_damage_in_the_index_does_not_make_files_doubtful(tmp_path, tree):
         await catalog.close()
 
 
-async def test_damage_in_a_table_of_records_makes_what_is_not_found_doubtful(tmp_path):
+async def test_damage_in_a_table_of_records_makes_missing_files_unavailable(tmp_path):
     path = tmp_path / "catalog.db"
     await make_catalog(path)
     break_tree(path, "posts")

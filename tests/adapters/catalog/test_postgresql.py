@@ -36,7 +36,7 @@ async def show(tx, setting):
     return (await tx.fetchone(f"SHOW {setting}"))[setting]
 
 
-async def test_an_effect_is_durable_and_an_intent_need_not_be(world):
+async def test_transactions_are_durable_unless_told_otherwise(world):
     assert await world.catalog.transact((), show, "synchronous_commit") == "on"
     assert await world.catalog.transact((), show, "synchronous_commit", durable=False) == "off"
     assert await world.catalog.transact((), show, "synchronous_commit") == "on"
@@ -52,7 +52,7 @@ async def test_an_effect_is_durable_even_if_the_default_of_the_server_is_not(dat
         await server.execute("ALTER DATABASE catalog RESET synchronous_commit")
 
 
-async def test_transactions_that_wait_for_each_other_both_take_effect(world):
+async def test_deadlocked_transactions_are_retried_and_both_take_effect(world):
     entered, both = [], asyncio.Barrier(2)
 
     async def cross(tx, first, second):
@@ -72,7 +72,7 @@ async def test_transactions_that_wait_for_each_other_both_take_effect(world):
     assert len(entered) > 2
 
 
-async def test_a_clash_that_comes_back_is_unavailable_and_changes_nothing(world, database):
+async def test_a_repeated_constraint_violation_is_unavailable_and_changes_nothing(world, database):
     async def clash(tx):
         await tx.execute(BEAT)
         await tx.execute(OTHER)
@@ -86,7 +86,7 @@ async def test_a_clash_that_comes_back_is_unavailable_and_changes_nothing(world,
     assert await database.rows("SELECT value FROM counters") == [(0,)]
 
 
-async def test_a_transaction_that_met_another_one_runs_its_rule_again(world, database):
+async def test_a_transaction_is_retried_after_a_constraint_violation(world, database):
     calls = []
 
     async def clash_once(tx):
@@ -144,7 +144,7 @@ async def test_a_transaction_that_the_server_rolled_back_is_never_reported_as_do
     assert await database.rows("SELECT value FROM counters") == [(0,)]
 
 
-async def test_a_transaction_that_waits_too_long_for_a_lock_fails_and_the_others_go_on(
+async def test_a_transaction_that_times_out_on_a_lock_fails_and_others_continue(
     database, monkeypatch
 ):
     monkeypatch.setitem(postgresql_pool.SESSION, "lock_timeout", "200ms")
@@ -161,7 +161,7 @@ async def test_a_transaction_that_waits_too_long_for_a_lock_fails_and_the_others
     await catalog.close()
 
 
-async def test_more_connections_than_the_server_allows_are_unavailable(database, server):
+async def test_exceeding_the_connection_limit_of_the_server_is_unavailable(database, server):
     await server.execute(
         "DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN CONNECTION LIMIT 2;"
         "GRANT SELECT, UPDATE, INSERT, DELETE ON ALL TABLES IN SCHEMA public TO guest",
@@ -180,7 +180,7 @@ async def test_more_connections_than_the_server_allows_are_unavailable(database,
     await server.execute("DROP OWNED BY guest; DROP ROLE guest", "catalog")
 
 
-async def test_a_role_that_may_make_no_table_can_be_probed(database, server):
+async def test_a_role_without_the_right_to_create_tables_can_be_probed(database, server):
     await open_catalog(database.address).close()
     await server.execute(
         "DROP ROLE IF EXISTS clerk; CREATE ROLE clerk LOGIN;"
@@ -300,7 +300,7 @@ async def test_processes_may_open_a_new_catalog_at_once(empty):
         await catalog.close()
 
 
-async def test_a_catalog_from_the_future_is_not_opened(empty, postgresql: Server):
+async def test_a_catalog_with_a_newer_schema_is_not_opened(empty, postgresql: Server):
     await open_catalog(empty).close()
     await postgresql.execute("INSERT INTO schema_migrations VALUES (999, 'future')", "empty")
     with pytest.raises(NewerSchema):
@@ -322,7 +322,7 @@ async def test_both_databases_know_the_same_number_of_migrations():
     assert numbers == [each.number for each in known_migrations("sqlite")]
 
 
-async def test_a_server_that_is_not_there_is_unavailable(tmp_path):
+async def test_an_unreachable_server_is_unavailable(tmp_path):
     with pytest.raises(Unavailable):
         open_catalog(f"postgresql://postgres@/x?host={tmp_path}")
 

@@ -39,7 +39,7 @@ def key_of(number: int) -> ListKey:
     return PublicList((), False), number, 10, None
 
 
-async def test_callers_that_wait_share_a_round_and_later_ones_get_the_next() -> None:
+async def test_waiting_callers_share_a_snapshot_and_later_ones_get_the_next() -> None:
     server = Server()
     rounds = SnapshotRounds(server.read)
     first = asyncio.create_task(rounds.take())
@@ -56,7 +56,7 @@ async def test_callers_that_wait_share_a_round_and_later_ones_get_the_next() -> 
     assert await asyncio.gather(*late) == [SECOND] * 3
 
 
-async def test_a_failure_reaches_those_who_waited_for_it_and_nobody_else() -> None:
+async def test_a_failed_snapshot_fails_only_its_own_callers() -> None:
     server = Server()
     rounds = SnapshotRounds(server.read)
     both = [asyncio.create_task(rounds.take()) for _ in range(2)]
@@ -72,7 +72,7 @@ async def test_a_failure_reaches_those_who_waited_for_it_and_nobody_else() -> No
             await task
 
 
-async def test_a_caller_that_leaves_takes_nothing_from_the_others() -> None:
+async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
     server = Server()
     rounds = SnapshotRounds(server.read)
     leaving, staying = asyncio.create_task(rounds.take()), asyncio.create_task(rounds.take())
@@ -84,7 +84,7 @@ async def test_a_caller_that_leaves_takes_nothing_from_the_others() -> None:
     assert leaving.cancelled()
 
 
-async def test_a_round_that_is_cancelled_leaves_nobody_waiting() -> None:
+async def test_a_cancelled_snapshot_cancels_its_callers() -> None:
     async def read() -> Snapshot:
         raise asyncio.CancelledError
 
@@ -103,7 +103,7 @@ def lists_that_see(*snapshots: Snapshot) -> tuple[RememberedLists, Callable[[], 
     return RememberedLists(read), lambda: len(left)
 
 
-async def test_nobody_asks_before_two_lists_had_the_same_snapshot() -> None:
+async def test_a_snapshot_is_queried_only_after_two_lists_shared_it() -> None:
     lists, left = lists_that_see(FIRST)
     lists.remember(key_of(1), FIRST, [])
     assert not await lists.is_current(FIRST)
@@ -121,7 +121,7 @@ async def test_a_list_of_another_snapshot_or_server_is_not_current() -> None:
     assert not await lists.is_current(FIRST)
 
 
-async def test_after_a_change_or_a_write_of_our_own_nobody_asks() -> None:
+async def test_a_known_change_or_own_write_needs_no_query() -> None:
     lists, left = lists_that_see(SECOND, SECOND)
     for number in range(2):
         lists.remember(key_of(number), FIRST, [])
@@ -135,7 +135,7 @@ async def test_after_a_change_or_a_write_of_our_own_nobody_asks() -> None:
     assert left() == 1
 
 
-def test_the_oldest_list_makes_room() -> None:
+def test_the_oldest_list_is_evicted() -> None:
     lists, _ = lists_that_see()
     for number in range(REMEMBERED + 1):
         lists.remember(key_of(number), FIRST, [])

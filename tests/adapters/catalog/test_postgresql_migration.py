@@ -63,14 +63,14 @@ async def everything(address):
     return shown, events
 
 
-async def test_what_was_there_is_there(source, target):
+async def test_every_row_is_moved(source, target):
     reported = []
     rows = await move_catalog(source.path, target.address, lambda *each: reported.append(each))
     assert reported[-1] == (rows, rows)
     assert await everything(target.address) == await everything(source.address)
 
 
-async def test_what_counts_for_each_signer_is_moved_too(source, target):
+async def test_the_usage_of_each_signer_is_moved(source, target):
     await move_catalog(source.path, target.address, report_nothing)
     counted = "SELECT owner, used_bytes, drafts FROM owners ORDER BY owner"
     assert await target.rows(counted) == await source.rows(counted)
@@ -92,7 +92,7 @@ async def test_the_installation_and_the_fence_are_moved_too(source, target):
     assert await target.rows("SELECT value FROM counters WHERE name = 'fence'") == [(7,)]
 
 
-async def test_life_goes_on_above_every_position(source, target):
+async def test_positions_continue_above_the_highest_moved_one(source, target):
     await move_catalog(source.path, target.address, report_nothing)
     ((highest,),) = await source.rows("SELECT value FROM counters WHERE name = 'position'")
     catalog = open_any(target.address)
@@ -103,7 +103,7 @@ async def test_life_goes_on_above_every_position(source, target):
     await catalog.close()
 
 
-async def test_a_move_that_was_interrupted_goes_on(source, target, monkeypatch):
+async def test_an_interrupted_move_continues(source, target, monkeypatch):
     monkeypatch.setattr(postgresql_migration, "_BATCH", 10)
 
     def stop(done, total):
@@ -120,7 +120,7 @@ async def test_a_move_that_was_interrupted_goes_on(source, target, monkeypatch):
     assert await everything(target.address) == await everything(source.address)
 
 
-async def test_nobody_opens_a_target_before_the_end(source, target):
+async def test_an_unfinished_target_cannot_be_opened(source, target):
     def stop(done, total):
         raise KeyboardInterrupt
 
@@ -155,7 +155,9 @@ async def test_a_catalog_that_has_moved_does_not_move_again(source, target):
         "UPDATE files SET wrapped_key = 'x' WHERE id = (SELECT min(id) FROM files)",
     ],
 )
-async def test_a_difference_is_noticed(source, target, postgresql: Server, monkeypatch, damage):
+async def test_a_difference_between_source_and_target_is_detected(
+    source, target, postgresql: Server, monkeypatch, damage
+):
     compare = postgresql_migration._finish
 
     async def spoil(reader, writer, tables):
@@ -169,7 +171,7 @@ async def test_a_difference_is_noticed(source, target, postgresql: Server, monke
         open_catalog(target.address)
 
 
-async def test_a_source_that_is_not_there_is_not_made(tmp_path, target):
+async def test_a_missing_source_is_not_created(tmp_path, target):
     with pytest.raises(CannotMove, match="no database"):
         await move_catalog(tmp_path / "none.db", target.address, report_nothing)
     assert not (tmp_path / "none.db").exists()
@@ -179,7 +181,7 @@ def run_command(*options):
     return CliRunner().invoke(main, ["migrate-catalog", *options])
 
 
-async def test_a_command_moves_it(source, target):
+async def test_the_command_moves_a_catalog(source, target):
     # The command runs a loop of its own, as it does for operators.
     result = await asyncio.to_thread(run_command, "--from", source.address, "--to", target.address)
     assert result.exit_code == 0, result.output
@@ -195,14 +197,14 @@ async def test_a_command_moves_it(source, target):
         ("ftp://x", "sqlite:///y"),
     ],
 )
-def test_the_command_moves_one_way_only(source, to):
+def test_the_command_moves_only_from_sqlite_to_postgresql(source, to):
     result = run_command("--from", source, "--to", to)
     assert result.exit_code == 2
     assert "cannot start" not in result.output
     assert "sqlite:///" in result.output
 
 
-async def test_a_source_that_somebody_uses_is_refused(source, target):
+async def test_a_source_in_use_is_refused(source, target):
     catalog = open_any(source.address)
     with pytest.raises(CannotMove, match=f"in use .*{os.getpid()}.* Stop the service"):
         await move_catalog(source.path, target.address, report_nothing)
@@ -210,7 +212,7 @@ async def test_a_source_that_somebody_uses_is_refused(source, target):
     await move_catalog(source.path, target.address, report_nothing)
 
 
-async def test_a_target_that_somebody_uses_is_refused(source, target):
+async def test_a_target_with_an_open_catalog_is_refused(source, target):
     catalog = open_catalog(target.address)
     await catalog.probe()
     with pytest.raises(CannotMove, match=r"The target is in use: .* \(this machine\)"):
@@ -219,7 +221,7 @@ async def test_a_target_that_somebody_uses_is_refused(source, target):
     await move_catalog(source.path, target.address, report_nothing)
 
 
-async def test_nobody_can_open_the_source_during_a_move(source, target):
+async def test_the_source_cannot_be_opened_during_a_move(source, target):
     refused, database = [], SqliteDatabase(source.path)
 
     def open_it(done, total):
@@ -233,7 +235,7 @@ async def test_nobody_can_open_the_source_during_a_move(source, target):
     await catalog.close()
 
 
-async def test_who_was_idle_when_a_move_began_cannot_use_the_target_before_its_end(target):
+async def test_an_idle_catalog_is_unavailable_while_its_database_is_the_target_of_a_move(target):
     catalog = open_catalog(target.address)
     moving = await connect(target.address)
     try:
@@ -262,7 +264,7 @@ async def test_sessions_that_were_ended_and_writing_sessions_are_moved(source, t
         assert await target.rows(statement) == await source.rows(statement) != []
 
 
-async def test_private_feeds_are_moved_and_the_index_begins_again(source, target):
+async def test_private_feeds_are_moved_and_the_index_is_left_empty(source, target):
     feed = f"('f', '{World(None).alice}', '{'0' * 64}', 1, NULL)"
     with closing(sqlite3.connect(source.path)) as connection, connection:
         connection.execute(f"INSERT INTO private_feeds VALUES {feed}")

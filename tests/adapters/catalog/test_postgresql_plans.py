@@ -135,7 +135,7 @@ def test_a_statement_only_searches_indexes_at_size(plans, name):
     assert "Sort" not in kinds or name.startswith("tagged") or name in WHOLE, kinds
 
 
-def test_the_check_would_notice_a_scan_and_a_sort(plans):
+def test_a_scan_and_a_sort_are_visible_in_the_query_plan(plans):
     kinds = {node["Node Type"] for node in plans["scan"]}
     assert {"Seq Scan", "Sort"} <= kinds
 

@@ -24,7 +24,7 @@ def test_a_session_is_known_at_the_mark_that_it_was_checked_at() -> None:
     assert not known.knows(TWO, None)
 
 
-def test_another_mark_forgets_every_session() -> None:
+def test_a_new_mark_forgets_every_session() -> None:
     known = KnownSessions()
     known.add(ONE, 7)
     known.add(TWO, 8)
@@ -34,7 +34,7 @@ def test_another_mark_forgets_every_session() -> None:
     assert known.knows(TWO, 8)
 
 
-def test_no_more_sessions_are_known_than_the_bound() -> None:
+def test_the_number_of_known_sessions_is_bounded() -> None:
     known = KnownSessions()
     for number in range(MOST_SESSIONS + 1):
         known.add(session_of(str(number)), 7)

@@ -91,7 +91,7 @@ async def test_other_writes_complete_while_a_write_is_held(world, database, held
     assert await first is not None
 
 
-async def test_a_write_waits_for_one_about_the_same_draft(world, database):
+async def test_a_write_waits_for_another_write_to_the_same_draft(world, database):
     draft = await world.draft()
     async with holding(database) as session:
         first = asyncio.ensure_future(world.update(draft, "held"))

@@ -48,7 +48,7 @@ async def test_an_owner_has_no_more_feeds_than_the_limit(
     assert await both[0].add_feed(feed_of(BOB, 1), "another", 3)
 
 
-async def test_another_token_ends_the_old_one_in_every_process(
+async def test_replacing_a_token_revokes_the_old_one_in_every_process(
     world: World, open_another: Opener
 ) -> None:
     here, there = CatalogPrivateFeeds(world.catalog), CatalogPrivateFeeds(open_another())
@@ -70,7 +70,7 @@ async def test_a_removed_feed_is_gone_in_every_process(world: World, open_anothe
     assert not await there.remove_feed(ALICE, feed.id)
 
 
-async def test_nobody_changes_the_feed_of_another_owner(world: World) -> None:
+async def test_only_the_owner_can_change_a_feed(world: World) -> None:
     feeds = CatalogPrivateFeeds(world.catalog)
     feed = feed_of(ALICE, 1)
     await feeds.add_feed(feed, "one", 10)
@@ -79,7 +79,7 @@ async def test_nobody_changes_the_feed_of_another_owner(world: World) -> None:
     assert await feeds.find_feed("one") == feed
 
 
-async def test_a_fetch_is_noted(world: World) -> None:
+async def test_the_time_of_the_last_fetch_is_stored(world: World) -> None:
     feeds = CatalogPrivateFeeds(world.catalog)
     feed = feed_of(ALICE, 1)
     await feeds.add_feed(feed, "one", 10)
@@ -87,6 +87,6 @@ async def test_a_fetch_is_noted(world: World) -> None:
     assert await feeds.list_feeds(ALICE) == [replace(feed, fetched_at=START)]
 
 
-async def test_only_the_hash_that_was_given_is_stored(world: World, database: Database) -> None:
+async def test_only_the_hash_of_a_token_is_stored(world: World, database: Database) -> None:
     await CatalogPrivateFeeds(world.catalog).add_feed(feed_of(ALICE, 1), "the hash", 10)
     assert await database.rows("SELECT token FROM private_feeds") == [("the hash",)]

@@ -74,7 +74,7 @@ async def test_a_damaged_record_is_never_shown(world, database, change):
     assert len(world.catalog.damage.records) == 1
 
 
-async def test_a_damaged_state_does_not_make_a_file_absent(world, database):
+async def test_a_file_with_a_damaged_state_is_reported_as_damaged(world, database):
     if not database.address.startswith("sqlite"):
         pytest.skip("A server checks the states that it is given.")
     file = await world.draft()
@@ -85,7 +85,7 @@ async def test_a_damaged_state_does_not_make_a_file_absent(world, database):
         await world.catalog.file_by_cid(file.cid)
 
 
-async def test_a_record_that_a_tag_names_is_not_left_out_of_a_list(world, database):
+async def test_a_list_by_tag_with_a_missing_record_is_reported_as_damaged(world, database):
     file = await world.post("letters")
     await world.post("letters")
     await spoil(database, f"DELETE FROM files WHERE id = '{file.id}'")
@@ -93,7 +93,7 @@ async def test_a_record_that_a_tag_names_is_not_left_out_of_a_list(world, databa
         await world.catalog.list_files(PublicList(("letters",)), None, 10)
 
 
-async def test_a_thumbnail_whose_file_lost_its_group_is_not_absent(world, database):
+async def test_a_thumbnail_whose_file_lost_its_group_is_reported_as_damaged(world, database):
     file = await world.prepare(await world.draft())
     assert await world.catalog.public_size(file.thumbnail_cid) is not None
     await spoil(database, "UPDATE files SET group_id = id")
@@ -120,7 +120,7 @@ async def test_a_thumbnail_that_was_dropped_or_is_wanted_again_is_absent(world):
     assert not world.catalog.damage.found
 
 
-async def test_a_change_that_does_not_know_the_checksum_leaves_none(world, database):
+async def test_a_change_outside_the_catalog_clears_the_checksum(world, database):
     await world.draft()
     assert await unchecked(world) == []
     await change(database, "UPDATE files SET size = size + 1")
@@ -151,7 +151,7 @@ async def test_a_tag_without_its_file_is_found(world, database):
     assert record.damage == f"the tags of file {file.id!a}"
 
 
-async def test_what_is_not_found_is_unavailable_while_the_structure_is_damaged(world):
+async def test_missing_records_are_unavailable_while_the_structure_is_damaged(world):
     file = await world.draft()
     world.catalog.damage.note_structure("page 7 is damaged")
     assert await world.catalog.file_by_cid(file.cid) == file

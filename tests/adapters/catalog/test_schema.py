@@ -45,7 +45,7 @@ def test_migrating_again_does_nothing(connection):
     assert connection.execute("SELECT count(*) FROM one").fetchone() == (1,)
 
 
-def test_only_what_is_missing_is_applied(connection):
+def test_only_missing_migrations_are_applied(connection):
     migrate(connection, (FIRST,))
     migrate(connection, (FIRST, SECOND))
     assert connection.execute("SELECT count(*) FROM one").fetchone() == (1,)
@@ -59,13 +59,13 @@ def test_a_migration_that_fails_leaves_nothing(connection):
     assert not connection.in_transaction
 
 
-def test_a_newer_schema_is_refused_with_a_sentence(connection):
+def test_a_newer_schema_is_refused_with_both_schema_numbers(connection):
     migrate(connection, (FIRST, SECOND))
     with pytest.raises(NewerSchema, match="has schema 2, but this version of Imprint knows only 1"):
         migrate(connection, (FIRST,))
 
 
-async def test_a_catalog_from_the_future_is_not_opened(tmp_path):
+async def test_a_catalog_with_a_newer_schema_is_not_opened(tmp_path):
     path = tmp_path / "catalog.db"
     await open_catalog(path).close()
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -74,7 +74,7 @@ async def test_a_catalog_from_the_future_is_not_opened(tmp_path):
         open_catalog(path)
 
 
-def test_what_is_no_database_is_not_opened(tmp_path):
+def test_a_file_that_is_not_a_database_is_not_opened(tmp_path):
     path = tmp_path / "catalog.db"
     path.write_bytes(b"this is a letter, not a database" * 100)
     with pytest.raises(Unavailable):
@@ -82,7 +82,7 @@ def test_what_is_no_database_is_not_opened(tmp_path):
     assert path.read_bytes().startswith(b"this is a letter")
 
 
-async def test_the_catalog_is_for_its_owner_only(tmp_path):
+async def test_the_catalog_is_readable_by_its_owner_only(tmp_path):
     path = tmp_path / "new" / "catalog.db"
     catalog = open_catalog(path)
     await catalog.probe()

@@ -109,7 +109,7 @@ async def read_usage(tx: Transaction) -> tuple[list[tuple[object, ...]], list[Ro
     return [tuple(row) for (row,) in used], await tx.fetchall(sql.COMPARE_USAGE)
 
 
-async def test_what_counts_for_each_signer_is_counted_once(address: str) -> None:
+async def test_a_migration_counts_the_usage_of_each_signer(address: str) -> None:
     await fill_first_schema(address)
     catalog = open_any(address)
     try:
@@ -125,7 +125,9 @@ async def test_what_counts_for_each_signer_is_counted_once(address: str) -> None
         await catalog.close()
 
 
-async def test_an_earlier_post_that_is_unpublished_stays_where_it_is(address: str) -> None:
+async def test_a_post_from_before_the_migration_keeps_its_position_when_unpublished(
+    address: str,
+) -> None:
     await fill_first_schema(address)
     catalog = open_any(address)
     try:
@@ -157,7 +159,7 @@ async def live_a_little(world: World) -> None:
     await world.condemn(grace_hours=0)
 
 
-async def test_a_process_of_the_release_before_goes_on(address: str) -> None:
+async def test_a_running_process_of_the_previous_release_survives_a_migration(address: str) -> None:
     old = open_any(address)
     world = World(old)
     try:
@@ -175,14 +177,16 @@ async def test_a_process_of_the_release_before_goes_on(address: str) -> None:
         await old.close()
 
 
-async def test_a_process_of_the_release_before_does_not_start_any_more(address: str) -> None:
+async def test_a_process_of_the_previous_release_does_not_start_after_a_migration(
+    address: str,
+) -> None:
     await open_any(address).close()
     await bring_forward(address)
     with pytest.raises(NewerSchema):
         open_any(address)
 
 
-async def test_a_catalog_of_the_release_before_the_index_keeps_everything(address: str) -> None:
+async def test_a_catalog_from_before_the_index_keeps_every_row(address: str) -> None:
     await fill_schema(address, 5)
     before = await read_all(address)
     assert before["files"]
@@ -194,7 +198,7 @@ async def test_a_catalog_of_the_release_before_the_index_keeps_everything(addres
     assert after.keys() - before.keys() >= {"posts", "holdings", "private_feeds"}
 
 
-async def test_a_catalog_of_the_release_before_sessions_could_end_keeps_everything(
+async def test_a_catalog_from_before_ended_sessions_keeps_every_row(
     address: str,
 ) -> None:
     await fill_schema(address, 6)

@@ -177,7 +177,9 @@ async def test_a_title_is_found(market: Market, title: str, query: str) -> None:
         ("anything", '""'),
     ],
 )
-async def test_other_titles_are_not_found(market: Market, title: str, query: str) -> None:
+async def test_a_title_that_does_not_match_is_not_found(
+    market: Market, title: str, query: str
+) -> None:
     await market.add(title)
     assert await market.find(query) == [] == market.expected(query)
 
@@ -189,7 +191,7 @@ async def test_hashtags_and_descriptions_are_found(market: Market) -> None:
     assert await market.find('"title about"') == []
 
 
-async def test_matches_come_from_the_newest_on_in_pages(market: Market) -> None:
+async def test_matches_are_paged_newest_first(market: Market) -> None:
     places = [await market.add(f"word number {number}") for number in range(7)]
     assert await market.find("word", limit=3) == places[:3:-1]
     assert await market.find("word", before=places[4], limit=100) == places[3::-1]
@@ -256,7 +258,7 @@ async def test_a_restart_of_the_index_forgets_everything(market: Market) -> None
     assert await market.find("garden") == []
 
 
-async def test_pending_texts_say_what_is_known(market: Market) -> None:
+async def test_pending_texts_lists_free_posts_without_a_stored_text(market: Market) -> None:
     first = await market.add("one")
     second = await market.add("two")
     await market.add("paid", price=1)
@@ -272,7 +274,9 @@ async def test_pending_texts_say_what_is_known(market: Market) -> None:
     assert await market.search.pending_texts(0, 10) == []
 
 
-async def test_a_file_that_becomes_the_post_later_is_looked_at_again(market: Market) -> None:
+async def test_a_skipped_text_is_pending_again_once_its_file_becomes_the_post(
+    market: Market,
+) -> None:
     draft = await market.world.draft()
     place = await market.add("title")
     await market.search.skip_text(place)
@@ -373,7 +377,7 @@ async def _unbind_all(tx: Transaction) -> None:
     await tx.execute(f"{_UNBIND} WHERE state = 'onchain'")
 
 
-def test_each_database_has_its_way(world: World) -> None:
+def test_each_database_has_its_own_search(world: World) -> None:
     search = open_search(world.catalog)
     assert isinstance(search, CatalogSearch)
     is_sqlite = type(world.catalog).__name__ == "SqliteCatalog"

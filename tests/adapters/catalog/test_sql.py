@@ -56,7 +56,7 @@ def test_a_statement_only_searches_indexes(connection, text):
     assert not scans + [each for each in details if "TEMP" in each]
 
 
-def test_the_check_would_notice_a_scan_and_a_sort(connection):
+def test_a_scan_and_a_sort_are_visible_in_the_query_plan(connection):
     text = "EXPLAIN QUERY PLAN SELECT * FROM files WHERE size = 1 ORDER BY size + position"
     details = [row[3] for row in connection.execute(text)]
     assert any(detail.startswith("SCAN") for detail in details)

@@ -65,7 +65,7 @@ async def crash(path, how):
     assert (process.returncode, process.stderr) == (9, b"")
 
 
-async def test_what_was_committed_survives_a_crash(tmp_path):
+async def test_a_committed_write_survives_a_crash(tmp_path):
     path = tmp_path / "catalog.db"
     await crash(path, "after")
     catalog = open_catalog(path)
@@ -83,7 +83,7 @@ async def test_a_crash_before_the_commit_leaves_nothing(tmp_path):
     await catalog.close()
 
 
-async def test_a_reopened_catalog_knows_everything(world, open_another):
+async def test_a_reopened_catalog_has_all_its_files(world, open_another):
     post, draft = await world.post("a"), await world.draft()
     await world.catalog.close()
     again = open_another()
@@ -102,7 +102,7 @@ def shorten_timeout(catalog):
     catalog._writing.execute("PRAGMA busy_timeout = 50")
 
 
-async def test_a_database_that_stays_locked_is_unavailable_until_it_is_not(world, tmp_path):
+async def test_a_locked_database_is_unavailable_until_it_is_unlocked(world, tmp_path):
     file = await world.draft()
     shorten_timeout(world.catalog)
     with closing(sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)) as other:
@@ -125,7 +125,7 @@ async def test_a_write_waits_for_a_short_lock(world, tmp_path):
         assert await world.draft()
 
 
-async def test_a_full_disk_fails_the_write_alone_and_heals(world):
+async def test_a_full_disk_fails_one_write_and_later_writes_succeed(world):
     file = await world.draft()
     connection = world.catalog._writing
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
@@ -166,7 +166,7 @@ async def test_closing_finishes_what_is_queued(world, open_another):
     assert await again.spend_login_nonce(world.alice, "19", world.now) is None
 
 
-async def test_a_file_without_its_group_is_refused_by_the_database(world):
+async def test_the_group_of_a_file_cannot_be_deleted(world):
     file = await world.draft()
     connection = world.catalog._writing
     with pytest.raises(sqlite3.IntegrityError):
@@ -199,7 +199,7 @@ async def test_an_effect_is_on_the_disk_before_its_response(tmp_path):
     assert any("fdatasync(" in line or "fsync(" in line for line in lines[noted:committed])
 
 
-async def test_a_damaged_database_is_unavailable_and_never_a_wrong_result(world, tmp_path):
+async def test_a_damaged_database_is_unavailable(world, tmp_path):
     for _ in range(50):
         file = await world.prepare(await world.draft(), "a")
     await world.catalog.close()
@@ -211,7 +211,7 @@ async def test_a_damaged_database_is_unavailable_and_never_a_wrong_result(world,
 
 
 @pytest.mark.parametrize(("brief", "hops"), [(1, True), (100_000, False)])
-async def test_a_list_by_common_tags_leaves_the_event_loop_if_it_takes_long(
+async def test_a_slow_list_by_several_tags_runs_outside_the_event_loop(
     world, monkeypatch, brief, hops
 ):
     both = [await world.post("a", "b") for _ in range(3)]

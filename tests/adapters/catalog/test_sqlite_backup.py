@@ -17,7 +17,7 @@ def kind():
     return "sqlite"
 
 
-async def test_a_backup_is_a_whole_catalog(world, tmp_path):
+async def test_a_backup_during_writes_is_a_complete_catalog(world, tmp_path):
     post = await world.post("a")
     writing = asyncio.gather(*(world.draft() for _ in range(30)))
     await world.catalog.backup_to(tmp_path / "backup.db")
@@ -28,7 +28,7 @@ async def test_a_backup_is_a_whole_catalog(world, tmp_path):
     await copy.close()
 
 
-async def test_a_backup_replaces_nothing(world, tmp_path):
+async def test_a_backup_does_not_overwrite_a_file(world, tmp_path):
     target = tmp_path / "backup.db"
     target.write_text("precious")
     with pytest.raises(FileExistsError):
@@ -51,7 +51,7 @@ def change(path, script):
 
 
 @pytest.mark.parametrize("script", ["", "ANALYZE", "PRAGMA journal_mode = WAL", "VACUUM"])
-async def test_a_whole_copy_passes(copy, script):
+async def test_an_intact_copy_passes_the_check(copy, script):
     change(copy, script)
     check_copy(copy)
 
@@ -70,7 +70,7 @@ async def test_a_whole_copy_passes(copy, script):
         "DELETE FROM schema_migrations",
     ],
 )
-async def test_another_schema_is_refused(copy, script):
+async def test_a_changed_schema_is_refused(copy, script):
     change(copy, script)
     for check in (check_schema, check_copy):
         with pytest.raises(DamagedCopy):
@@ -107,7 +107,7 @@ async def test_damaged_pages_and_references_are_refused(copy):
         check_copy(copy)
 
 
-async def test_a_schema_without_end_is_given_up(copy):
+async def test_a_schema_with_a_page_cycle_is_refused(copy):
     """Every child of a page of the schema is that page: more rows than anybody can read."""
     data = bytearray(copy.read_bytes())
     size = 4096

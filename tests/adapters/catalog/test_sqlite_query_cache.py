@@ -40,7 +40,7 @@ def test_a_result_is_kept_until_the_next_commit(path: Path) -> None:
     assert cache.find("key", None) is None
 
 
-def test_a_result_that_a_commit_overtook_is_not_kept(path: Path) -> None:
+def test_a_result_older_than_the_latest_commit_is_not_cached(path: Path) -> None:
     cache = QueryCache(connect_reader(path))
     version = cache.refresh()
     commit(path)
@@ -49,7 +49,7 @@ def test_a_result_that_a_commit_overtook_is_not_kept(path: Path) -> None:
     assert cache.find("key", None) is None
 
 
-def test_the_cache_does_not_grow(path: Path) -> None:
+def test_the_size_of_the_cache_is_bounded(path: Path) -> None:
     cache = QueryCache(connect_reader(path), size=10)
     version = cache.refresh()
     for number in range(100):

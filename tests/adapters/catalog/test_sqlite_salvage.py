@@ -17,7 +17,7 @@ RELEASES = range(5, len(known_migrations()) + 1)
 
 @pytest.mark.parametrize("restored", [False, True])
 @pytest.mark.parametrize("release", RELEASES)
-def test_every_table_of_the_release_that_made_a_catalog_is_found(
+def test_all_tables_of_a_catalog_are_found_whichever_release_made_it(
     tmp_path: Path, release: int, restored: bool
 ) -> None:
     path = tmp_path / "catalog.db"

@@ -86,14 +86,14 @@ async def test_a_refused_transaction_undoes_only_itself(writer, connection):
     assert notes(connection) == {"a", "c"}
 
 
-async def test_a_mistake_in_a_rule_reaches_its_caller_and_nobody_else(writer, connection):
+async def test_an_exception_in_a_rule_reaches_only_its_caller(writer, connection):
     with pytest.raises(ZeroDivisionError):
         await commit(writer, note, "a", ZeroDivisionError())
     assert await commit(writer, note, "b") == "b"
     assert notes(connection) == {"b"}
 
 
-async def test_a_clash_is_unavailable_for_its_caller_alone(writer, connection):
+async def test_a_constraint_violation_is_unavailable_for_its_caller_only(writer, connection):
     results = await commit_together(
         writer, (note, ("a",), True), (note, ("a",), True), (note, ("b",), True)
     )
@@ -105,7 +105,7 @@ async def test_a_clash_is_unavailable_for_its_caller_alone(writer, connection):
     assert notes(connection) == {"a", "b"}
 
 
-async def test_a_commit_that_one_rule_spoiled_runs_every_rule_again(writer, connection):
+async def test_a_commit_with_a_refused_rule_runs_the_other_rules_again(writer, connection):
     calls = []
 
     async def count(tx, text):
@@ -130,7 +130,7 @@ async def test_a_rule_that_suspends_is_refused_and_rolled_back(writer, connectio
     assert notes(connection) == {"b"}
 
 
-async def test_a_database_in_trouble_fails_everything_in_that_commit(writer, connection):
+async def test_a_database_error_fails_every_transaction_of_that_commit(writer, connection):
     results = await commit_together(
         writer, (note, ("a",), True), (fail, (), True), (note, ("b",), True)
     )
@@ -143,7 +143,7 @@ async def test_a_durable_transaction_waits_for_the_disk(writer):
     assert await commit(writer, synchronous) == FULL
 
 
-async def test_a_transaction_that_need_not_be_durable_does_not(writer):
+async def test_a_transaction_that_need_not_be_durable_does_not_wait_for_the_disk(writer):
     assert await commit(writer, synchronous, durable=False) == NORMAL
     assert await commit(writer, synchronous) == FULL
 
@@ -167,7 +167,7 @@ async def test_a_cancelled_caller_does_not_stop_the_others(writer, connection):
     assert notes(connection) == {"a", "b"}
 
 
-async def test_more_transactions_than_one_commit_may_hold_take_several(writer, connection):
+async def test_many_transactions_take_several_commits(writer, connection):
     before = writer.commits
     await asyncio.gather(*(commit(writer, note, str(number)) for number in range(600)))
     assert len(notes(connection)) == 600
@@ -180,7 +180,7 @@ async def test_a_closed_writer_is_unavailable(writer):
         await commit(writer, note, "a")
 
 
-async def test_damage_that_one_rule_meets_undoes_only_that_rule(writer, connection, tmp_path):
+async def test_a_rule_that_meets_damage_is_rolled_back_alone(writer, connection, tmp_path):
     connection.execute("CREATE TABLE others (other TEXT PRIMARY KEY)")
     (root,) = connection.execute(
         "SELECT rootpage FROM sqlite_schema WHERE name = 'others'"

@@ -48,7 +48,7 @@ LOOKALIKES = [
 """Texts that a careless escape makes the same."""
 
 
-def test_a_document_has_a_lock_in_each_network_and_owners_have_others():
+def test_locks_of_documents_networks_and_owners_are_distinct():
     private, public = (document_lock(TEXT, network) for network in Network)
     assert len(private | public | owner_lock(ALICE) | owner_lock(BOB) | CONDEMN_LOCK) == 5
 
@@ -57,7 +57,7 @@ def test_a_lock_is_the_same_for_values_from_a_row():
     assert document_lock(str(TEXT), "private") == document_lock(TEXT, Network.PRIVATE)
 
 
-def test_a_write_locks_its_signer_its_drafts_and_what_it_stores():
+def test_a_write_locks_its_signer_its_drafts_and_its_stored_document():
     intent = Intent("id", WRITE, IMAGE, 1, Network.PUBLIC, NOW)
     held = owner_lock(ALICE) | document_lock(TEXT, "private") | document_lock(DRAFT, "private")
     assert write_locks(WRITE, None, TEXT, DRAFT) == held
@@ -95,7 +95,7 @@ def test_a_moment_is_the_same_number_in_every_time_zone():
 
 
 @pytest.mark.parametrize("text", ["", "nonce", "a b", "~!%'\"{}"])
-def test_a_plain_key_is_stored_as_it_is(text):
+def test_a_plain_key_is_stored_unchanged(text):
     assert key_text(text) == text
 
 
@@ -106,7 +106,7 @@ def test_keys_that_look_alike_stay_different():
 @given(ANY_TEXT)
 @example("\0")
 @example("a\0b\ud800\\")
-def test_every_key_is_storable_and_keeps_what_makes_it_different(text):
+def test_every_key_is_stored_as_reversible_ascii(text):
     stored = key_text(text)
     assert stored.isascii()
     assert "\0" not in stored
@@ -116,7 +116,7 @@ def test_every_key_is_storable_and_keeps_what_makes_it_different(text):
 @given(ANY_TEXT)
 @example("\0")
 @example("a\0b\ud800\\")
-def test_a_kept_text_changes_only_what_no_database_takes(text):
+def test_kept_text_replaces_only_characters_that_a_database_refuses(text):
     kept = kept_text(text)
     kept.encode()
     assert "\0" not in kept

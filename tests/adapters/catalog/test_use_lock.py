@@ -9,7 +9,7 @@ import pytest
 from imprint.adapters.catalog.use_lock import BeingMoved, InUse, UseLock
 
 
-def test_any_number_may_use_a_catalog(tmp_path: Path):
+def test_any_number_of_processes_may_share_a_catalog(tmp_path: Path):
     path = tmp_path / "imprint.db"
     locks = [UseLock(path) for _ in range(3)]
     with pytest.raises(InUse) as raised:
@@ -20,7 +20,7 @@ def test_any_number_may_use_a_catalog(tmp_path: Path):
     UseLock(path, exclusive=True).close()
 
 
-def test_nobody_uses_a_catalog_that_is_moved(tmp_path: Path):
+def test_a_catalog_that_is_being_moved_cannot_be_used(tmp_path: Path):
     path = tmp_path / "imprint.db"
     moving = UseLock(path, exclusive=True)
     with pytest.raises(BeingMoved, match="IMPRINT_DATABASE_URL"):
@@ -31,7 +31,7 @@ def test_nobody_uses_a_catalog_that_is_moved(tmp_path: Path):
     UseLock(path).close()
 
 
-def test_a_process_that_is_killed_holds_no_lock(tmp_path: Path):
+def test_the_lock_of_a_killed_process_is_released(tmp_path: Path):
     path = tmp_path / "imprint.db"
     reader, writer = os.pipe()
     pid = os.fork()

@@ -85,14 +85,14 @@ async def test_a_wallet_has_no_more_sessions_than_the_limit(
     assert await both[0].add_session(session_of(BOB, 1), "another", 3)
 
 
-async def test_a_session_that_is_too_many_spends_no_nonce(world: World) -> None:
+async def test_a_session_above_the_limit_spends_no_nonce(world: World) -> None:
     sessions = CatalogWritingSessions(world.catalog)
     assert not await sessions.add_session(session_of(ALICE, 1), "nonce", 0)
     await world.catalog.check_nonce(ALICE, "nonce")
     assert await sessions.add_session(session_of(ALICE, 1), "nonce", 1)
 
 
-async def test_nonces_are_one_space_with_those_of_writes(world: World) -> None:
+async def test_sessions_and_writes_share_one_nonce_space(world: World) -> None:
     sessions = CatalogWritingSessions(world.catalog)
     assert await sessions.add_session(session_of(ALICE, 1), "opening", 20)
     with pytest.raises(NonceUsed) as by_write:
@@ -106,7 +106,7 @@ async def test_nonces_are_one_space_with_those_of_writes(world: World) -> None:
     assert await sessions.add_session(session_of(BOB, 1), "opening", 20)
 
 
-async def test_two_openings_with_one_nonce_give_one_session(
+async def test_concurrent_openings_with_one_nonce_create_one_session(
     world: World, open_another: Opener
 ) -> None:
     both = [CatalogWritingSessions(world.catalog), CatalogWritingSessions(open_another())]
@@ -167,7 +167,7 @@ async def open_create(world: World, write: Write, rate: Rate | None) -> int | No
 
 
 @pytest.mark.parametrize("rate", [None, Rate(100, 60)])
-async def test_a_write_by_a_session_is_opened_while_the_session_exists(
+async def test_a_session_can_write_until_it_is_revoked(
     world: World, open_another: Opener, rate: Rate | None
 ) -> None:
     sessions, session = CatalogWritingSessions(open_another()), session_of(ALICE, 1)
@@ -188,7 +188,7 @@ async def test_a_write_by_a_session_is_opened_while_the_session_exists(
     assert codes == {Code.WRITING_SESSION_INVALID}
 
 
-async def test_a_revoked_session_spends_nothing_of_its_wallet(world: World) -> None:
+async def test_a_write_by_a_revoked_session_does_not_count_towards_the_rate(world: World) -> None:
     session = session_of(ALICE, 1)
     for _ in range(3):
         with pytest.raises(Refusal) as refusal:
@@ -220,7 +220,9 @@ async def test_writes_by_a_session_count_in_the_rate_of_its_wallet(world: World)
         await open_create(world, write_by(world, session, Action.CREATE), SLOW)
 
 
-async def test_a_write_by_a_session_with_a_spent_nonce_names_what_spent_it(world: World) -> None:
+async def test_a_write_by_a_session_with_a_spent_nonce_names_the_action_that_spent_it(
+    world: World,
+) -> None:
     sessions, session = CatalogWritingSessions(world.catalog), session_of(ALICE, 1)
     await sessions.add_session(session, "nonce", 20)
     write = replace(write_by(world, session, Action.CREATE), nonce="nonce")

@@ -221,7 +221,7 @@ async def test_logs_of_another_block_are_unavailable(
 
 
 @pytest.mark.parametrize("change", [{"removed": True}, {"address": "0x" + "d" * 40}])
-async def test_removed_logs_and_those_of_others_are_left_out(
+async def test_removed_logs_and_logs_of_other_contracts_are_skipped(
     town: World, node: ChainNode, source: JsonRpcChainReader, change: dict[str, Any]
 ) -> None:
     block = town.create_post(town.wallet(1), "one")

@@ -67,7 +67,7 @@ async def test_the_time_of_another_block_is_refused(
 
 
 @pytest.mark.parametrize("time", ["0x" + "f" * 64, "0xfffffffffffffff", "soon", None, 5])
-async def test_a_time_that_is_no_date_is_refused(
+async def test_an_invalid_block_time_is_refused(
     town: World, node: ChainNode, source: JsonRpcChainReader, time: object
 ) -> None:
     publish(town, 1)
@@ -85,7 +85,7 @@ async def test_a_time_that_is_no_date_is_refused(
     ("sent", "read"),
     [("0x65", 101), ("0x" + "f" * 64, None), ("soon", None), (7, None), (None, None)],
 )
-async def test_a_time_beside_a_log_is_used_if_it_is_one(
+async def test_an_invalid_timestamp_of_a_log_is_ignored(
     town: World, node: ChainNode, source: JsonRpcChainReader, sent: object, read: int | None
 ) -> None:
     publish(town, 1)
@@ -121,7 +121,9 @@ async def test_an_entry_that_is_malformed_is_refused(
     assert len(await source.post_details([1], block_ref(town))) == 1
 
 
-async def test_descriptions_are_those_of_the_head(town: World, source: JsonRpcChainReader) -> None:
+async def test_descriptions_are_read_at_the_given_head(
+    town: World, source: JsonRpcChainReader
+) -> None:
     publish(town, 1)
     head = block_ref(town)
     publish_another = town.create_post(town.wallet(2), "another")

@@ -104,14 +104,14 @@ async def test_an_empty_list_of_logs_does_not_prove_that_a_post_is_absent(
         await find(source, town, post.place)
 
 
-async def test_a_node_that_contradicts_itself_has_failed_and_the_next_one_is_asked(
+async def test_a_node_that_contradicts_itself_is_replaced_by_the_next(
     town: World, node: ChainNode, source_of_two: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = NO_LOGS
     assert await find(source_of_two, town, post.place) == post
 
 
-async def test_a_second_node_that_has_the_log_is_a_contradiction(
+async def test_a_second_node_that_has_the_log_contradicts_a_proof_of_absence(
     town: World, node: ChainNode, source_of_two: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = several(NO_LOGS, in_blocks(logsBloom="0x" + "00" * 255 + "01"))
@@ -119,7 +119,7 @@ async def test_a_second_node_that_has_the_log_is_a_contradiction(
         await find(source_of_two, town, post.place)
 
 
-async def test_a_second_node_that_is_away_changes_nothing_about_a_proof(
+async def test_a_failing_second_node_does_not_invalidate_a_proof(
     town: World, spare: ChainNode, source_of_two: JsonRpcChainReader, post: Log
 ) -> None:
     spare.change = change_result("eth_chainId", lambda result: "0x1")
@@ -149,7 +149,7 @@ async def test_a_bloom_filter_without_the_log_proves_that_it_is_absent(
     [FULL_BLOOM, "0x" + "00" * 256, None, "0x"],
     ids=["full", "without bits", "none", "malformed"],
 )
-async def test_without_a_telling_bloom_filter_the_receipts_prove_it(
+async def test_without_a_usable_bloom_filter_the_receipts_prove_that_a_log_is_absent(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, bloom: object
 ) -> None:
     node.change = in_blocks(logsBloom=bloom)
@@ -161,7 +161,7 @@ async def test_without_a_telling_bloom_filter_the_receipts_prove_it(
     assert await find(source, town, post.place) == post
 
 
-async def test_a_receipt_that_says_the_transaction_is_elsewhere_contradicts_its_block(
+async def test_a_receipt_that_names_another_block_contradicts_the_empty_list(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     other = {"blockHash": "0x" + "e" * 64}
@@ -181,7 +181,7 @@ async def test_a_receipt_that_is_missing_proves_nothing(
         await find(source, town, post.place)
 
 
-async def test_an_empty_list_is_refuted_by_the_receipts_though_the_transaction_is_not_known(
+async def test_receipts_refute_an_empty_list_of_logs_without_a_transaction_hash(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = NO_LOGS
@@ -189,7 +189,7 @@ async def test_an_empty_list_is_refuted_by_the_receipts_though_the_transaction_i
         await find(source, town, replace(post.place, tx_hash=None))
 
 
-async def test_a_list_of_other_logs_is_refuted_though_the_transaction_is_not_known(
+async def test_receipts_refute_a_list_of_other_logs_without_a_transaction_hash(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = change_result(
@@ -199,7 +199,7 @@ async def test_a_list_of_other_logs_is_refuted_though_the_transaction_is_not_kno
         await find(source, town, replace(post.place, tx_hash=None))
 
 
-async def test_a_block_that_is_unknown_by_its_hash_but_there_by_its_height_proves_nothing(
+async def test_a_block_found_by_height_but_not_by_hash_proves_nothing(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = change_result("eth_getBlockByHash", lambda block: None)
@@ -218,7 +218,7 @@ async def test_another_block_at_the_height_proves_that_the_log_is_absent(
     assert await find(source, town, log.place) is None
 
 
-async def test_a_found_log_has_the_place_that_the_chain_gives_it(
+async def test_a_found_log_has_the_position_that_the_chain_reports(
     town: World, source: JsonRpcChainReader, post: Log
 ) -> None:
     vague = replace(post.place, block_number=None, tx_hash=None)
@@ -250,7 +250,7 @@ async def test_a_block_whose_logs_are_too_large_is_read_by_its_receipts(
     assert await find(source, town, replace(post.place, log_index=9)) is None
 
 
-async def test_a_filter_without_bits_does_not_hide_the_logs_of_a_block(
+async def test_an_empty_bloom_filter_does_not_hide_the_logs_of_a_block(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = in_blocks(logsBloom="0x" + "00" * 256)
@@ -277,7 +277,7 @@ async def test_a_receipt_that_cannot_be_read_is_reported(
     assert await read_receipts(source, town, number) == [ReceiptLogs([], post.place.tx_hash)]
 
 
-async def test_receipts_of_a_node_that_goes_away_are_unavailable(
+async def test_receipts_of_a_node_that_stops_responding_are_unavailable(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     def go_away(asked: list[dict[str, Any]], sent: Responses) -> Responses:
@@ -336,7 +336,7 @@ async def test_the_highest_block_that_a_node_has_shown_is_remembered(
     assert source.highest_shown() == highest
 
 
-async def test_the_head_is_not_that_of_a_node_far_behind(
+async def test_the_head_ignores_a_node_far_behind(
     town: World, node: ChainNode, source_of_two: JsonRpcChainReader
 ) -> None:
     for _ in range(50):

@@ -35,17 +35,17 @@ async def test_a_wallet_accepts_the_signature_of_its_owner(chain: WalletChain) -
     assert await chain.accepts(wallet, chain.sign())
 
 
-async def test_a_wallet_refuses_the_signature_of_somebody_else(chain: WalletChain) -> None:
+async def test_a_wallet_refuses_the_signature_of_another_key(chain: WalletChain) -> None:
     wallet = chain.deploy("OwnedWallet", chain.owner.address)
     assert not await chain.accepts(wallet, sign_digest(new_owner(), DIGEST))
 
 
-async def test_a_wallet_refuses_a_signature_of_something_else(chain: WalletChain) -> None:
+async def test_a_wallet_refuses_a_signature_of_another_digest(chain: WalletChain) -> None:
     wallet = chain.deploy("OwnedWallet", chain.owner.address)
     assert not await chain.accepts(wallet, chain.sign(OTHER_DIGEST))
 
 
-async def test_a_wallet_decides_about_a_high_s(chain: WalletChain) -> None:
+async def test_a_wallet_may_accept_a_high_s(chain: WalletChain) -> None:
     wallet = chain.deploy("OwnedWallet", chain.owner.address)
     signature = chain.sign()
     high = CURVE_ORDER - int.from_bytes(signature[32:64])
@@ -53,7 +53,7 @@ async def test_a_wallet_decides_about_a_high_s(chain: WalletChain) -> None:
     assert await chain.accepts(wallet, flipped)
 
 
-async def test_a_handover_counts_from_the_next_question_on(chain: WalletChain) -> None:
+async def test_a_change_of_owner_takes_effect_with_the_next_call(chain: WalletChain) -> None:
     former, later = funded_owner(1), new_owner()
     wallet = chain.deploy("OwnedWallet", former.address)
     signatures = [sign_digest(each, DIGEST) for each in (former, later)]
@@ -63,7 +63,7 @@ async def test_a_handover_counts_from_the_next_question_on(chain: WalletChain) -
     assert [await chain.accepts(wallet, each) for each in signatures] == [False, True]
 
 
-async def test_a_wallet_may_have_its_code_elsewhere(chain: WalletChain) -> None:
+async def test_a_proxy_wallet_accepts_its_owner(chain: WalletChain) -> None:
     code = chain.deploy("OwnedWallet", new_owner().address)
     proxy = chain.deploy("WalletProxy", code, chain.owner.address)
     assert await chain.accepts(proxy, chain.sign())
@@ -74,7 +74,7 @@ async def test_a_wallet_may_have_its_code_elsewhere(chain: WalletChain) -> None:
     ("signers", "accepted"),
     [((0, 1), True), ((1, 2), True), ((0,), False), ((0, 0), False), ((1, 0), False)],
 )
-async def test_a_wallet_may_need_several_owners(
+async def test_a_multisig_wallet_needs_enough_owners(
     chain: WalletChain, signers: tuple[int, ...], accepted: bool
 ) -> None:
     owners = sorted((new_owner() for _ in range(3)), key=lambda each: int(each.address, 16))
@@ -104,7 +104,7 @@ async def test_a_wallet_that_is_not_deployed_yet_accepts_its_owner(chain: Wallet
     assert await chain.accepts(predict(chain.factory, code), signature)
 
 
-async def test_nothing_of_the_deployment_remains(chain: WalletChain) -> None:
+async def test_simulating_a_deployment_leaves_no_state(chain: WalletChain) -> None:
     code, head = chain.owned_code(), chain.chain.head
     wallet = predict(chain.factory, code)
     before = chain.chain.account(chain.factory)
@@ -116,7 +116,7 @@ async def test_nothing_of_the_deployment_remains(chain: WalletChain) -> None:
     assert chain.chain.head is head
 
 
-async def test_the_same_signature_is_good_after_the_deployment(chain: WalletChain) -> None:
+async def test_the_same_signature_is_accepted_after_the_deployment(chain: WalletChain) -> None:
     code = chain.owned_code()
     wallet = predict(chain.factory, code)
     send_to(chain.chain, chain.factory, deployment(code))
@@ -124,18 +124,20 @@ async def test_the_same_signature_is_good_after_the_deployment(chain: WalletChai
     assert await chain.accepts(wallet, chain.sign())
 
 
-async def test_a_deployed_wallet_needs_no_factory_that_works(chain: WalletChain) -> None:
+async def test_the_factory_of_a_deployed_wallet_is_ignored(chain: WalletChain) -> None:
     wallet = chain.deploy("OwnedWallet", chain.owner.address)
     assert await chain.accepts(wallet, wrap("0x" + "00" * 20, b"anything", chain.sign()))
 
 
-async def test_a_counterfactual_wallet_refuses_somebody_else(chain: WalletChain) -> None:
+async def test_a_counterfactual_wallet_refuses_the_signature_of_another_key(
+    chain: WalletChain,
+) -> None:
     code = chain.owned_code()
     signature = wrap(chain.factory, deployment(code), sign_digest(new_owner(), DIGEST))
     assert not await chain.accepts(predict(chain.factory, code), signature)
 
 
-async def test_a_wallet_that_is_deployed_at_another_address_says_nothing(
+async def test_a_wallet_deployed_at_another_address_is_refused(
     chain: WalletChain,
 ) -> None:
     victim = predict(chain.factory, creation("OwnedWallet", new_owner().address))
@@ -149,7 +151,7 @@ async def test_a_factory_without_code_deploys_nothing(chain: WalletChain) -> Non
     assert not await chain.accepts(predict(chain.factory, code), signature)
 
 
-async def test_a_wallet_may_need_to_be_prepared(chain: WalletChain) -> None:
+async def test_a_wallet_can_be_prepared_by_its_wrapper(chain: WalletChain) -> None:
     wallet = chain.deploy("PreparedWallet", chain.owner.address)
     prepare = calldata("PreparedWallet", "prepare")
     assert not await chain.accepts(wallet, chain.sign())
@@ -158,7 +160,7 @@ async def test_a_wallet_may_need_to_be_prepared(chain: WalletChain) -> None:
     assert not await chain.accepts(wallet, chain.sign())
 
 
-async def test_a_mark_within_a_mark_is_left_to_the_wallet(chain: WalletChain) -> None:
+async def test_a_nested_wrapper_is_passed_to_the_wallet(chain: WalletChain) -> None:
     code = chain.owned_code()
     once = wrap(chain.factory, deployment(code), chain.sign())
     twice = wrap(chain.factory, deployment(code), once)

@@ -99,7 +99,7 @@ async def test_a_factory_gets_a_verdict(chain: WalletChain, behaviour: str) -> N
 
 @pytest.mark.parametrize("factory_behaviour", FACTORY_BEHAVIOURS)
 @pytest.mark.parametrize("behaviour", ["UseAllGas", "LoopForever", "ReturnMegabyte", "LookUp"])
-async def test_the_most_gas_that_can_be_used_leaves_enough_to_respond(
+async def test_a_wallet_that_uses_all_gas_still_gets_a_verdict(
     chain: WalletChain, behaviour: str, factory_behaviour: str
 ) -> None:
     factory = deploy_on(chain.chain, hostile_factory(factory_behaviour))
@@ -119,7 +119,7 @@ async def test_a_factory_cannot_make_a_wallet_accept(chain: WalletChain, behavio
 
 
 @pytest.mark.parametrize("behaviour", ["WriteAndAccept", "WriteTransientAndAccept"])
-async def test_a_question_writes_nothing(chain: WalletChain, behaviour: str) -> None:
+async def test_a_signature_check_writes_no_state(chain: WalletChain, behaviour: str) -> None:
     wallet = deploy_on(chain.chain, hostile_wallet(behaviour))
     head = chain.chain.head
     assert not await chain.accepts(wallet, chain.sign())
@@ -160,7 +160,7 @@ async def test_no_url_is_requested(chain: WalletChain, kind: str) -> None:
     assert received.empty()
 
 
-async def test_no_verdict_is_remembered(chain: WalletChain) -> None:
+async def test_no_verdict_is_cached(chain: WalletChain) -> None:
     wallet = deploy_on(chain.chain, hostile_wallet("AcceptByBlock"))
     verdicts = []
     for _ in range(4):
@@ -169,7 +169,7 @@ async def test_no_verdict_is_remembered(chain: WalletChain) -> None:
     assert verdicts in ([True, False] * 2, [False, True] * 2)
 
 
-async def test_the_question_does_not_come_from_the_zero_address(chain: WalletChain) -> None:
+async def test_the_call_does_not_come_from_the_zero_address(chain: WalletChain) -> None:
     asked: list[Any] = []
 
     def note(calls: list[dict[str, Any]], sent: Responses) -> Responses:
@@ -239,7 +239,7 @@ def _decode(encoded: bytes) -> tuple[str, bytes, bytes] | None:
 
 @MANY
 @given(signature=st.binary(max_size=300), marked=st.booleans())
-async def test_any_bytes_get_a_verdict(
+async def test_arbitrary_bytes_get_a_verdict(
     chain: WalletChain, prepared: Address, signature: bytes, marked: bool
 ) -> None:
     assert not await chain.accepts(prepared, signature + (MARK if marked else b""))

@@ -104,14 +104,14 @@ async def ask(wallets: JsonRpcContractWallets) -> bool:
 
 
 @pytest.mark.parametrize(("verdict", "accepted"), [(YES, True), (NO, False)])
-async def test_the_only_byte_is_the_verdict(
+async def test_the_verdict_is_the_one_byte_that_a_node_returns(
     node: WalletNode, open_wallets: Open, verdict: str, accepted: bool
 ) -> None:
     node.verdict = verdict
     assert await ask(open_wallets(node)) is accepted
 
 
-async def test_one_batch_has_the_whole_question(node: WalletNode, open_wallets: Open) -> None:
+async def test_the_whole_check_is_sent_in_one_batch(node: WalletNode, open_wallets: Open) -> None:
     await ask(open_wallets(node))
     ((_, _, question, _),) = node.batches
     call, block = question["params"]
@@ -145,7 +145,7 @@ async def test_one_batch_has_the_whole_question(node: WalletNode, open_wallets: 
         ["0x01"],
     ],
 )
-async def test_everything_else_is_a_failure_of_the_node(
+async def test_any_other_result_is_a_node_failure(
     node: WalletNode, open_wallets: Open, verdict: object
 ) -> None:
     node.verdict = verdict
@@ -175,14 +175,12 @@ async def test_an_error_is_a_failure_of_the_node(
     await fail(open_wallets(node))
 
 
-async def test_a_node_on_another_chain_is_not_believed(
-    node: WalletNode, open_wallets: Open
-) -> None:
+async def test_a_node_on_another_chain_is_not_trusted(node: WalletNode, open_wallets: Open) -> None:
     node.chain_id = 1
     await fail(open_wallets(node))
 
 
-async def test_a_node_that_stands_still_is_not_believed(
+async def test_a_node_with_a_stale_head_is_not_trusted(
     node: WalletNode, open_wallets: Open
 ) -> None:
     node.timestamp -= 601
@@ -222,13 +220,13 @@ async def test_a_node_that_does_not_respond_in_time_gives_no_verdict(
     await fail(open_wallets(node, timeout=SHORT))
 
 
-async def test_no_node_is_no_verdict(node: WalletNode, open_wallets: Open) -> None:
+async def test_an_unreachable_node_gives_no_verdict(node: WalletNode, open_wallets: Open) -> None:
     wallets = open_wallets(node)
     await node.stop()
     await fail(wallets)
 
 
-async def test_a_question_works_again_after_a_failure(node: WalletNode, open_wallets: Open) -> None:
+async def test_a_check_succeeds_again_after_a_failure(node: WalletNode, open_wallets: Open) -> None:
     wallets = open_wallets(node)
     node.fault = reset
     await fail(wallets)
@@ -239,7 +237,7 @@ async def test_a_question_works_again_after_a_failure(node: WalletNode, open_wal
 # Blocks
 
 
-async def test_a_block_that_came_meanwhile_has_the_question_pinned(
+async def test_a_check_is_pinned_to_a_block_if_a_block_was_mined_meanwhile(
     node: WalletNode, open_wallets: Open
 ) -> None:
     _mine_during_the_first_batch(node)
@@ -298,7 +296,7 @@ async def test_all_nodes_of_a_quorum_must_accept(
 
 
 @pytest.mark.parametrize("verdict", [YES, NO])
-async def test_a_quorum_without_one_of_its_nodes_is_no_verdict(
+async def test_a_quorum_without_one_of_its_nodes_gives_no_verdict(
     node: WalletNode, spare_node: WalletNode, open_wallets: Open, verdict: str
 ) -> None:
     node.verdict = spare_node.verdict = verdict
@@ -306,14 +304,14 @@ async def test_a_quorum_without_one_of_its_nodes_is_no_verdict(
     await fail(open_wallets(node, spare_node, quorum=2))
 
 
-async def test_a_node_far_behind_the_others_is_not_of_the_quorum(
+async def test_a_node_far_behind_the_others_does_not_count_towards_the_quorum(
     node: WalletNode, spare_node: WalletNode, open_wallets: Open
 ) -> None:
     spare_node.number -= 50
     await fail(open_wallets(node, spare_node, quorum=2))
 
 
-async def test_a_question_that_is_cancelled_leaves_nothing_behind(
+async def test_a_cancelled_check_does_not_affect_the_next(
     node: WalletNode, open_wallets: Open
 ) -> None:
     wallets = open_wallets(node)

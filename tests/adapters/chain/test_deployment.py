@@ -73,7 +73,7 @@ async def test_sending_the_same_transaction_again_is_no_error(
     assert first == await deployment.wait(transaction_hash)
 
 
-async def test_an_account_without_coins_is_told_what_it_needs(
+async def test_an_account_without_coins_is_refused_with_what_it_needs(
     deployment: MarketplaceDeployment,
 ) -> None:
     sender = parse_address(STRANGER.address)
@@ -81,7 +81,7 @@ async def test_an_account_without_coins_is_told_what_it_needs(
         await deployment.prepare(sender, artifact().bytecode)
 
 
-async def test_a_lost_response_to_the_transaction_loses_nothing(
+async def test_a_lost_response_to_the_transaction_is_no_error(
     town: World, node: ChainNode, deployment: MarketplaceDeployment
 ) -> None:
     raw, transaction_hash = signed(town, await prepare(town, deployment))
@@ -107,7 +107,7 @@ async def test_a_contract_that_another_wallet_creates_is_waited_for(
     assert prepared.head < deployed.block <= town.chain.head.number
 
 
-async def test_a_nonce_that_was_used_otherwise_ends_the_wait(
+async def test_a_nonce_used_by_another_transaction_ends_the_wait(
     town: World, deployment: MarketplaceDeployment
 ) -> None:
     prepared = await prepare(town, deployment)

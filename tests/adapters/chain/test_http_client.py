@@ -183,7 +183,7 @@ async def test_more_requests_than_connections_wait_for_one(
     assert script.connections == 4
 
 
-async def test_a_request_that_waits_for_a_connection_can_be_given_up(
+async def test_a_request_that_waits_for_a_connection_can_be_cancelled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_client, "MAX_EXCHANGES", 1)
@@ -196,13 +196,13 @@ async def test_a_request_that_waits_for_a_connection_can_be_given_up(
         assert await client.post(b"three") == b"hello"
 
 
-async def test_a_length_over_the_limit_fails_before_the_body_arrives() -> None:
+async def test_a_content_length_above_the_limit_fails_before_the_body_arrives() -> None:
     async with served(Script(b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n", PLAIN)) as client:
         with pytest.raises(NodeRefusal, match="too large"):
             await client.post(b"one")
 
 
-async def test_one_request_may_have_a_larger_response_than_others() -> None:
+async def test_a_request_can_raise_its_response_limit() -> None:
     response = b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + b"x" * 2000
     async with served(Script(response, response)) as client:
         assert len(await client.post(b"one", 2000)) == 2000

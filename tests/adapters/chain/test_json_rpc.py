@@ -110,7 +110,7 @@ async def test_the_preferred_node_is_returned_to_once_it_works(
 
 
 @pytest.mark.usefixtures("long_pause")
-async def test_the_pause_of_a_node_grows_to_a_bound_and_failures_together_count_once(
+async def test_the_pause_of_a_node_is_bounded_and_concurrent_failures_count_once(
     node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     rpc = JsonRpc([node.address, spare_node.address])
@@ -131,7 +131,7 @@ async def ask_chain_id(rpc: JsonRpc) -> object:
     return await rpc.exchange([Call("eth_chainId")], lambda results: results[0], deadline)
 
 
-async def test_nodes_that_all_failed_are_asked_all_the_same(
+async def test_paused_nodes_are_tried_when_all_have_failed(
     market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     node.fault = spare_node.fault = faults.respond_with_status(503)
@@ -165,7 +165,7 @@ async def test_a_node_that_refuses_one_batch_is_not_skipped(
 @pytest.mark.parametrize(
     ("behind", "seconds"), [(MAX_LAG_BLOCKS + 1, 1), (1, MAX_LAG_SECONDS + 1), (50, 50)]
 )
-async def test_a_node_behind_another_one_is_not_believed(
+async def test_a_node_behind_another_one_is_not_trusted(
     market_of_two: JsonRpcMarketplace,
     node: FaultyNode,
     spare_node: FaultyNode,
@@ -179,7 +179,7 @@ async def test_a_node_behind_another_one_is_not_believed(
         assert (await market_of_two.post_facts(9, READER)).balance == 0
 
 
-async def test_a_node_a_few_blocks_behind_is_believed(
+async def test_a_node_a_few_blocks_behind_is_trusted(
     market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     node.number -= MAX_LAG_BLOCKS
@@ -188,7 +188,7 @@ async def test_a_node_a_few_blocks_behind_is_believed(
     assert (await market_of_two.post_facts(9, READER)).balance == 1
 
 
-async def test_a_node_that_is_behind_is_no_substitute_for_one_that_died(
+async def test_a_node_that_is_behind_does_not_replace_one_that_fails(
     market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     node.number -= 50
@@ -199,7 +199,7 @@ async def test_a_node_that_is_behind_is_no_substitute_for_one_that_died(
         await market_of_two.post_facts(9, READER)
 
 
-async def test_a_chain_that_was_reset_on_every_node_is_believed(
+async def test_a_chain_that_was_reset_on_every_node_is_trusted(
     market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     await market_of_two.post_facts(9, READER)
@@ -208,7 +208,7 @@ async def test_a_chain_that_was_reset_on_every_node_is_believed(
     assert (await market_of_two.post_facts(9, READER)).balance == 1
 
 
-async def test_a_node_of_another_chain_is_compared_with_no_other(
+async def test_the_head_of_a_node_on_another_chain_is_ignored(
     market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     spare_node.chain_id, spare_node.number = 1, 10**9
@@ -281,7 +281,7 @@ def respond_with_result(result: object) -> Fault:
     return faults.respond_changed(lambda sent: [one | {"result": result} for one in sent])
 
 
-async def test_a_response_of_very_many_values_is_refused_before_they_are_built(
+async def test_a_response_with_too_many_values_is_refused_before_parsing(
     node: FaultyNode,
 ) -> None:
     rpc, calls = JsonRpc([node.address]), [Call("eth_chainId")]
@@ -303,7 +303,7 @@ async def test_all_nodes_failing_is_unavailable_in_time(
     assert time.monotonic() - before < 20
 
 
-async def test_a_connection_that_breaks_once_is_opened_again(
+async def test_a_broken_connection_is_reopened(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     async def break_once(
@@ -333,7 +333,7 @@ FAILING = [
 
 
 @pytest.mark.parametrize("fault", FAILING)
-async def test_no_log_and_no_error_has_the_path_of_an_address(
+async def test_the_path_of_a_node_url_is_never_logged(
     node: FaultyNode, fault: Fault, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -92,7 +92,7 @@ async def test_a_head_that_moves_between_the_calls_has_them_pinned_to_its_block(
     assert blocks == [{"blockHash": node.block_hash}] * 2
 
 
-async def test_a_cid_leads_to_its_entry(market: JsonRpcMarketplace) -> None:
+async def test_a_cid_is_looked_up_to_its_entry(market: JsonRpcMarketplace) -> None:
     assert await market.entry_of_cid(CID) == PostEntry(AUTHOR, CID, 5)
 
 
@@ -101,7 +101,7 @@ async def test_a_cid_that_is_not_published_has_no_entry(market: JsonRpcMarketpla
 
 
 @pytest.mark.parametrize("empty", ["0x", "0x00", None, "0x" + "00" * 31, "0x" + "00" * 33])
-async def test_an_empty_or_odd_post_id_is_no_zero(
+async def test_a_malformed_post_id_is_unavailable_and_not_zero(
     market: JsonRpcMarketplace, node: FaultyNode, empty: object
 ) -> None:
     tamper_call(node, "0xe8be2748", empty)
@@ -252,7 +252,7 @@ async def test_a_head_of_any_age_is_accepted_without_a_limit(node: FaultyNode) -
     await market.close()
 
 
-async def test_nothing_listening_is_unavailable_at_once(node: FaultyNode) -> None:
+async def test_a_refused_connection_is_unavailable_at_once(node: FaultyNode) -> None:
     address = node.address
     await node.stop()
     calls = BlockCalls(JsonRpc([address]), 31337, fixed_clock)
@@ -264,7 +264,7 @@ async def test_nothing_listening_is_unavailable_at_once(node: FaultyNode) -> Non
     await market.close()
 
 
-async def test_a_probe_returns_if_chain_and_contract_are_there(market: JsonRpcMarketplace) -> None:
+async def test_a_probe_passes_if_chain_and_contract_match(market: JsonRpcMarketplace) -> None:
     await market.probe()
 
 
@@ -278,7 +278,7 @@ async def test_a_probe_says_which_chain_it_found(
     assert "5" not in found.value.detail
 
 
-async def test_a_probe_says_where_it_found_no_contract(
+async def test_a_probe_names_the_address_that_has_no_contract(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     node.code = "0x"

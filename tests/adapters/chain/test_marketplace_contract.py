@@ -82,7 +82,7 @@ async def test_a_probe_finds_the_contract(deployed: DeployedMarketplace) -> None
     await deployed.market.probe()
 
 
-async def test_a_probe_finds_no_contract_at_a_persons_address(
+async def test_a_probe_finds_no_contract_at_the_address_of_an_account(
     deployed: DeployedMarketplace,
 ) -> None:
     astray = JsonRpcMarketplace(BlockCalls(deployed.rpc, 31337, fixed_clock), deployed.person(3))
@@ -108,7 +108,9 @@ async def test_a_purchase_is_visible_at_once(deployed: DeployedMarketplace) -> N
     assert (await deployed.market.post_facts(1, deployed.person(2))).balance == 1
 
 
-async def test_a_cid_leads_to_its_entry_and_another_to_none(deployed: DeployedMarketplace) -> None:
+async def test_a_published_cid_has_an_entry_and_an_unknown_one_has_none(
+    deployed: DeployedMarketplace,
+) -> None:
     deployed.publish()
     entry = await deployed.market.entry_of_cid(CID)
     assert entry is not None

@@ -53,7 +53,7 @@ class Interrupted:
 
 
 @NETWORKS
-async def test_a_document_stored_since_it_was_condemned_stays(
+async def test_a_document_stored_after_it_was_condemned_is_kept(
     bucket: BucketWorkbench, network: Network
 ) -> None:
     await bucket.store.put(CID, DOCUMENT, network, fence=7)
@@ -90,7 +90,7 @@ async def test_a_document_exists_while_its_highest_fence_does(
         assert [cid async for cid in store.list_documents(network)] == [CID] * (highest >= 0)
 
 
-async def test_a_removal_that_has_compared_destroys_nothing_that_is_stored_then() -> None:
+async def test_a_removal_does_not_destroy_a_document_stored_after_its_fence_check() -> None:
     objects = MemoryStore()
     writer = open_store(objects)
     await writer.put(CID, DOCUMENT, PUBLIC, fence=3)
@@ -121,7 +121,9 @@ async def test_another_process_finds_a_document_whose_fence_rose(bucket: BucketW
     assert await other.read(CID, PUBLIC) == DOCUMENT
 
 
-async def test_a_damaged_copy_is_passed_over(bucket: BucketWorkbench) -> None:
+async def test_a_damaged_copy_is_skipped_once_the_document_is_stored_again(
+    bucket: BucketWorkbench,
+) -> None:
     await bucket.store.put(CID, DOCUMENT, PRIVATE, fence=9)
     bucket.tamper(CID, PRIVATE, b"other")
     with pytest.raises(Damaged):
@@ -131,7 +133,7 @@ async def test_a_damaged_copy_is_passed_over(bucket: BucketWorkbench) -> None:
     assert await bucket.store.read(CID, PRIVATE) == DOCUMENT
 
 
-async def test_a_draft_is_one_object_that_takes_one_request(bucket: BucketWorkbench) -> None:
+async def test_reading_a_draft_takes_one_request_without_a_listing(bucket: BucketWorkbench) -> None:
     await bucket.store.put(CID, DOCUMENT, PRIVATE)
     assert keys(bucket.objects) == [f"private/{CID}/0"]
 
@@ -154,7 +156,7 @@ async def test_a_long_listing_has_every_document_once() -> None:
     assert listed == cids
 
 
-async def test_a_listing_goes_on_after_a_page_that_failed() -> None:
+async def test_a_listing_continues_after_a_failed_page() -> None:
     objects = MemoryStore()
     for number in range(2 * PAGE + 50):
         objects.put(f"private/{document_cid(b'%d' % number)}/0", b"")
@@ -199,13 +201,15 @@ async def test_a_prefix_belongs_to_one_installation(bucket: BucketWorkbench) -> 
     await first.put(CID, DOCUMENT, PRIVATE)
 
 
-async def test_of_many_installations_one_gets_the_prefix(bucket: BucketWorkbench) -> None:
+async def test_concurrent_claims_give_the_prefix_to_one_installation(
+    bucket: BucketWorkbench,
+) -> None:
     ids = [f"{number:032x}" for number in range(8)]
     holders = await asyncio.gather(*(bucket.open(bucket.identity).claim(each) for each in ids))
     assert len(set(holders)) == 1
 
 
-async def test_a_marker_is_replaced_only_if_it_is_the_one_that_was_seen(
+async def test_a_marker_is_replaced_only_if_it_is_the_expected_one(
     bucket: BucketWorkbench,
 ) -> None:
     await bucket.store.claim(FIRST.id)
@@ -214,7 +218,7 @@ async def test_a_marker_is_replaced_only_if_it_is_the_one_that_was_seen(
     assert await bucket.store.claim(FIRST.id, instead_of=FIRST.id) == SECOND.id
 
 
-async def test_nothing_is_stored_once_the_marker_is_gone(bucket: BucketWorkbench) -> None:
+async def test_a_store_without_its_marker_refuses_documents(bucket: BucketWorkbench) -> None:
     store = bucket.open(FIRST)
     with pytest.raises(Unavailable):
         await store.put(CID, DOCUMENT, PRIVATE)
@@ -226,7 +230,7 @@ async def test_nothing_is_stored_once_the_marker_is_gone(bucket: BucketWorkbench
         await store.put(CID, DOCUMENT, PRIVATE)
 
 
-async def test_a_bucket_that_strangers_can_read_is_refused(bucket: BucketWorkbench) -> None:
+async def test_a_bucket_that_is_publicly_readable_is_refused(bucket: BucketWorkbench) -> None:
     strangers = BucketClient("memory", bucket.objects, SHORT_PAUSES)
     store = open_store(bucket.objects, strangers=strangers)
     with pytest.raises(StoreMisconfigured) as refused:
@@ -236,7 +240,7 @@ async def test_a_bucket_that_strangers_can_read_is_refused(bucket: BucketWorkben
         await store.claimed_by(FIRST.id)
 
 
-async def test_strangers_who_see_nothing_are_tried_once(bucket: BucketWorkbench) -> None:
+async def test_public_access_is_checked_once(bucket: BucketWorkbench) -> None:
     elsewhere = MemoryStore()
     strangers = BucketClient("memory", elsewhere, SHORT_PAUSES)
     store = open_store(bucket.objects, strangers=strangers)
@@ -277,7 +281,7 @@ async def test_a_probe_finds_that_documents_can_be_read_but_no_longer_stored() -
     await store.probe()
 
 
-async def test_refused_writes_do_not_keep_a_bucket_from_being_marked(
+async def test_refused_writes_do_not_prevent_claiming_a_bucket(
     bucket: BucketWorkbench,
 ) -> None:
     store = bucket.open(FIRST)

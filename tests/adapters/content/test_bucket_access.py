@@ -23,7 +23,7 @@ def config_of(access: BucketAccess) -> dict[str, Any]:
     return dict(opened.config)
 
 
-def test_an_access_key_opens_a_bucket_of_amazon() -> None:
+def test_an_s3_bucket_is_opened_with_an_access_key() -> None:
     config = config_of(replace(S3, region="eu-west-3"))
     assert config["access_key_id"] == "key-id"
     assert config["secret_access_key"] == "the-secret"
@@ -41,7 +41,7 @@ def test_an_endpoint_replaces_amazon() -> None:
     ("endpoint", "allowed"),
     [(None, False), ("https://minio.example.org", False), ("http://127.0.0.1:9000", True)],
 )
-def test_requests_are_encrypted_unless_the_endpoint_says_otherwise(
+def test_plain_http_is_allowed_only_for_an_http_endpoint(
     endpoint: str | None, allowed: bool
 ) -> None:
     opened = open_objects(replace(S3, endpoint=endpoint))
@@ -50,23 +50,23 @@ def test_requests_are_encrypted_unless_the_endpoint_says_otherwise(
     assert str(opened.client_options["allow_http"]).lower() == str(allowed).lower()
 
 
-def test_an_account_opens_a_container_of_azure() -> None:
+def test_an_azure_container_is_opened_with_an_account_key() -> None:
     config = config_of(AZURE)
     assert config["account_name"] == "account"
     assert config["account_key"] == "dGhlLXNlY3JldA=="
 
 
-def test_the_platform_opens_a_bucket_of_google_without_a_key() -> None:
+def test_a_google_bucket_is_opened_without_a_key() -> None:
     assert config_of(GOOGLE)["bucket"] == "bucket"
 
 
 @pytest.mark.parametrize("access", [S3, GOOGLE, AZURE], ids=lambda each: each.scheme)
-def test_strangers_send_no_credentials(access: BucketAccess) -> None:
+def test_anonymous_access_sends_no_credentials(access: BucketAccess) -> None:
     assert str(config_of(replace(access, anonymous=True))["skip_signature"]).lower() == "true"
 
 
 @pytest.mark.parametrize("access", [S3, GOOGLE, AZURE], ids=lambda each: each.scheme)
-def test_a_store_is_opened_without_sending_anything(access: BucketAccess) -> None:
+def test_opening_a_store_sends_no_request(access: BucketAccess) -> None:
     assert isinstance(open_bucket(access), BucketStore)
 
 
@@ -92,12 +92,12 @@ def test_malformed_credentials_are_refused_and_not_shown(
     assert refused.value.__suppress_context__
 
 
-def test_the_library_repeats_requests_as_the_other_stores_do() -> None:
+def test_the_s3_client_retries_as_often_as_the_other_stores() -> None:
     opened = open_objects(S3)
     assert isinstance(opened, S3Store)
     assert opened.retry_config is not None
     assert opened.retry_config["max_retries"] == DEFAULT_POLICY.attempts - 1
 
 
-def test_what_opens_a_bucket_does_not_show_its_secret() -> None:
+def test_bucket_access_does_not_show_its_secret() -> None:
     assert "the-secret" not in repr(S3)

@@ -79,7 +79,7 @@ async def test_an_operation_ends_at_its_deadline() -> None:
     assert objects.sent > 1
 
 
-async def test_a_store_that_is_away_is_not_asked_for_a_while() -> None:
+async def test_the_circuit_breaker_opens_after_repeated_failures() -> None:
     now = 0.0
     objects = Objects([raising(GenericError("HTTP error: error sending request"))])
     client = BucketClient("s3://b", objects, SHORT_PAUSES, circuit=Circuit(lambda: now))  # type: ignore[arg-type]
@@ -99,7 +99,7 @@ async def test_a_store_that_is_away_is_not_asked_for_a_while() -> None:
     assert objects.sent == CIRCUIT_FAILURES + 4
 
 
-async def test_what_has_no_place_for_an_object_is_unavailable(
+async def test_a_404_for_a_put_is_unavailable(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     # A web server at the address of the object store, as a proxy without a route to it.
@@ -143,7 +143,7 @@ async def test_failures_between_successes_leave_the_circuit_closed() -> None:
         (PermissionDeniedError(response(403, "RequestTimeTooSkewed")), "clock is wrong"),
     ],
 )
-async def test_a_mistake_in_the_settings_is_said_in_words(error: Exception, words: str) -> None:
+async def test_a_misconfigured_bucket_is_reported_in_words(error: Exception, words: str) -> None:
     objects = Objects([raising(error)])
     with pytest.raises(StoreMisconfigured) as refused:
         await delete(BucketClient("s3://b", objects, SHORT_PAUSES))  # type: ignore[arg-type]

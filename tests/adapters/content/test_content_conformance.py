@@ -147,12 +147,12 @@ async def test_documents_survive_reopening(bench: Workbench) -> None:
     assert await bench.store.read(CID, PUBLIC) is None
 
 
-async def test_a_store_without_a_marker_says_so(bench: Workbench) -> None:
+async def test_a_store_without_a_marker_is_claimed_by_nobody(bench: Workbench) -> None:
     await bench.store.put(CID, DOCUMENT, PRIVATE)
     assert await bench.store.claimed_by(ID) is None
 
 
-async def test_a_marker_is_found_again(bench: Workbench) -> None:
+async def test_a_marker_survives_reopening(bench: Workbench) -> None:
     assert await bench.store.claim(ID) == ID
     await bench.reopen()
     assert await bench.store.claimed_by(ID) == ID
@@ -172,7 +172,7 @@ async def test_a_marker_changes_no_document(bench: Workbench) -> None:
     assert await bench.store.claimed_by(ID) == ID
 
 
-async def test_a_closed_store_cannot_say_whose_it_is(bench: Workbench) -> None:
+async def test_a_closed_store_cannot_be_claimed(bench: Workbench) -> None:
     await bench.store.close()
     with pytest.raises(Unavailable):
         await bench.store.claimed_by(ID)

@@ -59,7 +59,7 @@ async def test_nothing_is_stored_before_the_marker(
     assert await store.read(document_cid(SMALL), PUBLIC) == SMALL
 
 
-async def test_nothing_is_stored_at_another_node_or_account(
+async def test_nothing_is_stored_once_the_node_or_account_was_replaced(
     shared: SharedWorkbench, installations: Installations
 ) -> None:
     store = await installations.open(FIRST)
@@ -81,7 +81,7 @@ async def test_a_document_is_seen_by_its_installation_only(
 
 
 @DOCUMENTS
-async def test_one_destroys_a_document_and_the_other_still_reads_it(
+async def test_destroying_a_document_leaves_the_copy_of_another_installation(
     installations: Installations, document: bytes
 ) -> None:
     first, second = await installations.open(FIRST), await installations.open(SECOND)
@@ -96,7 +96,7 @@ async def test_one_destroys_a_document_and_the_other_still_reads_it(
 
 
 @DOCUMENTS
-async def test_somebody_elses_document_cannot_be_destroyed(
+async def test_the_document_of_another_installation_cannot_be_destroyed(
     installations: Installations, document: bytes
 ) -> None:
     first, second = await installations.open(FIRST), await installations.open(SECOND)
@@ -108,7 +108,7 @@ async def test_somebody_elses_document_cannot_be_destroyed(
 
 
 @DOCUMENTS
-async def test_documents_without_an_id_are_of_the_oldest_installation(
+async def test_documents_without_an_id_belong_to_the_oldest_installation(
     installations: Installations, document: bytes
 ) -> None:
     before, oldest = await installations.open(UNNAMED), await installations.open(OLDEST)
@@ -138,7 +138,7 @@ async def test_a_document_stored_again_with_an_id_is_destroyed_as_a_whole(
 
 @DOCUMENTS
 @pytest.mark.parametrize("network", Network)
-async def test_a_document_stored_since_it_was_condemned_stays(
+async def test_a_document_stored_after_it_was_condemned_is_kept(
     installations: Installations, document: bytes, network: Network
 ) -> None:
     store, cid = await installations.open(FIRST), document_cid(document)
@@ -151,7 +151,7 @@ async def test_a_document_stored_since_it_was_condemned_stays(
 
 
 @DOCUMENTS
-async def test_a_document_stored_before_it_was_condemned_goes(
+async def test_a_document_stored_before_it_was_condemned_is_removed(
     installations: Installations, document: bytes
 ) -> None:
     store, cid = await installations.open(FIRST), document_cid(document)

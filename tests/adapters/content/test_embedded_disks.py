@@ -36,5 +36,5 @@ def test_the_longest_mount_point_decides(tmp_path: Path, folder: str, local: boo
     assert is_local(Path(folder), mounts) is local
 
 
-def test_a_disk_is_local_where_there_is_no_list_of_mounts(tmp_path: Path) -> None:
+def test_a_disk_counts_as_local_without_a_list_of_mounts(tmp_path: Path) -> None:
     assert is_local(Path("/srv"), tmp_path / "no such file")

@@ -49,7 +49,7 @@ async def is_left(store: EmbeddedStore, document: bytes) -> bool:
 @pytest.mark.parametrize(
     ("stored", "removed", "left"), [(0, 1, False), (4, 5, False), (5, 5, True)]
 )
-async def test_a_removal_spares_what_was_stored_with_its_fence_or_a_higher_one(
+async def test_a_removal_spares_a_document_with_its_fence_or_a_higher_one(
     store: EmbeddedStore, document: bytes, stored: int, removed: int, left: bool
 ):
     cid = document_cid(document)
@@ -75,7 +75,7 @@ async def test_without_a_fence_everything_is_removed(store: EmbeddedStore, docum
     assert not await is_left(store, document)
 
 
-async def test_a_document_that_was_destroyed_begins_without_a_fence(
+async def test_a_document_stored_after_its_removal_has_no_fence(
     store: EmbeddedStore, document: bytes
 ):
     cid = document_cid(document)
@@ -86,7 +86,7 @@ async def test_a_document_that_was_destroyed_begins_without_a_fence(
     assert not await is_left(store, document)
 
 
-async def test_a_fence_is_seen_by_other_processes_and_outlives_its_own(
+async def test_a_fence_is_visible_to_other_processes_and_survives_its_own(
     tmp_path: Path, document: bytes
 ):
     cid = document_cid(document)
@@ -110,7 +110,7 @@ async def test_fences_are_not_listed_and_leave_with_their_documents(
     assert not list((tmp_path / "content" / "public" / ".incoming").iterdir())
 
 
-async def test_a_copy_as_a_file_of_a_small_document_is_removed_alone(
+async def test_removing_the_file_copy_of_a_small_document_keeps_the_small_document(
     store: EmbeddedStore, tmp_path: Path
 ):
     """A folder that was shared between machines has small documents as files."""
@@ -143,7 +143,7 @@ async def test_the_file_of_an_earlier_release_gets_fences(tmp_path: Path):
     await other.close()
 
 
-async def test_a_stopped_process_with_the_lock_holds_others_for_some_seconds_only(
+async def test_a_lock_held_by_a_stopped_process_times_out(
     store: EmbeddedStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(document_files, "LOCK_SECONDS", 0.05)
@@ -160,7 +160,7 @@ async def test_a_stopped_process_with_the_lock_holds_others_for_some_seconds_onl
     assert await is_left(store, document)
 
 
-async def test_a_document_stored_and_removed_at_once_is_whole_or_gone(
+async def test_a_document_survives_concurrent_removals_up_to_its_fence(
     tmp_path: Path, document: bytes
 ):
     """What was stored with a fence is there, however many removals of lower fences there are."""

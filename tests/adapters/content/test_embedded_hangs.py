@@ -49,7 +49,7 @@ async def read(store: EmbeddedStore, cid: Cid) -> bytes | None:
     return await store.read(cid, Network.PRIVATE)
 
 
-async def test_an_operation_ends_in_time(store: EmbeddedStore) -> None:
+async def test_an_operation_on_a_hanging_disk_times_out(store: EmbeddedStore) -> None:
     with pytest.raises(Unavailable):
         await read(store, STUCK)
 
@@ -103,7 +103,7 @@ async def test_a_large_document_that_was_given_up_is_not_kept_in_memory(
         await stuck
 
 
-async def test_clients_alone_do_not_fill_the_queue(tmp_path: Path) -> None:
+async def test_requests_within_the_concurrency_limits_do_not_fill_the_queue(tmp_path: Path) -> None:
     limits = declared_in(Limits)
     at_once = sum(int(limits[name].default or 0) for name in ("concurrent", "concurrent_webhooks"))
     patient = EmbeddedStore(tmp_path / "patient", MovableClock(), threads=1, seconds=60)

@@ -20,7 +20,7 @@ def marker(tmp_path: Path) -> InstallationMarker:
     return InstallationMarker(tmp_path / "installation")
 
 
-def test_a_folder_without_a_marker_is_nobodys(marker: InstallationMarker) -> None:
+def test_a_folder_without_a_marker_reads_as_none(marker: InstallationMarker) -> None:
     assert marker.read() is None
 
 
@@ -31,12 +31,12 @@ def test_the_first_marker_stays(marker: InstallationMarker, tmp_path: Path) -> N
     assert (tmp_path / "installation").read_text() == f"{ONE}\n"
 
 
-def test_a_marker_that_is_named_is_replaced(marker: InstallationMarker) -> None:
+def test_a_marker_is_replaced_when_it_is_named(marker: InstallationMarker) -> None:
     marker.write(ONE, None)
     assert marker.write(OTHER, ONE) == OTHER
 
 
-def test_nothing_else_is_left_in_the_folder(marker: InstallationMarker, tmp_path: Path) -> None:
+def test_writing_a_marker_leaves_no_other_file(marker: InstallationMarker, tmp_path: Path) -> None:
     marker.write(ONE, None)
     marker.write(OTHER, None)
     marker.write(OTHER, ONE)
@@ -49,7 +49,7 @@ def test_a_marker_can_be_read_by_its_owner_only(marker: InstallationMarker, tmp_
 
 
 @pytest.mark.parametrize("text", [b"", b"\xff\xfe", b"no id at all"])
-def test_another_text_is_another_installations(
+def test_an_invalid_marker_counts_as_that_of_another_installation(
     marker: InstallationMarker, tmp_path: Path, text: bytes
 ) -> None:
     (tmp_path / "installation").write_bytes(text)
@@ -59,7 +59,7 @@ def test_another_text_is_another_installations(
     assert marker.write(ONE, found) == ONE
 
 
-def test_a_missing_folder_is_not_taken_for_a_folder_without_a_marker(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error_and_not_an_unmarked_folder(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         InstallationMarker(tmp_path / "gone" / "installation").read()
 
@@ -92,7 +92,7 @@ async def test_of_two_installations_that_claim_a_folder_at_once_one_wins(
     assert await embedded.store.claimed_by(OTHER) == winner
 
 
-async def test_nothing_is_stored_in_a_folder_that_changed_hands(
+async def test_nothing_is_stored_in_a_folder_claimed_by_another_installation(
     embedded: EmbeddedWorkbench,
 ) -> None:
     document = b"words"

@@ -65,7 +65,7 @@ def collect_garbage(fake: KuboFake) -> None:
 
 
 @DOCUMENTS
-async def test_storing_at_any_moment_of_anothers_removal(
+async def test_storing_succeeds_at_any_step_of_a_removal_by_another_installation(
     kubo: KuboFakeWorkbench, document: bytes
 ) -> None:
     first, second = await open_two(kubo)
@@ -87,7 +87,7 @@ async def test_storing_at_any_moment_of_anothers_removal(
 
 
 @DOCUMENTS
-async def test_a_removal_at_any_moment_of_anothers_storing(
+async def test_storing_survives_a_removal_by_another_installation_at_any_step(
     kubo: KuboFakeWorkbench, document: bytes
 ) -> None:
     first, second = await open_two(kubo)
@@ -108,7 +108,7 @@ async def test_a_removal_at_any_moment_of_anothers_storing(
 
 
 @DOCUMENTS
-async def test_a_removal_that_is_interrupted_at_any_moment_takes_nothing_from_others(
+async def test_a_removal_interrupted_at_any_step_keeps_the_documents_of_others(
     kubo: KuboFakeWorkbench, document: bytes
 ) -> None:
     first, second = await open_two(kubo)
@@ -138,7 +138,9 @@ async def test_a_removal_that_is_interrupted_at_any_moment_takes_nothing_from_ot
     await second.close()
 
 
-async def test_nothing_is_left_when_both_have_let_go(kubo: KuboFakeWorkbench) -> None:
+async def test_nothing_is_left_after_both_installations_removed_a_document(
+    kubo: KuboFakeWorkbench,
+) -> None:
     first, second = await open_two(kubo)
     for document in (SMALL, LARGE):
         cid = document_cid(document)
@@ -169,7 +171,7 @@ async def test_the_name_of_a_pin_has_the_label_the_installation_and_the_fence(
     await second.close()
 
 
-async def test_a_label_names_a_document_that_had_no_id(kubo: KuboFakeWorkbench) -> None:
+async def test_relabelling_gives_an_id_to_a_document_without_one(kubo: KuboFakeWorkbench) -> None:
     before, oldest = kubo.open(UNNAMED), kubo.open(OLDEST)
     await mark(oldest, OLDEST)
     cid = document_cid(SMALL)
@@ -193,7 +195,7 @@ async def test_a_pin_that_only_pretends_to_be_a_marker_is_ignored(kubo: KuboFake
     await second.close()
 
 
-async def test_damaged_blocks_that_two_hold_are_not_taken_from_the_other(
+async def test_damaged_blocks_shared_by_two_installations_are_not_unpinned(
     kubo: KuboFakeWorkbench,
 ) -> None:
     first, second = await open_two(kubo)
@@ -209,7 +211,9 @@ async def test_damaged_blocks_that_two_hold_are_not_taken_from_the_other(
     await second.close()
 
 
-async def test_a_damaged_block_that_two_hold_is_repaired_for_both(kubo: KuboFakeWorkbench) -> None:
+async def test_a_damaged_block_shared_by_two_installations_is_repaired_for_both(
+    kubo: KuboFakeWorkbench,
+) -> None:
     first, second = await open_two(kubo)
     cid = document_cid(SMALL)
     for store in (first, second):

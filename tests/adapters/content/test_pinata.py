@@ -80,7 +80,7 @@ async def test_files_of_one_group_share_one_group_at_pinata(pinata: PinataWorkbe
     assert pinata.fake.called.count("list groups") == 3  # two to make it, one to find it again
 
 
-async def test_a_group_with_a_longer_name_is_another_one(pinata: PinataWorkbench) -> None:
+async def test_a_group_whose_name_is_a_longer_match_is_not_used(pinata: PinataWorkbench) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE, Label("n", OWNER, "group-12", State.PENDING))
     other = b"other"
     await pinata.store.put(document_cid(other), other, PRIVATE, LABEL)
@@ -162,7 +162,7 @@ async def test_no_key_is_sent_to_the_gateway(pinata: PinataWorkbench) -> None:
 @pytest.mark.parametrize(
     "link", ["http://127.0.0.1:1/files/x?X-Signature=1", "file:///etc/passwd", "", "http://[", 7]
 )
-async def test_a_signed_link_that_leads_elsewhere_is_not_followed(
+async def test_a_signed_link_to_another_host_is_not_followed(
     pinata: PinataWorkbench, link: object
 ) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE)

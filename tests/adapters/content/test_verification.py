@@ -52,7 +52,7 @@ async def test_other_bytes_are_logged_as_critical_and_not_shown(caplog):
 @pytest.mark.parametrize(
     ("document", "others_run"), [(SMALL, False), (LARGE, True)], ids=["small", "large"]
 )
-async def test_only_a_large_document_leaves_the_event_loop_to_others(document, others_run):
+async def test_verifying_a_large_document_does_not_block_the_event_loop(document, others_run):
     cid, ran = document_cid(document), asyncio.Event()
     asyncio.get_running_loop().call_soon(ran.set)
     await verify_document(cid, document, Network.PUBLIC)

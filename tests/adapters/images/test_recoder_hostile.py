@@ -92,7 +92,7 @@ async def test_a_text_chunk_that_decompresses_to_megabytes_is_invalid(
 
 
 @pytest.mark.parametrize("size", [(8192, 1953), (1953, 8192), (8192, 1), (1, 8192)])
-async def test_the_longest_side_is_recoded(
+async def test_an_image_with_the_longest_allowed_side_is_recoded(
     recoder: SandboxedRecoder, size: tuple[int, int]
 ) -> None:
     image = await recoder.recode(write(Image.new("1", size), "PNG"), ALICE)
@@ -160,7 +160,7 @@ async def test_a_jpeg_of_more_scans_is_invalid_before_it_is_decoded(
     )
 
 
-async def test_what_looks_like_a_scan_in_the_metadata_of_a_jpeg_is_none(
+async def test_a_scan_marker_inside_jpeg_metadata_is_not_counted(
     recoder: SandboxedRecoder,
 ) -> None:
     comment = b"\xff\xfe\x10\x02" + b"\xff\xda\xff\xd9" * 1024

@@ -60,7 +60,7 @@ def lossy_header(width: int, height: int) -> tuple[bytes, bytes]:
     ],
     ids=["lossy", "lossless", "transparent", "transparent lossless", "opaque lossless", "opaque"],
 )
-async def test_a_webp_becomes_what_every_client_shows(
+async def test_a_webp_becomes_a_jpeg_or_a_png(
     recoder: SandboxedRecoder, image: bytes, form: str, mode: str
 ) -> None:
     recoded = show(await recoder.recode(image, ALICE))
@@ -187,13 +187,13 @@ async def test_garbage_in_a_webp_is_invalid(recoder: SandboxedRecoder, image: by
     [b"RIFF", LOSSY[:11], b"RIFF\0\0\0\0WAVE" + GARBAGE, b"WEBP" + LOSSY, b"riff" + LOSSY[4:]],
     ids=lambda image: repr(image[:12]),
 )
-async def test_what_does_not_begin_like_a_webp_is_unsupported(
+async def test_an_image_without_a_webp_header_is_unsupported(
     recoder: SandboxedRecoder, image: bytes
 ) -> None:
     assert await refusal_of(recoder, image) is Code.UNSUPPORTED_MEDIA_TYPE
 
 
-async def test_a_damaged_webp_does_not_end_the_recoder(recoder: SandboxedRecoder) -> None:
+async def test_a_damaged_webp_does_not_crash_the_recoder(recoder: SandboxedRecoder) -> None:
     random_bytes = random.Random(11)
     codes: set[Code] = set()
     for _ in range(60):

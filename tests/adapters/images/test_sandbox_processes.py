@@ -82,7 +82,7 @@ async def test_an_image_that_breaks_its_process_is_invalid(
     assert await refusal_of(misbehaving(ACCEPT + behaviour), PNG) is Code.INVALID_IMAGE
 
 
-async def test_a_process_that_cannot_start_is_overload_and_not_a_refusal(
+async def test_a_process_that_cannot_start_is_reported_as_overload(
     misbehaving: Callable[[str], SandboxedRecoder],
 ) -> None:
     with pytest.raises(Unavailable) as refused:
@@ -213,7 +213,7 @@ async def test_signers_have_their_images_recoded_in_turns(fresh: SandboxedRecode
     assert done == [ALICE, BOB, ALICE, BOB, ALICE]
 
 
-async def test_a_signer_with_too_many_images_has_to_wait_and_others_need_not(
+async def test_a_signer_with_too_many_images_is_rate_limited_and_others_are_not(
     fresh: SandboxedRecoder,
 ) -> None:
     held = [asyncio.ensure_future(fresh.recode(PNG, ALICE)) for _ in range(MAX_OF_SIGNER)]
@@ -225,7 +225,7 @@ async def test_a_signer_with_too_many_images_has_to_wait_and_others_need_not(
     assert width_of(await fresh.recode(PNG, ALICE)) == 48
 
 
-async def test_a_process_gets_nothing_of_the_environment(
+async def test_a_process_inherits_no_environment_variables(
     misbehaving: Callable[[str], SandboxedRecoder], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("IMPRINT_JWT_SECRET", "s" * 32)

@@ -27,7 +27,7 @@ def test_json_is_one_document_without_a_problem(value: object) -> None:
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_are_read(body: bytes) -> None:
+def test_arbitrary_bytes_never_raise(body: bytes) -> None:
     payload = read_payload(body, 10)
     assert len(payload.excerpt) <= 10
 
@@ -39,7 +39,7 @@ def test_the_documents_before_a_malformed_one_are_read() -> None:
     assert payload.excerpt == '{"a": 1}\n['
 
 
-def test_the_documents_are_limited() -> None:
+def test_the_number_of_documents_is_limited() -> None:
     assert len(read_payload(b"[]" * 1_000, 10).documents) == MAX_DOCUMENTS
 
 
@@ -56,13 +56,13 @@ def test_the_documents_are_limited() -> None:
         (b'"\t"', "\t"),
     ],
 )
-def test_a_malformed_value_spoils_no_other(malformed: bytes, read: object) -> None:
+def test_a_malformed_value_does_not_affect_the_others(malformed: bytes, read: object) -> None:
     payload = read_payload(b'{"good": [1, "x"], "bad": ' + malformed + b"} ", 0)
     assert payload.documents == ({"good": [1, "x"], "bad": read},)
     assert payload.problem
 
 
-def test_what_is_nested_too_deep_is_replaced() -> None:
+def test_values_nested_too_deeply_are_replaced() -> None:
     body = b'{"good": "]][", "bad": ' + b"[" * 5_000 + b"]" * 5_000 + b', "also": {}}'
     (document,) = read_payload(body, 0).documents
     assert (document["good"], document["also"]) == ("]][", {})
@@ -83,5 +83,5 @@ def test_a_large_malformed_body_has_no_documents(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"\n", b"PING", b"\xfe", b"nul", b'"open'])
-def test_a_text_that_does_not_begin_like_json_has_no_problem(body: bytes) -> None:
+def test_text_that_is_not_json_is_no_problem(body: bytes) -> None:
     assert read_payload(body, 10) == Payload(())

@@ -141,7 +141,7 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE.keys())
-def test_what_is_no_log_is_a_dead_letter_and_the_logs_beside_it_count(nonsense: object) -> None:
+def test_an_invalid_log_is_a_dead_letter_and_the_other_logs_are_applied(nonsense: object) -> None:
     delivery = receive(body_of_a(log_of_a(post_id=10), nonsense, log_of_a(post_id=11)))
     first, letter, last = delivery.findings
     assert isinstance(letter, DeadLetter)
@@ -218,7 +218,7 @@ def test_a_dead_letter_keeps_the_log_as_it_was_sent() -> None:
     assert letter.reason == "The bytes in the place of the CID are not UTF-8."
 
 
-def test_an_undecodable_event_among_many_hides_no_other() -> None:
+def test_an_undecodable_event_does_not_hide_the_others() -> None:
     logs = [log_of_a(post_id=number, index=number) for number in range(500)]
     logs[250] = log_of_a(post_id=250, data="0x" + "ff" * 128)
     delivery = receive(body_of_a(*logs))
@@ -226,7 +226,7 @@ def test_an_undecodable_event_among_many_hides_no_other() -> None:
     assert len(delivery.dead_letters) == 1
 
 
-def test_an_event_with_a_malformed_cid_has_none() -> None:
+def test_an_event_with_a_malformed_cid_keeps_its_spelling_without_a_cid() -> None:
     (event,) = receive(body_of_a(log_of_a(data=event_data(b"hello")))).events
     assert (event.spelled_cid, event.cid) == ("hello", None)
 
@@ -243,7 +243,9 @@ def test_an_event_with_a_malformed_cid_has_none() -> None:
         pytest.param({}, {"transaction": None}, id="no transaction"),
     ],
 )
-def test_a_missing_place_has_the_same_stand_in_each_time(block: Json, changes: Json) -> None:
+def test_a_log_without_a_full_position_gets_the_same_stand_in_each_time(
+    block: Json, changes: Json
+) -> None:
     body = body_of_a(log_of_a(**changes), log_of_a(post_id=10, **changes), block=block)
     first, second = receive(body).events
     assert first.place.block_hash.startswith("0x" + "0" * 16)
@@ -302,13 +304,13 @@ def test_a_network_may_be_named_around_the_block(path: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("network", "counts"), [("MY-NET", True), ("my_net", True), ("ETH_SEPOLIA", True), ("x", False)]
 )
-def test_an_operator_names_the_networks_that_are_ours(network: str, counts: bool) -> None:
+def test_an_operator_can_add_names_of_the_network(network: str, counts: bool) -> None:
     provider = ProviderA([SECRET], 11155111, MARKET, ["my-net"])
     delivery = receive(body_of_a(log_of_a(), network=network), provider)
     assert bool(delivery.events) is counts
 
 
-def test_nonsense_about_another_network_is_ignored() -> None:
+def test_invalid_logs_of_another_network_are_ignored() -> None:
     delivery = receive(body_of_a(log_of_a(), None, 5, network="ETH_MAINNET"), ON_SEPOLIA)
     assert (delivery.findings, delivery.ignored) == ((), 3)
 
@@ -326,7 +328,7 @@ ACCESS_LOGS = {
 
 
 @pytest.mark.parametrize(("topics", "holders"), ACCESS_LOGS.values(), ids=ACCESS_LOGS.keys())
-def test_a_log_that_changes_who_may_read_is_reported_and_counts_as_ignored(
+def test_a_log_that_changes_access_is_reported_and_counts_as_ignored(
     topics: list[str], holders: tuple[Address, ...] | None
 ) -> None:
     log = log_of_a(topics=topics, data="0x" + "00" * 64)
@@ -338,7 +340,7 @@ def test_a_log_that_changes_who_may_read_is_reported_and_counts_as_ignored(
 
 
 @pytest.mark.parametrize(("topics", "holders"), ACCESS_LOGS.values(), ids=ACCESS_LOGS.keys())
-def test_a_removed_change_is_a_change(
+def test_a_removed_log_is_reported_as_an_access_change(
     topics: list[str], holders: tuple[Address, ...] | None
 ) -> None:
     delivery = receive(body_of_a(log_of_a(topics=topics, data="0x", removed=True)))
@@ -346,7 +348,7 @@ def test_a_removed_change_is_a_change(
 
 
 @pytest.mark.parametrize("changes", [{"account": {"address": AUTHOR}}, {"topics": event_topics()}])
-def test_another_log_changes_nobodys_access(changes: Json) -> None:
+def test_a_log_of_another_contract_event_or_network_changes_no_access(changes: Json) -> None:
     log = log_of_a(topics=ACCESS_LOGS["a price"][0], data="0x") | changes
     assert receive(body_of_a(log)).access_changes == ()
     assert receive(body_of_a(log, network="ETH_MAINNET"), ON_SEPOLIA).access_changes == ()
@@ -362,13 +364,13 @@ def test_another_log_changes_nobodys_access(changes: Json) -> None:
         {"topics": None},
     ],
 )
-def test_a_change_that_cannot_be_decoded_may_concern_everybody(log: object) -> None:
+def test_an_undecodable_access_change_invalidates_all_access(log: object) -> None:
     delivery = receive(body_of_a(log, log_of_a()))
     assert delivery.access_changes is None
     assert [type(each) for each in delivery.findings] == [DeadLetter, PostCreated]
 
 
-def test_an_undecodable_post_changes_nobodys_access() -> None:
+def test_an_undecodable_post_changes_no_access() -> None:
     assert receive(body_of_a(log_of_a(data="0x"))).access_changes == ()
 
 
@@ -422,7 +424,7 @@ def test_signed_json_that_cannot_be_read_is_a_dead_letter(body: bytes) -> None:
     "malformed",
     [b"1e999", b"1" * 5_000, b"NaN", b'"\xff"', b'"\\ud800"', b'"\n"', b"[" * 2000 + b"]" * 2000],
 )
-def test_a_malformed_value_in_the_body_does_not_spoil_the_log(malformed: bytes) -> None:
+def test_a_malformed_value_in_the_body_does_not_affect_the_log(malformed: bytes) -> None:
     good = body_of_a(log_of_a())
     around = good.replace(b'{"webhookId"', b'{"note": ' + malformed + b', "webhookId"')
     beside = good.replace(b'"logs": [', b'"logs": [' + malformed + b", ")
@@ -443,7 +445,7 @@ def test_the_dead_letters_of_a_delivery_are_limited() -> None:
     assert len(delivery.events) == 1
 
 
-def test_the_values_in_the_place_of_logs_are_limited() -> None:
+def test_the_number_of_invalid_logs_is_limited() -> None:
     delivery = receive(body_of_a(log_of_a(), *[0] * logs.MAX_VALUES))
     assert len(delivery.events) == 1
     assert len(delivery.dead_letters) == logs.MAX_DEAD_LETTERS + 1
@@ -481,9 +483,7 @@ def test_a_signed_delivery_is_never_refused(
     ),
     st.binary(max_size=200),
 )
-def test_an_unsigned_delivery_raises_nothing_but_a_refusal(
-    headers: dict[str, str], body: bytes
-) -> None:
+def test_an_unsigned_delivery_is_refused(headers: dict[str, str], body: bytes) -> None:
     assert not PROVIDER.is_connection_test(headers)
     with pytest.raises(Refusal):
         deliver(PROVIDER, headers, body)

@@ -126,7 +126,7 @@ def test_a_delivery_with_other_signature_headers_is_refused(headers: dict[str, s
 
 
 @pytest.mark.parametrize("prefix", ["", "sha256="])
-def test_a_signature_may_name_its_hash(prefix: str) -> None:
+def test_a_signature_may_have_a_sha256_prefix(prefix: str) -> None:
     headers = headers_of_b(BODY)
     headers["x-qn-signature"] = prefix + headers["x-qn-signature"]
     assert deliver(PROVIDER, headers, BODY).events
@@ -159,14 +159,16 @@ def test_a_delivery_outside_the_tolerance_is_refused(seconds: int) -> None:
         pytest.param("abc", "1" + str(SECONDS)[:-1], str(SECONDS)[-1:].encode() + BODY, id="both"),
     ],
 )
-def test_a_moved_boundary_is_refused(nonce: str, timestamp: str, body: bytes) -> None:
+def test_moving_bytes_between_nonce_timestamp_and_body_is_refused(
+    nonce: str, timestamp: str, body: bytes
+) -> None:
     signed = headers_of_b(BODY, nonce="abc1")
     moved = signed | {"x-qn-nonce": nonce, "x-qn-timestamp": timestamp}
     assert mac(SECRET, (nonce + timestamp).encode() + body) == signed["x-qn-signature"]
     assert refusal_of(moved, body) is Code.WEBHOOK_SIGNATURE_INVALID
 
 
-def test_a_boundary_moved_into_the_tolerance_has_the_same_digest() -> None:
+def test_moving_a_byte_from_body_to_nonce_keeps_the_digest() -> None:
     timestamp = "1111111111"
     provider = ProviderB([SECRET], CHAIN_ID, MARKET, tolerance=2_000_000_000)
     signed = headers_of_b(b"1[]", nonce="abc1", timestamp=timestamp)
@@ -288,7 +290,7 @@ NONSENSE = {
 
 @pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE.keys())
 @pytest.mark.parametrize("nest", [lambda sent: sent, lambda sent: {"data": [sent], "logs": None}])
-def test_what_is_no_log_is_a_dead_letter_and_the_logs_beside_it_count(
+def test_an_invalid_log_is_a_dead_letter_and_the_other_logs_are_applied(
     nonsense: object, nest: Callable[[object], object]
 ) -> None:
     delivery = receive(nest([log_of_b(10), nonsense, log_of_b(11)]))
@@ -300,7 +302,7 @@ def test_what_is_no_log_is_a_dead_letter_and_the_logs_beside_it_count(
 
 
 @pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE.keys())
-def test_what_is_no_log_among_the_logs_of_a_receipt_is_a_dead_letter(nonsense: object) -> None:
+def test_an_invalid_log_in_a_receipt_is_a_dead_letter(nonsense: object) -> None:
     delivery = receive([receipt(nonsense), receipt(log_of_b(10))])
     assert (post_ids(delivery), len(delivery.dead_letters)) == ([10], 1)
 
@@ -308,13 +310,13 @@ def test_what_is_no_log_among_the_logs_of_a_receipt_is_a_dead_letter(nonsense: o
 @pytest.mark.parametrize(
     "beside", [[], {"logs": []}, {"logs": None}, {"metadata": {"dataset": "logs"}}]
 )
-def test_what_may_have_logs_in_it_and_has_none_is_not_malformed(beside: object) -> None:
+def test_an_empty_container_beside_logs_is_not_a_dead_letter(beside: object) -> None:
     for sent in ([log_of_b(), beside], {"data": [log_of_b()], "about": beside}):
         delivery = receive(sent)
         assert (post_ids(delivery), delivery.dead_letters) == ([9], ())
 
 
-def test_nonsense_about_another_network_is_ignored() -> None:
+def test_invalid_logs_of_another_network_are_ignored() -> None:
     sent = {"logs": [log_of_b(), None, 5], "network": "ethereum-mainnet"}
     delivery = receive(sent, ON_SEPOLIA)
     assert (delivery.findings, delivery.ignored) == ((), 3)
@@ -326,7 +328,7 @@ def test_the_findings_are_in_the_order_of_the_logs() -> None:
     assert found == [1, "dead letter", "dead letter", 3, 4]
 
 
-def test_logs_that_change_who_may_read_are_reported() -> None:
+def test_logs_that_change_access_are_reported() -> None:
     price = log_of_b(topics=[POST_PRICE_UPDATED, f"0x{9:064x}"], data="0x" + "00" * 64)
     moved = log_of_b(topics=[TRANSFER, word(AUTHOR), word(MARKET), f"0x{7:064x}"], data="0x")
     delivery = receive({"data": [[price, log_of_b(), moved]]})
@@ -346,7 +348,7 @@ def test_the_network_may_be_named_by_a_header(network: str, counts: bool) -> Non
     assert (len(delivery.events), delivery.ignored) == ((1, 0) if counts else (0, 1))
 
 
-def test_an_operator_names_the_networks_that_are_ours() -> None:
+def test_an_operator_can_add_names_of_the_network() -> None:
     provider = ProviderB([SECRET], CHAIN_ID, MARKET, ["New-Net"])
     for network, counts in (("new-net", True), ("ethereum-mainnet", False)):
         delivery = receive({"data": [log_of_b()], "metadata": {"network": network}}, provider)
@@ -370,7 +372,7 @@ def test_a_delivery_about_another_network_is_ignored(network: object, counts: bo
     assert (len(delivery.events), delivery.ignored) == ((1, 0) if counts else (0, 1))
 
 
-def test_an_undecodable_event_among_many_hides_no_other() -> None:
+def test_an_undecodable_event_does_not_hide_the_others() -> None:
     logs = [log_of_b(number, logIndex=hex(number)) for number in range(500)]
     logs[250] = log_of_b(250, data=event_data(b"\xff\xfe"))
     delivery = receive({"data": [logs]})
@@ -397,7 +399,7 @@ def test_signed_json_that_cannot_be_read_is_a_dead_letter(body: bytes) -> None:
     "malformed",
     [b"1e999", b"1" * 5_000, b"NaN", b'"\xff"', b'"\\ud800"', b'"\n"', b"[" * 2000 + b"]" * 2000],
 )
-def test_a_malformed_value_beside_a_log_does_not_spoil_it(malformed: bytes) -> None:
+def test_a_malformed_value_beside_a_log_does_not_affect_it(malformed: bytes) -> None:
     good = json.dumps(log_of_b()).encode()
     for body in (
         b"[" + good + b"," + malformed + b"]",
@@ -408,7 +410,7 @@ def test_a_malformed_value_beside_a_log_does_not_spoil_it(malformed: bytes) -> N
         assert (post_ids(delivery), len(delivery.dead_letters)) == ([9], 1)
 
 
-def test_a_text_after_the_json_does_not_spoil_the_log() -> None:
+def test_text_after_the_json_does_not_affect_the_log() -> None:
     delivery = receive(BODY + b"\nthe end")
     (letter,) = delivery.dead_letters
     assert post_ids(delivery) == [9]
@@ -426,7 +428,7 @@ def test_a_signed_body_without_logs_is_an_empty_delivery(sent: object) -> None:
     assert (delivery.events, delivery.dead_letters, delivery.ignored) == ((), (), 0)
 
 
-def test_the_logs_before_too_many_values_count() -> None:
+def test_logs_before_too_many_values_are_applied() -> None:
     rest = b"[0]" + b",[0]" * logs.MAX_VALUES
     body = b'{"logs":' + BODY + b',"rest":[' + rest + b"]}"
     delivery = receive(body)
@@ -489,7 +491,7 @@ def test_a_signed_delivery_is_never_refused(sent: object, changes: Json) -> None
     st.binary(max_size=200),
     st.booleans(),
 )
-def test_an_unsigned_delivery_raises_nothing_but_a_refusal(
+def test_an_unsigned_delivery_raises_only_a_refusal(
     changes: dict[str, str], body: bytes, compressed: bool
 ) -> None:
     headers = headers_of_b(b"") | {"content-encoding": "gzip" if compressed else ""} | changes

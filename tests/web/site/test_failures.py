@@ -23,7 +23,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("broken")
-async def test_a_page_that_fails_is_a_page(
+async def test_a_page_that_fails_is_served_as_an_error_page(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -52,7 +52,7 @@ async def test_a_program_gets_json_and_so_does_a_browser_that_asks_for_json(
 
 
 @pytest.mark.usefixtures("broken")
-async def test_without_a_site_there_is_no_page_of_a_failure(tmp_path: Path) -> None:
+async def test_without_a_site_a_failure_is_problem_json(tmp_path: Path) -> None:
     async with open_world(tmp_path, SITE="off") as world:
         response = await world.client.get("/posts", headers=BROWSER)
         assert problem(response) == (500, "internal_error")

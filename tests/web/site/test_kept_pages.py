@@ -90,7 +90,7 @@ async def test_the_largest_pages_are_not_kept(
         assert rendered["post.html"] == 3
 
 
-async def test_a_kept_page_is_not_shown_when_its_post_is_not_free_any_more(
+async def test_a_cached_page_is_not_shown_once_its_post_is_no_longer_free(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -101,7 +101,7 @@ async def test_a_kept_page_is_not_shown_when_its_post_is_not_free_any_more(
         assert "Words upon words" not in await read(world, f"/p/{post_id}")
 
 
-async def test_searches_push_no_list_out(
+async def test_searches_do_not_evict_lists(
     tmp_path: Path, rendered: Counter[str], monkeypatch: pytest.MonkeyPatch, records: None
 ) -> None:
     monkeypatch.setattr(site, "KEPT_BYTES", 40_000)

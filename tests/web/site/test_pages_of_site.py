@@ -44,7 +44,7 @@ def facts_of(text: str) -> dict[str, Any]:
     return found
 
 
-async def test_an_empty_place_says_what_to_do(tmp_path: Path) -> None:
+async def test_an_empty_front_page_links_to_the_studio(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         await world.index()
         text = await page(world, "/")
@@ -75,7 +75,7 @@ async def test_the_front_page_has_posts_totals_hashtags_and_what_is_bought_most(
     assert facts_of(text)["service"] == ORIGIN
 
 
-async def test_lists_go_on_by_links(town: World) -> None:
+async def test_lists_are_paged_by_links(town: World) -> None:
     for number in range(21):
         await publish(town, 3, "serial", title=f"Part {number}")
     text = await page(town, "/t/serial")
@@ -113,7 +113,7 @@ async def test_a_search_shows_what_was_found_with_marks(town: World) -> None:
     assert 'value="lantern"' in text
 
 
-async def test_a_search_for_nothing_explains_itself(town: World) -> None:
+async def test_a_search_without_words_or_matches_explains_itself(town: World) -> None:
     await publish(town, 5)
     assert "Type words above" in await page(town, "/search")
     assert "Nothing found" in await page(town, "/search?q=zzzzunheardof")
@@ -162,7 +162,7 @@ async def test_a_post_that_is_not_free_any_more_shows_no_text(town: World) -> No
     assert "not free any more" in text
 
 
-async def test_texts_of_strangers_are_escaped_everywhere(town: World) -> None:
+async def test_untrusted_text_is_escaped_on_every_page(town: World) -> None:
     post_id = await publish(
         town, 7, "hostile", title=HOSTILE, about=HOSTILE, content=HOSTILE, price=0
     )
@@ -204,7 +204,7 @@ async def test_pages_have_a_strict_policy_and_run_nothing_inline(town: World) ->
             assert 'rel="license"' in response.headers["link"]
 
 
-async def test_a_page_that_a_client_has_is_not_sent_again(town: World) -> None:
+async def test_an_unchanged_page_gets_304(town: World) -> None:
     post_id = await publish(town, 8)
     for path in ("/", f"/p/{post_id}", "/t/essay"):
         first = await town.client.get(path)
@@ -255,7 +255,7 @@ async def test_browsers_are_sent_from_json_to_pages(town: World) -> None:
         assert (await town.client.get(path)).status_code == 200
 
 
-async def test_the_text_of_a_paid_post_is_for_those_who_hold_it(town: World) -> None:
+async def test_the_text_of_a_paid_post_is_served_only_to_holders(town: World) -> None:
     post_id = await publish(town, 9, price=DEFAULT_PRICE, content="Paid *words*.")
     reader = town.wallet(2)
     path = f"/p/{post_id}/text"
@@ -270,7 +270,7 @@ async def test_the_text_of_a_paid_post_is_for_those_who_hold_it(town: World) -> 
     assert response.headers["content-type"] == "text/html; charset=utf-8"
 
 
-async def test_whoever_may_read_a_post_gets_the_bytes_that_its_cid_names(town: World) -> None:
+async def test_an_entitled_reader_gets_the_document_of_the_cid(town: World) -> None:
     free = await publish(town, 9, price=0, content="Free words.")
     paid = await publish(town, 9, price=DEFAULT_PRICE, content="Paid words.")
     response = await town.client.get(f"/p/{free}/document")
@@ -307,7 +307,7 @@ async def test_the_licence_says_whether_models_may_be_trained(
     assert ('<prohibits type="usage">ai-train</prohibits>' in response.text) is prohibited
 
 
-async def test_assets_are_kept_for_ever(town: World) -> None:
+async def test_assets_are_cached_as_immutable(town: World) -> None:
     text = await page(town, "/")
     name = text.partition('<link rel="stylesheet" href="')[2].partition('"')[0]
     response = await town.client.get(name)

@@ -103,7 +103,7 @@ def test_a_first_heading_that_repeats_the_title_is_left_out() -> None:
         PNG,
     ],
 )
-def test_a_link_with_another_scheme_goes_nowhere(address: str) -> None:
+def test_a_link_with_an_unsafe_scheme_has_no_href(address: str) -> None:
     markup = post_html(f"[x](<{address}>)")
     assert all("href" not in attributes for _, attributes in Elements(markup).found)
 
@@ -111,7 +111,7 @@ def test_a_link_with_another_scheme_goes_nowhere(address: str) -> None:
 @pytest.mark.parametrize(
     "address", ["https://a.example/b?c=d", "mailto:a@b.example", "/p/1", "#s-a"]
 )
-def test_a_link_has_its_address_and_says_that_it_is_a_strangers(address: str) -> None:
+def test_a_link_is_marked_as_user_generated(address: str) -> None:
     ((_, _), (tag, attributes)) = Elements(post_html(f"[x]({address})")).found
     assert tag == "a"
     assert attributes == {"href": address, "rel": "nofollow noopener ugc"}
@@ -181,7 +181,7 @@ def test_blocks_are_rendered() -> None:
     "content",
     ["{", '{"title": 1, "content": 2}', '{"blocks": [1, null, {"type": 7, "data": []}]}', "{}"],
 )
-def test_malformed_blocks_are_shown_somehow(content: str) -> None:
+def test_malformed_blocks_are_rendered_safely(content: str) -> None:
     check_safe(post_html(content))
 
 
@@ -195,7 +195,7 @@ def test_malformed_blocks_are_shown_somehow(content: str) -> None:
     ],
     ids=["long", "brackets", "lines", "lines after others"],
 )
-def test_a_text_beyond_the_bounds_is_shown_as_it_is(text: str) -> None:
+def test_text_beyond_the_limits_is_shown_unrendered(text: str) -> None:
     assert not is_bounded(text)
     assert TOO_LONG in post_html(text)
 
@@ -291,7 +291,7 @@ def test_no_element_or_attribute_of_texts_runs_or_loads_anything() -> None:
 
 
 @given(HOSTILE)
-def test_nothing_in_markdown_survives_but_what_texts_may_have(text: str) -> None:
+def test_rendered_markdown_has_only_allowed_elements(text: str) -> None:
     check_safe(post_html(text))
 
 
@@ -304,7 +304,7 @@ def test_nothing_in_markdown_survives_but_what_texts_may_have(text: str) -> None
     ),
     HOSTILE,
 )
-def test_nothing_in_blocks_survives_but_what_texts_may_have(kind: str, text: str) -> None:
+def test_rendered_blocks_have_only_allowed_elements(kind: str, text: str) -> None:
     data = {
         **dict.fromkeys(("text", "caption", "code", "html", "title", "url", "source"), text),
         "items": [text, {"content": text, "items": [text]}],
@@ -318,12 +318,12 @@ def test_nothing_in_blocks_survives_but_what_texts_may_have(kind: str, text: str
 PICTURE = "data:image/png;base64," + "A" * 10_000
 
 
-def test_a_text_cannot_name_a_picture_itself():
+def test_text_cannot_insert_a_picture_by_its_placeholder():
     html = post_html(f"![a]({PICTURE})\n\n" + "imprint-picture:0 " * 1_000)
     assert html.count("base64") == 1
 
 
-def test_a_picture_that_is_referred_to_often_stands_in_the_page_twice():
+def test_a_picture_referenced_often_is_embedded_at_most_twice():
     html = post_html(f"[p]: {PICTURE}\n\n" + "![a][p] " * 1_000)
     assert html.count(PICTURE) == 2
     assert html.count("<img") == 1_000
@@ -336,7 +336,7 @@ def test_tables_with_very_many_cells_are_shown_as_they_were_written():
     assert "<table" in post_html("|a|b|\n|-|-|\n|1|2|\n")
 
 
-def test_a_block_with_very_many_tags_loses_all_of_them():
+def test_a_block_with_too_many_tags_is_stripped_of_them():
     blocks = [{"type": "paragraph", "data": {"text": "<b>" * 1_001 + "words"}}]
     assert post_html(json.dumps({"title": "", "content": {"blocks": blocks}})) == "<p>words</p>"
 

@@ -42,7 +42,7 @@ async def test_a_stranger_is_refused_before_the_body_is_read(world: World) -> No
     assert problem(response) == (401, "session_missing")
 
 
-async def test_previews_have_the_rate_of_writes_and_use_up_none_of_it(tmp_path: Path) -> None:
+async def test_previews_have_the_rate_of_writes_without_using_it_up(tmp_path: Path) -> None:
     given = {"RATE_LIMITS": "on", "RATE_SIGNED": "3/60", "RATE_READS": "1/60"}
     async with open_world(tmp_path, **given) as world:
         session = await world.login(world.wallet(1))
@@ -62,7 +62,7 @@ async def test_previews_have_the_rate_of_writes_and_use_up_none_of_it(tmp_path: 
         (b'{"content": 1}', 400, "invalid_request"),
     ],
 )
-async def test_a_preview_of_something_else_is_refused(
+async def test_a_malformed_preview_is_refused(
     world: World, body: bytes, status: int, code: str
 ) -> None:
     headers = {"Content-Type": "application/json", **await world.login(world.wallet(1))}

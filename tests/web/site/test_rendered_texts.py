@@ -77,7 +77,7 @@ async def test_clients_that_want_the_same_text_share_one_rendering() -> None:
 
 
 @pytest.mark.parametrize("waits", [True, False], ids=["in its turn", "while it is rendered"])
-async def test_the_others_get_a_text_when_the_first_client_goes_away(*, waits: bool) -> None:
+async def test_a_shared_rendering_survives_the_client_that_started_it(*, waits: bool) -> None:
     readers = Readers()
     others = await fill(readers) if waits else []
     readers.renderer.hold("text")
@@ -94,7 +94,7 @@ async def test_the_others_get_a_text_when_the_first_client_goes_away(*, waits: b
     assert readers.renderer.begun.count("text") == 1
 
 
-async def test_a_shared_text_does_not_wait_for_the_turns_of_a_client_that_wants_many() -> None:
+async def test_a_shared_text_does_not_wait_behind_a_client_with_many_texts() -> None:
     readers = Readers()
     others = await fill(readers)
     many = [f"many {number}" for number in range(5)]
@@ -114,7 +114,7 @@ async def test_a_shared_text_does_not_wait_for_the_turns_of_a_client_that_wants_
     await asyncio.gather(*others, *wanting)
 
 
-async def test_what_all_have_left_is_kept_all_the_same() -> None:
+async def test_a_rendering_abandoned_by_every_client_is_kept() -> None:
     readers = Readers()
     readers.renderer.hold("text")
     left = asyncio.create_task(readers.wants("a", "text"))
