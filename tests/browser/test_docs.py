@@ -1,24 +1,22 @@
 """The documentation in a browser: read, searched, copied from, and tried out."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, Response, expect
-from tests.browser.conftest import Opened, OpenPage, axe_violations
+from tests.browser.pages import Opened, OpenPage, axe_violations
 from tests.browser.posts import NewPost, publish
-from tests.browser.wallet import BrowserWallet
+from tests.browser.wallet import NewWallet
 from tests.processes import Service, free_port, running
 
 WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 320, "height": 640}
 
-expect.set_options(timeout=30_000)
 
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def published(service: Service) -> str:
     """The id of the newest post of the service."""
     (post_id,) = publish(service.url, [NewPost("Hello", "# Hello\n\nA first line.")])
@@ -90,24 +88,22 @@ def test_a_service_that_does_not_respond_is_said_so(open_page: OpenPage) -> None
 
 
 def test_a_wallet_signs_in_when_a_form_needs_a_session(
-    open_page: OpenPage, wallet_of: Callable[[int], BrowserWallet]
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    wallet = wallet_of(3)
+    wallet = new_wallet()
     page = open_page(wallet, viewport=WIDE).visit("/docs")
     trial = Trial(page, "listDrafts")
     trial.send()
     be(page, "Test Wallet")
     trial.expect_status("403")
-    expect(trial.field("owner")).to_have_value(wallet.accounts[0])
+    expect(trial.field("owner")).to_have_value(wallet.account.address)
     trial.send()
     trial.expect_status("200")
     assert wallet.prompts == ["eth_requestAccounts", "personal_sign"]
 
 
-def test_a_rejected_signature_sends_nothing(
-    open_page: OpenPage, wallet_of: Callable[[int], BrowserWallet]
-) -> None:
-    wallet = wallet_of(4)
+def test_a_rejected_signature_sends_nothing(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    wallet = new_wallet()
     wallet.refuses = {"eth_signTypedData_v4"}
     page = open_page(wallet, viewport=WIDE).visit("/docs")
     trial = Trial(page, "createDraft")

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 from playwright.sync_api import Page, Route, expect
-from tests.browser.conftest import Opened, OpenPage
+from tests.browser.accounts import Chain, NewAccount, find_chain
 from tests.browser.hostile.payloads import (
     CORPORA,
     DOCUMENTS,
@@ -24,13 +24,14 @@ from tests.browser.hostile.payloads import (
     everything,
     markdown_of,
 )
-from tests.browser.posts import READER, ForeignPost, NewPost, buy, create_on_chain, publish
+from tests.browser.pages import Opened, OpenPage
+from tests.browser.posts import ForeignPost, NewPost, buy, create_on_chain, publish
 from tests.browser.states import STATES, Place
-from tests.browser.wallet import BrowserWallet, wait_until
-from tests.browser.writing import WalletOf, elsewhere
+from tests.browser.wallet import BrowserWallet, NewWallet, wait_until
+from tests.browser.writing import elsewhere
 from tests.processes import Service, free_port, running
 
-from imprint.client import Imprint, NodeWallet
+from imprint.client import Imprint, KeyWallet
 
 INSPECTION = (Path(__file__).parent / "hostile" / "inspection.js").read_text(encoding="utf-8")
 
@@ -60,10 +61,15 @@ async ([token, documents]) => {
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """`imprint dev`, for one client that asks for more than a person does."""
-    given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "1", "RATE_LIMITS": "off"}
+    """A service of its own, because hostile titles would be on the lists of all other tests."""
+    given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "0.2"}
     with running(Service(tmp_path_factory.mktemp("dev"), given, "dev")) as opened:
         yield opened
+
+
+@pytest.fixture(scope="module")
+def chain(service: Service) -> Chain:
+    return find_chain(service.url)
 
 
 @dataclass(slots=True)
@@ -132,13 +138,13 @@ def watch(open_page: OpenPage) -> Iterator[Watch]:
 
 
 @pytest.fixture
-def token(service: Service, wallet_of: WalletOf) -> str:
+def token(service: Service, new_account: NewAccount) -> str:
     """A session, without which the service renders no previews."""
 
-    async def log_in(imprint: Imprint, wallet: NodeWallet) -> str:
+    async def log_in(imprint: Imprint, wallet: KeyWallet) -> str:
         return (await imprint.login(wallet)).token
 
-    return elsewhere(service.url, wallet_of(READER).accounts[0], log_in)
+    return elsewhere(service.url, new_account(), log_in)
 
 
 def test_the_inspection_sees_what_runs(open_page: OpenPage) -> None:
@@ -201,12 +207,13 @@ def test_the_page_of_a_free_post_runs_nothing(
 def test_a_bought_text_runs_nothing(
     watch: Watch,
     service: Service,
-    wallet_of: Callable[[int], BrowserWallet],
+    new_wallet: NewWallet,
     write: Callable[[list[Payload]], str],
 ) -> None:
     (post_id,) = publish(service.url, [NewPost("Paid", write(list(evasion())), price=10**15)])
-    buy(service.url, post_id)
-    watched = watch(wallet_of(READER))
+    wallet = new_wallet()
+    buy(service.url, post_id, wallet.account)
+    watched = watch(wallet)
     page = watched.visit(f"/p/{post_id}")
     page.locator("#account").get_by_role("button", name="Sign in").click()
     page.get_by_role("dialog").get_by_role("button", name="Test Wallet").click()
