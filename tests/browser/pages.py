@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from playwright.sync_api import BrowserContext, Page
 from tests.browser.paints import TWO_FRAMES
@@ -61,29 +62,28 @@ class Opened:
 OpenPage = Callable[..., Opened]
 
 
-def axe_violations(page: Page) -> list[str]:
+def axe_violations(page: Page, **options: object) -> list[str]:
     """What axe finds wrong with a page, as it is now."""
-    return _run_axe(page, {})
-
-
-def axe_violations_in_both_schemes(page: Page) -> list[str]:
-    """What axe finds wrong in light colours, and what else the dark ones get wrong."""
-    page.emulate_media(color_scheme="light")
-    page.evaluate(TWO_FRAMES)
-    light = _run_axe(page, {})
-    page.emulate_media(color_scheme="dark")
-    page.evaluate(TWO_FRAMES)
-    dark = _run_axe(page, {"runOnly": COLOUR_RULES})
-    return [*(f"light: {each}" for each in light), *(f"dark: {each}" for each in dark)]
-
-
-def _run_axe(page: Page, options: dict[str, object]) -> list[str]:
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(AXE.read_text("utf-8"))
-    run = "(options) => axe.run(document, {resultTypes: ['violations'], ...options})"
-    result = page.evaluate(run, options)
+    given = {"resultTypes": ["violations"], **options}
+    result = page.evaluate("(given) => axe.run(document, given)", given)
     return [
         f"{each['id']}: {node['target']} {node['failureSummary']}"
         for each in result["violations"]
         for node in each["nodes"]
     ]
+
+
+def axe_violations_in_both_schemes(page: Page) -> list[str]:
+    """What axe finds wrong in light colours, and what else the dark ones get wrong."""
+    _prefer(page, "light")
+    light = axe_violations(page)
+    _prefer(page, "dark")
+    dark = axe_violations(page, runOnly=COLOUR_RULES)
+    return [*(f"light: {each}" for each in light), *(f"dark: {each}" for each in dark)]
+
+
+def _prefer(page: Page, scheme: Literal["light", "dark"]) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.evaluate(TWO_FRAMES)

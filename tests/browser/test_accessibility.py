@@ -2,11 +2,18 @@
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.pages import OpenPage, axe_violations, axe_violations_in_both_schemes
+from tests.browser.pages import (
+    COLOUR_RULES,
+    OpenPage,
+    axe_violations,
+    axe_violations_in_both_schemes,
+)
 from tests.browser.paints import TWO_FRAMES
 from tests.browser.posts import NewPost, publish
 from tests.browser.states import STATES, TEXT, Place
 from tests.browser.wallet import NewWallet
+
+WITHOUT_COLOURS = {each: {"enabled": False} for each in COLOUR_RULES}
 
 NARROW = {"width": 320, "height": 640}
 
@@ -51,12 +58,15 @@ def test_page_passes_axe_in_both_schemes_fits_a_phone_and_keeps_still(
     STATES[state](page, place)
     assert page.evaluate(MOVING) == []
     assert page.evaluate(RUNNING) == []
-    assert axe_violations_in_both_schemes(page) == []
+    # The documentation is long: test_docs.py runs axe on it once, with everything open.
+    if state != "docs":
+        assert axe_violations_in_both_schemes(page) == []
     page.set_viewport_size(NARROW)
     page.evaluate(TWO_FRAMES)
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
-    # Where a narrow page has other elements, or others that scroll.
-    assert axe_violations(page) == []
+    if state != "docs":
+        # A narrow page may have other elements, and others that scroll.
+        assert axe_violations(page, rules=WITHOUT_COLOURS) == []
 
 
 def test_the_check_of_motion_finds_a_transition(open_page: OpenPage, place: Place) -> None:
@@ -78,7 +88,7 @@ def press_until(page: Page, text: str) -> None:
     raise AssertionError(f"The keyboard does not reach '{text}'.")
 
 
-def test_the_first_key_skips_to_the_content(open_page: OpenPage, place: Place) -> None:
+def test_the_first_tab_stop_skips_to_the_content(open_page: OpenPage, place: Place) -> None:
     page = open_page().page
     STATES["front"](page, place)
     page.keyboard.press("Tab")
@@ -92,10 +102,12 @@ def test_the_first_key_skips_to_the_content(open_page: OpenPage, place: Place) -
 def test_the_account_menu_opens_and_closes_by_keys(open_page: OpenPage, place: Place) -> None:
     page = open_page().page
     STATES["account-menu"](page, place)
+    expect(page.locator(".account-funds")).to_contain_text("ETH")
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Copy address")).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator("#account details")).not_to_have_attribute("open", "")
+    expect(page.locator(".account-panel")).to_be_hidden()
     expect(page.locator("#account summary")).to_be_focused()
 
 
@@ -134,7 +146,7 @@ def test_a_post_is_found_bought_and_read_by_keyboard_alone(
     expect(page.locator("#text")).to_be_focused()
 
 
-def test_the_button_that_buys_is_seen_without_scrolling(open_page: OpenPage, place: Place) -> None:
+def test_the_buy_button_is_visible_without_scrolling(open_page: OpenPage, place: Place) -> None:
     title = "What the tide tables of 1912 knew about the ships of the next summer"
     description = "A clerk, a harbour and a column of numbers that nobody had asked for: " * 2
     (post,) = publish(place.url, [NewPost(title, "A text.", description, price=10**16)])

@@ -138,7 +138,7 @@ def test_the_editor_is_loaded_by_the_studio(visits: FirstVisits) -> None:
 
 @pytest.mark.parametrize("width", [WIDE, PHONE])
 @pytest.mark.parametrize("state", ["front", "tag", "author", "search", "post", "gate"])
-def test_nothing_moves_while_a_page_loads(visits: FirstVisits, state: str, width: int) -> None:
+def test_a_page_loads_without_layout_shifts(visits: FirstVisits, state: str, width: int) -> None:
     assert visits(state, width).shifts == []
 
 
@@ -160,7 +160,7 @@ def test_the_style_sheet_imports_no_other(visits: FirstVisits, place: Place) -> 
 
 
 @pytest.mark.parametrize("state", ["front", "post", "gate"])
-def test_the_largest_paint_is_of_what_the_server_wrote(visits: FirstVisits, state: str) -> None:
+def test_the_largest_paint_is_in_the_html(visits: FirstVisits, state: str) -> None:
     visit = visits(state)
     assert visit.paints
     assert [each for each in visit.paints if each["text"] not in visit.text] == []

@@ -23,7 +23,7 @@ async def write_many(imprint: Imprint, wallet: KeyWallet) -> None:
         await imprint.create_draft(wallet, f"# {title}\n\nIts text.")
 
 
-def test_long_lists_are_shown_page_by_page_and_sought_by_title(
+def test_long_lists_are_paged_and_searched_by_title(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())
@@ -85,7 +85,7 @@ def test_a_draft_is_deleted_after_a_confirmation_and_a_signature(
     expect(page.get_by_text("Nothing here yet.")).to_be_visible()
 
 
-def test_a_draft_of_this_browser_is_deleted_without_a_signature(
+def test_an_unsaved_draft_is_deleted_without_a_signature(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())

@@ -307,7 +307,7 @@ def test_lists_of_hostile_titles_run_nothing(
     assert seen > 2 * len(foreign_posts)
 
 
-def test_a_hashtag_that_is_no_word_is_on_no_page(watch: Watch, foreign_posts: list[str]) -> None:
+def test_only_hashtags_that_are_words_are_shown(watch: Watch, foreign_posts: list[str]) -> None:
     watched = watch(bypass_csp=True)
     paths = set()
     for post_id in foreign_posts[::10]:
@@ -319,7 +319,7 @@ def test_a_hashtag_that_is_no_word_is_on_no_page(watch: Watch, foreign_posts: li
         assert watched.visit(path).url == watched.opened.url + path
 
 
-def test_what_is_searched_for_runs_nothing(watch: Watch) -> None:
+def test_a_hostile_search_query_runs_nothing(watch: Watch) -> None:
     watched = watch(bypass_csp=True)
     for payload in everything()[::2]:
         watched.visit(f"/search?q={quote(payload.text[:200])}")
@@ -330,7 +330,7 @@ ECHOES = ("/nowhere/", "/t/", "/a/", "/p/", "/?next_page_token=")
 
 
 @pytest.mark.parametrize("path", ECHOES)
-def test_an_address_that_is_refused_runs_nothing(watch: Watch, path: str) -> None:
+def test_a_hostile_path_runs_nothing(watch: Watch, path: str) -> None:
     watched = watch(bypass_csp=True)
     for payload in evasion()[ECHOES.index(path) :: len(ECHOES)]:
         watched.visit(path + quote(payload.text, safe=""))

@@ -40,7 +40,7 @@ def begun(open_page: OpenPage, new_wallet: NewWallet) -> Begin:
     return begin_draft
 
 
-def test_what_was_not_saved_is_there_after_a_reload(begun: Begin) -> None:
+def test_unsaved_text_survives_a_reload(begun: Begin) -> None:
     opened = begun("Never saved.")
     page = opened.page
     expect(standing(page)).to_have_text("Only in this browser")
@@ -51,7 +51,7 @@ def test_what_was_not_saved_is_there_after_a_reload(begun: Begin) -> None:
     expect(line(page, "Never saved.")).to_contain_text("Only in this browser")
 
 
-def test_what_was_not_saved_is_there_after_a_crash(begun: Begin) -> None:
+def test_unsaved_text_survives_a_crash(begun: Begin) -> None:
     opened = begun("Before the crash.")
     page = opened.page
     save(page)
@@ -69,7 +69,7 @@ def test_what_was_not_saved_is_there_after_a_crash(begun: Begin) -> None:
     save(again)
 
 
-def test_an_ended_session_leaves_the_text_and_its_saves(begun: Begin) -> None:
+def test_a_text_can_be_saved_after_the_session_ended(begun: Begin) -> None:
     opened = begun("While the session ends.")
     page = opened.page
     assert opened.wallet is not None
@@ -97,7 +97,7 @@ async def end_all_sessions(imprint: Imprint, wallet: KeyWallet) -> None:
     await imprint.logout(all=True)
 
 
-def test_a_text_of_a_lost_network_is_saved_when_it_is_back(begun: Begin) -> None:
+def test_a_text_is_saved_when_the_network_is_back(begun: Begin) -> None:
     opened = begun("# By itself\n\n")
     page = opened.page
     assert opened.wallet is not None
@@ -115,7 +115,7 @@ def test_a_text_of_a_lost_network_is_saved_when_it_is_back(begun: Begin) -> None
     assert len(opened.wallet.prompts) == before
 
 
-def test_a_reload_without_a_network_loses_nothing(begun: Begin) -> None:
+def test_unsaved_text_survives_a_reload_without_a_network(begun: Begin) -> None:
     opened = begun("On a train.")
     page = opened.page
     save(page)
@@ -133,7 +133,7 @@ def test_a_reload_without_a_network_loses_nothing(begun: Begin) -> None:
     save(page)
 
 
-def test_a_text_waits_for_a_service_that_was_stopped(begun: Begin, stoppable: Service) -> None:
+def test_a_text_is_saved_when_the_service_is_back(begun: Begin, stoppable: Service) -> None:
     opened = begun("Before the pause.")
     page = opened.page
     save_without_prompts(page)
@@ -152,7 +152,7 @@ def test_a_text_waits_for_a_service_that_was_stopped(begun: Begin, stoppable: Se
     expect(editor(page)).to_contain_text("While nobody listens.")
 
 
-def test_a_full_browser_says_that_it_keeps_no_copy(
+def test_a_full_disk_is_reported_and_the_text_can_be_saved(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())

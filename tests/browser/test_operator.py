@@ -12,7 +12,7 @@ def sign_in(page: Page) -> None:
     expect(page.get_by_role("heading", name="Chain follower")).to_be_visible()
 
 
-def test_a_wrong_secret_says_so_and_the_right_one_opens_the_page(open_page: OpenPage) -> None:
+def test_only_the_right_secret_opens_the_page(open_page: OpenPage) -> None:
     page = open_page().visit("/operator")
     page.get_by_label("Secret").fill("a guess")
     page.get_by_label("Secret").press("Enter")
@@ -23,7 +23,7 @@ def test_a_wrong_secret_says_so_and_the_right_one_opens_the_page(open_page: Open
     wait_until(page, lambda: page.reload() is not None and "ready" in health.inner_text())
 
 
-def test_the_page_works_without_scripts_and_can_be_left(open_page: OpenPage) -> None:
+def test_the_page_works_without_scripts(open_page: OpenPage) -> None:
     page = open_page(java_script_enabled=False).visit("/operator")
     sign_in(page)
     page.get_by_role("link", name="Load again").click()

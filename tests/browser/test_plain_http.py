@@ -37,14 +37,14 @@ def test_a_draft_is_written_kept_and_saved(open_page: OpenPage, new_wallet: NewW
     assert axe_violations(page) == []
 
 
-def test_the_proof_says_that_it_cannot_check(open_page: OpenPage, place: Place) -> None:
+def test_the_proof_explains_that_it_cannot_verify(open_page: OpenPage, place: Place) -> None:
     page = open_plain(open_page(), f"/p/{place.free}")
     page.locator("#proof > summary").click()
     expect(page.locator("#proof")).to_contain_text(f"Checking the bytes here {NEEDS}")
     expect(page.get_by_role("button", name="Check in this browser")).to_have_count(0)
 
 
-def test_copying_says_how_it_goes_without_the_button(open_page: OpenPage) -> None:
+def test_copying_explains_how_to_copy_by_hand(open_page: OpenPage) -> None:
     page = open_plain(open_page(), "/docs")
     page.get_by_role("button", name="Copy", exact=True).first.click()
     expect(page.locator(".notice")).to_contain_text("select the text and copy it")

@@ -24,7 +24,7 @@ def alert(page: Page, text: str) -> None:
     expect(page.get_by_role("alert")).to_contain_text(text)
 
 
-def test_a_rejected_transaction_is_asked_for_again(
+def test_a_declined_transaction_can_be_tried_again(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     wallet = new_wallet()
@@ -39,7 +39,9 @@ def test_a_rejected_transaction_is_asked_for_again(
     assert len(wallet.sent) == 1
 
 
-def test_what_was_rejected_can_be_changed(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_the_form_can_be_changed_after_a_declined_transaction(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
     wallet = new_wallet()
     wallet.refuses.add("eth_sendTransaction")
     page = write(open_page(wallet), "Changed after all")
@@ -54,7 +56,7 @@ def test_what_was_rejected_can_be_changed(open_page: OpenPage, new_wallet: NewWa
 
 
 @pytest.mark.parametrize("method", ["eth_signTypedData_v4", "eth_sendTransaction"])
-def test_a_reload_goes_on_with_what_was_rejected(
+def test_a_declined_publication_continues_after_a_reload(
     open_page: OpenPage, new_wallet: NewWallet, method: str
 ) -> None:
     wallet = new_wallet()
@@ -69,7 +71,9 @@ def test_a_reload_goes_on_with_what_was_rejected(
     assert len(wallet.sent) == 1
 
 
-def test_a_reload_follows_what_is_being_mined(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_a_pending_transaction_is_followed_after_a_reload(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
     wallet = new_wallet()
     wallet.withholds.add("eth_getTransactionReceipt")
     page = write(open_page(wallet), "Reloaded while mined")
@@ -82,7 +86,7 @@ def test_a_reload_follows_what_is_being_mined(open_page: OpenPage, new_wallet: N
     assert len(wallet.sent) == 1
 
 
-def test_a_reload_waits_for_the_list(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_listing_is_awaited_after_a_reload(open_page: OpenPage, new_wallet: NewWallet) -> None:
     wallet = new_wallet()
     opened = open_page(wallet)
     page = write(opened, "Reloaded before it is listed")
@@ -96,7 +100,7 @@ def test_a_reload_waits_for_the_list(open_page: OpenPage, new_wallet: NewWallet)
     assert len(wallet.sent) == 1
 
 
-def test_a_draft_that_is_being_published_leads_there(
+def test_a_draft_in_publication_links_to_its_steps(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     wallet = new_wallet()
@@ -128,7 +132,7 @@ def test_a_wallet_on_another_network_is_switched(
     assert wallet.chain_id == wallet.chain.id
 
 
-def test_a_network_that_changes_while_mined_is_named(
+def test_a_network_change_during_mining_is_reported(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     wallet = new_wallet()
@@ -144,7 +148,7 @@ def test_a_network_that_changes_while_mined_is_named(
     assert len(wallet.sent) == 1
 
 
-def test_an_account_without_funds_is_told(
+def test_missing_funds_are_reported(
     open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount, chain: Chain
 ) -> None:
     wallet = new_wallet(new_account(funds=0))
@@ -157,7 +161,7 @@ def test_an_account_without_funds_is_told(
     assert len(wallet.sent) == 1
 
 
-def test_a_node_that_is_away_is_waited_for(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_an_unreachable_node_is_retried(open_page: OpenPage, new_wallet: NewWallet) -> None:
     wallet = new_wallet()
     wallet.withholds.add("eth_getTransactionReceipt")
     page = write(open_page(wallet), "Without a node")
@@ -171,7 +175,7 @@ def test_a_node_that_is_away_is_waited_for(open_page: OpenPage, new_wallet: NewW
     assert len(wallet.sent) == 1
 
 
-def test_a_service_that_is_stopped_is_waited_for(
+def test_a_stopped_service_is_retried(
     open_page: OpenPage, new_wallet: NewWallet, stoppable: Service
 ) -> None:
     wallet = new_wallet()
@@ -187,7 +191,7 @@ def test_a_service_that_is_stopped_is_waited_for(
     assert len(wallet.sent) == 1
 
 
-def test_a_service_that_is_stopped_before_the_upload_loses_nothing(
+def test_a_service_stopped_before_the_upload_loses_nothing(
     open_page: OpenPage, new_wallet: NewWallet, stoppable: Service
 ) -> None:
     wallet = new_wallet()
@@ -202,7 +206,7 @@ def test_a_service_that_is_stopped_before_the_upload_loses_nothing(
     expect_published(page)
 
 
-def test_a_text_that_somebody_else_published_gets_a_version_of_its_own(
+def test_a_cid_published_by_another_author_needs_a_new_version(
     open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount
 ) -> None:
     wallet = new_wallet()
@@ -223,7 +227,7 @@ def test_a_text_that_somebody_else_published_gets_a_version_of_its_own(
     assert len(wallet.sent) == 1
 
 
-def test_the_reason_of_the_contract_is_told(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_the_revert_reason_is_shown(open_page: OpenPage, new_wallet: NewWallet) -> None:
     wallet = new_wallet()
     wallet.refuses.add("eth_sendTransaction")
     page = write(open_page(wallet), "Refused by the contract")
@@ -241,7 +245,7 @@ def test_the_reason_of_the_contract_is_told(open_page: OpenPage, new_wallet: New
     expect_published(page)
 
 
-def test_a_second_tab_follows_the_first(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_a_second_tab_follows_a_publication(open_page: OpenPage, new_wallet: NewWallet) -> None:
     wallet = new_wallet()
     wallet.withholds.add("eth_getTransactionReceipt")
     opened = open_page(wallet)
@@ -258,7 +262,7 @@ def test_a_second_tab_follows_the_first(open_page: OpenPage, new_wallet: NewWall
     assert len(wallet.sent) == 1
 
 
-def test_a_second_tab_goes_on_when_the_first_is_closed(
+def test_a_second_tab_takes_over_when_the_first_is_closed(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     wallet = new_wallet()
@@ -277,7 +281,7 @@ def test_a_second_tab_goes_on_when_the_first_is_closed(
     assert len(wallet.sent) == 1
 
 
-def test_two_forms_of_one_text_publish_it_once(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_two_tabs_publish_a_draft_once(open_page: OpenPage, new_wallet: NewWallet) -> None:
     wallet = new_wallet()
     opened = open_page(wallet)
     first = write(opened, "Two forms")

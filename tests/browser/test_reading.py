@@ -6,7 +6,7 @@ from tests.browser.shelf import SECRET, Shelf, Visit
 from tests.browser.wallet import NewWallet
 
 
-def test_a_reader_is_refused_buys_and_reads(reader: Visit) -> None:
+def test_a_post_is_refused_then_bought_and_read(reader: Visit) -> None:
     reader.click("I have bought it: sign in")
     reader.connect()
     reader.expect_said("This account does not hold the post")
@@ -32,7 +32,7 @@ def test_a_first_view_of_a_paid_post_loads_no_code_of_wallets(
     assert sum(each.sizes()["responseBodySize"] for each in scripts) < 15_000
 
 
-def test_every_step_is_shown_and_found_right_by_axe(reader: Visit) -> None:
+def test_every_step_is_shown_and_passes_axe(reader: Visit) -> None:
     steps = reader.page.locator(".steps li")
     reader.wallet.undecided.add("eth_sendTransaction")
     reader.wallet.waits_for_blocks = True
@@ -54,7 +54,7 @@ def test_every_step_is_shown_and_found_right_by_axe(reader: Visit) -> None:
     assert axe_violations(reader.page) == []
 
 
-def test_a_reload_while_the_wallet_asks_leaves_it_to_the_reader_to_buy_again(
+def test_a_reload_during_the_prompt_leaves_the_choice_to_buy_again(
     reader: Visit,
 ) -> None:
     reader.wallet.undecided.add("eth_sendTransaction")
@@ -71,7 +71,7 @@ def test_a_reload_while_the_wallet_asks_leaves_it_to_the_reader_to_buy_again(
     assert len(reader.wallet.sent) == 1
 
 
-def test_what_the_wallet_sent_after_a_reload_is_found_by_another_look(reader: Visit) -> None:
+def test_a_payment_sent_after_a_reload_is_found_by_looking_again(reader: Visit) -> None:
     reader.doubt()
     reader.wallet.confirm_last()
     reader.click("Look again")
@@ -80,7 +80,7 @@ def test_what_the_wallet_sent_after_a_reload_is_found_by_another_look(reader: Vi
     assert reader.bought == len(reader.wallet.sent) == 1
 
 
-def test_what_the_wallet_sent_during_a_reload_is_not_bought_again(reader: Visit) -> None:
+def test_a_payment_sent_during_a_reload_is_not_repeated(reader: Visit) -> None:
     reader.wallet.undecided.add("eth_sendTransaction")
     reader.buy()
     reader.connect()
@@ -94,7 +94,7 @@ def test_what_the_wallet_sent_during_a_reload_is_not_bought_again(reader: Visit)
     assert len(reader.wallet.sent) == 1
 
 
-def test_a_reload_before_the_block_goes_on_with_what_was_sent(reader: Visit) -> None:
+def test_a_pending_payment_is_followed_after_a_reload(reader: Visit) -> None:
     reader.wallet.waits_for_blocks = True
     reader.buy()
     reader.connect()
@@ -108,7 +108,7 @@ def test_a_reload_before_the_block_goes_on_with_what_was_sent(reader: Visit) -> 
     assert reader.bought == 1
 
 
-def test_what_waits_for_a_block_is_not_bought_again_after_signing_out(reader: Visit) -> None:
+def test_a_pending_payment_is_not_repeated_after_signing_out(reader: Visit) -> None:
     reader.wallet.waits_for_blocks = True
     reader.buy()
     reader.connect()
@@ -124,7 +124,7 @@ def test_what_waits_for_a_block_is_not_bought_again_after_signing_out(reader: Vi
     assert len(reader.wallet.sent) == 1
 
 
-def test_a_reload_before_signing_in_asks_only_for_that(reader: Visit) -> None:
+def test_a_reload_before_sign_in_asks_for_sign_in_only(reader: Visit) -> None:
     reader.wallet.undecided.add("personal_sign")
     reader.buy()
     reader.connect()
@@ -137,7 +137,7 @@ def test_a_reload_before_signing_in_asks_only_for_that(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_service_that_has_not_seen_the_block_yet_is_asked_again(reader: Visit) -> None:
+def test_the_text_is_requested_again_until_the_service_knows_the_block(reader: Visit) -> None:
     refusals = 0
 
     def refuse_twice(route: Route) -> None:
@@ -169,7 +169,7 @@ def test_two_tabs_do_not_buy_twice(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_tab_that_still_offers_a_bought_post_opens_it(reader: Visit) -> None:
+def test_a_stale_offer_opens_a_bought_post(reader: Visit) -> None:
     reader.click("I have bought it: sign in")
     reader.connect()
     reader.expect_said("This account does not hold the post")
@@ -183,9 +183,7 @@ def test_a_tab_that_still_offers_a_bought_post_opens_it(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_whoever_holds_the_post_already_does_not_pay_again(
-    open_page: OpenPage, reader: Visit
-) -> None:
+def test_a_holder_does_not_pay_again(open_page: OpenPage, reader: Visit) -> None:
     reader.buy()
     reader.connect()
     reader.expect_text()

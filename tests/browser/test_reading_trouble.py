@@ -14,7 +14,7 @@ MINUTE = 60_000
 """Longer than the pauses between two questions to a node that was away."""
 
 
-def test_a_declined_purchase_can_be_made_again(reader: Visit) -> None:
+def test_a_declined_purchase_can_be_tried_again(reader: Visit) -> None:
     reader.wallet.refuses.add("eth_sendTransaction")
     reader.buy()
     reader.connect()
@@ -25,7 +25,7 @@ def test_a_declined_purchase_can_be_made_again(reader: Visit) -> None:
     reader.expect_text()
 
 
-def test_a_declined_signature_leaves_the_bought_post_to_be_opened(reader: Visit) -> None:
+def test_a_bought_post_can_be_opened_after_a_declined_sign_in(reader: Visit) -> None:
     reader.wallet.refuses.add("personal_sign")
     reader.buy()
     reader.connect()
@@ -56,7 +56,7 @@ def test_a_wallet_on_another_network_is_switched(reader: Visit) -> None:
     assert "wallet_addEthereumChain" not in reader.wallet.prompts
 
 
-def test_a_network_that_the_wallet_does_not_know_is_added(reader: Visit) -> None:
+def test_an_unknown_network_is_added_to_the_wallet(reader: Visit) -> None:
     reader.wallet.chain_id, reader.wallet.knows_chain = 1, False
     reader.buy()
     reader.connect()
@@ -64,7 +64,7 @@ def test_a_network_that_the_wallet_does_not_know_is_added(reader: Visit) -> None
     assert "wallet_addEthereumChain" in reader.wallet.prompts
 
 
-def test_whoever_stays_on_another_network_pays_nothing(reader: Visit) -> None:
+def test_declining_the_network_switch_sends_nothing(reader: Visit) -> None:
     reader.wallet.chain_id = 1
     reader.wallet.refuses.add("wallet_switchEthereumChain")
     reader.buy()
@@ -73,7 +73,7 @@ def test_whoever_stays_on_another_network_pays_nothing(reader: Visit) -> None:
     assert reader.bought == 0
 
 
-def test_a_locked_wallet_is_to_be_unlocked(reader: Visit) -> None:
+def test_a_locked_wallet_can_be_unlocked(reader: Visit) -> None:
     reader.wallet.locked = True
     reader.buy()
     reader.connect()
@@ -83,7 +83,7 @@ def test_a_locked_wallet_is_to_be_unlocked(reader: Visit) -> None:
     reader.expect_text()
 
 
-def test_a_wallet_that_is_locked_after_a_reload_is_asked_again(reader: Visit) -> None:
+def test_a_wallet_locked_after_a_reload_is_connected_again(reader: Visit) -> None:
     reader.wallet.refuses.add("eth_sendTransaction")
     reader.buy()
     reader.connect()
@@ -97,7 +97,7 @@ def test_a_wallet_that_is_locked_after_a_reload_is_asked_again(reader: Visit) ->
     reader.expect_text()
 
 
-def test_an_account_that_changes_during_a_purchase_keeps_it(
+def test_a_purchase_stays_with_its_account_after_an_account_change(
     reader: Visit, new_account: NewAccount
 ) -> None:
     buyer, other = reader.wallet.account, new_account()
@@ -116,7 +116,7 @@ def test_an_account_that_changes_during_a_purchase_keeps_it(
     assert reader.bought == 1
 
 
-def test_a_purchase_that_the_wallet_wrongly_says_failed_is_not_made_again(reader: Visit) -> None:
+def test_a_purchase_wrongly_reported_as_failed_is_not_repeated(reader: Visit) -> None:
     reader.wallet.misreports.add("eth_sendTransaction")
     reader.buy()
     reader.connect()
@@ -128,7 +128,7 @@ def test_a_purchase_that_the_wallet_wrongly_says_failed_is_not_made_again(reader
     assert len(reader.wallet.sent) == 1
 
 
-def test_a_text_that_comes_after_signing_out_is_not_shown(reader: Visit) -> None:
+def test_a_text_that_arrives_after_sign_out_is_not_shown(reader: Visit) -> None:
     reader.buy()
     reader.connect()
     reader.expect_text()
@@ -153,9 +153,7 @@ def test_a_text_that_comes_after_signing_out_is_not_shown(reader: Visit) -> None
     expect(reader.page.get_by_role("button", name="Buy and read")).to_be_visible()
 
 
-def test_the_text_of_one_account_is_closed_for_the_next(
-    reader: Visit, new_account: NewAccount
-) -> None:
+def test_an_account_change_closes_the_text(reader: Visit, new_account: NewAccount) -> None:
     reader.buy()
     reader.connect()
     reader.expect_text()
@@ -164,7 +162,7 @@ def test_the_text_of_one_account_is_closed_for_the_next(
     assert SECRET not in reader.page.content()
 
 
-def test_an_ended_session_is_told_and_signing_in_opens_the_text(
+def test_an_ended_session_is_reported_and_sign_in_opens_the_text(
     reader: Visit, service: Service
 ) -> None:
     reader.buy()
@@ -177,7 +175,7 @@ def test_an_ended_session_is_told_and_signing_in_opens_the_text(
     reader.expect_text()
 
 
-def test_a_session_that_expires_leaves_the_text_open_and_asks_after_a_reload(
+def test_an_expired_session_keeps_the_text_open_until_a_reload(
     open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf
 ) -> None:
     wallet, post = new_wallet(), shelf.paid[0]
@@ -195,7 +193,7 @@ def test_a_session_that_expires_leaves_the_text_open_and_asks_after_a_reload(
     assert SECRET not in reader.page.content()
 
 
-def test_a_device_whose_clock_is_wrong_signs_once_more(
+def test_a_wrong_device_clock_is_corrected_by_a_second_signature(
     open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf
 ) -> None:
     wallet, post = new_wallet(), shelf.paid[0]
@@ -215,7 +213,7 @@ def test_a_device_whose_clock_is_wrong_signs_once_more(
     assert reader.bought == 1
 
 
-def test_a_price_that_changed_meanwhile_is_told_before_anything_is_sent(
+def test_a_changed_price_is_reported_before_anything_is_sent(
     open_page: OpenPage, new_wallet: NewWallet, service: Service
 ) -> None:
     [post] = publish(service.url, [NewPost("The bell", f"# The bell\n\n{SECRET}.", price=PRICE)])
@@ -231,7 +229,7 @@ def test_a_price_that_changed_meanwhile_is_told_before_anything_is_sent(
     reader.expect_text()
 
 
-def test_an_account_without_money_is_told_so(
+def test_missing_funds_are_reported(
     open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount, shelf: Shelf
 ) -> None:
     wallet = new_wallet(new_account(funds=PRICE))
@@ -243,7 +241,7 @@ def test_an_account_without_money_is_told_so(
     assert axe_violations(reader.page) == []
 
 
-def test_a_node_that_does_not_respond_loses_nothing(reader: Visit) -> None:
+def test_an_unreachable_node_is_retried(reader: Visit) -> None:
     reader.wallet.waits_for_blocks = True
     reader.buy()
     reader.connect()
@@ -255,7 +253,7 @@ def test_a_node_that_does_not_respond_loses_nothing(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_payment_that_a_slow_node_does_not_know_is_not_said_to_be_unpaid(reader: Visit) -> None:
+def test_a_payment_unknown_to_the_node_stays_uncertain(reader: Visit) -> None:
     reader.wallet.waits_for_blocks = True
     reader.wallet.withholds.add("eth_getTransactionByHash")
     reader.buy()
@@ -276,7 +274,7 @@ def test_a_payment_that_a_slow_node_does_not_know_is_not_said_to_be_unpaid(reade
     assert reader.bought == 1
 
 
-def test_a_second_payment_that_is_declined_leaves_the_first_in_doubt(reader: Visit) -> None:
+def test_a_declined_second_payment_leaves_the_first_uncertain(reader: Visit) -> None:
     reader.doubt()
     reader.wallet.refuses.add("eth_sendTransaction")
     reader.click("Buy again")
@@ -287,7 +285,7 @@ def test_a_second_payment_that_is_declined_leaves_the_first_in_doubt(reader: Vis
     assert reader.wallet.sent == []
 
 
-def test_a_payment_that_the_node_never_shows_is_found_by_its_token(reader: Visit) -> None:
+def test_a_payment_hidden_by_the_node_is_found_by_its_token(reader: Visit) -> None:
     reader.wallet.withholds |= {"eth_getTransactionReceipt", "eth_getTransactionByHash"}
     reader.buy()
     reader.connect()
@@ -295,7 +293,7 @@ def test_a_payment_that_the_node_never_shows_is_found_by_its_token(reader: Visit
     assert reader.bought == 1
 
 
-def test_a_payment_whose_hash_the_wallet_never_tells_is_found_after_a_reload(
+def test_a_payment_with_a_lost_hash_is_found_after_a_reload(
     reader: Visit,
 ) -> None:
     reader.wallet.loses.add("eth_sendTransaction")
@@ -309,7 +307,7 @@ def test_a_payment_whose_hash_the_wallet_never_tells_is_found_after_a_reload(
     assert reader.bought == 1
 
 
-def test_a_service_that_does_not_respond_loses_nothing(reader: Visit) -> None:
+def test_an_unreachable_service_loses_nothing(reader: Visit) -> None:
     reader.page.route("**/p/*/text", lambda route: route.abort())
     reader.buy()
     reader.connect()
@@ -320,7 +318,7 @@ def test_a_service_that_does_not_respond_loses_nothing(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_purchase_goes_on_after_the_whole_place_was_down(
+def test_a_purchase_continues_after_service_and_chain_were_down(
     open_page: OpenPage, reader: Visit, stoppable: Service
 ) -> None:
     reader.wallet.undecided.add("personal_sign")
@@ -331,7 +329,7 @@ def test_a_purchase_goes_on_after_the_whole_place_was_down(
     stranger.visit(f"/p/{reader.post}")
     stoppable.kill()
     reader.wallet.undecided.clear()
-    reader.expect_said("The development chain does not respond")
+    reader.expect_said("The service does not respond. Nothing is lost")
     stranger.page.get_by_role("button", name="Buy and read").click()
     expect(stranger.page.locator(".notice")).to_contain_text("The service does not respond")
     stoppable.start()

@@ -28,7 +28,7 @@ def sign_in(reader: Visit) -> None:
     expect(reader.page.locator("#account .account-dot[data-on]")).to_be_visible()
 
 
-def test_a_click_on_buying_while_its_script_is_loaded_is_not_lost(reader: Visit) -> None:
+def test_a_click_on_buy_before_its_script_is_loaded_is_not_lost(reader: Visit) -> None:
     page = reader.page
     page.locator("#account").get_by_role("button", name="Sign in").click()
     expect(page.locator("dialog .choice", has_text="Test Wallet")).to_be_visible()
@@ -41,7 +41,7 @@ def test_a_click_on_buying_while_its_script_is_loaded_is_not_lost(reader: Visit)
     assert reader.bought == 1
 
 
-def test_two_clicks_on_buying_are_one_purchase(reader: Visit) -> None:
+def test_two_clicks_on_buy_are_one_purchase(reader: Visit) -> None:
     sign_in(reader)
     button = reader.page.locator("#gate").get_by_role("button", name="Buy and read")
     expect(button).to_be_visible()
@@ -57,7 +57,7 @@ def test_two_clicks_on_buying_are_one_purchase(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_doubted_payment_of_one_account_is_not_told_to_the_next(
+def test_an_uncertain_payment_is_not_shown_to_another_account(
     reader: Visit, new_account: NewAccount
 ) -> None:
     sign_in(reader)
@@ -81,7 +81,7 @@ def test_signing_out_does_not_wait_for_the_service(reader: Visit) -> None:
     assert kept is None
 
 
-def test_a_slow_wallet_does_not_undo_that_somebody_signed_out(reader: Visit) -> None:
+def test_a_slow_wallet_does_not_undo_a_sign_out(reader: Visit) -> None:
     sign_in(reader)
     other = reader.opened.another()
     reader.wallet.asked.clear()
@@ -101,7 +101,7 @@ def test_a_slow_wallet_does_not_undo_that_somebody_signed_out(reader: Visit) -> 
     assert other.evaluate("() => localStorage.getItem('imprint.wallet')") is None
 
 
-def test_another_account_signs_in_while_the_first_is_still_asked(
+def test_another_account_signs_in_while_the_first_prompt_is_open(
     reader: Visit, new_account: NewAccount
 ) -> None:
     reader.wallet.undecided.add("personal_sign")
@@ -119,7 +119,7 @@ def test_another_account_signs_in_while_the_first_is_still_asked(
     expect(reader.page.locator("#account summary")).to_contain_text(other.address[-4:])
 
 
-def test_late_marks_of_one_account_are_not_shown_to_the_next(
+def test_late_marks_of_one_account_are_not_shown_to_another(
     open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf, service: Service
 ) -> None:
     wallet, post = new_wallet(), shelf.paid[0]
@@ -157,7 +157,7 @@ def test_two_clicks_make_one_private_feed(open_page: OpenPage, new_wallet: NewWa
     assert len([each for each in made if re.match("POST.*feed", each)]) == 1
 
 
-def test_a_proof_that_is_opened_before_its_script_is_here_is_shown(
+def test_a_proof_opened_before_its_script_is_loaded_is_shown(
     open_page: OpenPage, shelf: Shelf
 ) -> None:
     opened = open_page()

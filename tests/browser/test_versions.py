@@ -70,7 +70,7 @@ def conflict(first: Opened, second: Opened) -> None:
     expect(one.get_by_role("heading", name="This draft was saved somewhere else")).to_be_visible()
 
 
-def test_another_machine_that_saved_first_is_not_overwritten_unasked(
+def test_a_version_saved_on_another_machine_is_not_overwritten_unasked(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     first, second = two_machines(open_page, new_wallet)
@@ -89,9 +89,7 @@ def test_another_machine_that_saved_first_is_not_overwritten_unasked(
     expect(other.get_by_text("you see that version now")).to_be_visible()
 
 
-def test_both_versions_are_kept_as_drafts_of_the_service(
-    open_page: OpenPage, new_wallet: NewWallet
-) -> None:
+def test_both_versions_can_be_kept_as_drafts(open_page: OpenPage, new_wallet: NewWallet) -> None:
     first, second = two_machines(open_page, new_wallet)
     conflict(first, second)
     one, other = first.page, second.page
@@ -111,7 +109,7 @@ def test_both_versions_are_kept_as_drafts_of_the_service(
     expect(editor(other)).to_contain_text("Written at work.")
 
 
-def test_both_versions_are_kept_here_if_the_wallet_does_not_sign(
+def test_both_versions_stay_in_the_browser_if_the_signature_is_declined(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     first, second = two_machines(open_page, new_wallet)
@@ -128,7 +126,7 @@ def test_both_versions_are_kept_here_if_the_wallet_does_not_sign(
     expect(editor(one)).to_contain_text("Written at home.")
 
 
-def test_a_full_browser_says_why_a_version_cannot_be_put_aside(
+def test_a_full_disk_keeps_a_version_from_being_put_aside(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     first, second = two_machines(open_page, new_wallet)

@@ -54,7 +54,7 @@ def test_a_development_account_signs_in_by_one_click_and_stays_after_a_reload(
     expect(page.get_by_role("searchbox", name="Search your library")).to_be_visible()
 
 
-def test_a_wallet_that_another_one_claims_to_be_is_chosen_again(
+def test_an_impersonated_wallet_is_not_used_silently(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     wallet = new_wallet()
@@ -83,7 +83,7 @@ def test_the_page_follows_another_account_of_the_wallet(
     expect(page.locator("#library").get_by_role("button", name="Sign in")).to_be_visible()
 
 
-def test_an_account_that_is_found_again_draws_nothing_anew(
+def test_finding_the_same_account_does_not_redraw_the_menu(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     wallet = new_wallet()
@@ -99,7 +99,7 @@ def test_an_account_that_is_found_again_draws_nothing_anew(
     expect(menu).to_have_attribute("data-seen", "")
 
 
-def test_the_focus_stays_when_the_account_menu_is_drawn_anew(
+def test_the_focus_survives_a_redraw_of_the_account_menu(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     wallet = new_wallet()

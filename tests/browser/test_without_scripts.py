@@ -77,7 +77,7 @@ def test_a_search_marks_the_words_in_the_text_of_a_free_post(
     assert page.locator("mark").first.inner_text() == "rags"
 
 
-def test_a_paid_post_tells_how_to_buy_it(page: Page, service: Service, posts: Posts) -> None:
+def test_a_paid_post_explains_how_to_buy_it(page: Page, service: Service, posts: Posts) -> None:
     page.goto(f"{service.url}/p/{posts.paid}")
     gate = page.locator("#gate").inner_text()
     assert "Read on for 0.01 ETH" in gate
@@ -92,7 +92,7 @@ def test_a_page_that_needs_scripts_says_so(page: Page, service: Service, path: s
     assert "needs JavaScript" in page.locator("main").inner_text()
 
 
-def test_lists_go_on_by_a_link(page: Page, service: Service) -> None:
+def test_lists_are_paged_by_links(page: Page, service: Service) -> None:
     many = [ForeignPost(f"Page {number}", f"cid {number}", "none") for number in range(21)]
     create_on_chain(service.url, many)
     page.goto(service.url)

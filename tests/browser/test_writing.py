@@ -49,7 +49,7 @@ KEYS = """async () => {
 """Counts the keys that this browser has to write with."""
 
 
-def test_a_text_is_written_saved_with_one_signature_and_found_again(
+def test_a_text_is_saved_with_one_signature_and_listed(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())
@@ -136,7 +136,7 @@ def test_signing_out_on_every_device_ends_writing_without_prompts(
     assert elsewhere(opened.url, wallet.account, list_sessions) == 0
 
 
-def test_a_pasted_picture_is_folded_in_the_text_and_shown_in_the_preview(
+def test_a_pasted_picture_is_folded_and_previewed(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())
@@ -153,7 +153,7 @@ def test_a_pasted_picture_is_folded_in_the_text_and_shown_in_the_preview(
     assert picture.evaluate("async (shown) => (await shown.decode(), shown.naturalWidth)") == 1600
 
 
-def test_another_account_in_the_wallet_leaves_the_text_with_its_own(
+def test_an_account_change_keeps_the_text_with_its_owner(
     open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount
 ) -> None:
     opened = open_page(new_wallet())
@@ -223,7 +223,9 @@ def press(page: Page, wanted: Locator, step: str = "Tab") -> None:
     pytest.fail(f"No key leads to {wanted}.")
 
 
-def test_every_state_fits_a_small_phone(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_every_state_passes_axe_and_fits_a_phone(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
     opened = open_page(new_wallet(), viewport={"width": 320, "height": 640})
     page = opened.visit("/studio")
     expect(page.get_by_role("heading", name="Write here")).to_be_visible()
