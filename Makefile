@@ -120,7 +120,7 @@ test-generators: $(READY) tests/generators/node_modules/.ready tests/generators/
 test-browser: $(READY) .venv/browser tests/browser/node_modules/.ready ## Use the pages in a real browser (Debian; needs Node)
 	tools/install-browser
 	@# What failed beside another browser is tried once more alone: what fails twice is broken.
-	$(BIN)/pytest -q -rs -n 2 --dist loadfile tests/browser || \
+	$(BIN)/pytest -q -rs -n 2 --dist worksteal tests/browser || \
 		$(BIN)/pytest -q -rs --last-failed --last-failed-no-failures none tests/browser
 
 test-everything: $(READY) ## Run every suite in full, and say what ran, for how long and what was skipped

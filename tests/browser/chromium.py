@@ -10,11 +10,26 @@ from playwright.sync_api import Browser, sync_playwright
 PLAIN_HOST = "imprint.test"
 """A name of this machine: loopback counts as https, and under this name it does not."""
 
+SUGGESTIONS = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup")
+"""The suggestions below the address bar: pages of their own, two for each window, which take as
+long to open as the window."""
+
+WITHOUT = (
+    *("AimEnabled", "AvoidCorsURLLoaderRestartOnRedirect", "AvoidUnnecessaryBeforeUnloadCheckSync"),
+    *("DestroyProfileOnBrowserClose", "HttpsFirstBalancedModeAutoEnable", "HttpsUpgrades"),
+    *("LensOverlay", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints"),
+    *("PaintHolding", "PreconnectToSearch", "ThirdPartyStoragePartitioning"),
+)
+"""What Playwright switches off. Chromium reads the last of two such flags only."""
+
 FLAGS = (
     # As root, Chromium has no sandbox of its own.
     "--no-sandbox",
     # A small /dev/shm is common in containers.
     "--disable-dev-shm-usage",
+    # There is no GPU, and drawing without one is faster than with an emulated one.
+    "--disable-gpu",
+    f"--disable-features={','.join((*WITHOUT, *SUGGESTIONS))}",
     f"--host-resolver-rules=MAP {PLAIN_HOST} 127.0.0.1",
 )
 

@@ -1,35 +1,31 @@
-"""A real browser, `imprint dev`, and people with wallets.
+"""A real browser, one `imprint dev` for all tests of a worker, and people with wallets.
+
+Tests share the chain and the index: each makes accounts of its own, and names posts by their ids.
 
 No page may report a violation of its content security policy or an uncaught error: a test that
 expects one says so with `opened.expected`.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-import httpx2
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, expect
+from tests.browser.accounts import FUNDS, Account, Chain, NewAccount, find_chain, make_account
 from tests.browser.chromium import open_chromium
-from tests.browser.states import OPERATOR_SECRET
-from tests.browser.wallet import BrowserWallet
-from tests.processes import PLAIN, Service, free_port, running
-
-from imprint.domain.addresses import checksum_address, parse_address
-
-HERE = Path(__file__).parent
-AXE = HERE / "node_modules" / "axe-core" / "axe.min.js"
+from tests.browser.pages import WATCH, Opened, OpenPage
+from tests.browser.shelf import Shelf, Visit, publish_shelf, visit
+from tests.browser.states import OPERATOR_SECRET, Place, fill
+from tests.browser.wallet import BrowserWallet, NewWallet
+from tests.processes import Service, free_port, running
 
 # As long as everything else is waited for: a busy machine is no failure.
 expect.set_options(timeout=30_000)
 
-WATCH = """
-window.__violations = [];
-addEventListener("securitypolicyviolation", (event) =>
-  window.__violations.push(`${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));
-"""
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the module that has a service of its own, so that one worker runs all of it."""
+    items.sort(key=lambda item: item.path.name != "test_hostile_content.py")
 
 
 @pytest.fixture(scope="session")
@@ -38,81 +34,61 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """`imprint dev`, with a secret for the operator's page."""
+    """`imprint dev`, with a secret for the operator's page. It reads new blocks almost at once."""
     given = {
         "DEV_RPC_PORT": str(free_port()),
-        "CHAIN_FOLLOW_SECONDS": "1",
+        "CHAIN_FOLLOW_SECONDS": "0.2",
         "OPERATOR_SECRET": OPERATOR_SECRET,
     }
     with running(Service(tmp_path_factory.mktemp("dev"), given, "dev")) as opened:
         yield opened
 
 
-@dataclass(slots=True)
-class Chain:
-    """The development chain of a service."""
-
-    rpc_url: str
-    id: int
-    accounts: list[str]
-
-
 @pytest.fixture
+def stoppable(service: Service) -> Iterator[Service]:
+    """The service for a test that stops it; it runs again when the test is over."""
+    yield service
+    if not service.process.runs:
+        service.start()
+
+
+@pytest.fixture(scope="session")
 def chain(service: Service) -> Chain:
-    facts = httpx2.get(f"{service.url}/.well-known/imprint.json", verify=PLAIN).json()
-    rpc_url = facts["chain"]["rpc_url"]
-    body = {"jsonrpc": "2.0", "id": 1, "method": "eth_accounts", "params": []}
-    accounts = httpx2.post(rpc_url, json=body, verify=PLAIN).json()["result"]
-    shown = [checksum_address(parse_address(each)) for each in accounts]
-    return Chain(rpc_url, facts["chain"]["id"], shown)
+    return find_chain(service.url)
+
+
+@pytest.fixture(scope="session")
+def place(service: Service) -> Place:
+    """The service with a free post and a paid one of the first development account."""
+    return fill(service.url)
+
+
+@pytest.fixture(scope="session")
+def shelf(service: Service, chain: Chain) -> Shelf:
+    """A free post and three paid ones of an author of their own."""
+    return publish_shelf(service.url, make_account(chain))
 
 
 @pytest.fixture
-def wallet_of(chain: Chain) -> Callable[[int], BrowserWallet]:
-    """Makes the wallet of the account with this number."""
-    return lambda number: BrowserWallet(chain.rpc_url, [chain.accounts[number]], chain.id)
+def new_account(chain: Chain) -> NewAccount:
+    """Makes an account that holds nothing but money."""
+
+    def make(funds: int = FUNDS) -> Account:
+        return make_account(chain, funds)
+
+    return make
 
 
-@dataclass(slots=True)
-class Opened:
-    """A browser context with a page, and what went wrong in it."""
+@pytest.fixture
+def new_wallet(chain: Chain, new_account: NewAccount) -> NewWallet:
+    """Makes a wallet for a browser: of an account, or of a new one."""
 
-    context: BrowserContext
-    page: Page
-    url: str
-    wallet: BrowserWallet | None
-    errors: list[str] = field(default_factory=list)
-    expected: bool = False
-    """Whether the test expects errors and checks them itself."""
+    def make(account: Account | None = None) -> BrowserWallet:
+        return BrowserWallet(chain, [account or new_account()])
 
-    def visit(self, path: str) -> Page:
-        """Open a path of the service."""
-        self.page.goto(self.url + path)
-        return self.page
-
-    def another(self) -> Page:
-        """Another tab of the same person."""
-        page = self.context.new_page()
-        self.watch(page)
-        return page
-
-    def watch(self, page: Page) -> None:
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        if self.wallet is not None:
-            self.wallet.pages.append(page)
-
-    def problems(self) -> list[str]:
-        """Uncaught errors and violations of the policy, so far."""
-        found = list(self.errors)
-        for page in self.context.pages:
-            if page.url.startswith(self.url):
-                found += page.evaluate("window.__violations ?? []")
-        return found
-
-
-OpenPage = Callable[..., Opened]
+    return make
 
 
 @pytest.fixture
@@ -144,12 +120,7 @@ def open_page(browser: Browser, service: Service) -> Iterator[OpenPage]:
     assert found == []
 
 
-def axe_violations(page: Page) -> list[str]:
-    """What axe finds wrong with a page, as it is now."""
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    result = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [
-        f"{each['id']}: {node['target']} {node['failureSummary']}"
-        for each in result["violations"]
-        for node in each["nodes"]
-    ]
+@pytest.fixture
+def reader(open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf) -> Visit:
+    """A new reader on the page of a paid post."""
+    return visit(open_page, new_wallet(), shelf)

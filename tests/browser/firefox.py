@@ -1,7 +1,7 @@
 """Debian's Firefox, driven by Marionette, its own protocol for tests.
 
-Playwright drives a Firefox of its own only; this one is what people have. Each person gets a fresh
-profile. What is not there yet is waited for, until `PATIENCE` is at an end.
+Playwright drives a Firefox of its own only; this one is what people have. One process serves many
+tests: `forget` makes it as new. What is not there yet is waited for, until `PATIENCE` is at an end.
 """
 
 import json
@@ -61,6 +61,15 @@ return [...errors, ...written];
 """Uncaught errors and violations of the policy, and what pages wrote as errors themselves."""
 
 
+FORGET = """
+const [done] = arguments;
+Services.console.reset();
+Cc["@mozilla.org/consoleAPI-storage;1"].getService(Ci.nsIConsoleAPIStorage).clearEvents();
+Services.clearData.deleteData(Ci.nsIClearDataService.CLEAR_ALL, {onDataDeleted: () => done()});
+"""
+"""Removes what pages have stored, and what was written to the console."""
+
+
 class MarionetteError(Exception):
     """What Firefox answered instead of a result; `kind` is WebDriver's word for it."""
 
@@ -76,6 +85,7 @@ class Firefox:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=2 * PATIENCE)
         self._reader = self._socket.makefile("rb")
         self._last = 0
+        self._preferred: set[str] = set()
         self._receive()
         self.send("WebDriver:NewSession", {"capabilities": {"alwaysMatch": {}}})
 
@@ -105,7 +115,16 @@ class Firefox:
     def prefer(self, name: str, value: bool | int) -> None:
         """Change a setting of the browser, for pages that are opened from now on."""
         kind = "Bool" if isinstance(value, bool) else "Int"
+        self._preferred.add(name)
         self._in_chrome(f"Services.prefs.set{kind}Pref(...arguments)", name, value)
+
+    def forget(self) -> None:
+        """Be as a browser that was never used: no data of pages, no changed settings."""
+        while self._preferred:
+            self._in_chrome("Services.prefs.clearUserPref(arguments[0])", self._preferred.pop())
+        self.visit("about:blank")
+        with self._chrome():
+            self.send("WebDriver:ExecuteAsyncScript", {"script": FORGET, "args": []})
 
     def problems(self, origin: str) -> list[str]:
         """Errors and violations of the policy on pages of an origin, so far."""
@@ -123,9 +142,14 @@ class Firefox:
         return self._retry(look)
 
     def _in_chrome(self, script: str, *given: object) -> Any:
+        with self._chrome():
+            return self.run(script, *given)
+
+    @contextmanager
+    def _chrome(self) -> Iterator[None]:
         self.send("Marionette:SetContext", {"value": "chrome"})
         try:
-            return self.run(script, *given)
+            yield
         finally:
             self.send("Marionette:SetContext", {"value": "content"})
 

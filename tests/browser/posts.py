@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from PIL import Image
+from tests.browser.accounts import Account
 
 from imprint.client import (
     Call,
     Code,
     Imprint,
+    KeyWallet,
     NodeWallet,
     Refusal,
     buy_post_call,
@@ -28,8 +30,11 @@ from imprint.domain.addresses import checksum_address, parse_address
 
 Result = TypeVar("Result")
 
-AUTHOR, READER = 0, 1
-"""Numbers of accounts of the development chain."""
+Who = Account | int
+"""An account of a test, or the number of a development account."""
+
+AUTHOR = 0
+"""The development account that publishes if nobody else is named."""
 
 TRANSFER = bytes.fromhex("095bcdb6")
 """The selector of ERC-6909's `transfer`."""
@@ -66,7 +71,7 @@ class ForeignPost:
     hashtags: Sequence[str] = ()
 
 
-def publish(url: str, posts: Sequence[NewPost], author: int = AUTHOR) -> list[str]:
+def publish(url: str, posts: Sequence[NewPost], author: Who = AUTHOR) -> list[str]:
     """Publish posts, and return their ids once the pages can show them."""
 
     async def work(imprint: Imprint) -> list[str]:
@@ -97,7 +102,7 @@ def publish(url: str, posts: Sequence[NewPost], author: int = AUTHOR) -> list[st
     return _run(url, work)
 
 
-def create_on_chain(url: str, posts: Sequence[ForeignPost], author: int = AUTHOR) -> list[str]:
+def create_on_chain(url: str, posts: Sequence[ForeignPost], author: Who = AUTHOR) -> list[str]:
     """Create posts by the contract alone, and return their ids once the pages can show them."""
 
     async def work(imprint: Imprint) -> list[str]:
@@ -109,7 +114,7 @@ def create_on_chain(url: str, posts: Sequence[ForeignPost], author: int = AUTHOR
     return _run(url, work)
 
 
-def buy(url: str, post_id: str, reader: int = READER) -> None:
+def buy(url: str, post_id: str, reader: Who) -> None:
     """Buy a post for its price."""
 
     async def work(imprint: Imprint) -> None:
@@ -134,13 +139,15 @@ def _run(url: str, work: Callable[[Imprint], Coroutine[Any, Any, Result]]) -> Re
         return thread.submit(asyncio.run, connected()).result()
 
 
-async def _account(imprint: Imprint, number: int) -> NodeWallet:
+async def _account(imprint: Imprint, who: Who) -> KeyWallet | NodeWallet:
+    if isinstance(who, Account):
+        return who.client_wallet(imprint)
     node = imprint.node()
-    address = (await node.request("eth_accounts"))[number]
+    address = (await node.request("eth_accounts"))[who]
     return NodeWallet(node, checksum_address(parse_address(address)))
 
 
-async def _create(imprint: Imprint, wallet: NodeWallet, post: ForeignPost) -> str:
+async def _create(imprint: Imprint, wallet: KeyWallet | NodeWallet, post: ForeignPost) -> str:
     call = create_post_call(
         imprint.marketplace,
         cid=post.cid,
@@ -150,7 +157,7 @@ async def _create(imprint: Imprint, wallet: NodeWallet, post: ForeignPost) -> st
         price=post.price,
         hashtags=post.hashtags,
     )
-    receipt = await wait_for_receipt(wallet.node, await wallet.send_transaction(call))
+    receipt = await wait_for_receipt(imprint.node(), await wallet.send_transaction(call))
     post_id = created_post_id(receipt, imprint.marketplace)
     assert post_id is not None
     return post_id
@@ -179,7 +186,7 @@ def _draw(colour: str) -> bytes:
     return picture.getvalue()
 
 
-def change_price(url: str, post_id: str, price: int, author: int = AUTHOR) -> None:
+def change_price(url: str, post_id: str, price: int, author: Who = AUTHOR) -> None:
     """Give a post another price; the chain has it when this returns."""
 
     async def work(imprint: Imprint) -> None:
@@ -190,7 +197,7 @@ def change_price(url: str, post_id: str, price: int, author: int = AUTHOR) -> No
     _run(url, work)
 
 
-def end_sessions(url: str, reader: int) -> None:
+def end_sessions(url: str, reader: Who) -> None:
     """Sign out everywhere, as a person does on another device."""
 
     async def work(imprint: Imprint) -> None:
@@ -200,7 +207,7 @@ def end_sessions(url: str, reader: int) -> None:
     _run(url, work)
 
 
-def give(url: str, post_id: str, giver: int, receiver: int) -> None:
+def give(url: str, post_id: str, giver: Who, receiver: Who) -> None:
     """Transfer a held post to another account (ERC-6909); libraries have it when this returns."""
 
     async def work(imprint: Imprint) -> None:

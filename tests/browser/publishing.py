@@ -1,14 +1,10 @@
 """Steps of publishing in the Studio that several tests take."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
-from tests.browser.conftest import Opened
-from tests.browser.wallet import BrowserWallet
-
-WalletOf = Callable[[int], BrowserWallet]
+from tests.browser.pages import Opened
 
 PUT_PICTURE = """async ([kind, selector]) => {
   const canvas = document.createElement("canvas");

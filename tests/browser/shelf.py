@@ -1,19 +1,14 @@
 """Posts to buy and read, and what a reader does with them in a browser."""
 
-import itertools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import Opened, OpenPage
+from tests.browser.accounts import Account
+from tests.browser.pages import Opened, OpenPage
 from tests.browser.posts import NewPost, publish
 from tests.browser.wallet import BrowserWallet
 
-WalletOf = Callable[[int], BrowserWallet]
-
 PRICE = 10**16
-READERS = range(1, 9)
-"""Accounts of readers; number 0 is the author, and the last one is for those without money."""
 
 SECRET = "The lamp was lit by nobody"
 """What stands in the text of every paid post, and nowhere else."""
@@ -21,27 +16,28 @@ SECRET = "The lamp was lit by nobody"
 FREE_TEXT = "Everybody may read how the tide turns"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Shelf:
-    """Published posts. A pair of a post and a reader is given out once."""
+    """Published posts of one author."""
 
+    author: Account
     free: str
     paid: list[str]
-    pairs: Iterator[tuple[str, int]] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.pairs = iter([(post, reader) for post in self.paid for reader in READERS])
+    @property
+    def path(self) -> str:
+        """The page that lists these posts and no others."""
+        return f"/a/{self.author.address}"
 
 
-def publish_shelf(url: str, paid: int = 3) -> Shelf:
+def publish_shelf(url: str, author: Account) -> Shelf:
     """Publish a free post and some paid ones."""
-    titles = ["The lighthouse", "The ferry", "The salt road", "The glass house"]
     posts = [NewPost("Tides", f"# Tides\n\n{FREE_TEXT}.", "On water", hashtags=["sea"])]
-    for title in itertools.islice(titles, paid):
+    for title in ("The lighthouse", "The ferry", "The salt road"):
         text = f"# {title}\n\n{SECRET}."
         posts.append(NewPost(title, text, "A short story", PRICE, ["stories"]))
-    free, *others = publish(url, posts)
-    return Shelf(free, others)
+    free, *paid = publish(url, posts, author)
+    return Shelf(author, free, paid)
 
 
 @dataclass(slots=True)
@@ -98,10 +94,8 @@ class Visit:
         expect(self.page.locator("#gate")).to_contain_text(text)
 
 
-def visit(open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf, **options: object) -> Visit:
+def visit(open_page: OpenPage, wallet: BrowserWallet, shelf: Shelf) -> Visit:
     """Open a paid post as a reader who does not hold it."""
-    post, reader = next(shelf.pairs)
-    wallet = wallet_of(reader)
-    opened = open_page(wallet, **options)
-    opened.visit(f"/p/{post}")
-    return Visit(opened, wallet, post)
+    opened = open_page(wallet)
+    opened.visit(f"/p/{shelf.paid[0]}")
+    return Visit(opened, wallet, shelf.paid[0])

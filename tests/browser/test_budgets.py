@@ -4,28 +4,26 @@ How long the largest paint takes is measured by `python -m bench.paint`; here is
 it early: that it is in the HTML, and that nothing is found late.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from playwright.sync_api import BrowserContext, Page
-from tests.browser.conftest import OpenPage
+from playwright.sync_api import Browser, BrowserContext, Page
 from tests.browser.paints import BLOCKING, HAS_PAINTED, OBSERVE, PAINTS, SHIFTS, TWO_FRAMES
-from tests.browser.states import STATES, Place, fill
-from tests.processes import PLAIN, Service
+from tests.browser.states import STATES, Place
+from tests.processes import PLAIN
 
 SCRIPT_BYTES = 60_000
 ALL_BYTES = 120_000
 
+WIDE, PHONE = 1280, 390
+
 EDITOR = "cm-content"
 """A class that is only in the scripts of the editor."""
-
-
-@pytest.fixture(scope="module")
-def place(service: Service) -> Place:
-    return fill(service.url)
 
 
 @dataclass(slots=True)
@@ -58,101 +56,113 @@ class Traffic:
                 self.scripts += event["encodedDataLength"]
 
 
-@pytest.mark.parametrize("state", ["front", "post", "gate"])
-def test_a_first_visit_stays_within_its_bytes(
-    open_page: OpenPage, place: Place, state: str
-) -> None:
-    opened, traffic = open_page(), Traffic()
-    page = opened.page
-    traffic.record(opened.context, page)
-    STATES[state](page, place)
-    page.wait_for_load_state("networkidle")
-    assert 0 < traffic.scripts < SCRIPT_BYTES, traffic.addresses
-    assert 0 < traffic.total < ALL_BYTES, traffic.addresses
+@dataclass(frozen=True, slots=True)
+class FirstVisit:
+    """What a browser that was never here before loads and paints of a page."""
+
+    traffic: Traffic
+    blocking: list[str]
+    """The paths of what the first paint waited for."""
+    paints: list[dict[str, str]]
+    shifts: list[list[str]]
+    html: str
+    """The page as the server wrote it."""
+    text: str
+    """The text of the page without scripts."""
+
+    @property
+    def scripts(self) -> list[str]:
+        return [each for each in self.traffic.addresses if each.endswith(".js")]
 
 
-def scripts_of(page: Page) -> set[str]:
-    """The addresses of the scripts that a page loads from now on."""
-    found: set[str] = set()
-    page.on("request", lambda sent: found.add(sent.url) if sent.url.endswith(".js") else None)
-    return found
+FirstVisits = Callable[..., FirstVisit]
 
 
-def has_editor(script: str) -> bool:
-    return EDITOR in httpx2.get(script, verify=PLAIN).text
+@pytest.fixture(scope="session")
+def visits(browser: Browser, place: Place) -> FirstVisits:
+    """Visits a state of the site for the first time; the next test gets the same record."""
+
+    @cache
+    def record(state: str, width: int) -> FirstVisit:
+        context, traffic = browser.new_context(viewport={"width": width, "height": 800}), Traffic()
+        context.add_init_script(OBSERVE)
+        page = context.new_page()
+        traffic.record(context, page)
+        STATES[state](page, place)
+        page.wait_for_load_state("networkidle")
+        page.evaluate(TWO_FRAMES)
+        page.wait_for_function(HAS_PAINTED)
+        blocking, paints, shifts = (page.evaluate(each) for each in (BLOCKING, PAINTS, SHIFTS))
+        address = page.url
+        context.close()
+        html, text = served(address), _text_without_scripts(browser, address)
+        return FirstVisit(traffic, blocking, paints, shifts, html, text)
+
+    return lambda state, width=WIDE: record(state, width)
 
 
-@pytest.mark.parametrize("state", ["front", "tag", "author", "search", "post", "gate", "library"])
-def test_the_editor_is_not_loaded_for_readers(
-    open_page: OpenPage, place: Place, state: str
-) -> None:
-    page = open_page().page
-    scripts = scripts_of(page)
-    STATES[state](page, place)
-    page.wait_for_load_state("networkidle")
-    assert scripts
-    assert [each for each in scripts if has_editor(each)] == []
-
-
-def test_the_editor_is_loaded_by_the_studio(open_page: OpenPage, place: Place) -> None:
-    page = open_page().page
-    scripts = scripts_of(page)
-    STATES["studio"](page, place)
-    assert any(has_editor(each) for each in scripts)
-
-
-@pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("state", ["front", "tag", "author", "search", "post", "gate"])
-def test_nothing_moves_while_a_page_loads(
-    open_page: OpenPage, place: Place, state: str, width: int
-) -> None:
-    opened = open_page(viewport={"width": width, "height": 800})
-    opened.context.add_init_script(OBSERVE)
-    page = opened.page
-    STATES[state](page, place)
-    page.wait_for_load_state("networkidle")
-    page.evaluate(TWO_FRAMES)
-    assert page.evaluate(SHIFTS) == []
+def _text_without_scripts(browser: Browser, address: str) -> str:
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(address)
+    text = page.locator("body").text_content() or ""
+    page.close()
+    return text
 
 
 def served(address: str) -> str:
     return httpx2.get(address, verify=PLAIN).text
 
 
+@cache
+def has_editor(script: str) -> bool:
+    return EDITOR in served(script)
+
+
+@pytest.mark.parametrize("state", ["front", "post", "gate"])
+def test_a_first_visit_stays_within_its_bytes(visits: FirstVisits, state: str) -> None:
+    traffic = visits(state).traffic
+    assert 0 < traffic.scripts < SCRIPT_BYTES, traffic.addresses
+    assert 0 < traffic.total < ALL_BYTES, traffic.addresses
+
+
+@pytest.mark.parametrize("state", ["front", "tag", "author", "search", "post", "gate", "library"])
+def test_the_editor_is_not_loaded_for_readers(visits: FirstVisits, state: str) -> None:
+    scripts = visits(state).scripts
+    assert scripts
+    assert [each for each in scripts if has_editor(each)] == []
+
+
+def test_the_editor_is_loaded_by_the_studio(visits: FirstVisits) -> None:
+    assert any(has_editor(each) for each in visits("studio").scripts)
+
+
+@pytest.mark.parametrize("width", [WIDE, PHONE])
+@pytest.mark.parametrize("state", ["front", "tag", "author", "search", "post", "gate"])
+def test_a_page_loads_without_layout_shifts(visits: FirstVisits, state: str, width: int) -> None:
+    assert visits(state, width).shifts == []
+
+
 @pytest.mark.parametrize("state", ["front", "post", "gate"])
 def test_the_first_paint_waits_for_the_theme_and_one_style_sheet(
-    open_page: OpenPage, place: Place, state: str
+    visits: FirstVisits, state: str
 ) -> None:
-    page = open_page().page
-    STATES[state](page, place)
-    blocking = page.evaluate(BLOCKING)
+    visit = visits(state)
     # Named in the HTML: no request waits for another one first.
-    assert [each for each in blocking if f'"{each}"' not in served(page.url)] == []
-    names = [each.rpartition("/")[2].partition("-")[0] for each in blocking]
+    assert [each for each in visit.blocking if f'"{each}"' not in visit.html] == []
+    names = [each.rpartition("/")[2].partition("-")[0] for each in visit.blocking]
     assert sorted(names) == ["site", "theme"]
 
 
-def test_the_style_sheet_imports_no_other(open_page: OpenPage, place: Place) -> None:
-    page = open_page().page
-    STATES["post"](page, place)
-    sheets = [each for each in page.evaluate(BLOCKING) if each.endswith(".css")]
+def test_the_style_sheet_imports_no_other(visits: FirstVisits, place: Place) -> None:
+    sheets = [each for each in visits("post").blocking if each.endswith(".css")]
     assert sheets
     assert [each for each in sheets if "@import" in served(place.url + each)] == []
 
 
 @pytest.mark.parametrize("state", ["front", "post", "gate"])
-def test_the_largest_paint_is_of_what_the_server_wrote(
-    open_page: OpenPage, place: Place, state: str
-) -> None:
-    opened = open_page()
-    opened.context.add_init_script(OBSERVE)
-    page = opened.page
-    STATES[state](page, place)
-    page.wait_for_function(HAS_PAINTED)
-    paints = page.evaluate(PAINTS)
-    html = served(page.url)
-    without_scripts = open_page(java_script_enabled=False).page
-    without_scripts.goto(page.url)
-    written = without_scripts.locator("body").text_content() or ""
-    assert [each for each in paints if each["text"] not in written] == []
-    assert [each for each in paints if urlsplit(each["address"]).path not in html] == []
+def test_the_largest_paint_is_in_the_html(visits: FirstVisits, state: str) -> None:
+    visit = visits(state)
+    assert visit.paints
+    assert [each for each in visit.paints if each["text"] not in visit.text] == []
+    addresses = [urlsplit(each["address"]).path for each in visit.paints]
+    assert [each for each in addresses if each not in visit.html] == []

@@ -1,35 +1,34 @@
 """The list of drafts: its pages, its search, and how a draft is deleted."""
 
 from playwright.sync_api import expect
-from tests.browser.conftest import OpenPage
+from tests.browser.pages import OpenPage, axe_violations_in_both_schemes
+from tests.browser.wallet import NewWallet
 from tests.browser.writing import (
-    WalletOf,
     begin,
     elsewhere,
     line,
     open_list,
     save,
     sign_in,
-    violations,
 )
 
-from imprint.client import Imprint, NodeWallet
+from imprint.client import Imprint, KeyWallet
 
 TITLES = [f"Draft {number:02}" for number in range(1, 15)]
 """More than a page."""
 
 
-async def write_many(imprint: Imprint, wallet: NodeWallet) -> None:
+async def write_many(imprint: Imprint, wallet: KeyWallet) -> None:
     for title in TITLES:
         await imprint.create_draft(wallet, f"# {title}\n\nIts text.")
 
 
-def test_long_lists_are_shown_page_by_page_and_sought_by_title(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_long_lists_are_paged_and_searched_by_title(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    opened = open_page(wallet_of(0))
+    opened = open_page(new_wallet())
     assert opened.wallet is not None
-    elsewhere(opened.url, opened.wallet.accounts[0], write_many)
+    elsewhere(opened.url, opened.wallet.account, write_many)
     page = opened.page
     sign_in(opened, page)
     lines = page.locator(".draft-line")
@@ -51,13 +50,13 @@ def test_long_lists_are_shown_page_by_page_and_sought_by_title(
         entry = page.get_by_role("link", name=title, exact=True)
         entry.scroll_into_view_if_needed()
         expect(entry).to_be_visible()
-    assert violations(page) == []
+    assert axe_violations_in_both_schemes(page) == []
 
 
 def test_a_draft_is_deleted_after_a_confirmation_and_a_signature(
-    open_page: OpenPage, wallet_of: WalletOf
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    opened = open_page(wallet_of(1))
+    opened = open_page(new_wallet())
     wallet, page = opened.wallet, opened.page
     assert wallet is not None
     sign_in(opened, page)
@@ -69,7 +68,7 @@ def test_a_draft_is_deleted_after_a_confirmation_and_a_signature(
     keep = page.get_by_role("button", name="Keep it")
     expect(keep).to_be_focused()
     expect(page.get_by_role("alertdialog")).to_contain_text("Your wallet signs once.")
-    assert violations(page) == []
+    assert axe_violations_in_both_schemes(page) == []
     keep.press("Enter")
     expect(delete).to_be_focused()
     wallet.refuses.add("eth_signTypedData_v4")
@@ -86,10 +85,10 @@ def test_a_draft_is_deleted_after_a_confirmation_and_a_signature(
     expect(page.get_by_text("Nothing here yet.")).to_be_visible()
 
 
-def test_a_draft_of_this_browser_is_deleted_without_a_signature(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_an_unsaved_draft_is_deleted_without_a_signature(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    opened = open_page(wallet_of(2))
+    opened = open_page(new_wallet())
     page = opened.page
     sign_in(opened, page)
     begin(page, "# Never sent")

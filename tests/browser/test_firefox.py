@@ -4,12 +4,11 @@ No page may write an error or violate its content security policy.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from tests.browser.firefox import ENTER, Firefox, find_firefox, open_firefox
-from tests.browser.states import AUTHOR, BUYER, HELD, READER, Place, fill
-from tests.processes import Service
+from tests.browser.posts import NewPost, publish
+from tests.browser.states import AUTHOR, BUYER, HELD, READER, TEXT, Place
 
 PROGRAM = find_firefox()
 
@@ -21,17 +20,19 @@ DARK = 0
 BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
 
 
-@pytest.fixture(scope="module")
-def place(service: Service) -> Place:
-    return fill(service.url)
+@pytest.fixture(scope="session")
+def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
+    assert PROGRAM is not None
+    with open_firefox(PROGRAM, tmp_path_factory.mktemp("firefox")) as opened:
+        yield opened
 
 
 @pytest.fixture
-def firefox(tmp_path: Path, place: Place) -> Iterator[Firefox]:
-    assert PROGRAM is not None
-    with open_firefox(PROGRAM, tmp_path) as opened:
-        yield opened
-        assert opened.problems(place.url) == []
+def firefox(process: Firefox, place: Place) -> Iterator[Firefox]:
+    """The browser, as new; no page of the test may write an error or violate its policy."""
+    process.forget()
+    yield process
+    assert process.problems(place.url) == []
 
 
 def sign_in(firefox: Firefox, name: str) -> None:
@@ -41,11 +42,13 @@ def sign_in(firefox: Firefox, name: str) -> None:
 
 
 def test_the_front_page_lists_the_posts(firefox: Firefox, place: Place) -> None:
+    # The newest post is the first one of the front page.
+    [post] = publish(place.url, [NewPost("On foxes", TEXT)])
     firefox.visit(place.url)
     firefox.find("#account button", "Sign in")
-    assert firefox.text(f".card[data-id='{place.free}'] .card-title") == "On paper"
-    firefox.click(".card-title a", "On paper")
-    firefox.wait_until("return location.pathname === arguments[0]", f"/p/{place.free}")
+    assert firefox.text(f".card[data-id='{post}'] .card-title") == "On foxes"
+    firefox.click(".card-title a", "On foxes")
+    firefox.wait_until("return location.pathname === arguments[0]", f"/p/{post}")
 
 
 def test_a_free_post_is_read_without_scripts(firefox: Firefox, place: Place) -> None:
@@ -58,9 +61,9 @@ def test_a_free_post_is_read_without_scripts(firefox: Firefox, place: Place) -> 
 
 def test_posts_are_searched(firefox: Firefox, place: Place) -> None:
     firefox.visit(place.url)
-    firefox.write("[type=search]", f"paper{ENTER}")
+    firefox.write("[type=search]", f"On paper{ENTER}")
     firefox.wait_until("return location.pathname === '/search'")
-    assert firefox.text(".card-title") == "On paper"
+    assert firefox.text(f".card[data-id='{place.free}'] .card-title") == "On paper"
 
 
 def test_a_development_account_signs_in_and_out(firefox: Firefox, place: Place) -> None:
@@ -72,13 +75,14 @@ def test_a_development_account_signs_in_and_out(firefox: Firefox, place: Place) 
 
 
 def test_a_paid_post_is_bought_read_and_kept_in_the_library(firefox: Firefox, place: Place) -> None:
-    firefox.visit(f"{place.url}/p/{place.paid}")
+    [post] = publish(place.url, [NewPost("On tails", TEXT, price=10**16)])
+    firefox.visit(f"{place.url}/p/{post}")
     firefox.click("#gate button", "Buy and read")
     firefox.click("dialog button", BUYER)
     firefox.find("#text h2", "A list and a quote")
-    firefox.wait_until(f"return ({HELD})(arguments[0])", place.paid)
+    firefox.wait_until(f"return ({HELD})(arguments[0])", post)
     firefox.visit(f"{place.url}/library")
-    firefox.find("#library a", "On ink")
+    firefox.find("#library a", "On tails")
 
 
 def test_a_draft_is_written_previewed_and_saved(firefox: Firefox, place: Place) -> None:
@@ -110,10 +114,11 @@ def test_dark_colours_are_used_where_the_system_prefers_them(
     assert firefox.run(BACKGROUND) != light
 
 
-def test_a_violation_of_the_policy_is_noticed(tmp_path: Path, place: Place) -> None:
-    assert PROGRAM is not None
-    with open_firefox(PROGRAM, tmp_path) as opened:
-        opened.visit(place.url)
-        opened.run("document.body.setAttribute('onclick', 'document.title = 1')")
-        opened.click("h1")
-        assert "Content-Security-Policy" in opened.wait_for_problem(place.url)
+def test_the_check_of_the_console_finds_a_violation_of_the_policy(
+    process: Firefox, place: Place
+) -> None:
+    process.forget()
+    process.visit(place.url)
+    process.run("document.body.setAttribute('onclick', 'document.title = 1')")
+    process.click("h1")
+    assert "Content-Security-Policy" in process.wait_for_problem(place.url)

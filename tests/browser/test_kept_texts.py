@@ -5,9 +5,9 @@ from contextlib import suppress
 
 import pytest
 from playwright.sync_api import Error, expect
-from tests.browser.conftest import Opened, OpenPage
+from tests.browser.pages import Opened, OpenPage, axe_violations_in_both_schemes
+from tests.browser.wallet import NewWallet
 from tests.browser.writing import (
-    WalletOf,
     add,
     begin,
     editor,
@@ -18,22 +18,21 @@ from tests.browser.writing import (
     save_without_prompts,
     sign_in,
     standing,
-    violations,
     wait_until_kept,
 )
 from tests.processes import Service
 
-from imprint.client import Imprint, NodeWallet
+from imprint.client import Imprint, KeyWallet
 
-Begin = Callable[[int, str], Opened]
+Begin = Callable[[str], Opened]
 
 
 @pytest.fixture
-def begun(open_page: OpenPage, wallet_of: WalletOf) -> Begin:
-    """Signs an account in to the Studio, and begins a draft with a text."""
+def begun(open_page: OpenPage, new_wallet: NewWallet) -> Begin:
+    """Signs a new account in to the Studio, and begins a draft with a text."""
 
-    def begin_draft(number: int, text: str) -> Opened:
-        opened = open_page(wallet_of(number))
+    def begin_draft(text: str) -> Opened:
+        opened = open_page(new_wallet())
         sign_in(opened, opened.page)
         begin(opened.page, text)
         return opened
@@ -41,8 +40,8 @@ def begun(open_page: OpenPage, wallet_of: WalletOf) -> Begin:
     return begin_draft
 
 
-def test_what_was_not_saved_is_there_after_a_reload(begun: Begin) -> None:
-    opened = begun(0, "Never saved.")
+def test_unsaved_text_survives_a_reload(begun: Begin) -> None:
+    opened = begun("Never saved.")
     page = opened.page
     expect(standing(page)).to_have_text("Only in this browser")
     wait_until_kept(page, "Never saved.")
@@ -52,8 +51,8 @@ def test_what_was_not_saved_is_there_after_a_reload(begun: Begin) -> None:
     expect(line(page, "Never saved.")).to_contain_text("Only in this browser")
 
 
-def test_what_was_not_saved_is_there_after_a_crash(begun: Begin) -> None:
-    opened = begun(1, "Before the crash.")
+def test_unsaved_text_survives_a_crash(begun: Begin) -> None:
+    opened = begun("Before the crash.")
     page = opened.page
     save(page)
     add(page, " A moment before it.")
@@ -70,21 +69,21 @@ def test_what_was_not_saved_is_there_after_a_crash(begun: Begin) -> None:
     save(again)
 
 
-def test_an_ended_session_leaves_the_text_and_its_saves(begun: Begin) -> None:
-    opened = begun(2, "While the session ends.")
+def test_a_text_can_be_saved_after_the_session_ended(begun: Begin) -> None:
+    opened = begun("While the session ends.")
     page = opened.page
     assert opened.wallet is not None
     save(page)
     preview = page.get_by_role("region", name="Preview")
     expect(preview.locator(".text")).to_contain_text("While the session ends.")
-    elsewhere(opened.url, opened.wallet.accounts[0], end_all_sessions)
+    elsewhere(opened.url, opened.wallet.account, end_all_sessions)
     add(page, " It has ended.")
     save(page)
     note = page.get_by_text("You are not signed in. You can write and save")
     expect(note).to_be_visible()
     expect(editor(page)).to_contain_text("It has ended.")
     expect(preview).to_contain_text("Your session has ended")
-    assert violations(page) == []
+    assert axe_violations_in_both_schemes(page) == []
     page.get_by_role("button", name="Sign in", exact=True).click()
     expect(note).to_have_count(0)
     expect(preview.locator(".text")).to_contain_text("It has ended.")
@@ -93,13 +92,13 @@ def test_an_ended_session_leaves_the_text_and_its_saves(begun: Begin) -> None:
     save(page)
 
 
-async def end_all_sessions(imprint: Imprint, wallet: NodeWallet) -> None:
+async def end_all_sessions(imprint: Imprint, wallet: KeyWallet) -> None:
     await imprint.login(wallet)
     await imprint.logout(all=True)
 
 
-def test_a_text_of_a_lost_network_is_saved_when_it_is_back(begun: Begin) -> None:
-    opened = begun(3, "# By itself\n\n")
+def test_a_text_is_saved_when_the_network_is_back(begun: Begin) -> None:
+    opened = begun("# By itself\n\n")
     page = opened.page
     assert opened.wallet is not None
     save_without_prompts(page)
@@ -110,14 +109,14 @@ def test_a_text_of_a_lost_network_is_saved_when_it_is_back(begun: Begin) -> None
     add(page, " Without a network.")
     expect(standing(page)).to_have_text("Waiting for the service")
     expect(page.get_by_text("Your text is kept in this browser.")).to_be_visible()
-    assert violations(page) == []
+    assert axe_violations_in_both_schemes(page) == []
     opened.context.set_offline(False)
     expect(standing(page)).to_have_text("Saved")
     assert len(opened.wallet.prompts) == before
 
 
-def test_a_reload_without_a_network_loses_nothing(begun: Begin) -> None:
-    opened = begun(4, "On a train.")
+def test_unsaved_text_survives_a_reload_without_a_network(begun: Begin) -> None:
+    opened = begun("On a train.")
     page = opened.page
     save(page)
     address = page.url
@@ -134,19 +133,17 @@ def test_a_reload_without_a_network_loses_nothing(begun: Begin) -> None:
     save(page)
 
 
-def test_a_text_waits_for_a_service_that_was_stopped(begun: Begin, service: Service) -> None:
-    opened = begun(5, "Before the pause.")
+def test_a_text_is_saved_when_the_service_is_back(begun: Begin, stoppable: Service) -> None:
+    opened = begun("Before the pause.")
     page = opened.page
     save_without_prompts(page)
     add(page, " Now.")
     expect(standing(page)).to_have_text("Saved")
-    service.stop()
-    try:
-        add(page, " While nobody listens.")
-        expect(standing(page)).to_have_text("Waiting for the service")
-        wait_until_kept(page, "While nobody listens.")
-    finally:
-        service.start()
+    stoppable.stop()
+    add(page, " While nobody listens.")
+    expect(standing(page)).to_have_text("Waiting for the service")
+    wait_until_kept(page, "While nobody listens.")
+    stoppable.start()
     # At once, if it is there: the page tries again by itself, too.
     again = page.get_by_role("button", name="Try now")
     again.evaluate_all("(found) => found.forEach((button) => button.click())")
@@ -155,17 +152,17 @@ def test_a_text_waits_for_a_service_that_was_stopped(begun: Begin, service: Serv
     expect(editor(page)).to_contain_text("While nobody listens.")
 
 
-def test_a_full_browser_says_that_it_keeps_no_copy(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_a_full_disk_is_reported_and_the_text_can_be_saved(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    opened = open_page(wallet_of(6))
+    opened = open_page(new_wallet())
     page = opened.page
     with full_storage(opened):
         sign_in(opened, page)
         begin(page, "There is no room.")
         trouble = page.get_by_text("This browser has no room for a copy of your text.")
         expect(trouble).to_be_visible()
-        assert violations(page) == []
+        assert axe_violations_in_both_schemes(page) == []
         save(page)
         expect(trouble).to_be_visible()
     add(page, " Now there is.")

@@ -2,38 +2,47 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import Chain, OpenPage, axe_violations
+from tests.browser.accounts import Account, Chain, NewAccount, make_account
+from tests.browser.pages import OpenPage, axe_violations, axe_violations_in_both_schemes
 from tests.browser.posts import NewPost, buy, give, publish
-from tests.browser.shelf import SECRET, Shelf, WalletOf, publish_shelf
+from tests.browser.shelf import SECRET, Shelf
+from tests.browser.wallet import NewWallet
 from tests.processes import Service
 
-HOLDER, GIFTED, NOBODY, COLLECTOR = 1, 2, 3, 4
 PAGE = 24
 """Posts on one page of the library."""
 
 
-@pytest.fixture(scope="module")
-def shelf(service: Service) -> Shelf:
-    """Two posts that the holder bought, and one that they gave away."""
-    shelf = publish_shelf(service.url)
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Somebody who bought all posts of the shelf, and to whom they gave the last one."""
+
+    buyer: Account
+    friend: Account
+
+
+@pytest.fixture(scope="session")
+def holders(service: Service, chain: Chain, shelf: Shelf) -> Holders:
+    buyer, friend = make_account(chain), make_account(chain)
     for post in shelf.paid:
-        buy(service.url, post, HOLDER)
-    give(service.url, shelf.paid[-1], HOLDER, GIFTED)
-    return shelf
+        buy(service.url, post, buyer)
+    give(service.url, shelf.paid[-1], buyer, friend)
+    return Holders(buyer, friend)
 
 
 SignedIn = Callable[..., Page]
 
 
 @pytest.fixture
-def signed_in(open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf) -> SignedIn:
+def signed_in(open_page: OpenPage, new_wallet: NewWallet) -> SignedIn:
     """Opens the library of an account."""
 
-    def open_library(number: int, **options: object) -> Page:
-        page = open_page(wallet_of(number), **options).visit("/library")
+    def open_library(account: Account, **options: object) -> Page:
+        page = open_page(new_wallet(account), **options).visit("/library")
         page.locator("#library").get_by_role("button", name="Sign in").click()
         page.locator("dialog .choice", has_text="Test Wallet").click()
         expect(page.locator("#library form")).to_be_visible()
@@ -47,24 +56,25 @@ def titles(page: Page) -> list[str]:
     return sorted(page.locator(".shelf-post h2").all_inner_texts())
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_library_lists_what_was_bought_and_opens_it(signed_in: SignedIn, scheme: str) -> None:
-    page = signed_in(HOLDER, color_scheme=scheme)
+def test_the_library_lists_what_was_bought_and_opens_it(
+    signed_in: SignedIn, holders: Holders
+) -> None:
+    page = signed_in(holders.buyer)
     assert titles(page) == ["The ferry", "The lighthouse"]
     expect(page.locator(".shelf-post").first).to_contain_text("for 0.01 ETH")
-    assert axe_violations(page) == []
+    assert axe_violations_in_both_schemes(page) == []
     page.get_by_role("link", name="The ferry").click()
     expect(page.locator("#text")).to_contain_text(SECRET)
 
 
-def test_a_gift_stands_in_the_library_as_one(signed_in: SignedIn) -> None:
-    page = signed_in(GIFTED)
+def test_the_library_marks_a_gift(signed_in: SignedIn, holders: Holders) -> None:
+    page = signed_in(holders.friend)
     assert titles(page) == ["The salt road"]
     expect(page.locator(".shelf-post")).to_contain_text("Given to you on")
 
 
-def test_the_library_is_searched(signed_in: SignedIn) -> None:
-    page = signed_in(HOLDER)
+def test_the_library_is_searched(signed_in: SignedIn, holders: Holders) -> None:
+    page = signed_in(holders.buyer)
     search = page.get_by_role("searchbox", name="Search your library")
     search.fill("ferry")
     search.press("Enter")
@@ -74,21 +84,22 @@ def test_the_library_is_searched(signed_in: SignedIn) -> None:
     expect(page.locator(".shelf")).to_contain_text("Nothing in your library has these words")
 
 
-def test_an_empty_library_leads_to_the_posts(signed_in: SignedIn) -> None:
-    page = signed_in(NOBODY)
+def test_an_empty_library_leads_to_the_posts(signed_in: SignedIn, new_account: NewAccount) -> None:
+    page = signed_in(new_account())
     expect(page.locator(".shelf")).to_contain_text("Nothing here yet")
     assert axe_violations(page) == []
     page.get_by_role("link", name="Find a post").click()
     expect(page.locator(".card").first).to_be_visible()
 
 
-def test_a_long_library_is_shown_page_by_page(
-    signed_in: SignedIn, service: Service, shelf: Shelf
+def test_a_long_library_is_paged(
+    signed_in: SignedIn, service: Service, new_account: NewAccount
 ) -> None:
+    collector = new_account()
     few = [NewPost(f"Part {number}", f"# Part {number}", price=1) for number in range(3)]
     for post in publish(service.url, few):
-        buy(service.url, post, COLLECTOR)
-    page = signed_in(COLLECTOR)
+        buy(service.url, post, collector)
+    page = signed_in(collector)
     page.route(
         re.compile("/library"), lambda route: route.continue_(url=one_by_one(route.request.url))
     )
@@ -105,8 +116,8 @@ def one_by_one(url: str) -> str:
     return url.replace(f"limit={PAGE}", "limit=1")
 
 
-def test_a_private_feed_is_made_and_read(signed_in: SignedIn) -> None:
-    page = signed_in(HOLDER)
+def test_a_private_feed_is_made_and_read(signed_in: SignedIn, holders: Holders) -> None:
+    page = signed_in(holders.buyer)
     page.get_by_role("button", name="Make a private feed").click()
     address = page.get_by_role("link", name="Atom").get_attribute("href")
     assert address is not None
@@ -116,8 +127,10 @@ def test_a_private_feed_is_made_and_read(signed_in: SignedIn) -> None:
     assert "The ferry" in feed.text()
 
 
-def test_nothing_is_wider_than_a_small_phone(signed_in: SignedIn, shelf: Shelf) -> None:
-    page = signed_in(HOLDER, viewport={"width": 320, "height": 640})
+def test_the_library_and_a_proof_fit_a_phone(
+    signed_in: SignedIn, holders: Holders, shelf: Shelf
+) -> None:
+    page = signed_in(holders.buyer, viewport={"width": 320, "height": 640})
     page.get_by_role("button", name="Make a private feed").click()
     expect(page.get_by_role("link", name="Atom")).to_be_visible()
     page.locator("#account summary").click()
@@ -129,23 +142,21 @@ def test_nothing_is_wider_than_a_small_phone(signed_in: SignedIn, shelf: Shelf) 
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
-def test_cards_say_what_one_holds_and_wrote(
-    signed_in: SignedIn, open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf
-) -> None:
-    page = signed_in(HOLDER)
-    page.goto(page.url.replace("/library", "/"))
+def test_cards_mark_held_and_own_posts(signed_in: SignedIn, holders: Holders, shelf: Shelf) -> None:
+    page = signed_in(holders.buyer)
+    page.goto(page.url.replace("/library", shelf.path))
     held = page.locator(f'.card[data-id="{shelf.paid[0]}"] .card-price')
     expect(held).to_have_text("You hold this")
     given_away = page.locator(f'.card[data-id="{shelf.paid[-1]}"] .card-price')
     expect(given_away).to_have_text("0.01 ETH")
-    author = signed_in(0)
-    author.goto(author.url.replace("/library", "/"))
+    author = signed_in(shelf.author)
+    author.goto(author.url.replace("/library", shelf.path))
     expect(author.locator(f'.card[data-id="{shelf.free}"] .card-price')).to_have_text(
         "You wrote this"
     )
 
 
-def test_the_browser_checks_the_bytes_of_a_free_post(open_page: OpenPage, shelf: Shelf) -> None:
+def test_the_bytes_of_a_free_post_are_verified(open_page: OpenPage, shelf: Shelf) -> None:
     page = open_page().visit(f"/p/{shelf.free}")
     page.locator("#proof summary").click()
     page.get_by_role("button", name="Check in this browser").click()
@@ -153,8 +164,8 @@ def test_the_browser_checks_the_bytes_of_a_free_post(open_page: OpenPage, shelf:
     assert axe_violations(page) == []
 
 
-def test_whoever_holds_a_paid_post_checks_its_bytes(signed_in: SignedIn) -> None:
-    page = signed_in(HOLDER)
+def test_a_holder_verifies_the_bytes_of_a_paid_post(signed_in: SignedIn, holders: Holders) -> None:
+    page = signed_in(holders.buyer)
     page.get_by_role("link", name="The ferry").click()
     expect(page.locator("#text")).to_contain_text(SECRET)
     page.locator("#proof summary").click()
@@ -162,7 +173,7 @@ def test_whoever_holds_a_paid_post_checks_its_bytes(signed_in: SignedIn) -> None
     expect(page.locator(".proof-result")).to_contain_text("Checked: this browser fetched")
 
 
-def test_other_bytes_than_the_cid_names_are_told(open_page: OpenPage, shelf: Shelf) -> None:
+def test_bytes_that_do_not_match_the_cid_are_reported(open_page: OpenPage, shelf: Shelf) -> None:
     page = open_page().visit(f"/p/{shelf.free}")
     page.locator("#proof summary").click()
     page.route("**/p/*/document", lambda route: route.fulfill(body="something else"))
@@ -179,7 +190,7 @@ def test_the_proof_of_a_paid_post_says_why_it_cannot_be_checked(
     assert axe_violations(page) == []
 
 
-def test_chosen_colours_stay_and_are_there_before_the_page_is_painted(open_page: OpenPage) -> None:
+def test_the_chosen_theme_is_set_before_the_first_paint(open_page: OpenPage) -> None:
     opened = open_page(color_scheme="light")
     page = opened.visit("/")
     page.get_by_role("button", name="Dark colours").click()
@@ -199,19 +210,10 @@ def test_chosen_colours_stay_and_are_there_before_the_page_is_painted(open_page:
     assert axe_violations(page) == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_open_account_menu_is_found_right_by_axe(signed_in: SignedIn, scheme: str) -> None:
-    page = signed_in(HOLDER, color_scheme=scheme)
-    page.locator("#account summary").click()
-    expect(page.locator(".account-funds")).to_contain_text("ETH")
-    assert axe_violations(page) == []
-    page.keyboard.press("Escape")
-    expect(page.locator(".account-panel")).to_be_hidden()
-    expect(page.locator("#account summary")).to_be_focused()
-
-
-def test_signing_out_here_leaves_other_devices_signed_in(signed_in: SignedIn) -> None:
-    here, there = signed_in(HOLDER), signed_in(HOLDER)
+def test_signing_out_here_leaves_other_devices_signed_in(
+    signed_in: SignedIn, holders: Holders
+) -> None:
+    here, there = signed_in(holders.buyer), signed_in(holders.buyer)
     here.locator("#account summary").click()
     here.get_by_role("button", name="Sign out", exact=True).click()
     expect(here.locator("#account").get_by_role("button", name="Sign in")).to_be_visible()
@@ -219,8 +221,10 @@ def test_signing_out_here_leaves_other_devices_signed_in(signed_in: SignedIn) ->
     assert titles(there) == ["The ferry", "The lighthouse"]
 
 
-def test_signing_out_on_every_device_ends_the_other_sessions(signed_in: SignedIn) -> None:
-    here, there = signed_in(HOLDER), signed_in(HOLDER)
+def test_signing_out_on_every_device_ends_the_other_sessions(
+    signed_in: SignedIn, holders: Holders
+) -> None:
+    here, there = signed_in(holders.buyer), signed_in(holders.buyer)
     here.locator("#account summary").click()
     here.get_by_role("button", name="Sign out on every device").click()
     expect(here.locator(".notice")).to_contain_text("signed out on every device")
@@ -229,12 +233,13 @@ def test_signing_out_on_every_device_ends_the_other_sessions(signed_in: SignedIn
 
 
 def test_signing_out_closes_the_text_in_every_tab(
-    signed_in: SignedIn, shelf: Shelf, chain: Chain
+    signed_in: SignedIn, holders: Holders, shelf: Shelf
 ) -> None:
-    page = signed_in(HOLDER)
+    page = signed_in(holders.buyer)
     other = page.context.new_page()
     other.goto(page.url.replace("/library", f"/p/{shelf.paid[0]}"))
     expect(other.locator("#text")).to_contain_text(SECRET)
+    page.bring_to_front()
     page.locator("#account summary").click()
     page.get_by_role("button", name="Sign out", exact=True).click()
     expect(other.locator("#text")).to_be_hidden()

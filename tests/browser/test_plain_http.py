@@ -2,22 +2,14 @@
 
 from urllib.parse import urlsplit
 
-import pytest
 from playwright.sync_api import Page, expect
 from tests.browser.chromium import PLAIN_HOST
-from tests.browser.conftest import Opened, OpenPage, axe_violations
-from tests.browser.posts import NewPost, publish
-from tests.browser.writing import WalletOf, begin, editor, save, standing
-from tests.processes import Service
+from tests.browser.pages import Opened, OpenPage, axe_violations
+from tests.browser.states import Place
+from tests.browser.wallet import NewWallet
+from tests.browser.writing import begin, editor, save, standing
 
 NEEDS = "needs https, and this page came without it."
-
-
-@pytest.fixture(scope="module")
-def post(service: Service) -> str:
-    """The id of a free post."""
-    [made] = publish(service.url, [NewPost("In the open", "# In the open\n\nFor all.")])
-    return made
 
 
 def open_plain(opened: Opened, path: str) -> Page:
@@ -29,8 +21,8 @@ def open_plain(opened: Opened, path: str) -> Page:
     return page
 
 
-def test_a_draft_is_written_kept_and_saved(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    page = open_plain(open_page(wallet_of(0)), "/studio")
+def test_a_draft_is_written_kept_and_saved(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    page = open_plain(open_page(new_wallet()), "/studio")
     page.get_by_role("button", name="Connect your wallet").click()
     page.locator("dialog .choice-name", has_text="Test Wallet").click()
     begin(page, "Without a lock on the door.")
@@ -45,14 +37,14 @@ def test_a_draft_is_written_kept_and_saved(open_page: OpenPage, wallet_of: Walle
     assert axe_violations(page) == []
 
 
-def test_the_proof_says_that_it_cannot_check(open_page: OpenPage, post: str) -> None:
-    page = open_plain(open_page(), f"/p/{post}")
+def test_the_proof_explains_that_it_cannot_verify(open_page: OpenPage, place: Place) -> None:
+    page = open_plain(open_page(), f"/p/{place.free}")
     page.locator("#proof > summary").click()
     expect(page.locator("#proof")).to_contain_text(f"Checking the bytes here {NEEDS}")
     expect(page.get_by_role("button", name="Check in this browser")).to_have_count(0)
 
 
-def test_copying_says_how_it_goes_without_the_button(open_page: OpenPage) -> None:
+def test_copying_explains_how_to_copy_by_hand(open_page: OpenPage) -> None:
     page = open_plain(open_page(), "/docs")
     page.get_by_role("button", name="Copy", exact=True).first.click()
     expect(page.locator(".notice")).to_contain_text("select the text and copy it")

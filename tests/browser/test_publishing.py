@@ -4,15 +4,15 @@ import re
 
 import pytest
 from playwright.sync_api import Locator, Route, expect
-from tests.browser.conftest import OpenPage, axe_violations
+from tests.browser.pages import OpenPage, axe_violations, axe_violations_in_both_schemes
 from tests.browser.publishing import (
-    WalletOf,
     expect_published,
     present_step,
     publish,
     put_picture,
     write,
 )
+from tests.browser.wallet import NewWallet
 from tests.browser.writing import add, begin, editor, full_storage, save, sign_in
 
 LIST = "**/pendingFilesByOwner*"
@@ -44,9 +44,9 @@ LEFT_COLOUR = """async (picture) => {
 
 @pytest.mark.parametrize(("price", "shown"), [("", "Free"), ("0.05", "0.05 ETH")])
 def test_a_text_becomes_a_post(
-    open_page: OpenPage, wallet_of: WalletOf, price: str, shown: str
+    open_page: OpenPage, new_wallet: NewWallet, price: str, shown: str
 ) -> None:
-    wallet = wallet_of(0)
+    wallet = new_wallet()
     page = write(open_page(wallet), f"A post that is {shown}")
     page.get_by_label("Price in ETH").fill(price)
     expect(page.locator(".publish-card .card-price")).to_have_text(shown)
@@ -57,8 +57,8 @@ def test_a_text_becomes_a_post(
     expect(page.get_by_role("heading", name=f"A post that is {shown}")).to_be_visible()
 
 
-def test_limits_are_counted_while_typing(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    page = write(open_page(wallet_of(1)), "Limits")
+def test_limits_are_counted_while_typing(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    page = write(open_page(new_wallet()), "Limits")
     title = page.get_by_label("Title", exact=True)
     title.fill("é" * 51)
     expect(page.get_by_text("102 of 100 bytes")).to_be_visible()
@@ -74,10 +74,8 @@ def test_limits_are_counted_while_typing(open_page: OpenPage, wallet_of: WalletO
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_what_was_filled_in_is_there_after_a_reload(
-    open_page: OpenPage, wallet_of: WalletOf
-) -> None:
-    page = write(open_page(wallet_of(1)), "Filled in")
+def test_the_form_survives_a_reload(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    page = write(open_page(new_wallet()), "Filled in")
     page.get_by_label("Description").fill("What it is about.")
     page.get_by_label("Price in ETH").fill("0.25")
     page.get_by_label("Hashtags").fill("essay, unfini")
@@ -92,19 +90,17 @@ def test_what_was_filled_in_is_there_after_a_reload(
     expect(page.get_by_label("Zoom")).to_have_value(zoom)
 
 
-def test_a_hashtag_that_is_being_typed_is_there_after_a_reload(
-    open_page: OpenPage, wallet_of: WalletOf
-) -> None:
-    page = write(open_page(wallet_of(1)), "Half a hashtag")
+def test_a_half_typed_hashtag_survives_a_reload(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    page = write(open_page(new_wallet()), "Half a hashtag")
     page.get_by_label("Hashtags").fill("unfini")
     page.reload()
     expect(page.get_by_label("Hashtags")).to_have_value("unfini")
 
 
-def test_a_picture_that_cannot_be_kept_is_shown_and_said_to_be_lost_by_a_reload(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_a_picture_that_cannot_be_stored_is_shown_with_a_warning(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    opened = open_page(wallet_of(2))
+    opened = open_page(new_wallet())
     page = opened.page
     with full_storage(opened):
         sign_in(opened, page)
@@ -126,9 +122,9 @@ def test_a_picture_that_cannot_be_kept_is_shown_and_said_to_be_lost_by_a_reload(
 
 
 def test_a_draft_without_a_text_says_what_is_missing(
-    open_page: OpenPage, wallet_of: WalletOf
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    opened = open_page(wallet_of(3))
+    opened = open_page(new_wallet())
     page = opened.page
     sign_in(opened, page)
     begin(page, " ")
@@ -141,10 +137,8 @@ def test_a_draft_without_a_text_says_what_is_missing(
     expect(page.get_by_label("Title", exact=True)).to_have_value("Now there is")
 
 
-def test_changes_that_were_not_saved_are_published(
-    open_page: OpenPage, wallet_of: WalletOf
-) -> None:
-    opened = open_page(wallet_of(3))
+def test_unsaved_changes_are_published(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    opened = open_page(new_wallet())
     page = opened.page
     sign_in(opened, page)
     begin(page, "# Changed at the end\n\nSaved.")
@@ -157,10 +151,10 @@ def test_changes_that_were_not_saved_are_published(
     expect(page.locator("#text")).to_contain_text("Saved. Written last.")
 
 
-def test_a_text_that_was_saved_since_the_list_was_loaded_is_published(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_a_version_newer_than_the_list_is_published(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    opened = open_page(wallet_of(3))
+    opened = open_page(new_wallet())
     page = opened.page
     sign_in(opened, page)
     begin(page, "# Saved")
@@ -182,10 +176,10 @@ def test_a_text_that_was_saved_since_the_list_was_loaded_is_published(
         route.continue_()
 
 
-def test_a_kept_picture_is_published_although_it_is_decoded_late(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_publishing_waits_for_a_picture_to_be_decoded(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    opened = open_page(wallet_of(4))
+    opened = open_page(new_wallet())
     page = write(opened, "A slow picture")
     put_picture(page, "drop")
     page.add_init_script(f"({HELD_DECODING})()")
@@ -200,8 +194,10 @@ def test_a_kept_picture_is_published_although_it_is_decoded_late(
     assert blue < 50
 
 
-def test_keys_crop_a_picture_from_a_file(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    page = write(open_page(wallet_of(4)), "With a picture")
+def test_a_picture_from_a_file_is_cropped_by_keys(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
+    page = write(open_page(new_wallet()), "With a picture")
     with page.expect_file_chooser() as chosen:
         page.get_by_role("button", name="Choose a picture…").click()
     picture = page.screenshot()
@@ -216,19 +212,16 @@ def test_keys_crop_a_picture_from_a_file(open_page: OpenPage, wallet_of: WalletO
     expect_published(page)
 
 
-@pytest.mark.parametrize("kind", ["drop", "paste"])
-def test_a_picture_is_dropped_or_pasted(
-    open_page: OpenPage, wallet_of: WalletOf, kind: str
-) -> None:
-    page = write(open_page(wallet_of(4)), f"A picture by {kind}")
-    put_picture(page, kind)
+def test_a_picture_is_pasted_and_removed(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    page = write(open_page(new_wallet()), "A pasted picture")
+    put_picture(page, "paste")
     expect(page.get_by_role("radio", name="My own picture")).to_be_checked()
     page.get_by_role("radio", name="Made from the title").check()
     expect(page.get_by_label("Part of the picture that is shown")).to_have_count(0)
 
 
-def test_fingers_crop_a_picture(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    opened = open_page(wallet_of(4), has_touch=True, viewport={"width": 390, "height": 844})
+def test_a_picture_is_cropped_by_touch(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    opened = open_page(new_wallet(), has_touch=True, viewport={"width": 390, "height": 844})
     page = write(opened, "By touch")
     stage = put_picture(page, "drop")
     stage.scroll_into_view_if_needed()
@@ -258,8 +251,8 @@ def expect_in_the_middle(stage: Locator, colour: str) -> None:
     stage.page.wait_for_function(MIDDLE, arg=[stage.element_handle(), colour])
 
 
-def test_keys_alone_publish(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    wallet = wallet_of(5)
+def test_a_post_is_published_by_keyboard_alone(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    wallet = new_wallet()
     wallet.refuses.add("eth_sendTransaction")
     page = write(open_page(wallet), "By keys alone")
     page.get_by_label("Title", exact=True).focus()
@@ -283,16 +276,13 @@ def test_keys_alone_publish(open_page: OpenPage, wallet_of: WalletOf) -> None:
     expect_published(page)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_at_any_step_and_all_fit_a_narrow_phone(
-    open_page: OpenPage, wallet_of: WalletOf, scheme: str
-) -> None:
-    wallet = wallet_of(6)
+def test_every_step_passes_axe_and_fits_a_phone(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    wallet = new_wallet()
     phone = {"width": 320, "height": 640}
-    page = write(open_page(wallet, color_scheme=scheme, viewport=phone), f"Looked at in {scheme}")
+    page = write(open_page(wallet, viewport=phone), "Looked at")
 
     def look() -> None:
-        assert axe_violations(page) == []
+        assert axe_violations_in_both_schemes(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
     look()

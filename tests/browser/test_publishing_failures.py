@@ -2,10 +2,10 @@
 
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import Chain, OpenPage
+from tests.browser.accounts import Chain, NewAccount, fund
+from tests.browser.pages import OpenPage
 from tests.browser.posts import ForeignPost, create_on_chain
 from tests.browser.publishing import (
-    WalletOf,
     change_progress,
     expect_published,
     kept_progress,
@@ -13,6 +13,7 @@ from tests.browser.publishing import (
     publish,
     write,
 )
+from tests.browser.wallet import NewWallet
 from tests.processes import Service
 
 MINUTE = 60_000
@@ -23,10 +24,10 @@ def alert(page: Page, text: str) -> None:
     expect(page.get_by_role("alert")).to_contain_text(text)
 
 
-def test_a_rejected_transaction_is_asked_for_again(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_a_declined_transaction_can_be_tried_again(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    wallet = wallet_of(2)
+    wallet = new_wallet()
     wallet.refuses.add("eth_sendTransaction")
     page = write(open_page(wallet), "Rejected first")
     publish(page)
@@ -38,8 +39,10 @@ def test_a_rejected_transaction_is_asked_for_again(
     assert len(wallet.sent) == 1
 
 
-def test_what_was_rejected_can_be_changed(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    wallet = wallet_of(2)
+def test_the_form_can_be_changed_after_a_declined_transaction(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
+    wallet = new_wallet()
     wallet.refuses.add("eth_sendTransaction")
     page = write(open_page(wallet), "Changed after all")
     publish(page)
@@ -53,10 +56,10 @@ def test_what_was_rejected_can_be_changed(open_page: OpenPage, wallet_of: Wallet
 
 
 @pytest.mark.parametrize("method", ["eth_signTypedData_v4", "eth_sendTransaction"])
-def test_a_reload_goes_on_with_what_was_rejected(
-    open_page: OpenPage, wallet_of: WalletOf, method: str
+def test_a_declined_publication_continues_after_a_reload(
+    open_page: OpenPage, new_wallet: NewWallet, method: str
 ) -> None:
-    wallet = wallet_of(3)
+    wallet = new_wallet()
     page = write(open_page(wallet), "Reloaded in between")
     wallet.refuses.add(method)
     publish(page)
@@ -68,8 +71,10 @@ def test_a_reload_goes_on_with_what_was_rejected(
     assert len(wallet.sent) == 1
 
 
-def test_a_reload_follows_what_is_being_mined(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    wallet = wallet_of(3)
+def test_a_pending_transaction_is_followed_after_a_reload(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
+    wallet = new_wallet()
     wallet.withholds.add("eth_getTransactionReceipt")
     page = write(open_page(wallet), "Reloaded while mined")
     publish(page)
@@ -81,8 +86,8 @@ def test_a_reload_follows_what_is_being_mined(open_page: OpenPage, wallet_of: Wa
     assert len(wallet.sent) == 1
 
 
-def test_a_reload_waits_for_the_list(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    wallet = wallet_of(3)
+def test_listing_is_awaited_after_a_reload(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    wallet = new_wallet()
     opened = open_page(wallet)
     page = write(opened, "Reloaded before it is listed")
     opened.context.route("**/posts/*", lambda route: route.abort())
@@ -95,10 +100,10 @@ def test_a_reload_waits_for_the_list(open_page: OpenPage, wallet_of: WalletOf) -
     assert len(wallet.sent) == 1
 
 
-def test_a_draft_that_is_being_published_leads_there(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_a_draft_in_publication_links_to_its_steps(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    wallet = wallet_of(3)
+    wallet = new_wallet()
     wallet.refuses.add("eth_sendTransaction")
     page = write(open_page(wallet), "Left in between")
     publish(page)
@@ -112,8 +117,10 @@ def test_a_draft_that_is_being_published_leads_there(
     expect_published(page)
 
 
-def test_a_wallet_on_another_network_is_switched(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    wallet = wallet_of(4)
+def test_a_wallet_on_another_network_is_switched(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
+    wallet = new_wallet()
     page = write(open_page(wallet), "From another network")
     wallet.refuses.add("wallet_switchEthereumChain")
     wallet.choose_chain(1)
@@ -122,13 +129,13 @@ def test_a_wallet_on_another_network_is_switched(open_page: OpenPage, wallet_of:
     wallet.refuses.clear()
     page.get_by_role("button", name="Try again").click()
     expect_published(page)
-    assert wallet.chain_id == wallet.own_chain
+    assert wallet.chain_id == wallet.chain.id
 
 
-def test_a_network_that_changes_while_mined_is_named(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_a_network_change_during_mining_is_reported(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    wallet = wallet_of(4)
+    wallet = new_wallet()
     wallet.withholds.add("eth_getTransactionReceipt")
     page = write(open_page(wallet), "Changed network")
     publish(page)
@@ -141,26 +148,21 @@ def test_a_network_that_changes_while_mined_is_named(
     assert len(wallet.sent) == 1
 
 
-def test_an_account_without_funds_is_told(
-    open_page: OpenPage, wallet_of: WalletOf, chain: Chain
+def test_missing_funds_are_reported(
+    open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount, chain: Chain
 ) -> None:
-    wallet = wallet_of(8)
+    wallet = new_wallet(new_account(funds=0))
     page = write(open_page(wallet), "Without funds")
-    poor, rich = chain.accounts[8], chain.accounts[9]
-    balance = int(wallet._call("eth_getBalance", [poor, "latest"]), 16)
-    price = int(wallet._call("eth_gasPrice", []), 16)
-    gift = {"from": poor, "to": rich, "value": hex(balance - 60_000 * price)}
-    wallet._call("eth_sendTransaction", [gift])
     publish(page)
     alert(page, "This account has too little")
-    wallet._call("eth_sendTransaction", [{"from": rich, "to": poor, "value": hex(10**18)}])
+    fund(chain, wallet.account.address, 10**18)
     page.get_by_role("button", name="Try again").click()
     expect_published(page)
     assert len(wallet.sent) == 1
 
 
-def test_a_node_that_is_away_is_waited_for(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    wallet = wallet_of(5)
+def test_an_unreachable_node_is_retried(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    wallet = new_wallet()
     wallet.withholds.add("eth_getTransactionReceipt")
     page = write(open_page(wallet), "Without a node")
     publish(page)
@@ -173,45 +175,41 @@ def test_a_node_that_is_away_is_waited_for(open_page: OpenPage, wallet_of: Walle
     assert len(wallet.sent) == 1
 
 
-def test_a_service_that_is_stopped_is_waited_for(
-    open_page: OpenPage, wallet_of: WalletOf, service: Service
+def test_a_stopped_service_is_retried(
+    open_page: OpenPage, new_wallet: NewWallet, stoppable: Service
 ) -> None:
-    wallet = wallet_of(5)
+    wallet = new_wallet()
     wallet.withholds.add("eth_getTransactionReceipt")
     page = write(open_page(wallet), "While the service is away")
     publish(page)
     expect(present_step(page)).to_contain_text("Mined")
-    service.stop()
-    try:
-        expect(present_step(page)).to_contain_text("The chain’s node does not respond.")
-    finally:
-        service.start()
+    stoppable.stop()
+    expect(present_step(page)).to_contain_text("The chain’s node does not respond.")
+    stoppable.start()
     wallet.withholds.clear()
     expect(page.get_by_role("link", name="See the post")).to_be_visible(timeout=MINUTE)
     assert len(wallet.sent) == 1
 
 
-def test_a_service_that_is_stopped_before_the_upload_loses_nothing(
-    open_page: OpenPage, wallet_of: WalletOf, service: Service
+def test_a_service_stopped_before_the_upload_loses_nothing(
+    open_page: OpenPage, new_wallet: NewWallet, stoppable: Service
 ) -> None:
-    wallet = wallet_of(5)
+    wallet = new_wallet()
     wallet.refuses.add("eth_sendTransaction")
     page = write(open_page(wallet), "Uploaded later")
-    service.stop()
-    try:
-        publish(page)
-        alert(page, "Your text is kept in this browser.")
-    finally:
-        service.start()
+    stoppable.stop()
+    publish(page)
+    alert(page, "Your text is kept in this browser.")
+    stoppable.start()
     wallet.refuses.clear()
     page.get_by_role("button", name="Try again").click()
     expect_published(page)
 
 
-def test_a_text_that_somebody_else_published_gets_a_version_of_its_own(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_a_cid_published_by_another_author_needs_a_new_version(
+    open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount
 ) -> None:
-    wallet = wallet_of(6)
+    wallet = new_wallet()
     wallet.refuses.add("eth_sendTransaction")
     opened = open_page(wallet)
     page = write(opened, "Taken by somebody else")
@@ -219,7 +217,7 @@ def test_a_text_that_somebody_else_published_gets_a_version_of_its_own(
     alert(page, "You declined")
     taken = kept_progress(page)["cid"]
     stranger = ForeignPost("Not mine", cid=taken, thumbnail_cid=taken)
-    create_on_chain(opened.url, [stranger], author=7)
+    create_on_chain(opened.url, [stranger], new_account())
     wallet.refuses.clear()
     page.get_by_role("button", name="Try again").click()
     alert(page, "Somebody else has published this version of your text")
@@ -229,8 +227,8 @@ def test_a_text_that_somebody_else_published_gets_a_version_of_its_own(
     assert len(wallet.sent) == 1
 
 
-def test_the_reason_of_the_contract_is_told(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    wallet = wallet_of(6)
+def test_the_revert_reason_is_shown(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    wallet = new_wallet()
     wallet.refuses.add("eth_sendTransaction")
     page = write(open_page(wallet), "Refused by the contract")
     publish(page)
@@ -247,8 +245,8 @@ def test_the_reason_of_the_contract_is_told(open_page: OpenPage, wallet_of: Wall
     expect_published(page)
 
 
-def test_a_second_tab_follows_the_first(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    wallet = wallet_of(7)
+def test_a_second_tab_follows_a_publication(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    wallet = new_wallet()
     wallet.withholds.add("eth_getTransactionReceipt")
     opened = open_page(wallet)
     first = write(opened, "In two tabs")
@@ -264,10 +262,10 @@ def test_a_second_tab_follows_the_first(open_page: OpenPage, wallet_of: WalletOf
     assert len(wallet.sent) == 1
 
 
-def test_a_second_tab_goes_on_when_the_first_is_closed(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_a_second_tab_takes_over_when_the_first_is_closed(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    wallet = wallet_of(7)
+    wallet = new_wallet()
     wallet.withholds.add("eth_getTransactionReceipt")
     opened = open_page(wallet)
     first = write(opened, "Closed in between")
@@ -283,18 +281,20 @@ def test_a_second_tab_goes_on_when_the_first_is_closed(
     assert len(wallet.sent) == 1
 
 
-def test_two_forms_of_one_text_publish_it_once(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    wallet = wallet_of(7)
+def test_two_tabs_publish_a_draft_once(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    wallet = new_wallet()
     opened = open_page(wallet)
     first = write(opened, "Two forms")
     second = opened.another()
     second.goto(first.url)
     expect(second.get_by_label("Title", exact=True)).to_have_value("Two forms")
     wallet.refuses.add("eth_sendTransaction")
+    first.bring_to_front()
     publish(first)
     alert(first, "You declined")
     # The other tab has left its form, and can go on as well as the first.
     wallet.refuses.clear()
+    second.bring_to_front()
     second.get_by_role("button", name="Continue publishing").click()
     expect_published(second)
     expect_published(first)

@@ -1,23 +1,12 @@
 """Buying and reading a post: the way itself, and every place at which a page can be reloaded."""
 
-import pytest
 from playwright.sync_api import Request, Route, expect
-from tests.browser.conftest import OpenPage, axe_violations
-from tests.browser.shelf import SECRET, Shelf, Visit, WalletOf, publish_shelf, visit
-from tests.processes import Service
+from tests.browser.pages import OpenPage, axe_violations
+from tests.browser.shelf import SECRET, Shelf, Visit
+from tests.browser.wallet import NewWallet
 
 
-@pytest.fixture(scope="module")
-def shelf(service: Service) -> Shelf:
-    return publish_shelf(service.url)
-
-
-@pytest.fixture
-def reader(open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf) -> Visit:
-    return visit(open_page, wallet_of, shelf)
-
-
-def test_a_reader_is_refused_buys_and_reads(reader: Visit) -> None:
+def test_a_post_is_refused_then_bought_and_read(reader: Visit) -> None:
     reader.click("I have bought it: sign in")
     reader.connect()
     reader.expect_said("This account does not hold the post")
@@ -43,7 +32,7 @@ def test_a_first_view_of_a_paid_post_loads_no_code_of_wallets(
     assert sum(each.sizes()["responseBodySize"] for each in scripts) < 15_000
 
 
-def test_every_step_is_shown_and_found_right_by_axe(reader: Visit) -> None:
+def test_every_step_is_shown_and_passes_axe(reader: Visit) -> None:
     steps = reader.page.locator(".steps li")
     reader.wallet.undecided.add("eth_sendTransaction")
     reader.wallet.waits_for_blocks = True
@@ -65,7 +54,7 @@ def test_every_step_is_shown_and_found_right_by_axe(reader: Visit) -> None:
     assert axe_violations(reader.page) == []
 
 
-def test_a_reload_while_the_wallet_asks_leaves_it_to_the_reader_to_buy_again(
+def test_a_reload_during_the_prompt_leaves_the_choice_to_buy_again(
     reader: Visit,
 ) -> None:
     reader.wallet.undecided.add("eth_sendTransaction")
@@ -82,7 +71,7 @@ def test_a_reload_while_the_wallet_asks_leaves_it_to_the_reader_to_buy_again(
     assert len(reader.wallet.sent) == 1
 
 
-def test_what_the_wallet_sent_after_a_reload_is_found_by_another_look(reader: Visit) -> None:
+def test_a_payment_sent_after_a_reload_is_found_by_looking_again(reader: Visit) -> None:
     reader.doubt()
     reader.wallet.confirm_last()
     reader.click("Look again")
@@ -91,7 +80,7 @@ def test_what_the_wallet_sent_after_a_reload_is_found_by_another_look(reader: Vi
     assert reader.bought == len(reader.wallet.sent) == 1
 
 
-def test_what_the_wallet_sent_during_a_reload_is_not_bought_again(reader: Visit) -> None:
+def test_a_payment_sent_during_a_reload_is_not_repeated(reader: Visit) -> None:
     reader.wallet.undecided.add("eth_sendTransaction")
     reader.buy()
     reader.connect()
@@ -105,7 +94,7 @@ def test_what_the_wallet_sent_during_a_reload_is_not_bought_again(reader: Visit)
     assert len(reader.wallet.sent) == 1
 
 
-def test_a_reload_before_the_block_goes_on_with_what_was_sent(reader: Visit) -> None:
+def test_a_pending_payment_is_followed_after_a_reload(reader: Visit) -> None:
     reader.wallet.waits_for_blocks = True
     reader.buy()
     reader.connect()
@@ -119,7 +108,7 @@ def test_a_reload_before_the_block_goes_on_with_what_was_sent(reader: Visit) -> 
     assert reader.bought == 1
 
 
-def test_what_waits_for_a_block_is_not_bought_again_after_signing_out(reader: Visit) -> None:
+def test_a_pending_payment_is_not_repeated_after_signing_out(reader: Visit) -> None:
     reader.wallet.waits_for_blocks = True
     reader.buy()
     reader.connect()
@@ -135,7 +124,7 @@ def test_what_waits_for_a_block_is_not_bought_again_after_signing_out(reader: Vi
     assert len(reader.wallet.sent) == 1
 
 
-def test_a_reload_before_signing_in_asks_only_for_that(reader: Visit) -> None:
+def test_a_reload_before_sign_in_asks_for_sign_in_only(reader: Visit) -> None:
     reader.wallet.undecided.add("personal_sign")
     reader.buy()
     reader.connect()
@@ -148,7 +137,7 @@ def test_a_reload_before_signing_in_asks_only_for_that(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_service_that_has_not_seen_the_block_yet_is_asked_again(reader: Visit) -> None:
+def test_the_text_is_requested_again_until_the_service_knows_the_block(reader: Visit) -> None:
     refusals = 0
 
     def refuse_twice(route: Route) -> None:
@@ -180,7 +169,7 @@ def test_two_tabs_do_not_buy_twice(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_tab_that_still_offers_a_bought_post_opens_it(reader: Visit) -> None:
+def test_a_stale_offer_opens_a_bought_post(reader: Visit) -> None:
     reader.click("I have bought it: sign in")
     reader.connect()
     reader.expect_said("This account does not hold the post")
@@ -188,14 +177,13 @@ def test_a_tab_that_still_offers_a_bought_post_opens_it(reader: Visit) -> None:
     other.goto(reader.page.url)
     other.get_by_role("button", name="Buy and read").click()
     reader.expect_text(other)
+    reader.page.bring_to_front()
     reader.buy()
     reader.expect_text()
     assert reader.bought == 1
 
 
-def test_whoever_holds_the_post_already_does_not_pay_again(
-    open_page: OpenPage, reader: Visit
-) -> None:
+def test_a_holder_does_not_pay_again(open_page: OpenPage, reader: Visit) -> None:
     reader.buy()
     reader.connect()
     reader.expect_text()
@@ -211,9 +199,9 @@ def test_whoever_holds_the_post_already_does_not_pay_again(
 
 
 def test_the_author_opens_the_post_without_buying(
-    open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf
+    open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf
 ) -> None:
-    wallet = wallet_of(0)
+    wallet = new_wallet(shelf.author)
     author = Visit(open_page(wallet), wallet, shelf.paid[0])
     author.opened.visit(f"/p/{author.post}")
     author.buy()
@@ -223,29 +211,8 @@ def test_the_author_opens_the_post_without_buying(
     assert author.bought == 0
 
 
-def test_a_post_is_bought_by_keyboard_alone(reader: Visit) -> None:
-    page = reader.page
-    reach(reader, "Buy and read")
-    page.keyboard.press("Enter")
-    expect(page.locator("dialog")).to_be_visible()
-    reach(reader, "Test Wallet")
-    page.keyboard.press("Enter")
-    reader.expect_text()
-    expect(page.locator("#text")).to_be_focused()
-
-
 def test_a_development_account_buys_with_one_choice(open_page: OpenPage, shelf: Shelf) -> None:
     page = open_page().visit(f"/p/{shelf.paid[-1]}")
     page.get_by_role("button", name="Buy and read").click()
     page.locator("dialog").get_by_role("button", name="Jon (reader)").click()
     expect(page.locator("#text")).to_contain_text(SECRET)
-
-
-def reach(reader: Visit, name: str) -> None:
-    """Press the tab key until a button has the focus."""
-    for _ in range(40):
-        reader.page.keyboard.press("Tab")
-        focused = reader.page.evaluate("document.activeElement?.textContent ?? ''")
-        if name in focused:
-            return
-    pytest.fail(f"{name} cannot be reached by the tab key")

@@ -1,43 +1,20 @@
 """What goes wrong while a post is bought: each has a sentence and a way on, and nothing is lost."""
 
 import datetime
-from collections.abc import Iterator
 
-import httpx2
-import pytest
 from playwright.sync_api import APIResponse, Route, expect
-from tests.browser.conftest import Chain, OpenPage, axe_violations
+from tests.browser.accounts import NewAccount
+from tests.browser.pages import OpenPage, axe_violations
 from tests.browser.posts import NewPost, change_price, end_sessions, publish
-from tests.browser.shelf import PRICE, SECRET, Shelf, Visit, WalletOf, publish_shelf, visit
-from tests.browser.wallet import wait_until
-from tests.processes import PLAIN, Service
-
-POOR = 9
-"""The account that gives its money away."""
+from tests.browser.shelf import PRICE, SECRET, Shelf, Visit
+from tests.browser.wallet import NewWallet, wait_until
+from tests.processes import Service
 
 MINUTE = 60_000
 """Longer than the pauses between two questions to a node that was away."""
 
 
-@pytest.fixture(scope="module")
-def shelf(service: Service) -> Shelf:
-    return publish_shelf(service.url)
-
-
-@pytest.fixture
-def reader(open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf) -> Visit:
-    return visit(open_page, wallet_of, shelf)
-
-
-@pytest.fixture
-def running_service(service: Service) -> Iterator[Service]:
-    """The service, which runs again when the test is over."""
-    yield service
-    if not service.process.runs:
-        service.start()
-
-
-def test_a_declined_purchase_can_be_made_again(reader: Visit) -> None:
+def test_a_declined_purchase_can_be_tried_again(reader: Visit) -> None:
     reader.wallet.refuses.add("eth_sendTransaction")
     reader.buy()
     reader.connect()
@@ -48,7 +25,7 @@ def test_a_declined_purchase_can_be_made_again(reader: Visit) -> None:
     reader.expect_text()
 
 
-def test_a_declined_signature_leaves_the_bought_post_to_be_opened(reader: Visit) -> None:
+def test_a_bought_post_can_be_opened_after_a_declined_sign_in(reader: Visit) -> None:
     reader.wallet.refuses.add("personal_sign")
     reader.buy()
     reader.connect()
@@ -79,7 +56,7 @@ def test_a_wallet_on_another_network_is_switched(reader: Visit) -> None:
     assert "wallet_addEthereumChain" not in reader.wallet.prompts
 
 
-def test_a_network_that_the_wallet_does_not_know_is_added(reader: Visit) -> None:
+def test_an_unknown_network_is_added_to_the_wallet(reader: Visit) -> None:
     reader.wallet.chain_id, reader.wallet.knows_chain = 1, False
     reader.buy()
     reader.connect()
@@ -87,7 +64,7 @@ def test_a_network_that_the_wallet_does_not_know_is_added(reader: Visit) -> None
     assert "wallet_addEthereumChain" in reader.wallet.prompts
 
 
-def test_whoever_stays_on_another_network_pays_nothing(reader: Visit) -> None:
+def test_declining_the_network_switch_sends_nothing(reader: Visit) -> None:
     reader.wallet.chain_id = 1
     reader.wallet.refuses.add("wallet_switchEthereumChain")
     reader.buy()
@@ -96,7 +73,7 @@ def test_whoever_stays_on_another_network_pays_nothing(reader: Visit) -> None:
     assert reader.bought == 0
 
 
-def test_a_locked_wallet_is_to_be_unlocked(reader: Visit) -> None:
+def test_a_locked_wallet_can_be_unlocked(reader: Visit) -> None:
     reader.wallet.locked = True
     reader.buy()
     reader.connect()
@@ -106,7 +83,7 @@ def test_a_locked_wallet_is_to_be_unlocked(reader: Visit) -> None:
     reader.expect_text()
 
 
-def test_a_wallet_that_is_locked_after_a_reload_is_asked_again(reader: Visit) -> None:
+def test_a_wallet_locked_after_a_reload_is_connected_again(reader: Visit) -> None:
     reader.wallet.refuses.add("eth_sendTransaction")
     reader.buy()
     reader.connect()
@@ -120,15 +97,16 @@ def test_a_wallet_that_is_locked_after_a_reload_is_asked_again(reader: Visit) ->
     reader.expect_text()
 
 
-def test_an_account_that_changes_during_a_purchase_keeps_it(reader: Visit, chain: Chain) -> None:
-    [buyer] = reader.wallet.accounts
-    other = next(each for each in chain.accounts[1:9] if each != buyer)
+def test_a_purchase_stays_with_its_account_after_an_account_change(
+    reader: Visit, new_account: NewAccount
+) -> None:
+    buyer, other = reader.wallet.account, new_account()
     reader.wallet.undecided.add("eth_sendTransaction")
     reader.buy()
     reader.connect()
     reader.expect_said("Confirm the purchase in Test Wallet")
     reader.wallet.choose(other)
-    expect(reader.page.locator("#account summary")).to_contain_text(other[-4:])
+    expect(reader.page.locator("#account summary")).to_contain_text(other.address[-4:])
     reader.wallet.undecided.clear()
     reader.expect_said("The account in your wallet changed")
     reader.wallet.choose(buyer)
@@ -138,7 +116,7 @@ def test_an_account_that_changes_during_a_purchase_keeps_it(reader: Visit, chain
     assert reader.bought == 1
 
 
-def test_a_purchase_that_the_wallet_wrongly_says_failed_is_not_made_again(reader: Visit) -> None:
+def test_a_purchase_wrongly_reported_as_failed_is_not_repeated(reader: Visit) -> None:
     reader.wallet.misreports.add("eth_sendTransaction")
     reader.buy()
     reader.connect()
@@ -150,7 +128,7 @@ def test_a_purchase_that_the_wallet_wrongly_says_failed_is_not_made_again(reader
     assert len(reader.wallet.sent) == 1
 
 
-def test_a_text_that_comes_after_signing_out_is_not_shown(reader: Visit) -> None:
+def test_a_text_that_arrives_after_sign_out_is_not_shown(reader: Visit) -> None:
     reader.buy()
     reader.connect()
     reader.expect_text()
@@ -175,33 +153,33 @@ def test_a_text_that_comes_after_signing_out_is_not_shown(reader: Visit) -> None
     expect(reader.page.get_by_role("button", name="Buy and read")).to_be_visible()
 
 
-def test_the_text_of_one_account_is_closed_for_the_next(reader: Visit, chain: Chain) -> None:
+def test_an_account_change_closes_the_text(reader: Visit, new_account: NewAccount) -> None:
     reader.buy()
     reader.connect()
     reader.expect_text()
-    reader.wallet.choose(chain.accounts[POOR])
+    reader.wallet.choose(new_account())
     expect(reader.page.locator("#text")).to_be_hidden()
     assert SECRET not in reader.page.content()
 
 
-def test_an_ended_session_is_told_and_signing_in_opens_the_text(
-    reader: Visit, service: Service, chain: Chain
+def test_an_ended_session_is_reported_and_sign_in_opens_the_text(
+    reader: Visit, service: Service
 ) -> None:
     reader.buy()
     reader.connect()
     reader.expect_text()
-    end_sessions(service.url, chain.accounts.index(reader.wallet.accounts[0]))
+    end_sessions(service.url, reader.wallet.account)
     reader.page.reload()
     expect(reader.page.locator(".notice")).to_contain_text("Your session has ended")
     reader.click("Sign in and read")
     reader.expect_text()
 
 
-def test_a_session_that_expires_leaves_the_text_open_and_asks_after_a_reload(
-    open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf
+def test_an_expired_session_keeps_the_text_open_until_a_reload(
+    open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf
 ) -> None:
-    post, number = next(shelf.pairs)
-    reader = Visit(open_page(wallet := wallet_of(number)), wallet, post)
+    wallet, post = new_wallet(), shelf.paid[0]
+    reader = Visit(open_page(wallet), wallet, post)
     reader.page.clock.install()
     reader.opened.visit(f"/p/{post}")
     reader.buy()
@@ -215,11 +193,11 @@ def test_a_session_that_expires_leaves_the_text_open_and_asks_after_a_reload(
     assert SECRET not in reader.page.content()
 
 
-def test_a_device_whose_clock_is_wrong_signs_once_more(
-    open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf
+def test_a_wrong_device_clock_is_corrected_by_a_second_signature(
+    open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf
 ) -> None:
-    post, number = next(shelf.pairs)
-    reader = Visit(open_page(wallet := wallet_of(number)), wallet, post)
+    wallet, post = new_wallet(), shelf.paid[0]
+    reader = Visit(open_page(wallet), wallet, post)
     reader.page.clock.install(
         time=datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=3)
     )
@@ -235,11 +213,11 @@ def test_a_device_whose_clock_is_wrong_signs_once_more(
     assert reader.bought == 1
 
 
-def test_a_price_that_changed_meanwhile_is_told_before_anything_is_sent(
-    open_page: OpenPage, wallet_of: WalletOf, service: Service
+def test_a_changed_price_is_reported_before_anything_is_sent(
+    open_page: OpenPage, new_wallet: NewWallet, service: Service
 ) -> None:
     [post] = publish(service.url, [NewPost("The bell", f"# The bell\n\n{SECRET}.", price=PRICE)])
-    wallet = wallet_of(1)
+    wallet = new_wallet()
     reader = Visit(open_page(wallet), wallet, post)
     reader.opened.visit(f"/p/{post}")
     change_price(service.url, post, 2 * PRICE)
@@ -251,11 +229,10 @@ def test_a_price_that_changed_meanwhile_is_told_before_anything_is_sent(
     reader.expect_text()
 
 
-def test_an_account_without_money_is_told_so(
-    open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf, chain: Chain
+def test_missing_funds_are_reported(
+    open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount, shelf: Shelf
 ) -> None:
-    give_away(chain, POOR)
-    wallet = wallet_of(POOR)
+    wallet = new_wallet(new_account(funds=PRICE))
     reader = Visit(open_page(wallet), wallet, shelf.paid[0])
     reader.opened.visit(f"/p/{reader.post}")
     reader.buy()
@@ -264,7 +241,7 @@ def test_an_account_without_money_is_told_so(
     assert axe_violations(reader.page) == []
 
 
-def test_a_node_that_does_not_respond_loses_nothing(reader: Visit) -> None:
+def test_an_unreachable_node_is_retried(reader: Visit) -> None:
     reader.wallet.waits_for_blocks = True
     reader.buy()
     reader.connect()
@@ -276,7 +253,7 @@ def test_a_node_that_does_not_respond_loses_nothing(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_payment_that_a_slow_node_does_not_know_is_not_said_to_be_unpaid(reader: Visit) -> None:
+def test_a_payment_unknown_to_the_node_stays_uncertain(reader: Visit) -> None:
     reader.wallet.waits_for_blocks = True
     reader.wallet.withholds.add("eth_getTransactionByHash")
     reader.buy()
@@ -297,7 +274,7 @@ def test_a_payment_that_a_slow_node_does_not_know_is_not_said_to_be_unpaid(reade
     assert reader.bought == 1
 
 
-def test_a_second_payment_that_is_declined_leaves_the_first_in_doubt(reader: Visit) -> None:
+def test_a_declined_second_payment_leaves_the_first_uncertain(reader: Visit) -> None:
     reader.doubt()
     reader.wallet.refuses.add("eth_sendTransaction")
     reader.click("Buy again")
@@ -308,7 +285,7 @@ def test_a_second_payment_that_is_declined_leaves_the_first_in_doubt(reader: Vis
     assert reader.wallet.sent == []
 
 
-def test_a_payment_that_the_node_never_shows_is_found_by_its_token(reader: Visit) -> None:
+def test_a_payment_hidden_by_the_node_is_found_by_its_token(reader: Visit) -> None:
     reader.wallet.withholds |= {"eth_getTransactionReceipt", "eth_getTransactionByHash"}
     reader.buy()
     reader.connect()
@@ -316,7 +293,7 @@ def test_a_payment_that_the_node_never_shows_is_found_by_its_token(reader: Visit
     assert reader.bought == 1
 
 
-def test_a_payment_whose_hash_the_wallet_never_tells_is_found_after_a_reload(
+def test_a_payment_with_a_lost_hash_is_found_after_a_reload(
     reader: Visit,
 ) -> None:
     reader.wallet.loses.add("eth_sendTransaction")
@@ -330,7 +307,7 @@ def test_a_payment_whose_hash_the_wallet_never_tells_is_found_after_a_reload(
     assert reader.bought == 1
 
 
-def test_a_service_that_does_not_respond_loses_nothing(reader: Visit) -> None:
+def test_an_unreachable_service_loses_nothing(reader: Visit) -> None:
     reader.page.route("**/p/*/text", lambda route: route.abort())
     reader.buy()
     reader.connect()
@@ -341,8 +318,8 @@ def test_a_service_that_does_not_respond_loses_nothing(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_purchase_goes_on_after_the_whole_place_was_down(
-    open_page: OpenPage, reader: Visit, running_service: Service
+def test_a_purchase_continues_after_service_and_chain_were_down(
+    open_page: OpenPage, reader: Visit, stoppable: Service
 ) -> None:
     reader.wallet.undecided.add("personal_sign")
     reader.buy()
@@ -350,12 +327,12 @@ def test_a_purchase_goes_on_after_the_whole_place_was_down(
     wait_until(reader.page, lambda: "personal_sign" in reader.wallet.asked)
     stranger = open_page()
     stranger.visit(f"/p/{reader.post}")
-    running_service.kill()
+    stoppable.kill()
     reader.wallet.undecided.clear()
-    reader.expect_said("The development chain does not respond")
+    reader.expect_said("The service does not respond. Nothing is lost")
     stranger.page.get_by_role("button", name="Buy and read").click()
     expect(stranger.page.locator(".notice")).to_contain_text("The service does not respond")
-    running_service.start()
+    stoppable.start()
     reader.click("Try again")
     reader.click("Sign in and read")
     reader.expect_text()
@@ -363,18 +340,3 @@ def test_a_purchase_goes_on_after_the_whole_place_was_down(
     stranger.page.locator(".notice").get_by_role("button", name="Reload").click()
     stranger.page.get_by_role("button", name="Buy and read").click()
     expect(stranger.page.locator("dialog")).to_be_visible()
-
-
-def give_away(chain: Chain, number: int) -> None:
-    """Send all the money of an account to another one, but for the fee."""
-
-    def ask(method: str, *params: object) -> str:
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-        said = httpx2.post(chain.rpc_url, json=body, verify=PLAIN).json()
-        return str(said["result"])
-
-    poor, rich = chain.accounts[number], chain.accounts[0]
-    gas, fee = 21_000, int(ask("eth_gasPrice"), 16)
-    value = int(ask("eth_getBalance", poor, "latest"), 16) - gas * fee
-    given = {"from": poor, "to": rich, "value": hex(value), "gas": hex(gas), "gasPrice": hex(fee)}
-    ask("eth_sendTransaction", given)

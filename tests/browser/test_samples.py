@@ -1,11 +1,23 @@
-"""The sample posts of `imprint dev`, published in a browser by the real path."""
+"""An empty place, and the sample posts of `imprint dev` that fill it by the real path."""
+
+from collections.abc import Iterator
 
 import httpx2
+import pytest
 from playwright.sync_api import expect
-from tests.browser.conftest import OpenPage
-from tests.processes import PLAIN, Service
+from tests.browser.pages import OpenPage, axe_violations_in_both_schemes
+from tests.processes import PLAIN, Service, free_port, running
 
 FILL = "Fill with sample posts"
+NARROW = {"width": 320, "height": 640}
+
+
+@pytest.fixture
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service of its own, because it has to be empty."""
+    given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "0.2"}
+    with running(Service(tmp_path_factory.mktemp("empty"), given, "dev")) as opened:
+        yield opened
 
 
 def posts_of(service: Service) -> list[dict[str, object]]:
@@ -13,8 +25,14 @@ def posts_of(service: Service) -> list[dict[str, object]]:
     return list(found["posts"])
 
 
-def test_sample_posts_fill_the_place_once(open_page: OpenPage, service: Service) -> None:
-    page = open_page().visit("/")
+def test_an_empty_front_page_passes_axe_and_is_filled_with_sample_posts(
+    open_page: OpenPage, service: Service
+) -> None:
+    page = open_page(viewport=NARROW).visit("/")
+    page.get_by_role("heading", name="Nothing is published here yet").wait_for()
+    page.locator("#account > *").first.wait_for()
+    assert axe_violations_in_both_schemes(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
     page.get_by_role("button", name=FILL).first.click()
     expect(page.locator("article.card")).to_have_count(12, timeout=120_000)
     posts = posts_of(service)

@@ -2,26 +2,16 @@
 
 import re
 
-import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
-from tests.browser.conftest import Chain, OpenPage
+from tests.browser.accounts import NewAccount
+from tests.browser.pages import OpenPage
 from tests.browser.posts import buy
-from tests.browser.shelf import Shelf, Visit, WalletOf, publish_shelf, visit
-from tests.browser.wallet import wait_until
+from tests.browser.shelf import Shelf, Visit
+from tests.browser.wallet import NewWallet, wait_until
 from tests.processes import Service
 
 SCRIPTS = "**/part-*.js"
 """The scripts that a page loads when somebody needs them."""
-
-
-@pytest.fixture(scope="module")
-def shelf(service: Service) -> Shelf:
-    return publish_shelf(service.url)
-
-
-@pytest.fixture
-def reader(open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf) -> Visit:
-    return visit(open_page, wallet_of, shelf)
 
 
 def hold(page: Page, url: str | re.Pattern[str]) -> list[Route]:
@@ -38,7 +28,7 @@ def sign_in(reader: Visit) -> None:
     expect(reader.page.locator("#account .account-dot[data-on]")).to_be_visible()
 
 
-def test_a_click_on_buying_while_its_script_is_loaded_is_not_lost(reader: Visit) -> None:
+def test_a_click_on_buy_before_its_script_is_loaded_is_not_lost(reader: Visit) -> None:
     page = reader.page
     page.locator("#account").get_by_role("button", name="Sign in").click()
     expect(page.locator("dialog .choice", has_text="Test Wallet")).to_be_visible()
@@ -51,7 +41,7 @@ def test_a_click_on_buying_while_its_script_is_loaded_is_not_lost(reader: Visit)
     assert reader.bought == 1
 
 
-def test_two_clicks_on_buying_are_one_purchase(reader: Visit) -> None:
+def test_two_clicks_on_buy_are_one_purchase(reader: Visit) -> None:
     sign_in(reader)
     button = reader.page.locator("#gate").get_by_role("button", name="Buy and read")
     expect(button).to_be_visible()
@@ -67,8 +57,8 @@ def test_two_clicks_on_buying_are_one_purchase(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_doubted_payment_of_one_account_is_not_told_to_the_next(
-    reader: Visit, chain: Chain
+def test_an_uncertain_payment_is_not_shown_to_another_account(
+    reader: Visit, new_account: NewAccount
 ) -> None:
     sign_in(reader)
     reader.wallet.undecided.add("eth_sendTransaction")
@@ -77,7 +67,7 @@ def test_a_doubted_payment_of_one_account_is_not_told_to_the_next(
     reader.page.reload()
     reader.expect_said("The payment is not certain")
     reader.wallet.undecided.clear()
-    reader.wallet.choose(chain.accounts[9])
+    reader.wallet.choose(new_account())
     expect(reader.page.get_by_role("button", name="Buy and read")).to_be_visible()
     expect(reader.page.locator("#gate")).not_to_contain_text("account")
 
@@ -91,7 +81,7 @@ def test_signing_out_does_not_wait_for_the_service(reader: Visit) -> None:
     assert kept is None
 
 
-def test_a_slow_wallet_does_not_undo_that_somebody_signed_out(reader: Visit) -> None:
+def test_a_slow_wallet_does_not_undo_a_sign_out(reader: Visit) -> None:
     sign_in(reader)
     other = reader.opened.another()
     reader.wallet.asked.clear()
@@ -99,6 +89,7 @@ def test_a_slow_wallet_does_not_undo_that_somebody_signed_out(reader: Visit) -> 
     reader.wallet.undecided.add("eth_accounts")
     other.goto(reader.page.url)
     wait_until(other, lambda: "eth_accounts" in reader.wallet.asked)
+    reader.page.bring_to_front()
     reader.sign_out()
     reader.wallet.undecided.clear()
     wait_until(other, lambda: "eth_accounts" in reader.wallet.answered)
@@ -110,36 +101,37 @@ def test_a_slow_wallet_does_not_undo_that_somebody_signed_out(reader: Visit) -> 
     assert other.evaluate("() => localStorage.getItem('imprint.wallet')") is None
 
 
-def test_another_account_signs_in_while_the_first_is_still_asked(
-    reader: Visit, chain: Chain
+def test_another_account_signs_in_while_the_first_prompt_is_open(
+    reader: Visit, new_account: NewAccount
 ) -> None:
     reader.wallet.undecided.add("personal_sign")
     reader.page.locator("#account").get_by_role("button", name="Sign in").click()
     reader.connect()
     wait_until(reader.page, lambda: reader.wallet.prompts.count("personal_sign") == 1)
-    reader.wallet.choose(chain.accounts[9])
+    other = new_account()
+    reader.wallet.choose(other)
     # In one step: the look at the other account may draw the gate anew meanwhile.
     button = reader.page.locator("#gate").get_by_role("button", name="I have bought it: sign in")
     button.dispatch_event("click")
     wait_until(reader.page, lambda: reader.wallet.prompts.count("personal_sign") == 2)
     reader.wallet.undecided.clear()
     expect(reader.page.locator("#account .account-dot[data-on]")).to_be_visible()
-    expect(reader.page.locator("#account summary")).to_contain_text(chain.accounts[9][-4:])
+    expect(reader.page.locator("#account summary")).to_contain_text(other.address[-4:])
 
 
-def test_late_marks_of_one_account_are_not_shown_to_the_next(
-    open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf, service: Service
+def test_late_marks_of_one_account_are_not_shown_to_another(
+    open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf, service: Service
 ) -> None:
-    post, number = next(shelf.pairs)
-    buy(service.url, post, number)
-    opened = open_page(wallet_of(number))
+    wallet, post = new_wallet(), shelf.paid[0]
+    buy(service.url, post, wallet.account)
+    opened = open_page(wallet)
     page = opened.visit("/library")
     page.locator("#library").get_by_role("button", name="Sign in").click()
     page.locator("dialog .choice", has_text="Test Wallet").click()
     expect(page.locator(".shelf-post").first).to_be_visible()
     held: list[tuple[Route, APIResponse]] = []
     page.route(re.compile("/library"), lambda route: held.append((route, route.fetch())))
-    page.goto(f"{opened.url}/")
+    opened.visit(shelf.path)
     wait_until(page, lambda: bool(held))
     expect(page.locator("#account .account-name")).to_contain_text("Test Wallet")
     page.locator("#account summary").click()
@@ -153,10 +145,8 @@ def test_late_marks_of_one_account_are_not_shown_to_the_next(
     expect(page.locator(f'.card[data-id="{post}"] .card-price')).to_have_text("0.01 ETH")
 
 
-def test_two_clicks_make_one_private_feed(
-    open_page: OpenPage, wallet_of: WalletOf, shelf: Shelf
-) -> None:
-    page = open_page(wallet_of(8)).visit("/library")
+def test_two_clicks_make_one_private_feed(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    page = open_page(new_wallet()).visit("/library")
     page.locator("#library").get_by_role("button", name="Sign in").click()
     page.locator("dialog .choice", has_text="Test Wallet").click()
     made: list[str] = []
@@ -167,7 +157,7 @@ def test_two_clicks_make_one_private_feed(
     assert len([each for each in made if re.match("POST.*feed", each)]) == 1
 
 
-def test_a_proof_that_is_opened_before_its_script_is_here_is_shown(
+def test_a_proof_opened_before_its_script_is_loaded_is_shown(
     open_page: OpenPage, shelf: Shelf
 ) -> None:
     opened = open_page()

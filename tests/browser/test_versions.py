@@ -1,9 +1,9 @@
 """One draft in two tabs or on two machines: both texts are seen, and none is overwritten."""
 
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import Opened, OpenPage
+from tests.browser.pages import Opened, OpenPage, axe_violations_in_both_schemes
+from tests.browser.wallet import NewWallet
 from tests.browser.writing import (
-    WalletOf,
     add,
     ask_to_save,
     begin,
@@ -14,12 +14,11 @@ from tests.browser.writing import (
     save,
     sign_in,
     standing,
-    violations,
 )
 
 
-def test_two_tabs_on_one_draft_see_both_texts(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    opened = open_page(wallet_of(0))
+def test_two_tabs_on_one_draft_see_both_texts(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    opened = open_page(new_wallet())
     one = opened.page
     sign_in(opened, one)
     begin(one, "The first line.")
@@ -37,7 +36,8 @@ def test_two_tabs_on_one_draft_see_both_texts(open_page: OpenPage, wallet_of: Wa
     expect(versions.locator("ins")).to_have_text("this")
     expect(versions).to_contain_text("From the other tab.")
     expect(versions.locator("mark")).to_have_text("the other")
-    assert violations(one) == []
+    one.bring_to_front()
+    assert axe_violations_in_both_schemes(one) == []
     one.get_by_role("button", name="Take the other one").click()
     expect(editor(one)).to_contain_text("From the other tab.")
     open_list(one)
@@ -46,6 +46,12 @@ def test_two_tabs_on_one_draft_see_both_texts(open_page: OpenPage, wallet_of: Wa
     expect(line(one, "Unsaved changes")).to_have_count(0)
     aside.get_by_role("link").click()
     expect(editor(one)).to_contain_text("From this tab.")
+
+
+def two_machines(open_page: OpenPage, new_wallet: NewWallet) -> tuple[Opened, Opened]:
+    """Browsers of one account, each with a wallet of its own."""
+    wallet = new_wallet()
+    return open_page(wallet), open_page(new_wallet(wallet.account))
 
 
 def conflict(first: Opened, second: Opened) -> None:
@@ -64,10 +70,10 @@ def conflict(first: Opened, second: Opened) -> None:
     expect(one.get_by_role("heading", name="This draft was saved somewhere else")).to_be_visible()
 
 
-def test_another_machine_that_saved_first_is_not_overwritten_unasked(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_a_version_saved_on_another_machine_is_not_overwritten_unasked(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    first, second = open_page(wallet_of(1)), open_page(wallet_of(1))
+    first, second = two_machines(open_page, new_wallet)
     conflict(first, second)
     one, other = first.page, second.page
     versions = one.get_by_role("region", name="Both versions")
@@ -83,10 +89,8 @@ def test_another_machine_that_saved_first_is_not_overwritten_unasked(
     expect(other.get_by_text("you see that version now")).to_be_visible()
 
 
-def test_both_versions_are_kept_as_drafts_of_the_service(
-    open_page: OpenPage, wallet_of: WalletOf
-) -> None:
-    first, second = open_page(wallet_of(2)), open_page(wallet_of(2))
+def test_both_versions_can_be_kept_as_drafts(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    first, second = two_machines(open_page, new_wallet)
     conflict(first, second)
     one, other = first.page, second.page
     assert first.wallet is not None
@@ -105,11 +109,11 @@ def test_both_versions_are_kept_as_drafts_of_the_service(
     expect(editor(other)).to_contain_text("Written at work.")
 
 
-def test_both_versions_are_kept_here_if_the_wallet_does_not_sign(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_both_versions_stay_in_the_browser_if_the_signature_is_declined(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    first = open_page(wallet_of(3))
-    conflict(first, open_page(wallet_of(3)))
+    first, second = two_machines(open_page, new_wallet)
+    conflict(first, second)
     one = first.page
     assert first.wallet is not None
     first.wallet.refuses.add("eth_signTypedData_v4")
@@ -122,17 +126,17 @@ def test_both_versions_are_kept_here_if_the_wallet_does_not_sign(
     expect(editor(one)).to_contain_text("Written at home.")
 
 
-def test_a_full_browser_says_why_a_version_cannot_be_put_aside(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_a_full_disk_keeps_a_version_from_being_put_aside(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    first = open_page(wallet_of(4))
+    first, second = two_machines(open_page, new_wallet)
     one = first.page
     with full_storage(first):
-        conflict(first, open_page(wallet_of(4)))
+        conflict(first, second)
         one.get_by_role("button", name="Take the other one").click()
         expect(one.get_by_text("no room to put your version aside")).to_be_visible()
         expect(one.get_by_role("region", name="Both versions")).to_contain_text("Written at home.")
-        assert violations(one) == []
+        assert axe_violations_in_both_schemes(one) == []
     one.get_by_role("button", name="Take the other one").click()
     expect(editor(one)).to_contain_text("Written at work.")
 

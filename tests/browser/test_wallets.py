@@ -1,12 +1,9 @@
 """Signing in, with a browser's wallet and with the accounts of the development chain."""
 
-from collections.abc import Callable
-
 from playwright.sync_api import expect
-from tests.browser.conftest import OpenPage
-from tests.browser.wallet import BrowserWallet, wait_until
-
-WalletOf = Callable[[int], BrowserWallet]
+from tests.browser.accounts import NewAccount
+from tests.browser.pages import OpenPage
+from tests.browser.wallet import NewWallet, wait_until
 
 IMPOSTOR = """(() => {
   window.__impostorWasAsked = false;
@@ -23,15 +20,17 @@ IMPOSTOR = """(() => {
 """A second wallet that announces itself under the name of the first."""
 
 
-def test_no_page_prompts_before_a_click(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    wallet = wallet_of(1)
+def test_no_page_prompts_before_a_click(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    wallet = new_wallet()
     page = open_page(wallet).visit("/library")
     expect(page.locator("#library").get_by_role("button", name="Sign in")).to_be_visible()
     assert wallet.prompts == []
 
 
-def test_a_rejected_connection_can_be_tried_again(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    wallet = wallet_of(1)
+def test_a_rejected_connection_can_be_tried_again(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
+    wallet = new_wallet()
     wallet.refuses.add("eth_requestAccounts")
     page = open_page(wallet).visit("/library")
     page.locator("#library").get_by_role("button", name="Sign in").click()
@@ -50,15 +49,15 @@ def test_a_development_account_signs_in_by_one_click_and_stays_after_a_reload(
     page = open_page().visit("/library")
     page.locator("#library").get_by_role("button", name="Sign in").click()
     page.locator("dialog").get_by_role("button", name="Ben (reader)").click()
-    expect(page.locator("#library")).to_contain_text("Nothing here yet")
+    expect(page.get_by_role("searchbox", name="Search your library")).to_be_visible()
     page.reload()
-    expect(page.locator("#library")).to_contain_text("Nothing here yet")
+    expect(page.get_by_role("searchbox", name="Search your library")).to_be_visible()
 
 
-def test_a_wallet_that_another_one_claims_to_be_is_chosen_again(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_an_impersonated_wallet_is_not_used_silently(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    wallet = wallet_of(3)
+    wallet = new_wallet()
     opened = open_page(wallet)
     page = opened.visit("/library")
     page.locator("#library").get_by_role("button", name="Sign in").click()
@@ -72,22 +71,22 @@ def test_a_wallet_that_another_one_claims_to_be_is_chosen_again(
 
 
 def test_the_page_follows_another_account_of_the_wallet(
-    open_page: OpenPage, wallet_of: WalletOf
+    open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount
 ) -> None:
-    wallet, other = wallet_of(1), wallet_of(2)
+    wallet, other = new_wallet(), new_account()
     page = open_page(wallet).visit("/library")
     page.locator("#library").get_by_role("button", name="Sign in").click()
     page.locator("dialog .choice").first.click()
     expect(page.locator("#library")).to_contain_text("Nothing here yet")
-    wallet.choose(*other.accounts)
-    expect(page.locator("#account summary")).to_contain_text(other.accounts[0][-4:])
+    wallet.choose(other)
+    expect(page.locator("#account summary")).to_contain_text(other.address[-4:])
     expect(page.locator("#library").get_by_role("button", name="Sign in")).to_be_visible()
 
 
-def test_an_account_that_is_found_again_draws_nothing_anew(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_finding_the_same_account_does_not_redraw_the_menu(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    wallet = wallet_of(1)
+    wallet = new_wallet()
     wallet.undecided.update({"eth_accounts", "personal_sign"})
     page = open_page(wallet).visit("/library")
     page.locator("#library").get_by_role("button", name="Sign in").click()
@@ -100,10 +99,10 @@ def test_an_account_that_is_found_again_draws_nothing_anew(
     expect(menu).to_have_attribute("data-seen", "")
 
 
-def test_the_focus_stays_when_the_account_menu_is_drawn_anew(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_the_focus_survives_a_redraw_of_the_account_menu(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    wallet = wallet_of(1)
+    wallet = new_wallet()
     wallet.undecided.add("personal_sign")
     page = open_page(wallet).visit("/library")
     page.locator("#library").get_by_role("button", name="Sign in").click()

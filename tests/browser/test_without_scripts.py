@@ -1,27 +1,38 @@
 """The pages with scripts switched off: what is free can be found and read."""
 
 import time
+from dataclasses import dataclass
 
 import httpx2
 import pytest
 from playwright.sync_api import Page, expect
-from tests.browser.conftest import OpenPage
-from tests.browser.posts import NewPost, publish
+from tests.browser.accounts import Chain, NewAccount, make_account
+from tests.browser.pages import OpenPage
+from tests.browser.posts import ForeignPost, NewPost, create_on_chain, publish
 from tests.processes import PLAIN, Service
 
 SENTENCE = "Paper was made of rags, and rags were made of sails."
 
 
-@pytest.fixture(scope="module")
-def posts(service: Service) -> list[str]:
-    """The ids of a free post and of a paid one."""
+@dataclass(frozen=True, slots=True)
+class Posts:
+    """A free post and a paid one of an author of their own."""
+
+    author: str
+    free: str
+    paid: str
+
+
+@pytest.fixture(scope="session")
+def posts(service: Service, chain: Chain) -> Posts:
+    author = make_account(chain)
     free = NewPost("On sails", f"# On sails\n\n{SENTENCE}", "Where paper is from.", 0, ("sails",))
     paid = NewPost("On rags", "A secret of papermakers.", "What is in it.", 10**16, ("sails",))
-    ids = publish(service.url, [free, paid])
+    ids = publish(service.url, [free, paid], author)
     while not httpx2.get(f"{service.url}/posts?q=made+of+rags", verify=PLAIN).json()["posts"]:
         # Texts can be searched a moment after their posts are listed.
         time.sleep(0.1)
-    return ids
+    return Posts(author.address, *ids)
 
 
 @pytest.fixture
@@ -30,37 +41,47 @@ def page(open_page: OpenPage) -> Page:
     return open_page(java_script_enabled=False).page
 
 
-@pytest.mark.parametrize("way", ["front", "tag", "author", "search"])
+@pytest.mark.parametrize("path", ["/t/sails", "/a/{author}", "/search?q=made+of+rags"])
 def test_a_free_post_is_found_and_read(
-    page: Page, service: Service, posts: list[str], way: str
+    page: Page, service: Service, posts: Posts, path: str
 ) -> None:
-    page.goto(service.url)
-    card = page.locator(f".card[data-id='{posts[0]}']")
-    match way:
-        case "tag":
-            page.get_by_role("link", name="#sails").first.click()
-        case "author":
-            card.locator("a[href^='/a/']").click()
-        case "search":
-            page.get_by_role("searchbox").fill("made of rags")
-            page.get_by_role("searchbox").press("Enter")
-    card.get_by_role("link", name="On sails").click()
+    page.goto(service.url + path.format(author=posts.author))
+    page.locator(f".card[data-id='{posts.free}']").get_by_role("link", name="On sails").click()
     expect(page.locator("h1")).to_have_text("On sails")
     expect(page.locator("#text")).to_have_text(SENTENCE)
 
 
-def test_the_text_of_a_free_post_is_searched(
-    page: Page, service: Service, posts: list[str]
+def test_the_front_page_leads_to_tags_authors_and_the_search(
+    page: Page, service: Service, new_account: NewAccount
+) -> None:
+    author = new_account()
+    # The newest post is the first one of the front page.
+    [post] = publish(service.url, [NewPost("On masts", "Of oak.", hashtags=("masts",))], author)
+    card = page.locator(f".card[data-id='{post}']")
+    page.goto(service.url)
+    card.get_by_role("link", name="On masts").click()
+    expect(page.locator("#text")).to_have_text("Of oak.")
+    page.get_by_role("link", name="#masts").first.click()
+    expect(card).to_be_visible()
+    card.locator("a[href^='/a/']").click()
+    expect(page.locator(".address")).to_have_text(author.address.lower())
+    page.get_by_role("searchbox").fill("rags")
+    page.get_by_role("searchbox").press("Enter")
+    page.wait_for_url("**/search?q=rags")
+
+
+def test_a_search_marks_the_words_in_the_text_of_a_free_post(
+    page: Page, service: Service, posts: Posts
 ) -> None:
     page.goto(f"{service.url}/search?q=rags")
     assert page.locator("mark").first.inner_text() == "rags"
 
 
-def test_a_paid_post_tells_how_to_buy_it(page: Page, service: Service, posts: list[str]) -> None:
-    page.goto(f"{service.url}/p/{posts[1]}")
+def test_a_paid_post_explains_how_to_buy_it(page: Page, service: Service, posts: Posts) -> None:
+    page.goto(f"{service.url}/p/{posts.paid}")
     gate = page.locator("#gate").inner_text()
     assert "Read on for 0.01 ETH" in gate
-    assert f"subscribePost({posts[1]})" in gate
+    assert f"subscribePost({posts.paid})" in gate
     assert "send 10000000000000000 wei" in gate
     assert "A secret of papermakers" not in page.content()
 
@@ -71,8 +92,9 @@ def test_a_page_that_needs_scripts_says_so(page: Page, service: Service, path: s
     assert "needs JavaScript" in page.locator("main").inner_text()
 
 
-def test_lists_go_on_by_a_link(page: Page, service: Service) -> None:
-    publish(service.url, [NewPost(f"Page {number}", f"Text {number}.") for number in range(24)])
+def test_lists_are_paged_by_links(page: Page, service: Service) -> None:
+    many = [ForeignPost(f"Page {number}", f"cid {number}", "none") for number in range(21)]
+    create_on_chain(service.url, many)
     page.goto(service.url)
     first = set(page.locator(".card").evaluate_all("(all) => all.map((card) => card.dataset.id)"))
     with page.expect_navigation():

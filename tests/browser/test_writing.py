@@ -4,9 +4,10 @@ import re
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
-from tests.browser.conftest import OpenPage
+from tests.browser.accounts import NewAccount
+from tests.browser.pages import OpenPage, axe_violations_in_both_schemes
+from tests.browser.wallet import NewWallet
 from tests.browser.writing import (
-    WalletOf,
     add,
     begin,
     editor,
@@ -17,11 +18,10 @@ from tests.browser.writing import (
     save_without_prompts,
     sign_in,
     standing,
-    violations,
     wait_until_kept,
 )
 
-from imprint.client import Imprint, NodeWallet
+from imprint.client import Imprint, KeyWallet
 
 PICTURE = """async () => {
   const canvas = document.createElement("canvas");
@@ -49,10 +49,10 @@ KEYS = """async () => {
 """Counts the keys that this browser has to write with."""
 
 
-def test_a_text_is_written_saved_with_one_signature_and_found_again(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_a_text_is_saved_with_one_signature_and_listed(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    opened = open_page(wallet_of(0))
+    opened = open_page(new_wallet())
     page = opened.page
     sign_in(opened, page)
     begin(page, "# A first text\n\nWith **strong** words.")
@@ -62,7 +62,7 @@ def test_a_text_is_written_saved_with_one_signature_and_found_again(
     before = len(opened.wallet.prompts)
     save(page)
     assert opened.wallet.prompts[before:] == ["eth_signTypedData_v4"]
-    assert violations(page) == []
+    assert axe_violations_in_both_schemes(page) == []
     open_list(page)
     expect(line(page, "A first text")).to_contain_text("Saved")
     line(page, "A first text").get_by_role("link").click()
@@ -70,9 +70,9 @@ def test_a_text_is_written_saved_with_one_signature_and_found_again(
 
 
 def test_a_writing_session_saves_without_prompts_until_it_is_ended(
-    open_page: OpenPage, wallet_of: WalletOf
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    opened = open_page(wallet_of(2))
+    opened = open_page(new_wallet())
     page = opened.page
     sign_in(opened, page)
     begin(page, "# By itself\n\n")
@@ -84,7 +84,7 @@ def test_a_writing_session_saves_without_prompts_until_it_is_ended(
     page.reload()
     expect(editor(page)).to_contain_text("One more line.")
     page.get_by_text("Saves without prompts").click()
-    assert violations(page) == []
+    assert axe_violations_in_both_schemes(page) == []
     assert len(opened.wallet.prompts) == before
     page.get_by_role("button", name="Stop saving without prompts").click()
     expect(page.get_by_text("Each save asks your wallet")).to_be_visible()
@@ -94,8 +94,8 @@ def test_a_writing_session_saves_without_prompts_until_it_is_ended(
     assert opened.wallet.prompts[before:] == ["eth_signTypedData_v4"]
 
 
-def test_the_preview_appears_after_sign_in(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    opened = open_page(wallet_of(6))
+def test_the_preview_appears_after_sign_in(open_page: OpenPage, new_wallet: NewWallet) -> None:
+    opened = open_page(new_wallet())
     page = opened.page
     sign_in(opened, page)
     begin(page, "# Before a session\n\nWith *leaning* words.")
@@ -106,41 +106,40 @@ def test_the_preview_appears_after_sign_in(open_page: OpenPage, wallet_of: Walle
     preview = page.get_by_role("region", name="Preview")
     expect(preview).to_contain_text("The preview appears after you sign in.")
     expect(editor(page)).to_contain_text("leaning")
-    assert violations(page) == []
+    assert axe_violations_in_both_schemes(page) == []
     preview.get_by_role("button", name="Sign in for the preview").click()
     expect(preview.locator("em")).to_have_text("leaning")
     expect(preview.get_by_role("button")).to_have_count(0)
 
 
 def test_signing_out_on_every_device_ends_writing_without_prompts(
-    open_page: OpenPage, wallet_of: WalletOf
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    async def list_sessions(imprint: Imprint, wallet: NodeWallet) -> int:
+    async def list_sessions(imprint: Imprint, wallet: KeyWallet) -> int:
         await imprint.login(wallet)
         return len(await imprint.list_writing_sessions())
 
-    wallet = wallet_of(5)
-    [address] = wallet.accounts
+    wallet = new_wallet()
     opened = open_page(wallet)
     page = opened.page
     sign_in(opened, page)
     begin(page, "# Then no more\n\n")
     save_without_prompts(page)
     assert page.evaluate(KEYS) == 1
-    assert elsewhere(opened.url, address, list_sessions) == 1
+    assert elsewhere(opened.url, wallet.account, list_sessions) == 1
     page.goto(f"{opened.url}/library")
     expect(page.locator("#account .account-name")).to_contain_text("Test Wallet")
     page.locator("#account summary").click()
     page.get_by_role("button", name="Sign out on every device").click()
     expect(page.get_by_text("You are signed out on every device.")).to_be_visible()
     assert page.evaluate(KEYS) == 0
-    assert elsewhere(opened.url, address, list_sessions) == 0
+    assert elsewhere(opened.url, wallet.account, list_sessions) == 0
 
 
-def test_a_pasted_picture_is_folded_in_the_text_and_shown_in_the_preview(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_a_pasted_picture_is_folded_and_previewed(
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    opened = open_page(wallet_of(4))
+    opened = open_page(new_wallet())
     page = opened.page
     sign_in(opened, page)
     begin(page, "Before.\n\n")
@@ -150,32 +149,32 @@ def test_a_pasted_picture_is_folded_in_the_text_and_shown_in_the_preview(
     assert "base64" not in editor(page).inner_text()
     picture = page.locator(".preview img")
     expect(picture).to_have_attribute("alt", "A teal field")
-    assert violations(page) == []
+    assert axe_violations_in_both_schemes(page) == []
     assert picture.evaluate("async (shown) => (await shown.decode(), shown.naturalWidth)") == 1600
 
 
-def test_another_account_in_the_wallet_leaves_the_text_with_its_own(
-    open_page: OpenPage, wallet_of: WalletOf
+def test_an_account_change_keeps_the_text_with_its_owner(
+    open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount
 ) -> None:
-    opened = open_page(wallet_of(5))
+    opened = open_page(new_wallet())
     page = opened.page
     sign_in(opened, page)
     begin(page, "Mine alone.")
     wallet = opened.wallet
     assert wallet is not None
-    mine, (other, *_) = wallet.accounts[0], wallet_of(6).accounts
-    wallet.choose(other)
+    mine = wallet.account
+    wallet.choose(new_account())
     expect(page.get_by_role("alert")).to_contain_text("This text belongs to")
-    assert violations(page) == []
+    assert axe_violations_in_both_schemes(page) == []
     expect(editor(page)).to_contain_text("Mine alone.")
     wallet.choose(mine)
     expect(page.get_by_text("This text belongs to")).to_have_count(0)
 
 
 def test_a_restored_session_does_not_stand_in_for_a_wallet(
-    open_page: OpenPage, wallet_of: WalletOf
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    opened = open_page(wallet_of(7))
+    opened = open_page(new_wallet())
     wallet, page = opened.wallet, opened.page
     assert wallet is not None
     sign_in(opened, page)
@@ -187,9 +186,9 @@ def test_a_restored_session_does_not_stand_in_for_a_wallet(
 
 
 def test_a_draft_is_written_and_saved_by_keyboard_alone(
-    open_page: OpenPage, wallet_of: WalletOf
+    open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
-    opened = open_page(wallet_of(8))
+    opened = open_page(new_wallet())
     page = opened.visit("/studio")
     press(page, page.get_by_role("button", name="Connect your wallet"))
     press(page, page.get_by_role("dialog").get_by_role("button", name=re.compile("Test Wallet")))
@@ -224,8 +223,10 @@ def press(page: Page, wanted: Locator, step: str = "Tab") -> None:
     pytest.fail(f"No key leads to {wanted}.")
 
 
-def test_every_state_fits_a_small_phone(open_page: OpenPage, wallet_of: WalletOf) -> None:
-    opened = open_page(wallet_of(9), viewport={"width": 320, "height": 640})
+def test_every_state_passes_axe_and_fits_a_phone(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
+    opened = open_page(new_wallet(), viewport={"width": 320, "height": 640})
     page = opened.visit("/studio")
     expect(page.get_by_role("heading", name="Write here")).to_be_visible()
     expect_to_fit(page)
@@ -250,4 +251,4 @@ def test_every_state_fits_a_small_phone(open_page: OpenPage, wallet_of: WalletOf
 def expect_to_fit(page: Page) -> None:
     """Nothing is cut off or scrolls sideways, and axe finds nothing."""
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
-    assert violations(page) == []
+    assert axe_violations_in_both_schemes(page) == []

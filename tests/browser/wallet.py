@@ -1,4 +1,4 @@
-"""A wallet for a browser: announced by EIP-6963, it signs with the accounts of the chain's node.
+"""A wallet for a browser: announced by EIP-6963, it signs with the keys of accounts of the tests.
 
 What a person does in a real one, the test does here: unlock it, reject a request, choose another
 account or another network.
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-from tests.processes import PLAIN
+from tests.browser.accounts import Account, Chain, NodeRefusal
 
 PROMPTS = (
     "eth_requestAccounts",
@@ -40,12 +40,12 @@ class WalletError(Exception):
 
 @dataclass(slots=True)
 class BrowserWallet:
-    """A wallet over the node at `rpc_url`; `accounts` are the addresses that it shows to pages."""
+    """A wallet over the node of a chain; `accounts` are those that it shows to pages."""
 
-    rpc_url: str
-    accounts: list[str]
-    chain_id: int
-    own_chain: int = field(init=False)
+    chain: Chain
+    accounts: list[Account]
+    chain_id: int = field(init=False)
+    """The network that the person has chosen."""
     connected: bool = False
     locked: bool = False
     knows_chain: bool = True
@@ -74,9 +74,21 @@ class BrowserWallet:
     pages: list[Any] = field(default_factory=list)
     last: tuple[str, str] = ("", "")
     """What the person was asked last: a method and its parameters as JSON."""
+    keys: dict[str, Account] = field(default_factory=dict)
+    """All accounts that it ever showed, by their addresses in lower case."""
 
     def __post_init__(self) -> None:
-        self.own_chain = self.chain_id
+        self.chain_id = self.chain.id
+        self._keep_keys()
+
+    @property
+    def account(self) -> Account:
+        """The account that pages see first."""
+        return self.accounts[0]
+
+    @property
+    def addresses(self) -> list[str]:
+        return [each.address for each in self.accounts]
 
     def attach(self, context: Any) -> None:
         """Announce the wallet to every page of a browser context."""
@@ -88,10 +100,14 @@ class BrowserWallet:
         context.expose_binding("__walletRequest", respond)
         context.add_init_script(SCRIPT)
 
-    def choose(self, *accounts: str) -> None:
+    def choose(self, *accounts: Account) -> None:
         """Choose other accounts, as a person does in the wallet; pages are told."""
         self.accounts = list(accounts)
-        self.emit("accountsChanged", self.accounts if self.connected else [])
+        self._keep_keys()
+        self.emit("accountsChanged", self.addresses if self.connected else [])
+
+    def _keep_keys(self) -> None:
+        self.keys.update({each.address.lower(): each for each in self.accounts})
 
     def choose_chain(self, chain_id: int) -> None:
         """Choose another network; pages are told."""
@@ -132,12 +148,12 @@ class BrowserWallet:
             raise WalletError(4001, "User rejected the request.")
         match method:
             case "eth_accounts":
-                return self.accounts if self.connected and not self.locked else []
+                return self.addresses if self.connected and not self.locked else []
             case "eth_requestAccounts":
                 if self.locked:
                     raise WalletError(-32002, "Request already pending. Please wait.")
                 self.connected = True
-                return self.accounts
+                return self.addresses
             case "eth_chainId":
                 return hex(self.chain_id)
             case "wallet_switchEthereumChain":
@@ -170,17 +186,29 @@ class BrowserWallet:
         self.chain_id = chain_id
 
     def _call(self, method: str, parameters: Any) -> Any:
-        if method in PROMPTS and self.chain_id != self.own_chain:
+        if method in PROMPTS and self.chain_id != self.chain.id:
             raise WalletError(-32000, "Another network is chosen.")
-        body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters or []}
         try:
-            said = httpx2.post(self.rpc_url, json=body, verify=PLAIN, timeout=30).json()
+            match method:
+                case "personal_sign":
+                    return self._key(parameters[1]).sign_message(bytes.fromhex(parameters[0][2:]))
+                case "eth_signTypedData_v4":
+                    given = parameters[1]
+                    data = json.loads(given) if isinstance(given, str) else given
+                    return self._key(parameters[0]).sign_typed_data(data)
+                case "eth_sendTransaction":
+                    return self._key(parameters[0]["from"]).send(self.chain, parameters[0])
+            return self.chain.ask(method, *(parameters or []))
+        except NodeRefusal as error:
+            raise WalletError(error.code, str(error), error.data) from error
         except httpx2.TransportError as error:
             raise WalletError(-32603, "Failed to fetch") from error
-        if "error" in said:
-            given = said["error"]
-            raise WalletError(given["code"], given["message"], given.get("data"))
-        return said["result"]
+
+    def _key(self, address: str) -> Account:
+        return self.keys[address.lower()]
+
+
+NewWallet = Callable[..., BrowserWallet]
 
 
 def wait_until(page: Any, is_so: Callable[[], bool]) -> None:

@@ -5,18 +5,15 @@ import re
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from playwright.sync_api import Locator, Page, expect
-from tests.browser.conftest import Opened, axe_violations
-from tests.browser.wallet import BrowserWallet
+from tests.browser.accounts import Account
+from tests.browser.pages import Opened
 
-from imprint.client import Imprint, NodeWallet
+from imprint.client import Imprint, KeyWallet
 
-WalletOf = Callable[[int], BrowserWallet]
 Made = TypeVar("Made")
-
-SCHEMES: tuple[Literal["dark"], Literal["light"]] = ("dark", "light")
 
 KEPT = """async (text) => {
   for (let tried = 0; tried < 600; tried += 1) {
@@ -102,15 +99,6 @@ def open_list(page: Page) -> None:
     expect(page.get_by_role("heading", name="Drafts")).to_be_visible()
 
 
-def violations(page: Page) -> list[str]:
-    """What axe finds wrong with the page as it is now, in light and in dark colours."""
-    found = []
-    for scheme in SCHEMES:
-        page.emulate_media(color_scheme=scheme)
-        found += [f"{scheme}: {each}" for each in axe_violations(page)]
-    return found
-
-
 def wait_until_kept(page: Page, text: str) -> None:
     """Wait until this browser has a copy with the text, which it writes after a pause."""
     page.evaluate(KEPT, text)
@@ -129,13 +117,13 @@ def full_storage(opened: Opened) -> Iterator[None]:
 
 
 def elsewhere(
-    url: str, address: str, act: Callable[[Imprint, NodeWallet], Coroutine[Any, Any, Made]]
+    url: str, account: Account, act: Callable[[Imprint, KeyWallet], Coroutine[Any, Any, Made]]
 ) -> Made:
     """Do something with the same account from another program."""
 
     async def connected() -> Made:
         async with Imprint.connect(url) as imprint:
-            return await act(imprint, NodeWallet(imprint.node(), address))
+            return await act(imprint, account.client_wallet(imprint))
 
     # The loop of the browser runs in this thread.
     with ThreadPoolExecutor(1) as beside:

@@ -63,8 +63,8 @@
     });
 
   /** What is in a page that its templates and scripts do not write. */
-  window.__strangersInPage = () =>
-    [...document.querySelectorAll("*")].flatMap((element) => {
+  window.__strangersInPage = (page = document) =>
+    [...page.querySelectorAll("*")].flatMap((element) => {
       const found = [...addresses(element)];
       if (!PAGE.has(element.localName)) found.push(describe(element, "element"));
       for (const { name } of element.attributes)
