@@ -33,7 +33,7 @@ SCRIPTS = (
         "            f\"connect-src 'self'{origin}\",\n",
         '            f"connect-src{origin}",\n',
         "test-browser",
-        ("tests/browser/test_reading.py::test_a_reader_is_refused_buys_and_reads",),
+        ("tests/browser/test_reading.py::test_a_post_is_refused_then_bought_and_read",),
     ),
 )
 """What runs elsewhere than in the service."""

@@ -8,7 +8,6 @@ from imprint.devchain.chain import Chain
 from imprint.devchain.evm import keccak256
 from imprint.marketplace import artifact
 
-
 DEPLOYMENT_GAS = 5_000_000
 """More than the deployment uses: to estimate it would run the deployment twenty times."""
 
