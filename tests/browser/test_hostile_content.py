@@ -80,7 +80,7 @@ SAMPLE = 12
 """One in so many pages is also opened: that takes a hundred times as long as reading one."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service of its own, because hostile titles would be on the lists of all other tests."""
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "0.2"}
@@ -88,7 +88,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield opened
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chain(service: Service) -> Chain:
     return find_chain(service.url)
 
@@ -254,7 +254,7 @@ def test_a_bought_text_runs_nothing(
     watched.inspect("the bought text")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def foreign_posts(service: Service) -> list[str]:
     """Posts that were created on the chain alone, with payloads in all that the chain keeps."""
     short = [each.text for each in everything() if each.size <= 100 and each.text.strip()]
