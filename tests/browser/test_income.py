@@ -26,7 +26,7 @@ PRICE = 5 * 10**16
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Somebody in the Studio who has published one post, for 0.05 ETH."""
+    """Somebody in the Studio who has published one post."""
 
     opened: Opened
     wallet: BrowserWallet
@@ -44,11 +44,11 @@ NewAuthor = Callable[..., Author]
 def new_author(open_page: OpenPage, new_wallet: NewWallet, service: Service) -> NewAuthor:
     """Publishes a post of a new account, and opens the income of that account."""
 
-    def make(title: str, **options: str) -> Author:
+    def make(title: str, price: int = PRICE) -> Author:
         wallet = new_wallet()
         content = f"# {title}\n\nThe text of it."
-        [post] = publish(service.url, [NewPost(title, content, price=PRICE)], wallet.account)
-        opened = open_page(wallet, **options)
+        [post] = publish(service.url, [NewPost(title, content, price=price)], wallet.account)
+        opened = open_page(wallet)
         sign_in(opened, opened.page)
         open_income(opened.page)
         return Author(opened, wallet, post)
@@ -106,12 +106,12 @@ def test_a_sale_is_shown_and_can_be_downloaded(
 
 
 def test_a_price_is_changed_and_its_history_has_dates(new_author: NewAuthor) -> None:
-    page = new_author("Dearer tomorrow").page
+    page = new_author("Dearer tomorrow", price=0).page
     line = begin_price_change(page, "Dearer tomorrow", "0.2")
-    expect(line).to_contain_text("now 0.2 ETH, first 0.05 ETH")
+    expect(line).to_contain_text("now 0.2 ETH, first free")
     expect(line.get_by_text("The price is changed.")).to_be_visible()
     line.get_by_role("button", name="Show price changes").click()
-    expect(line.locator(".income-changes li")).to_contain_text("0.05 ETH → 0.2 ETH")
+    expect(line.locator(".income-changes li")).to_contain_text("free → 0.2 ETH")
     expect(line.locator(".income-changes time")).to_have_attribute(
         "datetime", re.compile(r"^20\d\d-")
     )
