@@ -21,6 +21,7 @@ from eth_account.messages import encode_defunct, encode_typed_data
 from eth_account.signers.local import LocalAccount
 from PIL import Image
 from starlette.types import ASGIApp
+from tests.migrated_catalog import put_migrated_catalog
 from tests.postgresql import records_of
 
 from imprint.bootstrap import Adapters, build_indexer, build_service, open_adapters
@@ -470,13 +471,16 @@ async def open_world(
     marketplace = deploy_marketplace(chain)
     node = Node(chain)
     await node.start()
+    records = await records_of(folder)
+    if not records:
+        put_migrated_catalog(folder / "imprint.db")
     environ = {
         "IMPRINT_CHAIN_RPC_URL": node.url + rpc_path,
         "IMPRINT_DATA_DIR": str(folder),
         "IMPRINT_PUBLIC_URL": ORIGIN,
         "IMPRINT_JANITOR_SECONDS": "0",
         "IMPRINT_SCRUB_SECONDS": "0",
-        **await records_of(folder),
+        **records,
     } | {f"IMPRINT_{name}": value for name, value in given.items()}
     defaults = {**DEVELOPMENT, "IMPRINT_MARKETPLACE_ADDRESS": marketplace}
     settings = read_settings(environ, defaults=defaults, check_secrets=False)

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
+from tools.files import ROOT, files_matching
+
 from imprint import __version__
 from imprint.web.docs.openapi import describe_interface
 
-ROOT = Path(__file__).parents[1]
 LOGS = ROOT / ".tools" / "suites"
 PASSED = ROOT / ".ci" / "passed.json"
 """The digest of the files that reach a suite, as they were when it last passed."""
@@ -139,15 +140,6 @@ class Outcome:
     status: int = 0
     seconds: float = 0.0
     counts: dict[str, int] = field(default_factory=dict)
-
-
-def files_matching(patterns: Iterable[str], root: Path = ROOT) -> list[Path]:
-    """The files of the project that match, sorted; a pattern is a glob of git."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]
-    globs = [f":(glob){pattern}" for pattern in patterns]
-    listed = subprocess.run([*command, *globs], cwd=root, capture_output=True, check=True)  # noqa: S603
-    names = sorted(set(listed.stdout.decode().split("\0")) - {""})
-    return [root / name for name in names if (root / name).is_file()]
 
 
 def digest_of(suite: Suite, root: Path = ROOT) -> str:

@@ -5,9 +5,9 @@ import os
 import subprocess
 from pathlib import Path
 
-from tests.house.sources import ROOT
 from tests.processes import Service
 from tests.web.described import DOCUMENT
+from tools.files import ROOT
 
 from imprint.web.docs.client_examples import SERVICE, has_client, typescript_example
 from imprint.web.docs.commands import curl_command

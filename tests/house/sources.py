@@ -1,12 +1,12 @@
 """The files of the project and their syntax trees."""
 
 import ast
-import subprocess
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tools.files import ROOT, files_matching
+
 SOURCE = ROOT / "src" / "imprint"
 
 CREATED = {".venv", "node_modules", "__pycache__", "data", "build", "dist"} | {
@@ -25,15 +25,7 @@ def kept_files() -> tuple[Path, ...]:
     if not (ROOT / ".git").exists():
         found = (path for path in ROOT.rglob("*") if path.is_file())
         return tuple(p for p in found if not CREATED.intersection(p.relative_to(ROOT).parts))
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    paths = (ROOT / name for name in listed.stdout.split("\0") if name)
-    return tuple(path for path in paths if path.is_file())
+    return tuple(files_matching(["**"]))
 
 
 def python_files(*folders: str) -> list[Path]:

@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.house.sources import ROOT, SOURCE, kept_files, place
+from tests.house.sources import SOURCE, kept_files, place
+from tools.files import ROOT
 from tools.write_tables import (
     update_codes,
     update_commands,

@@ -10,8 +10,9 @@ from pathlib import Path
 from types import FrameType
 
 import pytest
-from tests.house.sources import ROOT, SOURCE
+from tests.house.sources import SOURCE
 from tests.world import World, open_world
+from tools.files import ROOT
 
 from imprint.devchain.webhooks import sign_body_a
 

@@ -3,7 +3,7 @@
 import tomllib
 
 import pytest
-from tests.house.sources import ROOT
+from tools.files import ROOT
 from tools.mutations.__main__ import MUTATIONS, Outcome, judge
 from tools.mutations.mutation import Mutation
 from tools.suites import SUITES

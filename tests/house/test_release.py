@@ -5,7 +5,8 @@ import re
 import tomllib
 
 from packaging.requirements import Requirement
-from tests.house.sources import ROOT, kept_files, place
+from tests.house.sources import kept_files, place
+from tools.files import ROOT
 from tools.runtime_lock import render_deploy_locks
 
 from imprint import __version__

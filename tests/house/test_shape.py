@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 
 from tests.house.sources import (
-    ROOT,
     SOURCE,
     functions_in,
     imports_in,
@@ -14,6 +13,7 @@ from tests.house.sources import (
     script_files,
     syntax_tree,
 )
+from tools.files import ROOT
 
 LONGEST_FILE = 500
 LONGEST_FUNCTION = 60

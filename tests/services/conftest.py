@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from tests.migrated_catalog import put_migrated_catalog
 from tests.services.scripted_chain import CHAIN, ScriptedBlock, ScriptedChain, say_created
 from tests.world import MovableClock
 
@@ -38,6 +39,7 @@ class Ledger:
 
     def __post_init__(self) -> None:
         self.chain = ScriptedChain(self.clock)
+        put_migrated_catalog(self.folder / "catalog.db")
         self.catalog = open_catalog(self.folder / "catalog.db", self.clock.monotonic)
         self.follower = self.new_follower()
 

@@ -112,7 +112,9 @@ class IndexedChain:
 
     async def expected(self, folder: Path) -> dict[str, list[tuple[Any, ...]]]:
         """What an index that is filled from the beginning shows."""
-        fresh = IndexedChain(SqliteFile(folder / f"fresh-{next(self._fresh)}.db"), self.clock)
+        fresh = IndexedChain(
+            SqliteFile.migrated(folder / f"fresh-{next(self._fresh)}.db"), self.clock
+        )
         fresh.chain = self.chain
         fresh.indexer = fresh.new_indexer()
         highest = self.chain.highest

@@ -47,7 +47,7 @@ from imprint.services.seen_heads import SHRUNK_GRACE
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def market(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[IndexedChain]:
     if request.param == "sqlite":
-        opened = IndexedChain(SqliteFile(tmp_path / "catalog.db"))
+        opened = IndexedChain(SqliteFile.migrated(tmp_path / "catalog.db"))
     else:
         server = request.getfixturevalue("postgresql")
         opened = IndexedChain(await PostgresqlServer.clean(server))

@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.house.sources import ROOT, kept_files
+from tests.house.sources import kept_files
 from tools.distributions import read_version
+from tools.files import ROOT
 from tools.release import image_problems, sums_problems
 from tools.runtime_lock import read_project, runtime_entries
 

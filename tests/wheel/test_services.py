@@ -12,10 +12,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.house.sources import ROOT
 from tests.postgresql import Server
 from tests.processes import PLAIN, Process, free_port
 from tests.wheel.installed import Installation, Installed, markers_of, plain_environ
+from tools.files import ROOT
 
 EXAMPLE = ROOT / "examples" / "publish_a_post.py"
 

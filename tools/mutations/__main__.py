@@ -18,12 +18,11 @@ from importlib.util import cache_from_source
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tools.files import ROOT, files_matching
 from tools.mutations.access import OF_ACCESS
 from tools.mutations.by_suite import OF_SUITES
 from tools.mutations.mutation import Mutation
 from tools.mutations.service import OF_SERVICE
-
-ROOT = Path(__file__).parents[2]
 
 MUTATIONS: tuple[Mutation, ...] = (*OF_ACCESS, *OF_SERVICE, *OF_SUITES)
 """Every deliberate fault."""
@@ -80,12 +79,10 @@ class Copy:
     @classmethod
     def make(cls, folder: Path) -> "Copy":
         """Copy the checkout into an empty folder."""
-        command = ["git", "ls-files", "-z"]
-        listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True)  # noqa: S603
-        for name in filter(None, listed.stdout.split("\0")):
-            target = folder / name
+        for path in files_matching(["**"]):
+            target = folder / path.relative_to(ROOT)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target, follow_symlinks=False)
+            shutil.copy2(path, target, follow_symlinks=False)
         made = cls(folder)
         made.link_built()
         return made

@@ -44,7 +44,7 @@ from imprint.web.problems import (
 )
 from imprint.web.proxies import ForwardedClient, TrustedProxies
 from imprint.web.requests import ESCAPED, SMALL_BODY, BodyReader
-from imprint.web.routes.about import STARTING, AboutRoutes, StartingRoutes
+from imprint.web.routes.about import STARTING, AboutRoutes, LazyText, StartingRoutes
 from imprint.web.routes.assets import AssetRoutes
 from imprint.web.routes.feeds import Ending, FeedRoutes
 from imprint.web.routes.gateway import GatewayRoutes
@@ -305,8 +305,8 @@ def _about(
     return AboutRoutes(
         msgspec.json.encode(facts.service).removesuffix(b"}"),
         msgspec.json.encode(facts.marketplace),
-        cache(lambda: msgspec.json.encode(openapi())),
-        cache(lambda: docs_page(openapi(), facts.service, docs).encode()),
+        LazyText(lambda: msgspec.json.encode(openapi())),
+        LazyText(lambda: docs_page(openapi(), facts.service, docs).encode()),
         content_policy(_rpc_url(facts)),
         services.readiness,
         options.security_contact,

@@ -179,7 +179,7 @@ def server(kind: str, request: pytest.FixtureRequest) -> Server | None:
 async def database(server: Server | None, tmp_path: Path) -> Database:
     """An empty catalog's database."""
     if server is None:
-        return SqliteFile(tmp_path / "catalog.db")
+        return SqliteFile.migrated(tmp_path / "catalog.db")
     return await PostgresqlServer.clean(server)
 
 

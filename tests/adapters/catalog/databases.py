@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import asyncpg
+from tests.migrated_catalog import put_migrated_catalog
 from tests.postgresql import Server
 
 from imprint.adapters.catalog import postgresql, sqlite
@@ -50,6 +51,12 @@ class SqliteFile:
     """A file."""
 
     path: Path
+
+    @classmethod
+    def migrated(cls, path: Path) -> "SqliteFile":
+        """A file that has the schema already, which is quicker than to migrate each."""
+        put_migrated_catalog(path)
+        return cls(path)
 
     @property
     def address(self) -> str:

@@ -329,7 +329,7 @@ async def test_an_unreachable_server_is_unavailable(tmp_path):
 
 async def test_both_databases_have_the_same_tables_and_columns(empty, tmp_path):
     await open_catalog(empty).close()
-    server, file = PostgresqlServer(empty), SqliteFile(tmp_path / "catalog.db")
+    server, file = PostgresqlServer(empty), SqliteFile.migrated(tmp_path / "catalog.db")
     await open_any(file.address).close()
     there = await server.rows(
         "SELECT table_name, column_name, is_nullable = 'NO', column_default IS NOT NULL"

@@ -62,19 +62,28 @@ class StartingRoutes:
         return self.refuse_page(response, STARTING)
 
 
+@dataclass(slots=True)
+class LazyText:
+    """A large text that the first request for it renders, in a thread."""
+
+    render: Callable[[], bytes]
+    _rendered: bytes | None = None
+
+    async def read(self) -> bytes:
+        if self._rendered is None:
+            self._rendered = await asyncio.to_thread(self.render)
+        return self._rendered
+
+
 @dataclass(frozen=True, slots=True)
 class AboutRoutes:
-    """Texts that are rendered once, and the state of the dependencies.
-
-    The description and the docs page are large, so that they are rendered by the first request for
-    them and not at start-up.
-    """
+    """Facts, documentation and contact, rendered once, and the state of the dependencies."""
 
     facts: bytes
     """The members of the parameters but `now`, as an object that is not closed."""
     marketplace: bytes
-    openapi: Callable[[], bytes]
-    page: Callable[[], bytes]
+    openapi: LazyText
+    page: LazyText
     page_policy: str
     """The content security policy of the docs page."""
     readiness: Readiness
@@ -102,12 +111,12 @@ class AboutRoutes:
         return Response(text, headers={"Cache-Control": UNTIL_RESTART}, media_type="text/plain")
 
     async def openapi_json(self, request: Request) -> Response:
-        openapi = await asyncio.to_thread(self.openapi)
+        openapi = await self.openapi.read()
         headers = {"Cache-Control": UNTIL_RESTART}
         return Response(openapi, headers=headers, media_type="application/json")
 
     async def docs(self, request: Request) -> Response:
-        page = await asyncio.to_thread(self.page)
+        page = await self.page.read()
         headers = {"Content-Security-Policy": self.page_policy, "Cache-Control": UNTIL_RESTART}
         return Response(page, headers=headers, media_type="text/html")
 

@@ -1,6 +1,7 @@
 """The templates of the pages: Jinja2, with everything escaped that is not marked as safe."""
 
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import jinja2
@@ -21,30 +22,38 @@ class Templates:
     """Renders templates; `shared` are the values that every page has."""
 
     def __init__(self, assets: Assets, shared: dict[str, Any]) -> None:
-        environment = self._environment = jinja2.Environment(
-            loader=jinja2.PackageLoader("imprint.web.site"),
-            autoescape=True,
-            auto_reload=False,
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        fonts = [assets.url(name) for name in FONTS if assets.has(name)]
-        environment.globals.update(shared, asset=assets.url, fonts=fonts, mark=MARK)
-        environment.filters.update(
-            coin=coin,
-            data=script_data,
-            day=_day,
-            instant=format_instant,
-            short=short_address,
-            snippet=_snippet,
-            thumbnail=thumbnail_path,
-            title_of=post_title,
-        )
+        self._environment = _environment(assets)
+        self._shared = shared
 
     def render(self, name: str, **values: Any) -> str:
         """The page that a template makes of these values."""
-        return self._environment.get_template(name).render(values)
+        return self._environment.get_template(name).render(self._shared | values)
+
+
+@cache
+def _environment(assets: Assets) -> jinja2.Environment:
+    """The compiled templates, which are the same in every service of a process."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("imprint.web.site"),
+        autoescape=True,
+        auto_reload=False,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    fonts = [assets.url(name) for name in FONTS if assets.has(name)]
+    environment.globals.update(asset=assets.url, fonts=fonts, mark=MARK)
+    environment.filters.update(
+        coin=coin,
+        data=script_data,
+        day=_day,
+        instant=format_instant,
+        short=short_address,
+        snippet=_snippet,
+        thumbnail=thumbnail_path,
+        title_of=post_title,
+    )
+    return environment
 
 
 def script_data(value: object) -> Markup:

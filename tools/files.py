@@ -1,0 +1,16 @@
+"""The files of the project."""
+
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def files_matching(patterns: Iterable[str], root: Path = ROOT) -> list[Path]:
+    """The files that git tracks or would add and that match one of these globs, sorted."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]
+    globs = [f":(glob){pattern}" for pattern in patterns]
+    listed = subprocess.run([*command, *globs], cwd=root, capture_output=True, check=True)  # noqa: S603
+    names = sorted(set(listed.stdout.decode().split("\0")) - {""})
+    return [root / name for name in names if (root / name).is_file()]
