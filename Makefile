@@ -18,7 +18,7 @@ run: $(READY) ## Run the whole service with a chain of its own, on this machine
 	$(BIN)/imprint dev
 
 test: $(READY) ## Run the tests that need Python alone
-	$(IN_MEMORY) $(BIN)/pytest -q -n 2 --dist worksteal
+	$(IN_MEMORY) $(BIN)/pytest -q -n 3 --dist worksteal
 
 fuzz: $(READY) ## Send random requests and compare the responses with the description (CASES=2000)
 	CASES=$(or $(CASES),2000) $(BIN)/pytest -q tests/fuzz
