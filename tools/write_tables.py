@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 from prometheus_client import Counter, Gauge, Histogram
-from tools.suites import ROOT, SUITES, Suite
+from tools.files import ROOT
+from tools.suites import SUITES, Suite
 
 from imprint import metrics
 from imprint.cli import COMMANDS
