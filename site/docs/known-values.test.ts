@@ -54,4 +54,4 @@ test("the token of a private feed is taken from its address", () => {
 });
 
 test("a response that is not JSON teaches nothing", () =>
-  assert.deepEqual(learn("getLlmsText", "# Imprint"), {}));
+  assert.deepEqual(learn("getPostMarkdown", "# Ink"), {}));

@@ -4,9 +4,6 @@ import re
 
 from imprint.web.docs.openapi import describe_interface
 
-NOT_FOR_CLIENTS = {"Deliveries", "Pages"}
-"""Those of providers, and those of browsers."""
-
 
 def snake_case(name: str) -> str:
     """`listPosts` as `list_posts`."""
@@ -14,10 +11,10 @@ def snake_case(name: str) -> str:
 
 
 def described() -> set[str]:
-    """The operations for programs, by their names in Python."""
+    """The operations but those of providers, by their names in Python."""
     return {
         snake_case(operation["operationId"])
         for path in describe_interface("1")["paths"].values()
         for operation in path.values()
-        if not NOT_FOR_CLIENTS & set(operation["tags"])
+        if "Deliveries" not in operation["tags"]
     }

@@ -7,8 +7,8 @@ import { createPost, imprint, openLocal, openStranger } from "./world.mjs";
 
 const { paths, components } = await imprint.getOpenapi();
 
-/** Deliveries are for providers, and pages are for browsers. */
-const isForClients = ({ tags }) => !tags.includes("Deliveries") && !tags.includes("Pages");
+/** Deliveries are for providers. */
+const isForClients = ({ tags }) => !tags.includes("Deliveries");
 
 const operations = Object.values(paths).flatMap((methods) => Object.values(methods)).filter(isForClients);
 
@@ -25,10 +25,6 @@ test("the client knows exactly the codes that the service may refuse with", () =
 test("reads that need nothing give what they say", async () => {
   for (const [name, wanted] of [
     ["getFeedAtom", /<feed/],
-    ["getLlmsText", /^# /],
-    ["getRobotsText", /User-agent/],
-    ["getSitemap", /<sitemapindex/],
-    ["getDocs", /<html/],
   ]) {
     assert.match(await imprint[name](), wanted, name);
   }

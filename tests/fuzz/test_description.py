@@ -33,10 +33,6 @@ UNPROMISED = [
     "/posts",
     "/me/library",
     "/me/sales",
-    "/",
-    "/t/{tag}",
-    "/a/{address}",
-    "/search",
 ]
 """No pattern makes up a page token, and a limit of a table is refused without `text/csv`."""
 

@@ -9,7 +9,6 @@ from imprint.domain.marketplace import POST_CREATED
 from imprint.services.block_ranges import (
     FIRST_SIZE,
     LARGEST_SIZE,
-    MAX_OVERSIZED,
     SUCCESSES_UNTIL_RETRY,
     BlockRange,
     BlockRangeReader,
@@ -153,11 +152,3 @@ async def test_a_node_that_refuses_every_range_gets_one_request_per_block(
     ranges = await read_ranges(BlockRangeReader(chain, TOPICS), chain)
     assert [(each.first, each.logs) for each in ranges] == [(n, None) for n in range(301)]
     assert len(chain.ranges) < 330
-
-
-async def test_the_number_of_remembered_oversized_blocks_is_bounded(chain: ScriptedChain) -> None:
-    chain.most = 0
-    chain.mine(blocks=MAX_OVERSIZED)
-    reader = BlockRangeReader(chain, TOPICS)
-    await read_ranges(reader, chain)
-    assert len(reader._oversized) == MAX_OVERSIZED

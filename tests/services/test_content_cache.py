@@ -37,13 +37,6 @@ def test_the_least_recently_read_content_is_evicted() -> None:
     assert cached(cache) == [CIDS[0], CIDS[2], CIDS[3]]
 
 
-def test_content_put_twice_counts_once() -> None:
-    cache = ContentCache(ROOM_FOR_THREE)
-    for cid in [*CIDS[:3], *CIDS[:3]]:
-        cache.put(cid, CONTENT)
-    assert cached(cache) == CIDS[:3]
-
-
 def test_contents_count_by_the_memory_they_take() -> None:
     cache = ContentCache(ROOM_FOR_THREE)
     for cid in CIDS:

@@ -4,6 +4,7 @@ import asyncio
 import gc
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from tests.services.conftest import wait_until
@@ -18,12 +19,12 @@ from tests.world import MovableClock
 
 from imprint.domain.access import Access
 from imprint.domain.addresses import ZERO_ADDRESS, Address
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.cids import Cid, document_cid
 from imprint.domain.errors import Unavailable
 from imprint.domain.files import File, State
 from imprint.domain.marketplace import TRANSFER
 from imprint.domain.posts import PostEntry, PostFacts
-from imprint.services import entitlement as module
 from imprint.services.entitlement import (
     LONGEST_GAP,
     MOST_CHANGES,
@@ -254,17 +255,6 @@ async def test_a_free_post_is_cached_for_the_cache_time_and_no_longer(gate: Gate
     assert await gate.ask(None) is Access.DENIED
 
 
-async def test_the_oldest_refusal_is_evicted_when_there_are_too_many(gate: Gate) -> None:
-    refusals = gate.entitlement._anonymous
-    await gate.ask(None)
-    cached = refusals.pop(9)
-    refusals.update(dict.fromkeys(range(100, 100 + module.MAX_ANONYMOUS), cached))
-    await gate.ask(None)
-    assert 9 in refusals
-    assert 100 not in refusals
-    assert len(refusals) == module.MAX_ANONYMOUS
-
-
 async def test_a_changed_price_drops_the_grants_of_every_reader_and_no_other(gate: Gate) -> None:
     gate.market.balances = {READER: 1, OTHER: 1}
     readers = [READER, OTHER, AUTHOR]
@@ -277,7 +267,7 @@ async def test_a_changed_price_drops_the_grants_of_every_reader_and_no_other(gat
     gate.entitlement.invalidate(9, None)
     gate.market.balances.clear()
     assert [await gate.ask(each) for each in (READER, OTHER)] == [Access.DENIED] * 2
-    assert gate.entitlement._grants == {}
+    assert list(gate.entitlement._grants) == []
     assert gate.entitlement._readers == {}
 
 
@@ -306,15 +296,13 @@ async def test_without_a_cache_time_nothing_is_cached(gate: Gate) -> None:
 
 
 async def test_the_oldest_grant_is_evicted_when_there_are_too_many(gate: Gate) -> None:
-    gate.market.entry = PostEntry(AUTHOR, CID, 0)
-    grants = gate.entitlement._grants
-    await gate.ask()
-    first = next(iter(grants))
-    for number in range(module.MAX_GRANTS - 1):
-        grants[number, None] = grants[first]
-    await gate.ask(OTHER)
-    assert first not in grants
-    assert len(grants) == module.MAX_GRANTS
+    gate.market.balances = {READER: 1, OTHER: 1}
+    grants = BoundedCache[Any, Any](2)
+    gate.entitlement._grants = grants
+    for reader in (READER, OTHER, AUTHOR):
+        await gate.ask(reader)
+    assert list(grants) == [(9, OTHER), (9, AUTHOR)]
+    assert gate.entitlement._readers == {9: {OTHER, AUTHOR}}
 
 
 @pytest.mark.parametrize(

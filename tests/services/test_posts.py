@@ -229,15 +229,6 @@ def test_a_new_value_of_a_source_replaces_the_old_one() -> None:
     assert kept.weight == 6
 
 
-def test_a_value_above_the_limit_is_not_cached() -> None:
-    kept: Derived[str] = Derived(len, 10)
-    small, large = object(), object()
-    kept.keep(small, None, "aaaa")
-    assert kept.of(large, None, lambda: "b" * 11) == "b" * 11
-    assert kept.find(large, None) is None
-    assert kept.find(small, None) == "aaaa"
-
-
 class Rows(list[Sale]):
     """A list that can be watched while others hold it."""
 

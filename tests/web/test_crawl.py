@@ -30,6 +30,9 @@ CID = re.compile(r"\bbaf[a-z2-7]{56}\b")
 PAGE_TOKEN = re.compile(r'"next_page_token":"([A-Za-z0-9_-]+)"')
 LINK = re.compile(r"<([^<>]+)>")
 
+OF_PAGES = ("q", "next_page_token")
+"""The query parameters that pages take, which are not described."""
+
 MAX_REQUESTS = 3_000
 """Where a crawl that does not end is stopped."""
 
@@ -77,7 +80,7 @@ class Crawl:
 
 
 def seeds(world: World, author: Wallet) -> list[str]:
-    """Every described path, with parameters that a stranger can know."""
+    """Every path, with parameters that a stranger can know."""
     given = {"id": "2", "address": author.address, "tag": "ink", "start": "0", "token": "A" * 43}
     given["name"] = "site.css"
     query = {
@@ -90,14 +93,11 @@ def seeds(world: World, author: Wallet) -> list[str]:
         "cid": "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy",
         "next_page_token": "x" * 40,
     }
-    found = ["/"]
-    for path, methods in DOCUMENT["paths"].items():
-        if "get" not in methods:
-            continue
+    found: list[str] = []
+    for path in readable_paths(world):
         filled = path.format_map({**query, **given})
         found.append(filled)
-        wanted = [each for each in methods["get"].get("parameters", ()) if each["in"] == "query"]
-        pairs = [f"{each['name']}={quote(query.get(each['name'], '1'))}" for each in wanted]
+        pairs = [f"{name}={quote(query.get(name, '1'))}" for name in query_parameters(path)]
         found += [f"{filled}?{pair}" for pair in pairs]
         if pairs:
             found.append(f"{filled}?{'&'.join(pairs)}")
@@ -109,6 +109,20 @@ def seeds(world: World, author: Wallet) -> list[str]:
         found.append(f"/fileByPostId?user={author.address}&postId={post_id}")
         found.append(f"/freeFileByPostId?postId={post_id}")
     return found
+
+
+def readable_paths(world: World) -> dict[str, re.Pattern[str]]:
+    """The paths of all routes that can be read, and what they match."""
+    app: Any = world.app
+    return {route.path: route.path_regex for route in app.routes if "GET" in (route.methods or ())}
+
+
+def query_parameters(path: str) -> list[str]:
+    """The names of the query parameters of a path."""
+    if path not in DOCUMENT["paths"]:
+        return [*OF_PAGES]
+    parameters = DOCUMENT["paths"][path]["get"].get("parameters", ())
+    return [each["name"] for each in parameters if each["in"] == "query"]
 
 
 async def populate(world: World) -> Wallet:
@@ -163,14 +177,10 @@ async def test_a_crawler_without_access_finds_no_word_of_a_paid_post_or_a_draft(
 
 
 def assert_every_route_was_reached(world: World, crawl: Crawl) -> None:
-    app: Any = world.app
-    patterns = {
-        route.path: route.path_regex for route in app.routes if "GET" in (route.methods or ())
-    }
     paths = [urlsplit(address).path for address in crawl.seen]
     unreached = {
         path
-        for path, pattern in patterns.items()
+        for path, pattern in readable_paths(world).items()
         if not any(pattern.match(visited) for visited in paths)
     }
     assert unreached == set()

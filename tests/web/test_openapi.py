@@ -1,5 +1,6 @@
 """The OpenAPI document: complete, valid, and with examples that verify."""
 
+import json
 import re
 from collections.abc import Iterator
 from datetime import timedelta
@@ -63,9 +64,44 @@ async def test_the_described_operations_are_the_routes(world: World) -> None:
     app: Any = world.app
     # Every GET also accepts HEAD, which the guide says once.
     routed = {
-        (method.lower(), route.path) for route in app.routes for method in route.methods - {"HEAD"}
+        (method.lower(), route.path)
+        for route in app.routes
+        for method in route.methods - {"HEAD"}
+        if route.include_in_schema
     }
     assert set(OPERATIONS_BY_PLACE) == routed
+
+
+PAGES = ("site", "operator", "assets", "machines")
+"""The modules with the routes of people and crawlers, which the description leaves out."""
+
+ALSO_PAGES = {"/docs", "/.well-known/security.txt"}
+
+
+async def test_only_pages_and_files_for_crawlers_are_not_described(tmp_path: Path) -> None:
+    async with open_world(tmp_path, OPERATOR_SECRET="s" * 32) as world:
+        app: Any = world.app
+        left_out = [route for route in app.routes if not route.include_in_schema]
+    assert "/operator" in {route.path for route in left_out}
+    modules = tuple(f"imprint.web.routes.{name}" for name in PAGES)
+    others = {route.path for route in left_out if route.endpoint.__module__ not in modules}
+    assert others == ALSO_PAGES
+
+
+def test_no_page_is_described() -> None:
+    described = [each["responses"] for each in OPERATIONS_BY_PLACE.values()]
+    media_types = {
+        kind
+        for responses in described
+        for response in responses.values()
+        for kind in response.get("content", {})
+    }
+    assert "text/html" not in media_types
+
+
+def test_every_component_is_used() -> None:
+    used = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(DOCUMENT)))
+    assert used == SCHEMAS.keys()
 
 
 async def test_the_facts_of_a_service_are_as_described(world: World) -> None:
@@ -93,6 +129,7 @@ OTHER_SETTINGS: dict[str, dict[str, str]] = {
     "other limits": {"MAX_CONTENT_BYTES": "1000", "MAX_IMAGE_BYTES": "1000", "QUOTA_DRAFTS": "3"},
     "no webhooks": {"WEBHOOK_A_SECRET": "", "WEBHOOK_B_SECRET": ""},
     "public drafts": {"PUBLIC_DRAFTS": "on"},
+    "no site": {"SITE": "off"},
 }
 
 
@@ -109,7 +146,7 @@ async def test_the_description_is_the_same_for_every_service(
         if "WEBHOOK_A_SECRET" in given:
             response = await other.client.post("/webhook/provider-a/publish", json={})
             assert response.status_code == 404
-        elif "PUBLIC_DRAFTS" not in given:
+        elif given.keys().isdisjoint({"PUBLIC_DRAFTS", "SITE"}):
             assert facts != others
 
 
@@ -162,15 +199,14 @@ def test_every_alias_names_its_operation() -> None:
     }
 
 
-def test_only_private_reads_and_previews_need_a_session() -> None:
+def test_only_private_reads_need_a_session() -> None:
     places = OPERATIONS_BY_PLACE.items()
     protected = {path for (_, path), each in places if each["security"] == [{"session": []}]}
     own = {"/me/library", "/me/sales", "/me/feeds", "/me/feeds/{id}"}
-    own |= {"/writing/sessions", "/writing/sessions/{id}", "/auth/logout", "/p/{id}/text"}
-    own.add("/studio/preview")
+    own |= {"/writing/sessions", "/writing/sessions/{id}", "/auth/logout"}
     assert protected == {"/fileByCid", "/pendingFilesByOwner", "/fileByPostId"} | own
     optional = {path for (_, path), each in places if {} in each["security"]}
-    assert optional == {"/posts/{id}/content", "/p/{id}/document"}
+    assert optional == {"/posts/{id}/content"}
 
 
 def described_examples() -> Iterator[Any]:

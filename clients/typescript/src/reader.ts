@@ -167,6 +167,10 @@ export class ImprintReader {
     return this.read(`/posts/${id}/content`);
   }
 
+  getPostMarkdown(id: string | bigint): Promise<string> {
+    return this.readText(`/posts/${id}.md`);
+  }
+
   /** The bytes of a thumbnail or of a text that is public; `range` as in HTTP, such as `bytes=0-99`. */
   async fetchDocument(
     cid: string,
@@ -335,28 +339,6 @@ export class ImprintReader {
     return this.read(`/feeds/private/${token}.json`, query);
   }
 
-  // For machines
-
-  getPostMarkdown(id: string | bigint): Promise<string> {
-    return this.readText(`/posts/${id}.md`);
-  }
-
-  getLlmsText(): Promise<string> {
-    return this.readText("/llms.txt");
-  }
-
-  getRobotsText(): Promise<string> {
-    return this.readText("/robots.txt");
-  }
-
-  getSitemap(): Promise<string> {
-    return this.readText("/sitemap.xml");
-  }
-
-  getSitemapPage(start: string | bigint): Promise<string> {
-    return this.readText(`/sitemaps/${start}.xml`);
-  }
-
   // The service itself
 
   getServiceFacts(): Promise<ServiceFacts> {
@@ -367,16 +349,8 @@ export class ImprintReader {
     return this.read("/.well-known/marketplace.json");
   }
 
-  getSecurityContact(): Promise<string> {
-    return this.readText("/.well-known/security.txt");
-  }
-
   getOpenapi(): Promise<Record<string, unknown>> {
     return this.read("/openapi.json");
-  }
-
-  getDocs(): Promise<string> {
-    return this.readText("/docs");
   }
 
   checkHealth(): Promise<{ status: "alive" }> {

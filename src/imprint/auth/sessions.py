@@ -16,6 +16,7 @@ import msgspec
 
 from imprint.auth.base64url import decode_base64url, encode_base64url
 from imprint.domain.addresses import Address, parse_address
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.sessions import SESSION_SECONDS, Session
 
@@ -109,7 +110,7 @@ class Sessions:
         self._keys = {key_id(key): key for key in keys.all}
         header = _encode(_Header("HS256", "JWT", key_id(keys.current)))
         self._header = encode_base64url(header)
-        self._known: dict[str, Session] = {}
+        self._known: BoundedCache[str, Session] = BoundedCache(MAX_KNOWN)
 
     def issue(self, address: Address, now: datetime, generation: int = 0) -> IssuedSession:
         """Issue a session for `address` that starts now, of the address's present generation."""
@@ -132,16 +133,11 @@ class Sessions:
         session = self._known.get(authorization)
         if session is None:
             session = self._verify(authorization, now)
-            self._remember(authorization, session)
+            self._known.put(authorization, session)
         if session.expires_at <= now:
-            self._known.pop(authorization, None)
+            self._known.pop(authorization)
             raise Refusal(Code.SESSION_EXPIRED, "This session has expired: please log in again.")
         return session
-
-    def _remember(self, authorization: str, session: Session) -> None:
-        self._known[authorization] = session
-        if len(self._known) > MAX_KNOWN:
-            del self._known[next(iter(self._known))]
 
     def _verify(self, authorization: str, now: datetime) -> Session:
         try:

@@ -91,6 +91,10 @@ class PostOperations(Connection):
         path = f"/posts/{quote(str(id), safe='')}/content"
         return await self._read(path, Content, signed_in=True)
 
+    async def get_post_markdown(self, id: str | int) -> str:  # noqa: A002 - as in the path
+        """Return a post as Markdown."""
+        return await self._read_text(f"/posts/{quote(str(id), safe='')}.md", "text/markdown")
+
     async def show_author(self, address: str) -> Author:
         """Return what an author has published and sold."""
         return await self._read(f"/authors/{quote(address, safe='')}", Author)

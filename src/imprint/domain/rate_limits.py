@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import RateLimited
 
 MAX_KEYS = 100_000
@@ -61,7 +62,9 @@ class RateLimiter:
     """Leaky buckets of one process, one for each key; without a rate there is no limit."""
 
     rate: Rate | None
-    _levels: dict[str, tuple[float, float]] = field(default_factory=dict)
+    _levels: BoundedCache[str, tuple[float, float]] = field(
+        default_factory=lambda: BoundedCache(MAX_KEYS)
+    )
 
     def admit(self, key: str, now: float, cost: int = 1) -> None:
         """Count a request of `key`. Refuses `rate_limited` while it does not fit into its bucket.
@@ -73,13 +76,11 @@ class RateLimiter:
         if self.rate is None:
             return
         leak = self.rate.count / self.rate.seconds
-        level, since = self._levels.pop(key, (0.0, now))
+        level, since = self._levels.get(key, (0.0, now))
         level = max(0.0, level - (now - since) * leak)
         filled = level + min(cost, self.rate.count)
         wait = (filled - self.rate.count) / leak - _TOLERANCE
-        self._levels[key] = (level if wait > 0 else filled, now)
-        if len(self._levels) > MAX_KEYS:
-            del self._levels[next(iter(self._levels))]
+        self._levels.put(key, (level if wait > 0 else filled, now))
         if wait > 0:
             raise RateLimited(min(math.ceil(wait), self.rate.seconds))
 
@@ -87,7 +88,7 @@ class RateLimiter:
         """Uncount a request of `key` that was admitted."""
         if (found := self._levels.get(key)) is not None:
             level, since = found
-            self._levels[key] = (max(0.0, level - cost), since)
+            self._levels.put(key, (max(0.0, level - cost), since))
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field
 
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Unavailable
 from imprint.domain.marketplace import Log
 from imprint.domain.posts import BlockRef
@@ -48,7 +49,7 @@ class BlockRangeReader:
     size: int = FIRST_SIZE
     ceiling: int = LARGEST_SIZE
     _successes: int = 0
-    _oversized: dict[int, None] = field(default_factory=dict)
+    _oversized: BoundedCache[int, None] = field(default_factory=lambda: BoundedCache(MAX_OVERSIZED))
 
     async def read(self, first: int, last: int, head: BlockRef) -> AsyncIterator[BlockRange]:
         """The blocks from `first` to `last`, in order. Raises `Unavailable`."""
@@ -72,7 +73,7 @@ class BlockRangeReader:
                     # This block is to blame, not the size of the ranges. If the one before it is
                     # too, the node may refuse every range.
                     self.size, self.ceiling = before
-                self._remember_oversized(first)
+                self._oversized.put(first, None)
                 yield BlockRange(first, first, None)
             else:
                 yield BlockRange(first, until, logs)
@@ -82,11 +83,6 @@ class BlockRangeReader:
     def _end_of_range(self, first: int, last: int) -> int:
         until = min(first + self.size - 1, last)
         return min([until, *(number - 1 for number in self._oversized if first < number <= until)])
-
-    def _remember_oversized(self, number: int) -> None:
-        self._oversized[number] = None
-        if len(self._oversized) > MAX_OVERSIZED:
-            del self._oversized[next(iter(self._oversized))]
 
     def _shrink(self, refused: int) -> None:
         self.ceiling = refused - 1

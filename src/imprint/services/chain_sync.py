@@ -41,7 +41,7 @@ from imprint.services.block_ranges import FEW_LOGS, BlockRange, BlockRangeReader
 from imprint.services.labels import LabelUpdater
 from imprint.services.leases import RENEWALS, SHORT_LEASE_TIME, name_holder
 from imprint.services.periodic_task import run_periodically
-from imprint.services.seen_heads import SeenHeads, keep_below, keep_newest
+from imprint.services.seen_heads import BlockHashes, SeenHeads, keep_below, remembered_blocks
 from imprint.services.webhooks import record_event
 
 log = logging.getLogger(__name__)
@@ -161,7 +161,7 @@ class Follower:
     reader: BlockRangeReader = field(init=False)
     history: History = field(default=History.AGREES, init=False)
     _seen_heads: SeenHeads = field(init=False)
-    _read_by_receipts: dict[int, str] = field(default_factory=dict, init=False)
+    _read_by_receipts: BlockHashes = field(default_factory=remembered_blocks, init=False)
 
     def __post_init__(self) -> None:
         self.reader = BlockRangeReader(self.chain, (POST_CREATED,))
@@ -293,8 +293,7 @@ class Follower:
                     extra={"block": block.number, "transaction": some.unreadable},
                 )
         if not unreadable:
-            self._read_by_receipts[block.number] = block.block_hash
-            keep_newest(self._read_by_receipts)
+            self._read_by_receipts.put(block.number, block.block_hash)
 
     async def _find_lost(self, missing: Iterable[KnownEvent], head: BlockRef) -> list[LogPlace]:
         """The places of known events that the chain provably does not have, or has otherwise."""

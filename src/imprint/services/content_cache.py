@@ -5,8 +5,8 @@ become stale. Access is decided before the cache is consulted.
 """
 
 import sys
-from collections import OrderedDict
 
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.cids import Cid
 from imprint.domain.documents import SMALL_DOCUMENT
 
@@ -18,23 +18,16 @@ class ContentCache:
     """Contents by their cid."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
-        self._capacity = capacity
-        self._contents: OrderedDict[Cid, str] = OrderedDict()
-        self._size = 0
+        self._contents: BoundedCache[Cid, str] = BoundedCache(capacity, sys.getsizeof)
 
     def get(self, cid: Cid) -> str | None:
         """The content with this cid, if it is cached."""
         content = self._contents.get(cid)
         if content is not None:
-            self._contents.move_to_end(cid)
+            self._contents.touch(cid)
         return content
 
     def put(self, cid: Cid, content: str) -> None:
         """Cache a content, unless it is large: that would evict many others."""
-        if len(content) > SMALL_DOCUMENT or cid in self._contents:
-            return
-        self._contents[cid] = content
-        self._size += sys.getsizeof(content)
-        while self._size > self._capacity:
-            _, oldest = self._contents.popitem(last=False)
-            self._size -= sys.getsizeof(oldest)
+        if len(content) <= SMALL_DOCUMENT:
+            self._contents.put(cid, content)

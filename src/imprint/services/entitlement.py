@@ -14,6 +14,7 @@ from functools import partial
 
 from imprint.domain.access import Access, decide_access
 from imprint.domain.addresses import Address
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.files import File
 from imprint.domain.marketplace import (
     POST_PRICE_UPDATED,
@@ -73,10 +74,14 @@ class Entitlement:
     marketplace: MarketplaceReader
     monotonic: Monotonic
     cache_time: timedelta
-    _grants: dict[Key, _CachedFacts] = field(default_factory=dict)
+    _grants: BoundedCache[Key, _CachedFacts] = field(
+        default_factory=lambda: BoundedCache(MAX_GRANTS)
+    )
     _readers: dict[int, set[Address | None]] = field(default_factory=dict)
     """The readers in `_grants` by post, so that a changed price does not search all grants."""
-    _anonymous: dict[int, _CachedFacts] = field(default_factory=dict)
+    _anonymous: BoundedCache[int, _CachedFacts] = field(
+        default_factory=lambda: BoundedCache(MAX_ANONYMOUS)
+    )
     _single_flight: SingleFlight[Key, PostFacts] = field(default_factory=SingleFlight)
     _invalidations: int = 0
     _blocks: int = 0
@@ -109,12 +114,13 @@ class Entitlement:
     def invalidate(self, post_id: int, readers: Collection[Address] | None) -> None:
         """Drop what is cached about a post: for these readers, or for all of them."""
         self._invalidations += 1
-        self._anonymous.pop(post_id, None)
+        self._anonymous.pop(post_id)
         cached = self._readers.get(post_id)
         if cached is None:
             return
         for reader in tuple(cached) if readers is None else readers:
-            self._drop((post_id, reader))
+            if self._grants.pop((post_id, reader)) is not None:
+                self._forget_reader((post_id, reader))
 
     def invalidate_all(self) -> None:
         """Drop everything that is cached."""
@@ -150,23 +156,16 @@ class Entitlement:
         if self.cache_time and decide_access(facts, reader) is not Access.DENIED:
             self._grant(key, _CachedFacts(facts, asked_at + self.cache_time.total_seconds()))
         if reader is None and blocks == self._blocks:
-            self._anonymous.pop(post_id, None)
             until = asked_at + ANONYMOUS_TIME.total_seconds()
-            self._anonymous[post_id] = _CachedFacts(facts, until)
-            if len(self._anonymous) > MAX_ANONYMOUS:
-                del self._anonymous[next(iter(self._anonymous))]
+            self._anonymous.put(post_id, _CachedFacts(facts, until))
         return facts
 
     def _grant(self, key: Key, facts: _CachedFacts) -> None:
-        self._drop(key)
-        self._grants[key] = facts
         self._readers.setdefault(key[0], set()).add(key[1])
-        if len(self._grants) > MAX_GRANTS:
-            self._drop(next(iter(self._grants)))
+        for evicted in self._grants.put(key, facts):
+            self._forget_reader(evicted)
 
-    def _drop(self, key: Key) -> None:
-        if self._grants.pop(key, None) is None:
-            return
+    def _forget_reader(self, key: Key) -> None:
         readers = self._readers[key[0]]
         readers.discard(key[1])
         if not readers:

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from imprint.auth.export_keys import ExportKey, is_signed
 from imprint.domain.addresses import Address
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.car import write_header, write_section
 from imprint.domain.cids import Cid, NotAssembled, assemble, blocks, take_varint, write_varint
 from imprint.domain.dag_json import node_cid
@@ -377,14 +378,13 @@ class Import:
         """Store a thumbnail and return its size; many files may share one."""
         if cid is None:
             return 0
-        thumbnails = stored.thumbnails
-        if cid not in thumbnails:
+        size = stored.thumbnails.get(cid)
+        if size is None:
             thumbnail = read_thumbnail(archive, cid)
             await self.content.put(cid, thumbnail, Network.PUBLIC, None, stored.fence)
-            if len(thumbnails) == MAX_REMEMBERED:
-                thumbnails.clear()
-            thumbnails[cid] = len(thumbnail)
-        return thumbnails[cid]
+            size = len(thumbnail)
+            stored.thumbnails.put(cid, size)
+        return size
 
 
 @dataclass(slots=True)
@@ -392,4 +392,4 @@ class _Stored:
     """The thumbnails that an import has stored with this fence, and their sizes."""
 
     fence: int
-    thumbnails: dict[Cid, int] = field(default_factory=dict)
+    thumbnails: BoundedCache[Cid, int] = field(default_factory=lambda: BoundedCache(MAX_REMEMBERED))

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Unavailable
 from imprint.domain.market_events import (
     MarketEvent,
@@ -71,19 +72,24 @@ class Patience:
     """Counts the rounds in which a thing fails, until it is to be skipped."""
 
     limit: int = ROUNDS_UNTIL_SKIPPED
-    _failures: dict[Hashable, int] = field(default_factory=dict, init=False)
+    _failures: BoundedCache[Hashable, int] = field(
+        default_factory=lambda: BoundedCache(MAX_FAILURES), init=False
+    )
 
     def ends(self, thing: Hashable) -> bool:
         """Note that a thing has failed; True if that was often enough."""
-        count = self._failures.pop(thing, 0) + 1
-        self._failures[thing] = count
-        if len(self._failures) > MAX_FAILURES:
-            del self._failures[next(iter(self._failures))]
+        count = self._failures.get(thing, 0) + 1
+        self._failures.put(thing, count)
         return count >= self.limit
 
     def forget(self, thing: Hashable) -> None:
         """Note that a thing works."""
-        self._failures.pop(thing, None)
+        self._failures.pop(thing)
+
+
+def _weigh_logs(logs: list[PlacedLog]) -> int:
+    """Logs of a block, which is kept alone if it has more than are kept of all blocks."""
+    return min(max(1, len(logs)), MAX_CACHED_LOGS)
 
 
 @dataclass(slots=True)
@@ -93,8 +99,12 @@ class MarketLogs:
     chain: ChainReader
     reader: BlockRangeReader = field(init=False)
     patience: Patience = field(default_factory=Patience)
-    _by_receipts: dict[str, list[PlacedLog]] = field(default_factory=dict, init=False)
-    _times: dict[BlockRef, datetime] = field(default_factory=dict, init=False)
+    _by_receipts: BoundedCache[str, list[PlacedLog]] = field(
+        default_factory=lambda: BoundedCache(MAX_CACHED_LOGS, _weigh_logs), init=False
+    )
+    _times: BoundedCache[BlockRef, datetime] = field(
+        default_factory=lambda: BoundedCache(MAX_CACHED_TIMES), init=False
+    )
 
     def __post_init__(self) -> None:
         self.reader = BlockRangeReader(self.chain, MARKET_TOPICS)
@@ -152,11 +162,7 @@ class MarketLogs:
         found = arrange_logs(logs, head)
         if any(each.block != block for each in found):
             raise Unavailable.chain()
-        self._by_receipts[block.block_hash] = found
-        while len(self._by_receipts) > 1 and (
-            sum(map(len, self._by_receipts.values())) > MAX_CACHED_LOGS
-        ):
-            del self._by_receipts[next(iter(self._by_receipts))]
+        self._by_receipts.put(block.block_hash, found)
         return found
 
     async def _find_times(
@@ -168,14 +174,13 @@ class MarketLogs:
                 continue
             if each.log.timestamp is not None:
                 times[each.block] = datetime.fromtimestamp(each.log.timestamp, UTC)
-            elif each.block in self._times:
-                times[each.block] = self._times[each.block]
+            elif (known := self._times.get(each.block)) is not None:
+                times[each.block] = known
             else:
                 missing[each.block] = None
         found = await self.chain.block_times([*missing], head) if missing else {}
-        self._times |= found
-        while len(self._times) > MAX_CACHED_TIMES:
-            del self._times[next(iter(self._times))]
+        for block, time in found.items():
+            self._times.put(block, time)
         return times | found
 
     async def _describe(self, events: Sequence[MarketEvent], head: BlockRef) -> list[MarketEvent]:

@@ -1,6 +1,5 @@
 """Posts, authors, libraries, sales and totals, as the index shows them."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -14,6 +13,7 @@ from imprint.auth.post_page_tokens import (
     token_expiry,
 )
 from imprint.domain.addresses import Address
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.indexed_posts import (
     AccountSummary,
@@ -103,23 +103,22 @@ class Stats:
 
 
 class Derived(Generic[T]):
-    """What was made of a value that the catalog keeps, by the identity of that value.
+    """Cache of derived values, keyed by the identity of what the catalog returned.
 
-    The catalog returns the same value until a commit, so what is made of it is made once. `weigh`
-    says how much memory a result takes. All together take at most `most`: those that were used
-    least recently are dropped, and one that is heavier alone is not kept.
+    The catalog returns the same object until a commit, so a value is derived from it once. `weigh`
+    says how much memory a value takes, and all together take at most `most`: the least recently
+    used ones are evicted.
     """
 
     def __init__(self, weigh: Callable[[T], int], most: int) -> None:
-        self._weigh = weigh
-        self._most = most
-        self._weight = 0
-        self._made: OrderedDict[int, tuple[object, object, T]] = OrderedDict()
+        self._made: BoundedCache[int, tuple[object, object, T]] = BoundedCache(
+            most, lambda made: weigh(made[2])
+        )
 
     @property
     def weight(self) -> int:
         """What all results that are kept take together."""
-        return self._weight
+        return self._made.weight
 
     def of(self, source: object, beside: object, make: Callable[[], T]) -> T:
         """What `make` made of this source, together with an equal `beside`."""
@@ -134,24 +133,12 @@ class Derived(Generic[T]):
         known = self._made.get(id(source))
         if known is None or known[0] is not source or known[1] != beside:
             return None
-        self._made.move_to_end(id(source))
+        self._made.touch(id(source))
         return known[2]
 
     def keep(self, source: object, beside: object, made: T) -> None:
         """Keep what was made of this source, in the place of what was made of it before."""
-        self._drop(id(source))
-        weight = self._weigh(made)
-        if weight > self._most:
-            return
-        self._made[id(source)] = source, beside, made
-        self._weight += weight
-        while self._weight > self._most:
-            self._drop(next(iter(self._made)))
-
-    def _drop(self, key: int) -> None:
-        known = self._made.pop(key, None)
-        if known is not None:
-            self._weight -= self._weigh(known[2])
+        self._made.put(id(source), (source, beside, made))
 
 
 def _pages(rows: Callable[[T], Sized], most: int = KEPT_ROWS) -> Callable[[], Derived[T]]:

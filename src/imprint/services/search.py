@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Damaged, Refusal
 from imprint.domain.indexed_posts import (
@@ -118,7 +119,9 @@ class Search:
 
     index: PostIndexReader
     words: SearchIndex
-    _kept: dict[tuple[object, ...], tuple[object, FoundPosts]] = field(default_factory=dict)
+    _kept: BoundedCache[tuple[object, ...], tuple[object, FoundPosts]] = field(
+        default_factory=lambda: BoundedCache(_KEPT)
+    )
 
     async def find(
         self,
@@ -141,9 +144,7 @@ class Search:
         if known is not None and known[0] is hits:
             return known[1]
         found = await self._find(query, which, start, hits, limit)
-        if len(self._kept) >= _KEPT:
-            self._kept.clear()
-        self._kept[key] = hits, found
+        self._kept.put(key, (hits, found))
         return found
 
     async def _find(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Unavailable
 from imprint.domain.posts import BlockRef
 from imprint.ports import ChainReader, Monotonic
@@ -12,7 +13,15 @@ SHRUNK_GRACE = timedelta(seconds=15)
 address there may be several nodes, and one of them may lag."""
 
 MAX_REMEMBERED = 128
-"""How many heads, and blocks read by their receipts, are remembered."""
+"""How many heads, and blocks read by their receipts, are remembered; the oldest are forgotten."""
+
+BlockHashes = BoundedCache[int, str]
+"""Hashes of blocks by their numbers."""
+
+
+def remembered_blocks() -> BlockHashes:
+    """An empty cache of the size that blocks are remembered in."""
+    return BoundedCache(MAX_REMEMBERED)
 
 
 @dataclass(slots=True)
@@ -20,7 +29,7 @@ class SeenHeads:
     """The heads up to which everything was read, by their heights."""
 
     monotonic: Monotonic
-    _hashes: dict[int, str] = field(default_factory=dict, init=False)
+    _hashes: BlockHashes = field(default_factory=remembered_blocks, init=False)
     _shrunk_since: float | None = field(default=None, init=False)
 
     async def has_shrunk(self, chain: ChainReader, head: BlockRef) -> bool:
@@ -36,7 +45,7 @@ class SeenHeads:
             block = await chain.block_at(max(below), head)
             if block is None:
                 raise Unavailable.chain()
-            if block.block_hash != self._hashes[block.number]:
+            if block.block_hash != self._hashes.get(block.number):
                 return True
         now = self.monotonic()
         if self._shrunk_since is None:
@@ -46,17 +55,10 @@ class SeenHeads:
     def remember(self, head: BlockRef) -> None:
         """Remember a head, and forget those above it."""
         keep_below(self._hashes, head)
-        self._hashes[head.number] = head.block_hash
-        keep_newest(self._hashes)
+        self._hashes.put(head.number, head.block_hash)
 
 
-def keep_below(remembered: dict[int, str], head: BlockRef) -> None:
+def keep_below(remembered: BlockHashes, head: BlockRef) -> None:
     """Forget the blocks above the head: when they come back, they are read again."""
     for number in [number for number in remembered if number > head.number]:
-        del remembered[number]
-
-
-def keep_newest(remembered: dict[int, str]) -> None:
-    """Forget the oldest blocks beyond the most that are remembered."""
-    while len(remembered) > MAX_REMEMBERED:
-        del remembered[next(iter(remembered))]
+        remembered.pop(number)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from urllib.parse import quote
 
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.feeds import ALL_POSTS, FEED_SIZE, author_path, tag_path
 from imprint.domain.indexed_posts import IndexedPost, PostFilter
 from imprint.metrics import HUB_NOTICES
@@ -50,7 +51,9 @@ class HubNotices:
     monotonic: Monotonic = monotonic
     _lease: HeldLease = field(init=False)
     _known: frozenset[int] | None = field(default=None, init=False)
-    _pending: dict[str, None] = field(default_factory=dict, init=False)
+    _pending: BoundedCache[str, None] = field(
+        default_factory=lambda: BoundedCache(MAX_PENDING), init=False
+    )
     _pause: float = field(default=0.0, init=False)
     _next_attempt: float = field(default=0.0, init=False)
 
@@ -80,10 +83,7 @@ class HubNotices:
             return
         posts = (await self.index.list_posts(PostFilter(), None, FEED_SIZE)).posts
         for topic in topics_of(self._new(posts), self.service):
-            self._pending.pop(topic, None)
-            self._pending[topic] = None
-        while len(self._pending) > MAX_PENDING:
-            del self._pending[next(iter(self._pending))]
+            self._pending.put(topic, None)
         self._known = frozenset(post.place for post in posts)
 
     def _new(self, posts: Sequence[IndexedPost]) -> list[IndexedPost]:
@@ -100,7 +100,7 @@ class HubNotices:
         if await self.hub.publish(topics):
             HUB_NOTICES.labels("accepted").inc()
             for topic in topics:
-                self._pending.pop(topic, None)
+                self._pending.pop(topic)
             self._pause = 0.0
             return
         HUB_NOTICES.labels("failed").inc()

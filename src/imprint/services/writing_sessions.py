@@ -13,6 +13,7 @@ from imprint.auth.writing_sessions import (
     beyond_scope,
 )
 from imprint.domain.addresses import Address
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.cids import Cid
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.files import Action, Write, new_id
@@ -48,7 +49,9 @@ class WritingSessions:
     catalog: Catalog
     clock: Clock
     rate: Rate | None
-    _keys: dict[str, WritingSessionKey] = field(default_factory=dict, init=False, repr=False)
+    _keys: BoundedCache[str, WritingSessionKey] = field(
+        default_factory=lambda: BoundedCache(LOADED_KEYS), init=False, repr=False
+    )
 
     async def open(self, claim: OpeningClaim) -> WritingSession:
         """Open the session that a wallet has signed, once.
@@ -111,7 +114,5 @@ class WritingSessions:
         if found is None:
             raise no_writing_session()
         key = WritingSessionKey.load(found)
-        while len(self._keys) >= LOADED_KEYS:
-            del self._keys[next(iter(self._keys))]
-        self._keys[session_id] = key
+        self._keys.put(session_id, key)
         return key

@@ -73,6 +73,9 @@ from imprint.web.site.templates import Templates
 WEBHOOK_ALIASES = {"provider-a": "alchemy", "provider-b": "quicknode"}
 """The second name of each provider in the paths of webhooks."""
 
+Page = partial(Route, include_in_schema=False)
+"""A route for people or crawlers, which the description of the interface leaves out."""
+
 LifespanFunction = Callable[[Any], AbstractAsyncContextManager[None]]
 
 
@@ -226,7 +229,7 @@ class StartingApp:
         routes = [
             Route("/healthz", self._routes.healthz),
             Route("/readyz", self._routes.readyz),
-            Route(f"{ASSET_PATH}{{name}}", AssetRoutes(assets).asset),
+            Page(f"{ASSET_PATH}{{name}}", AssetRoutes(assets).asset),
         ]
         refuse = self._routes.refuse
         self._app = Application(
@@ -277,7 +280,7 @@ def _routes(
     return [
         Route("/ipfs/{cid}", gateway.document),
         *(() if site is None else _site_routes(site)),
-        Route(f"{ASSET_PATH}{{name}}", AssetRoutes(assets).asset),
+        Page(f"{ASSET_PATH}{{name}}", AssetRoutes(assets).asset),
         *_operator_routes(services, facts, site, clock),
         *_index_routes(posts, reads, machines),
         *(
@@ -298,10 +301,9 @@ def _routes(
 def _about(
     services: Services, facts: Facts, options: WebOptions, clock: Clock, assets: Assets
 ) -> AboutRoutes:
-    has_site = facts.site is not None
     scripts = (assets.url("docs.js"), assets.url("theme.js"))
-    docs = PageAssets(assets.url("docs.css"), *scripts, has_site=has_site)
-    openapi = cache(partial(describe_interface, facts.service["version"], has_site=has_site))
+    docs = PageAssets(assets.url("docs.css"), *scripts, has_site=facts.site is not None)
+    openapi = cache(partial(describe_interface, facts.service["version"]))
     return AboutRoutes(
         msgspec.json.encode(facts.service).removesuffix(b"}"),
         msgspec.json.encode(facts.marketplace),
@@ -353,19 +355,19 @@ def _rpc_url(facts: Facts) -> str | None:
 
 
 def _site_routes(site: SiteRoutes) -> Iterator[Route]:
-    yield Route("/", site.front)
-    yield Route("/t/{tag}", site.tag)
-    yield Route("/a/{address}", site.author)
-    yield Route("/search", site.search)
-    yield Route("/p/{id}", site.post)
-    yield Route("/p/{id}/text", site.text)
-    yield Route("/p/{id}/document", site.document)
-    yield Route("/library", site.library)
-    yield Route("/studio", site.studio)
-    yield Route(PREVIEW_PATH, site.preview, methods=["POST"])
-    yield Route("/license.xml", site.license)
-    yield Route("/icon.svg", site.icon)
-    yield Route("/site.webmanifest", site.manifest)
+    yield Page("/", site.front)
+    yield Page("/t/{tag}", site.tag)
+    yield Page("/a/{address}", site.author)
+    yield Page("/search", site.search)
+    yield Page("/p/{id}", site.post)
+    yield Page("/p/{id}/text", site.text)
+    yield Page("/p/{id}/document", site.document)
+    yield Page("/library", site.library)
+    yield Page("/studio", site.studio)
+    yield Page(PREVIEW_PATH, site.preview, methods=["POST"])
+    yield Page("/license.xml", site.license)
+    yield Page("/icon.svg", site.icon)
+    yield Page("/site.webmanifest", site.manifest)
 
 
 def _operator_routes(
@@ -383,8 +385,8 @@ def _operator_routes(
         facts.links.service,
         clock,
     )
-    yield Route("/operator", operator.page, methods=["GET", "POST"])
-    yield Route("/operator/sign-out", operator.sign_out, methods=["POST"])
+    yield Page("/operator", operator.page, methods=["GET", "POST"])
+    yield Page("/operator/sign-out", operator.sign_out, methods=["POST"])
 
 
 def _index_routes(posts: PostRoutes, reads: ReadRoutes, machines: MachineRoutes) -> Iterator[Route]:
@@ -435,11 +437,11 @@ def _feed_routes(feeds: FeedRoutes) -> Iterator[Route]:
 
 
 def _machine_routes(machines: MachineRoutes) -> Iterator[Route]:
-    yield Route("/p/{id}", machines.page)
-    yield Route("/llms.txt", machines.llms)
-    yield Route("/robots.txt", machines.robots)
-    yield Route("/sitemap.xml", machines.sitemap_index)
-    yield Route("/sitemaps/{start}.xml", machines.sitemap)
+    yield Page("/p/{id}", machines.page)
+    yield Page("/llms.txt", machines.llms)
+    yield Page("/robots.txt", machines.robots)
+    yield Page("/sitemap.xml", machines.sitemap_index)
+    yield Page("/sitemaps/{start}.xml", machines.sitemap)
 
 
 def _totals_routes(totals: TotalsRoutes) -> Iterator[Route]:
@@ -451,9 +453,9 @@ def _totals_routes(totals: TotalsRoutes) -> Iterator[Route]:
 def _about_routes(about: AboutRoutes) -> Iterator[Route]:
     yield Route("/.well-known/imprint.json", about.facts_json)
     yield Route("/.well-known/marketplace.json", about.marketplace_json)
-    yield Route("/.well-known/security.txt", about.security_txt)
+    yield Page("/.well-known/security.txt", about.security_txt)
     yield Route("/openapi.json", about.openapi_json)
-    yield Route("/docs", about.docs)
+    yield Page("/docs", about.docs)
     yield Route("/healthz", about.healthz)
     yield Route("/readyz", about.readyz)
 

@@ -7,6 +7,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.files import File
 from imprint.services.lists import ListPage
 from imprint.services.login import SignedIn
@@ -231,7 +232,7 @@ def file_record(file: File) -> Record:
 _KEPT = 2_048
 """How many records are kept, of a kilobyte each with its file."""
 
-_records: dict[int, tuple[File, ReadRecord]] = {}
+_records: BoundedCache[int, tuple[File, ReadRecord]] = BoundedCache(_KEPT)
 """Records by the identity of their files, which the catalog keeps from one list to the next."""
 
 
@@ -241,9 +242,7 @@ def read_record(file: File) -> ReadRecord:
     if known is not None and known[0] is file:
         return known[1]
     record = _make_record(file)
-    if len(_records) >= _KEPT:
-        _records.clear()
-    _records[id(file)] = file, record
+    _records.put(id(file), (file, record))
     return record
 
 

@@ -1,7 +1,6 @@
 """Pages over HTTP: every page and state, their heads and headers, and what is refused."""
 
 import json
-import re
 from collections.abc import AsyncIterator
 from html import unescape
 from pathlib import Path
@@ -330,27 +329,3 @@ async def test_without_the_site_there_are_no_pages(tmp_path: Path) -> None:
         assert response.headers["location"] == f"/posts/{post_id}.md"
         author = f"/authors/{world.wallet(1).address.lower()}"
         assert (await world.client.get(author, headers=BROWSER)).status_code == 200
-
-
-async def test_without_the_site_the_description_has_no_pages(tmp_path: Path) -> None:
-    async with open_world(tmp_path, SITE="off") as world:
-        document = (await world.client.get("/openapi.json")).json()
-        page = (await world.client.get("/docs")).text
-        of_pages = {
-            path: operation
-            for path, methods in document["paths"].items()
-            for operation in methods.values()
-            if "Pages" in operation["tags"]
-        }
-        assert list(of_pages) == ["/p/{id}", "/assets/{name}"]
-        assert "303" in of_pages["/p/{id}"]["responses"]
-        assert "200" not in of_pages["/p/{id}"]["responses"]
-        for name in ("getFrontPage", "previewText", "getStudioPage", "getLicense"):
-            assert name not in page
-    used = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(document)))
-    assert used == document["components"]["schemas"].keys()
-
-
-async def test_with_the_site_the_description_has_its_pages(town: World) -> None:
-    document = (await town.client.get("/openapi.json")).json()
-    assert {"/", "/studio/preview", "/library"} <= document["paths"].keys()

@@ -58,6 +58,7 @@ from imprint.adapters.catalog.postgresql_transaction import (
 )
 from imprint.adapters.catalog.schema import known_migrations
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, write_locks
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.cids import Cid
 from imprint.domain.errors import Damaged, NonceUsed, Unavailable
 from imprint.domain.files import File, Intent, Quota, Version, Write
@@ -157,7 +158,7 @@ class PostgresqlCatalog(CatalogBase):
         self._clock = clock
         self._pool = Pool(url, connections)
         self._local_locks = KeyedLocks()
-        self._positions: dict[str, int] = {}
+        self._positions: BoundedCache[str, int] = BoundedCache(_BEGUN)
         self._lists = ListReader(self._pool)
         self._reads = RememberedReads(self._pool)
         self._sessions = KnownSessions()
@@ -209,13 +210,11 @@ class PostgresqlCatalog(CatalogBase):
         """The number that was reserved instead of the intent's, or None and its position noted."""
         reserved: int | None = row["reserved"]
         if reserved is None:
-            while len(self._positions) >= _BEGUN:
-                del self._positions[next(iter(self._positions))]
-            self._positions[intent.id] = row["position"]
+            self._positions.put(intent.id, row["position"])
         return reserved
 
     async def add_draft(self, write: Write, intent: Intent, version: Version) -> File:
-        position, made = self._positions.pop(intent.id, None), None
+        position, made = self._positions.pop(intent.id), None
         if position is not None:
             made = writes.add_statement(write, intent, version, position)
         locks = write_locks(write, intent)
@@ -229,7 +228,7 @@ class PostgresqlCatalog(CatalogBase):
         version: Version,
         known: File | None = None,
     ) -> File | None:
-        position, made = self._positions.pop(intent.id, None), None
+        position, made = self._positions.pop(intent.id), None
         if position is not None and writes.is_known(known, old, write):
             made = writes.replace_statement(write, intent, known, version, position)
         locks = write_locks(write, intent, old)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from imprint.adapters.catalog.files import WIDTH, build_file
 from imprint.adapters.catalog.postgresql_pool import Pool
 from imprint.adapters.catalog.postgresql_sql import READ_SNAPSHOT, list_statement, translate
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.files import File
 from imprint.domain.lists import ListFilter
 from imprint.domain.sessions import Session, session_ended
@@ -74,7 +75,7 @@ class RememberedLists:
     """
 
     def __init__(self, read_snapshot: Callable[[], Awaitable[Snapshot]]) -> None:
-        self._lists: dict[ListKey, tuple[Snapshot, list[File]]] = {}
+        self._lists: BoundedCache[ListKey, tuple[Snapshot, list[File]]] = BoundedCache(REMEMBERED)
         self._rounds = SnapshotRounds(read_snapshot)
         self._newest: Snapshot | None = None
         self._is_quiet = False
@@ -94,10 +95,7 @@ class RememberedLists:
     def remember(self, key: ListKey, snapshot: Snapshot, files: list[File]) -> None:
         """Keep a list that was read, instead of the oldest one if there are too many."""
         self._see(snapshot)
-        self._lists.pop(key, None)
-        while len(self._lists) >= REMEMBERED:
-            del self._lists[next(iter(self._lists))]
-        self._lists[key] = snapshot, files
+        self._lists.put(key, (snapshot, files))
 
     def expect_change(self) -> None:
         """Note that this process has written."""
@@ -115,19 +113,18 @@ class RememberedReads:
     """
 
     def __init__(self, pool: Pool) -> None:
-        self._results: dict[Hashable, tuple[Snapshot, Any]] = {}
+        self._results: BoundedCache[Hashable, tuple[Snapshot, Any]] = BoundedCache(REMEMBERED)
         self._rounds = SnapshotRounds(partial(read_snapshot, pool))
 
     async def read(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
         """The result that is remembered under this key, or that of `read`."""
         snapshot = await self._rounds.take()
-        known = self._results.pop(key, None)
-        if known is None or known[0] != snapshot:
+        known = self._results.get(key)
+        if known is not None and known[0] == snapshot:
+            self._results.touch(key)
+        else:
             known = snapshot, await read()
-        # The one that was used last comes last, and the first one goes if there are too many.
-        while len(self._results) >= REMEMBERED:
-            del self._results[next(iter(self._results))]
-        self._results[key] = known
+            self._results.put(key, known)
         result: T = known[1]
         return result
 

@@ -8,6 +8,7 @@ mark of one sees all those before it.
 
 from imprint.adapters.catalog import ended_sessions, sql
 from imprint.adapters.catalog.postgresql_sql import number_values
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.sessions import Session
 
 MOST_SESSIONS = 10_000
@@ -40,7 +41,7 @@ class KnownSessions:
 
     def __init__(self) -> None:
         self._mark: int | None = None
-        self._ids: set[str] = set()
+        self._ids: BoundedCache[str, None] = BoundedCache(MOST_SESSIONS)
 
     def may_know(self, session: Session) -> bool:
         """Whether this session was not ended at the mark that was seen last."""
@@ -52,7 +53,7 @@ class KnownSessions:
 
     def add(self, session: Session, mark: int | None) -> None:
         """Note a session that was not ended at this mark."""
-        if mark != self._mark or len(self._ids) >= MOST_SESSIONS:
+        if mark != self._mark:
             self._ids.clear()
             self._mark = mark
-        self._ids.add(session.id)
+        self._ids.put(session.id, None)

@@ -42,6 +42,7 @@ from imprint.adapters.sqlite_connections import (
     connect_writer,
 )
 from imprint.adapters.sqlite_log import begin_log, check_log, read_boot
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Damaged, Problem, Unavailable
 from imprint.domain.installation import new_installation_id
 from imprint.domain.sessions import Session
@@ -269,9 +270,8 @@ class QueryCache:
 
     def __init__(self, connection: sqlite3.Connection, size: int = _CACHE_SIZE) -> None:
         self._connection = connection
-        self._size = size
         self._version = -1
-        self._results: dict[Hashable, Any] = {}
+        self._results: BoundedCache[Hashable, Any] = BoundedCache(size)
 
     def refresh(self) -> int:
         """Drop everything if there was a commit; returns the version that the cache is of now."""
@@ -290,11 +290,8 @@ class QueryCache:
 
         Does nothing if the cache is of another version by now: the result may be older.
         """
-        if version != self._version:
-            return
-        if len(self._results) >= self._size:
-            self._results.clear()
-        self._results[key] = result
+        if version == self._version:
+            self._results.put(key, result)
 
 
 class _TooLong(Exception):

@@ -10,7 +10,6 @@ public differ by their first name, so that a policy of the bucket can treat them
 """
 
 import logging
-from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import datetime
@@ -19,6 +18,7 @@ from imprint import failpoints
 from imprint.adapters.content.bucket_client import AlreadyThere, BucketClient
 from imprint.adapters.content.http_retry import DEFAULT_POLICY, RetryPolicy, StoreFailure
 from imprint.adapters.content.verification import verify_document
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.cids import Cid, Codec, NotACid, codec_of, parse_cid
 from imprint.domain.errors import Damaged, StoreMisconfigured, Unavailable
 from imprint.domain.files import Label, Network
@@ -62,7 +62,7 @@ class BucketStore:
         self._identity = identity
         self._marked = not identity.id
         self._probed = False
-        self._fences: OrderedDict[tuple[Network, Cid], int] = OrderedDict()
+        self._fences: BoundedCache[tuple[Network, Cid], int] = BoundedCache(MAX_REMEMBERED)
 
     async def put(
         self,
@@ -208,7 +208,7 @@ class BucketStore:
             if fence is None or stored < fence:
                 await self._client.delete(_key(network, cid, stored), deadline)
                 if self._fences.get((network, cid)) == stored:
-                    del self._fences[network, cid]
+                    self._fences.pop((network, cid))
 
     async def _expect_marker(self, deadline: float) -> None:
         """Look for our marker, until it was found: nothing is stored among others' documents."""
@@ -270,12 +270,9 @@ class BucketStore:
     def _remember(self, network: Network, cid: Cid, fence: int) -> None:
         if fence == 0 and network is Network.PRIVATE:
             # As drafts are stored.
-            self._fences.pop((network, cid), None)
+            self._fences.pop((network, cid))
             return
-        self._fences[network, cid] = fence
-        self._fences.move_to_end((network, cid))
-        if len(self._fences) > MAX_REMEMBERED:
-            self._fences.popitem(last=False)
+        self._fences.put((network, cid), fence)
 
 
 def _key(network: Network, cid: Cid, fence: int) -> str:

@@ -14,7 +14,6 @@ encrypted before they are stored.
 import asyncio
 import logging
 import re
-from collections import OrderedDict
 
 from imprint.adapters.content.http_retry import (
     DEFAULT_POLICY,
@@ -24,6 +23,7 @@ from imprint.adapters.content.http_retry import (
 )
 from imprint.adapters.content.pinata_api import RETRY_STATUSES, Account, Group, PinataApi, Record
 from imprint.adapters.content.verification import verify_document
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.cids import WIDE_LAYOUT, Cid, Codec, codec_of, document_cid
 from imprint.domain.files import Label, Network
 from imprint.domain.installation import UNNAMED, Identity
@@ -50,16 +50,6 @@ _MARKER_KEY = "imprint_installation"
 _log = logging.getLogger(__name__)
 
 
-class _RecentKeys(OrderedDict[tuple[Network, str], str]):
-    """A dict of the `MAX_REMEMBERED` entries that were set last."""
-
-    def __setitem__(self, key: tuple[Network, str], value: str) -> None:
-        super().__setitem__(key, value)
-        self.move_to_end(key)
-        if len(self) > MAX_REMEMBERED:
-            self.popitem(last=False)
-
-
 class PinataStore:
     """`ContentStore` in one account; `public` if all its files are in Pinata's public network."""
 
@@ -78,8 +68,8 @@ class PinataStore:
         self._public = public
         self._identity = identity
         self._marked = not identity.id
-        self._cids = _RecentKeys()
-        self._group_ids = _RecentKeys()
+        self._cids: BoundedCache[tuple[Network, str], str] = BoundedCache(MAX_REMEMBERED)
+        self._group_ids: BoundedCache[tuple[Network, str], str] = BoundedCache(MAX_REMEMBERED)
 
     async def put(
         self,
@@ -109,7 +99,7 @@ class PinataStore:
                 wanted.pop(self._fence_key(network), None)
             if (record.keyvalues or {}) | wanted != record.keyvalues:
                 await self._share(record, wanted, cid, network, deadline)
-            self._cids[network, cid] = record.cid
+            self._cids.put((network, cid), record.cid)
 
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
         """Change name, keyvalues and group of a document's files."""
@@ -144,7 +134,7 @@ class PinataStore:
         """Delete every file of a document; a file that is shared loses only our keyvalues."""
         where, keys = self._where(network), self._own_keys(network)
         ours = (*keys, self._fence_key(network))
-        self._cids.pop((network, cid), None)
+        self._cids.pop((network, cid))
         async with self._client.operation("destroy", self._policy.removal_timeout) as deadline:
             for _ in range(REMOVAL_ROUNDS):
                 records = await self._find(cid, network, deadline)
@@ -215,7 +205,7 @@ class PinataStore:
             if label is None or group_id is None:
                 raise
         # The group may have been deleted; a document is stored even without its group.
-        self._group_ids.pop((where, _group_name(label)), None)
+        self._group_ids.pop((where, _group_name(label)))
         return await self._api.upload(
             document, where, deadline, name=name, keyvalues=keyvalues, group_id=None
         )
@@ -268,7 +258,7 @@ class PinataStore:
     async def _look_up(self, cid: Cid, network: Network, deadline: float) -> str | None:
         """The cid under which Pinata has a document, or None if no file has its cid as keyvalue."""
         records = await self._find(cid, network, deadline)
-        self._cids.pop((network, cid), None)
+        self._cids.pop((network, cid))
         if not records:
             return None
         known = [record.cid for record in records if record.cid != PENDING]
@@ -276,7 +266,7 @@ class PinataStore:
         found = known[0] if known else str(cid) if codec_of(cid) is Codec.RAW else None
         if found is None:
             raise StoreFailure("Pinata has not computed the cid yet")
-        self._cids[network, cid] = found
+        self._cids.put((network, cid), found)
         return found
 
     async def _is_stored(
@@ -315,7 +305,7 @@ class PinataStore:
             reason = str(failure) or "no response in time"
             _log.warning("Pinata has no group for a document: %s", reason)
             return None
-        self._group_ids[where, name] = groups[0].id
+        self._group_ids.put((where, name), groups[0].id)
         return groups[0].id
 
     async def _delete_duplicate(

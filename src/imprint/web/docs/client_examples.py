@@ -33,8 +33,8 @@ _TAGS = TAGS.split(",")
 
 
 def has_client(operation: Json) -> bool:
-    """Whether the clients have the operation; providers call webhooks, and browsers pages."""
-    return not {Topic.DELIVERIES, Topic.PAGES} & {*operation["tags"]}
+    """Whether the clients have the operation; only providers call webhooks."""
+    return Topic.DELIVERIES not in operation["tags"]
 
 
 def typescript_example(operation: Json) -> str:

@@ -1,4 +1,4 @@
-"""Examples of feeds and of pages for machines: the post of the other examples in each of them."""
+"""Examples of feeds and of Markdown: the post of the other examples in each of them."""
 
 from typing import Any
 
@@ -7,7 +7,6 @@ import msgspec
 from imprint.domain.feeds import Feed, FeedEntry
 from imprint.domain.indexed_posts import IndexedPost, Sales
 from imprint.domain.posts import BlockRef
-from imprint.ports.feed_index import PostAddress
 from imprint.services.pages import PostText
 from imprint.web import atom, json_feed
 from imprint.web.docs.examples import (
@@ -56,7 +55,6 @@ _POST = IndexedPost(
 )
 _FEED = Feed("posts", "Posts", "/feeds/posts", (FeedEntry(_POST, MOMENT, CONTENT),))
 _LINKS = FeedLinks(_SERVICE, _CHAIN_ID, OWNER, has_site=True)
-_PAGES = MachinePages(_LINKS)
 _ADDRESS = f"{_SERVICE}/feeds/private/{FEED_TOKEN}"
 
 FEED_EXAMPLES: dict[str, Any] = {
@@ -67,9 +65,6 @@ FEED_EXAMPLES: dict[str, Any] = {
         "feeds": [{"id": FEED_ID, "createdAt": "2026-01-15T09:30:00Z", "fetchedAt": None}]
     },
     "EmptyBody": {},
-    "Markdown": _PAGES.post(PostText(_POST, CONTENT, 0)),
-    "RobotsText": _PAGES.robots(),
-    "SitemapIndex": _PAGES.sitemap_index([-1]),
-    "SitemapPage": _PAGES.sitemap([PostAddress(_POST.place, _POST.post_id, MOMENT)]),
+    "Markdown": MachinePages(_LINKS).post(PostText(_POST, CONTENT, 0)),
 }
 """Examples by the names of their components."""

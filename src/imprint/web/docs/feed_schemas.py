@@ -1,4 +1,4 @@
-"""JSON Schemas of feeds and of pages for machines."""
+"""JSON Schemas of feeds, and of posts as Markdown."""
 
 from imprint.domain.tags import MAX_TAG_LENGTH
 from imprint.web.docs.patterns import (
@@ -26,7 +26,7 @@ _ADDRESSES = {
 
 
 def describe_feeds() -> dict[str, Schema]:
-    """The components of feeds and of pages for machines."""
+    """The components of feeds, and of posts as Markdown."""
     return {
         "Hashtag": string(
             f"One hashtag of up to {MAX_TAG_LENGTH} letters, digits, `_` and `-`.", HASHTAG_PATTERN
@@ -55,9 +55,6 @@ def describe_feeds() -> dict[str, Schema]:
             "Private feeds.", {"feeds": array("The feeds, the oldest first.", ref("PrivateFeed"))}
         ),
         "Markdown": string("Markdown."),
-        "RobotsText": string("Rules for crawlers (RFC 9309)."),
-        "SitemapIndex": string("A sitemap index."),
-        "SitemapPage": string("A sitemap."),
     }
 
 

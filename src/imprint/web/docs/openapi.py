@@ -10,18 +10,12 @@ from imprint.web.docs.examples import EXAMPLES, MOMENT, UNREADY, WRITE_EXAMPLES
 from imprint.web.docs.feed_examples import FEED_EXAMPLES
 from imprint.web.docs.feed_schemas import describe_feeds
 from imprint.web.docs.guide import GUIDE
-from imprint.web.docs.operation import TOPICS, Body, Operation, Parameter, Topic
+from imprint.web.docs.operation import TOPICS, Body, Operation, Parameter
 from imprint.web.docs.operations import OPERATIONS
 from imprint.web.docs.request_schemas import describe_requests
 from imprint.web.docs.response_schemas import describe_responses
 from imprint.web.docs.schema import Schema, ref
 from imprint.web.docs.service_operations import READINESS
-from imprint.web.docs.site_operations import (
-    SITE_EXAMPLES,
-    SITELESS_OPERATIONS,
-    SITELESS_TOPIC,
-    describe_site,
-)
 from imprint.web.docs.writing_session_schemas import (
     WRITING_SESSION_EXAMPLES,
     describe_writing_sessions,
@@ -67,7 +61,7 @@ _HEADERS: dict[str, Schema] = {
     },
 }
 
-_EXAMPLES = {**EXAMPLES, **WRITING_SESSION_EXAMPLES, **FEED_EXAMPLES, **SITE_EXAMPLES}
+_EXAMPLES = {**EXAMPLES, **WRITING_SESSION_EXAMPLES, **FEED_EXAMPLES}
 
 _RETRIED = (429, 503)
 """Statuses whose responses carry `Retry-After`."""
@@ -76,18 +70,13 @@ CODES = "x-codes"
 """The member of a response with the codes that its problems can have."""
 
 
-def describe_interface(version: str, *, has_site: bool = True) -> dict[str, Any]:
+def describe_interface(version: str) -> dict[str, Any]:
     """The OpenAPI document of this version of the interface, the same for every service.
 
-    Without a site it has what is left in the place of the pages.
+    It leaves out the routes that are not `include_in_schema`: pages, and files for crawlers.
     """
-    operations, topics = OPERATIONS, TOPICS
-    if not has_site:
-        others = (each for each in OPERATIONS if each.topic is not Topic.PAGES)
-        operations = (*others, *SITELESS_OPERATIONS)
-        topics = {**TOPICS, Topic.PAGES: SITELESS_TOPIC}
     paths: dict[str, dict[str, Any]] = {}
-    for operation in operations:
+    for operation in OPERATIONS:
         described = _describe(operation)
         paths.setdefault(operation.path, {})[operation.method] = described
         if operation.alias is not None:
@@ -103,7 +92,7 @@ def describe_interface(version: str, *, has_site: bool = True) -> dict[str, Any]
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/", "description": "This service."}],
-        "tags": [{"name": topic, "description": text} for topic, text in topics.items()],
+        "tags": [{"name": topic, "description": text} for topic, text in TOPICS.items()],
         "paths": paths,
         "components": {
             "schemas": {
@@ -111,7 +100,6 @@ def describe_interface(version: str, *, has_site: bool = True) -> dict[str, Any]
                 **describe_writing_sessions(),
                 **describe_responses(),
                 **describe_feeds(),
-                **describe_site(has_site=has_site),
             },
             "headers": _HEADERS,
             "securitySchemes": {
@@ -187,8 +175,7 @@ def _describe_body(body: Body) -> dict[str, Any]:
 def _describe_responses(operation: Operation) -> Iterator[tuple[str, dict[str, Any]]]:
     response = operation.response
     if response.component is None:
-        headers = ["Location"] if response.status == HTTPStatus.SEE_OTHER else []
-        yield str(response.status), _response(response.description, headers)
+        yield str(response.status), _response(response.description, [])
         yield from _describe_refusals(operation)
         return
     media: dict[str, Any] = {"schema": ref(response.component)}

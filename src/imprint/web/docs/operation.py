@@ -17,8 +17,6 @@ class Topic(StrEnum):
     POSTS = "Posts"
     DELIVERIES = "Deliveries"
     FEEDS = "Feeds"
-    MACHINES = "Machines"
-    PAGES = "Pages"
     SERVICE = "Service"
 
 
@@ -32,11 +30,7 @@ TOPICS = {
     Topic.DELIVERIES: "Webhooks through which two providers deliver the marketplace's events.",
     Topic.FEEDS: "Atom and JSON Feed: the newest 50 posts of all, of a hashtag or of an author, "
     "and private feeds with the texts of what a reader holds or wrote.",
-    Topic.MACHINES: "Texts for programs that read the web: posts as Markdown, and what crawlers "
-    "ask for.",
-    Topic.PAGES: "Pages for people, rendered by the service, and the parts that their scripts "
-    "load. Browsers get problems as pages, programs as everywhere.",
-    Topic.SERVICE: "Information about the service: parameters, documentation and health.",
+    Topic.SERVICE: "Information about the service: parameters, description and health.",
 }
 """The description of every tag."""
 

@@ -13,7 +13,6 @@ from imprint.web.docs.examples import (
     THUMBNAIL_CID,
 )
 from imprint.web.docs.feed_operations import FEED_OPERATIONS
-from imprint.web.docs.machine_operations import MACHINE_OPERATIONS
 from imprint.web.docs.operation import (
     BODY_CODES,
     DOCUMENT_CODES,
@@ -29,15 +28,12 @@ from imprint.web.docs.operation import (
 )
 from imprint.web.docs.post_operations import POST_OPERATIONS
 from imprint.web.docs.service_operations import (
-    DOCS_PAGE,
     HEALTH,
     MARKETPLACE,
     OPENAPI_DOCUMENT,
     READINESS,
-    SECURITY_CONTACT,
     SERVICE_FACTS,
 )
-from imprint.web.docs.site_operations import SITE_OPERATIONS
 from imprint.web.docs.totals_operations import GLOBAL_METRICS, HEAT_MAP, USER_METRICS
 from imprint.web.docs.writing_session_operations import WRITING_SESSION_OPERATIONS
 
@@ -463,13 +459,9 @@ OPERATIONS = (
     RECEIVE_FROM_PROVIDER_A,
     RECEIVE_FROM_PROVIDER_B,
     *FEED_OPERATIONS,
-    *MACHINE_OPERATIONS,
-    *SITE_OPERATIONS,
     SERVICE_FACTS,
     MARKETPLACE,
-    SECURITY_CONTACT,
     OPENAPI_DOCUMENT,
-    DOCS_PAGE,
     HEALTH,
     READINESS,
 )

@@ -103,6 +103,24 @@ READ_POST_CONTENT = Operation(
     takes_session=True,
 )
 
+GET_POST_MARKDOWN = Operation(
+    "getPostMarkdown",
+    "get",
+    "/posts/{id}.md",
+    Topic.POSTS,
+    "Get a post as Markdown",
+    "Returns title, author, date, hashtags and description. A free post that is stored here "
+    "has its text; of any other the page says what it costs and how to get it.",
+    Response("The post.", "Markdown", ("text/markdown",), tagged=True),
+    (
+        Code.INVALID_POST_ID,
+        Code.CHAIN_UNAVAILABLE,
+        Code.INDEX_UNAVAILABLE,
+        *DOCUMENT_CODES,
+    ),
+    parameters=(_ID, IF_NONE_MATCH),
+)
+
 SHOW_AUTHOR = Operation(
     "showAuthor",
     "get",
@@ -182,6 +200,7 @@ POST_OPERATIONS = (
     LIST_INDEXED_POSTS,
     SHOW_POST,
     READ_POST_CONTENT,
+    GET_POST_MARKDOWN,
     SHOW_AUTHOR,
     LIST_LIBRARY,
     LIST_SALES,

@@ -184,8 +184,6 @@ def _about() -> dict[str, Schema]:
             "description": "An OpenAPI 3.1 document.",
             "additionalProperties": True,
         },
-        "Contact": string("The lines `Contact` and `Expires`.", "^Contact: .+\\nExpires: .+\\n$"),
-        "Page": string("HTML."),
         "Picture": string("A PNG or JPEG.", format="binary"),
         "RootBlock": string("The root block.", format="binary"),
         "Car": string("A CAR of version 1.", format="binary"),

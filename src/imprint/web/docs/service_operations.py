@@ -1,4 +1,4 @@
-"""The operations about the service itself: facts, documentation, contact, health and readiness."""
+"""The operations about the service itself: facts, description, health and readiness."""
 
 from imprint.domain.errors import Code
 from imprint.web.docs.operation import (
@@ -34,18 +34,6 @@ MARKETPLACE = Operation(
     MIDDLEWARE_CODES,
 )
 
-SECURITY_CONTACT = Operation(
-    "getSecurityContact",
-    "get",
-    "/.well-known/security.txt",
-    Topic.SERVICE,
-    "Get the security contact",
-    "Returns where to report a vulnerability (RFC 9116). If the operator has set no contact, the "
-    "path is 404.",
-    Response("The contact.", "Contact", ("text/plain",)),
-    (Code.NOT_FOUND, *MIDDLEWARE_CODES),
-)
-
 OPENAPI_DOCUMENT = Operation(
     "getOpenapi",
     "get",
@@ -54,17 +42,6 @@ OPENAPI_DOCUMENT = Operation(
     "Get the OpenAPI description",
     "Returns the OpenAPI 3.1 document that the `/docs` page is rendered from.",
     Response("The OpenAPI document.", "Description"),
-    MIDDLEWARE_CODES,
-)
-
-DOCS_PAGE = Operation(
-    "getDocs",
-    "get",
-    "/docs",
-    Topic.SERVICE,
-    "Get the documentation page",
-    "Returns one HTML page without scripts and without external resources.",
-    Response("The page.", "Page", ("text/html",)),
     MIDDLEWARE_CODES,
 )
 

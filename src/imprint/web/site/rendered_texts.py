@@ -1,12 +1,12 @@
 """Rendered texts: the HTML of posts by their cids, made in a thread."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 
 from markupsafe import Markup
 
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.services.large_documents import FairQueue, Turn
 from imprint.services.single_flight import SingleFlight
 from imprint.web.site.post_html import post_html
@@ -35,10 +35,8 @@ class RenderedTexts:
     """
 
     def __init__(self, capacity: int = CAPACITY, render: Render = post_html) -> None:
-        self._capacity = capacity
         self._html = render
-        self._kept: OrderedDict[tuple[str, str], Markup] = OrderedDict()
-        self._size = 0
+        self._kept: BoundedCache[tuple[str, str], Markup] = BoundedCache(capacity, len)
         self._turns = FairQueue(AT_ONCE, detail=OVERLOADED)
         self._previews = FairQueue(1, detail=OVERLOADED)
         self._running: SingleFlight[tuple[str, str], Markup] = SingleFlight()
@@ -47,7 +45,7 @@ class RenderedTexts:
     @property
     def size(self) -> int:
         """Characters of the HTML that is kept now."""
-        return self._size
+        return self._kept.weight
 
     async def of(self, client: str, cid: str, content: str, title: str) -> Markup:
         """The HTML of the content with this cid; a heading that repeats the title is left out.
@@ -57,7 +55,7 @@ class RenderedTexts:
         key = cid, title
         known = self._kept.get(key)
         if known is not None:
-            self._kept.move_to_end(key)
+            self._kept.touch(key)
             return known
         turn = self._turn_of.get(key)
         if turn is not None:
@@ -81,14 +79,6 @@ class RenderedTexts:
                 made = await asyncio.to_thread(self._html, content, title)
         finally:
             del self._turn_of[key]
-        self._keep(key, made)
+        if len(made) <= LARGEST:
+            self._kept.put(key, made)
         return made
-
-    def _keep(self, key: tuple[str, str], made: Markup) -> None:
-        if len(made) > LARGEST:
-            return
-        self._kept[key] = made
-        self._size += len(made)
-        while self._size > self._capacity:
-            _, oldest = self._kept.popitem(last=False)
-            self._size -= len(oldest)

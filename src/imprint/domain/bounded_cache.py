@@ -1,0 +1,82 @@
+"""Bounded cache: a dictionary that evicts its oldest entries (docs/decisions/bounded-cache.md)."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+def _one(_: object) -> int:
+    return 1
+
+
+class BoundedCache(Generic[K, V]):
+    """Entries up to a capacity, in the order in which they were last put or touched.
+
+    The oldest ones are evicted. Each counts as one, or as `weigh` says of its value, which must not
+    change; a value that weighs more than the capacity is not kept. It is used by one thread.
+    """
+
+    __slots__ = ("_capacity", "_entries", "_weigh", "_weight", "get", "touch")
+
+    def __init__(self, capacity: int, weigh: Callable[[V], int] = _one) -> None:
+        self._capacity = capacity
+        self._weigh = weigh
+        self._weight = 0
+        self._entries: OrderedDict[K, V] = OrderedDict()
+        # The methods of the dictionary itself, so that a hit costs no further call.
+        self.get = self._entries.get
+        """The value of a key, or None, or another default; its entry stays where it is."""
+        self.touch: Callable[[K], None] = self._entries.move_to_end
+        """Make the entry of a key the newest one. Raises `KeyError`."""
+
+    @property
+    def weight(self) -> int:
+        """What all entries weigh together."""
+        return self._weight
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[K]:
+        """The keys, the oldest first."""
+        return iter(self._entries)
+
+    def put(self, key: K, value: V) -> Sequence[K]:
+        """Make this the newest entry, instead of an earlier one of this key.
+
+        Returns the keys of the entries that were evicted.
+        """
+        if key in self._entries:
+            self._weight -= self._weigh(self._entries.pop(key))
+        weight = self._weigh(value)
+        if weight > self._capacity:
+            return ()
+        self._entries[key] = value
+        self._weight += weight
+        if self._weight <= self._capacity:
+            return ()
+        evicted = []
+        while self._weight > self._capacity:
+            oldest, dropped = self._entries.popitem(last=False)
+            self._weight -= self._weigh(dropped)
+            evicted.append(oldest)
+        return evicted
+
+    def pop(self, key: K) -> V | None:
+        """Remove an entry, if there is one; returns its value."""
+        if key not in self._entries:
+            return None
+        value = self._entries.pop(key)
+        self._weight -= self._weigh(value)
+        return value
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        self._entries.clear()
+        self._weight = 0
