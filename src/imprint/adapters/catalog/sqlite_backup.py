@@ -116,7 +116,7 @@ def check_schema(path: Path) -> None:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, SCHEMA_BYTES)
             found = _read_schema(connection)
             known = known_migrations()
-            if not found >= {each for each in _schema_after(known) if each[1] == _NUMBERS}:
+            if not found >= {each for each in schema_after(known) if each[1] == _NUMBERS}:
                 raise DamagedCopy("The copy of the catalog is not one of Imprint.")
             (number,) = connection.execute(LATEST).fetchone()
     except (sqlite3.Error, UnicodeError) as error:
@@ -124,7 +124,7 @@ def check_schema(path: Path) -> None:
     if number > known[-1].number:
         raise NewerSchema(number, known[-1].number)
     applied = tuple(each for each in known if each.number <= number)
-    expected = _schema_after(applied) if applied else set()
+    expected = schema_after(applied) if applied else set()
     if found != expected:
         kind, name, _ = min(found ^ expected)
         raise DamagedCopy(
@@ -132,7 +132,8 @@ def check_schema(path: Path) -> None:
         )
 
 
-def _schema_after(migrations: tuple[Migration, ...]) -> set[tuple[str, str, str]]:
+def schema_after(migrations: tuple[Migration, ...]) -> set[tuple[str, str, str]]:
+    """Type, name and statement of everything that these migrations make."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, migrations)
         return _read_schema(connection)
