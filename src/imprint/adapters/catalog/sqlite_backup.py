@@ -63,6 +63,16 @@ SCHEMA_ROWS = 1000
 _NUMBERS = "schema_migrations"
 _STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}
 
+_LITESTREAM = {
+    (
+        "table",
+        "_litestream_seq",
+        "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)",
+    ),
+    ("table", "_litestream_lock", "CREATE TABLE _litestream_lock (id INTEGER)"),
+}
+"""The tables that Litestream adds to a database that it replicates: see docs/backup.md."""
+
 
 def check_copy(path: Path) -> None:
     """Raise `DamagedCopy` for a copy with damaged schema, pages, indexes, references or records.
@@ -125,8 +135,8 @@ def check_schema(path: Path) -> None:
         raise NewerSchema(number, known[-1].number)
     applied = tuple(each for each in known if each.number <= number)
     expected = schema_after(applied) if applied else set()
-    if found != expected:
-        kind, name, _ = min(found ^ expected)
+    if found - _LITESTREAM != expected:
+        kind, name, _ = min((found - _LITESTREAM) ^ expected)
         raise DamagedCopy(
             f"The copy of the catalog has another schema than Imprint's: see {kind} {name[:60]!a}."
         )
