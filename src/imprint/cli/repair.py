@@ -21,7 +21,7 @@ from imprint.settings import read_settings
 @click.option(
     "--backup",
     type=click.Path(path_type=Path, exists=True),
-    help="A backup to take from what is damaged or missing.",
+    help="A backup from which damaged and missing records and documents are taken.",
 )
 @click.option("--accept-loss", is_flag=True, help="Go on without what only a backup has.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
