@@ -151,6 +151,22 @@ def test_an_unreadable_catalog_is_not_given_up_without_a_backup(here):
     assert (here / "imprint.db").read_bytes() == b"something else" * 1000
 
 
+def test_a_schema_that_is_not_text_is_reported_as_damage(here, tmp_path):
+    """The message of SQLite quotes it."""
+    environ = environment_of(here)
+    assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
+    before = files_in(here)
+    with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = (here / "imprint.db").read_bytes()
+    damaged = content.replace(b"CREATE TABLE owners (", b"CREATE TABLE owners \xb8", 1)
+    assert damaged != content
+    (here / "imprint.db").write_bytes(damaged)
+    result = run(environ, "repair", "--backup", tmp_path / "saved.tar")
+    assert (result.exit_code, "The catalog cannot be opened" in result.output) == (1, True)
+    assert files_in(here) == before
+
+
 def test_a_record_without_a_backup_is_given_up_by_consent_only(here):
     path = here / "imprint.db"
     lost = files_in(here)[0]

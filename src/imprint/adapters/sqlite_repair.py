@@ -18,6 +18,9 @@ _SHARED, _SHARED_BYTES = 0x40000002, 510
 
 _CHUNK = 1024 * 1024
 
+UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What reading a damaged file raises. A message of SQLite may quote bytes of a damaged schema."""
+
 
 class FileInUse(Exception):
     """Another process has the file open."""
@@ -139,7 +142,7 @@ class ReadableRows:
     def __iter__(self) -> Iterator[Any]:
         for direction in ("ASC", "DESC"):
             order = ", ".join(f"{column} {direction}" for column in self._key)
-            with suppress(sqlite3.DatabaseError):
+            with suppress(*UNREADABLE):
                 yield from self._connection.execute(f"{self._select} ORDER BY {order}")
                 self.complete = direction == "ASC"
                 return

@@ -20,7 +20,7 @@ from imprint.adapters.catalog.schema import LATEST, NewerSchema, known_migration
 from imprint.adapters.catalog.sqlite_backup import check_copy, schema_after
 from imprint.adapters.catalog.transaction import micros
 from imprint.adapters.sqlite_log import DamagedLog, check_log, read_boot
-from imprint.adapters.sqlite_repair import ReadableRows, connect_damaged
+from imprint.adapters.sqlite_repair import UNREADABLE, ReadableRows, connect_damaged
 from imprint.domain.installation import Identity
 from imprint.ports.catalog import CatalogDamaged
 
@@ -175,8 +175,8 @@ def examine_copy(path: Path) -> DamagedCatalog:
             connection.execute("PRAGMA journal_mode = DELETE")
             _refuse_newer(connection)
             identity, backed_up_at = _read_installation(connection)
-    except sqlite3.DatabaseError as error:
-        damage = f"The catalog cannot be opened: {error}."
+    except UNREADABLE as error:
+        damage = f"The catalog cannot be opened: {ascii(str(error))[1:-1]}."
         return DamagedCatalog(path, damage, log_damage is None, readable=False)
     found = log_damage
     try:
@@ -198,7 +198,7 @@ def _refuse_newer(connection: sqlite3.Connection) -> int:
     known = known_migrations()[-1].number
     try:
         (number,) = connection.execute(LATEST).fetchone()
-    except sqlite3.DatabaseError:
+    except UNREADABLE:
         # Raises again for a file whose schema cannot be read.
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         return known
@@ -208,7 +208,7 @@ def _refuse_newer(connection: sqlite3.Connection) -> int:
 
 
 def _read_installation(connection: sqlite3.Connection) -> tuple[Identity | None, int | None]:
-    with suppress(sqlite3.DatabaseError):
+    with suppress(*UNREADABLE):
         connection.row_factory = sqlite3.Row
         row = connection.execute("SELECT * FROM installation").fetchone()
         if row is not None:
@@ -336,7 +336,7 @@ class _Rebuild:
     def _common_columns(self, source: sqlite3.Connection, table: str) -> list[str]:
         here = [row["name"] for row in self.target.execute(f"PRAGMA main.table_info({table})")]
         there: set[str] = set()
-        with suppress(sqlite3.DatabaseError):
+        with suppress(*UNREADABLE):
             there = {row["name"] for row in source.execute(f"PRAGMA table_info({table})")}
         return [name for name in here if name in there]
 
@@ -463,7 +463,7 @@ def _name(row: sqlite3.Row) -> str:
 
 def _is_whole(source: sqlite3.Connection, table: str) -> bool:
     """Whether SQLite finds nothing wrong with a table and its indexes."""
-    with suppress(sqlite3.DatabaseError):
+    with suppress(*UNREADABLE):
         row = source.execute(f"PRAGMA integrity_check('{table}')").fetchone()
         return bool(row[0] == "ok")
     return False
@@ -472,12 +472,12 @@ def _is_whole(source: sqlite3.Connection, table: str) -> bool:
 def _has_index_of(source: sqlite3.Connection, table: str, count: int) -> bool:
     """Whether an index has as many rows: then the table has all of its rows."""
     indexes = []
-    with suppress(sqlite3.DatabaseError):
+    with suppress(*UNREADABLE):
         indexes = source.execute(f"PRAGMA index_list({table})").fetchall()
     for index in indexes:
         if index["origin"] == "c" and not index["partial"]:
             select = f"SELECT count(*) FROM {table} INDEXED BY {index['name']}"  # noqa: S608
-            with suppress(sqlite3.DatabaseError):
+            with suppress(*UNREADABLE):
                 (entries,) = source.execute(select).fetchone()
                 if entries == count:
                     return True

@@ -3,7 +3,6 @@
 Every document proves itself by its cid.
 """
 
-import sqlite3
 from contextlib import closing
 from datetime import datetime
 from functools import partial
@@ -12,6 +11,7 @@ from pathlib import Path
 from imprint.adapters.content.embedded import MAX_BATCH, SMALL_DOCUMENTS, SmallDocuments
 from imprint.adapters.sqlite_log import DamagedLog, check_log, log_file, read_boot, replacement_of
 from imprint.adapters.sqlite_repair import (
+    UNREADABLE,
     ReadableRows,
     connect_damaged,
     copy_locked,
@@ -50,7 +50,7 @@ def _is_whole(copy: Path) -> bool:
             (integrity,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             connection.execute("SELECT count(*) FROM documents").fetchone()
             return bool(integrity == "ok")
-    except (DamagedLog, sqlite3.DatabaseError):
+    except (DamagedLog, *UNREADABLE):
         return False
 
 
