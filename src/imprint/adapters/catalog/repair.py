@@ -21,7 +21,7 @@ from imprint.adapters.catalog.sqlite_backup import check_copy, schema_after
 from imprint.adapters.catalog.transaction import micros
 from imprint.adapters.sqlite_log import DamagedLog, check_log, read_boot
 from imprint.adapters.sqlite_repair import UNREADABLE, ReadableRows, connect_damaged
-from imprint.domain.installation import Identity
+from imprint.domain.installation import INSTALLATION_ID, Identity
 from imprint.ports.catalog import CatalogDamaged
 
 _NOT_KEPT = frozenset(
@@ -194,7 +194,7 @@ def examine_copy(path: Path) -> DamagedCatalog:
 
 
 def _refuse_newer(connection: sqlite3.Connection) -> int:
-    """The number of the last migration. Raises `NewerSchema`."""
+    """The number of the last migration, or ours if that is lost. Raises `NewerSchema`."""
     known = known_migrations()[-1].number
     try:
         (number,) = connection.execute(LATEST).fetchone()
@@ -204,18 +204,22 @@ def _refuse_newer(connection: sqlite3.Connection) -> int:
         return known
     if number > known:
         raise NewerSchema(number, known)
-    return int(number)
+    return int(number) or known
 
 
 def _read_installation(connection: sqlite3.Connection) -> tuple[Identity | None, int | None]:
     with suppress(*UNREADABLE):
         connection.row_factory = sqlite3.Row
         row = connection.execute("SELECT * FROM installation").fetchone()
-        if row is not None:
-            backed_up_at = row["backed_up_at"] if "backed_up_at" in row.keys() else None  # noqa: SIM118
+        if row is not None and _is_installation(row):
+            moment = row["backed_up_at"] if "backed_up_at" in row.keys() else None  # noqa: SIM118
             identity = Identity(row["id"], bool(row["claimed"]), bool(row["owns_unnamed"]))
-            return identity, backed_up_at
+            return identity, moment if isinstance(moment, int) else None
     return None, None
+
+
+def _is_installation(row: sqlite3.Row) -> bool:
+    return INSTALLATION_ID.fullmatch(str(row["id"])) is not None
 
 
 def open_saved(path: Path) -> Identity | None:
@@ -309,10 +313,11 @@ class _Rebuild:
 
     @staticmethod
     def _expected_tables(source: sqlite3.Connection) -> set[str]:
-        """The tables of the release that wrote the damaged catalog."""
+        """The tables of the release that wrote the damaged catalog, and those that it has."""
         number = _refuse_newer(source)
         applied = tuple(each for each in known_migrations() if each.number <= number)
-        return {name for kind, name, _ in schema_after(applied) if kind == "table"}
+        names = {name for _, name, _ in schema_after(applied)}
+        return names | {name for (name,) in source.execute("SELECT name FROM sqlite_schema")}
 
     def _copy_table(self, source: sqlite3.Connection, table: str) -> None:
         columns, key = self._common_columns(source, table), self._key(table)
@@ -360,6 +365,8 @@ class _Rebuild:
 
     @staticmethod
     def _is_as_written(table: str, row: sqlite3.Row) -> bool:
+        if table == "installation":
+            return _is_installation(row)
         if table not in CHECKED_TABLES or "checksum" not in row.keys():  # noqa: SIM118
             return True
         values: Mapping[str, Any] = dict(row)

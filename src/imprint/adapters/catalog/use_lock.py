@@ -30,8 +30,8 @@ class BeingMoved(Exception):
     def __init__(self) -> None:
         super().__init__(
             "The records of this database are being moved by `imprint migrate-catalog`, or repaired"
-            " by `imprint repair`. When that has ended, set IMPRINT_DATABASE_URL to the database"
-            " that has them, and start again."
+            " by `imprint repair`. Start again when that has ended; after a move, set"
+            " IMPRINT_DATABASE_URL to the database that has them."
         )
 
 
