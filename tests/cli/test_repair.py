@@ -4,11 +4,14 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from hashlib import sha256
 
 import pytest
 from tests.cli.installations import environment_of, files_in, run
 
 from imprint.adapters.catalog.derived_tables import INDEX_TABLES
+from imprint.adapters.catalog.record_checksums import is_damaged
+from imprint.adapters.catalog.use_lock import UseLock
 
 
 def test_an_intact_installation_is_left_unchanged(here):
@@ -76,21 +79,159 @@ def test_the_documents_of_another_installation_are_not_made_records(here, tmp_pa
     assert other.read_bytes() == before
 
 
-def test_an_id_that_was_lost_comes_from_the_folder_rather_than_from_a_backup(here, tmp_path):
-    """A backup that was made before the installation was restored has another id."""
-    environ = environment_of(here)
-    assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
-    assert run(environ, "adopt", "--new-id", "--yes").exit_code == 0
+def test_a_lost_id_comes_from_the_folder(here):
     marker = (here / "content" / "installation").read_text().strip()
     with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
         connection.execute("DELETE FROM installation")
     (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db"))
-    result = run(environ, "repair", "--backup", tmp_path / "saved.tar")
+    result = run(environment_of(here), "repair")
     assert result.exit_code == 0, result.output
     with closing(sqlite3.connect(here / "imprint.db")) as connection:
-        assert connection.execute("SELECT id, claimed FROM installation").fetchall() == [
-            (marker, 1)
+        found = connection.execute("SELECT id, claimed FROM installation").fetchall()
+    assert found == [(marker, 1)]
+
+
+@pytest.mark.parametrize("damage", ["nothing", "index", "installation", "file"])
+def test_a_backup_of_another_installation_is_refused(here, tmp_path, damage):
+    """Also one that was made before the installation got another id."""
+    environ = environment_of(here)
+    assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
+    assert run(environ, "adopt", "--new-id", "--yes").exit_code == 0
+    catalog = here / "imprint.db"
+    if damage == "file":
+        catalog.write_bytes(b"something else" * 1000)
+    elif damage != "nothing":
+        tree = {"index": "files_by_name", "installation": "installation"}[damage]
+        catalog.write_bytes(_with_damaged_index(catalog, tree))
+    before = catalog.read_bytes()
+    result = run(environ, "repair", "--backup", tmp_path / "saved.tar")
+    assert (result.exit_code, "was made of the installation" in result.output) == (2, True)
+    assert catalog.read_bytes() == before
+
+
+def test_a_catalog_of_a_newer_version_is_refused(here):
+    with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+        connection.execute("INSERT INTO schema_migrations VALUES (9999, 'later')")
+    (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db"))
+    result = run(environment_of(here), "repair", "--accept-loss")
+    assert (result.exit_code, "schema 9999" in result.output) == (2, True)
+
+
+def test_a_backup_of_a_newer_version_is_refused(here, tmp_path):
+    saved = tmp_path / "saved"
+    assert run(environment_of(here), "backup", "--out", saved).exit_code == 0
+    with closing(sqlite3.connect(saved / "imprint.db", isolation_level=None)) as connection:
+        connection.execute("INSERT INTO schema_migrations VALUES (9999, 'later')")
+    manifest = json.loads((saved / "backup.json").read_text())
+    manifest["catalog_bytes"] = (saved / "imprint.db").stat().st_size
+    manifest["catalog_sha256"] = sha256((saved / "imprint.db").read_bytes()).hexdigest()
+    (saved / "backup.json").write_text(json.dumps(manifest))
+    result = run(environment_of(here), "repair", "--backup", saved)
+    assert (result.exit_code, "schema 9999" in result.output) == (2, True)
+
+
+def test_a_damaged_backup_is_refused(here, tmp_path):
+    saved = tmp_path / "saved"
+    assert run(environment_of(here), "backup", "--out", saved).exit_code == 0
+    (saved / "imprint.db").write_bytes(_with_damaged_index(saved / "imprint.db"))
+    result = run(environment_of(here), "repair", "--backup", saved)
+    assert (result.exit_code, "has another checksum" in result.output) == (2, True)
+
+
+def test_an_installation_in_use_is_refused(here):
+    with closing(UseLock(here / "imprint.db")):
+        result = run(environment_of(here), "repair")
+    assert (result.exit_code, "Another process has" in result.output) == (2, True)
+
+
+def test_an_unreadable_catalog_is_not_given_up_without_a_backup(here):
+    (here / "imprint.db").write_bytes(b"something else" * 1000)
+    result = run(environment_of(here), "repair", "--accept-loss")
+    assert (result.exit_code, "Nothing was changed: name a backup" in result.output) == (1, True)
+    assert (here / "imprint.db").read_bytes() == b"something else" * 1000
+
+
+def test_a_schema_that_is_not_text_is_reported_as_damage(here, tmp_path):
+    """The message of SQLite quotes it."""
+    environ = environment_of(here)
+    assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
+    before = files_in(here)
+    with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    content = (here / "imprint.db").read_bytes()
+    damaged = content.replace(b"CREATE TABLE owners (", b"CREATE TABLE owners \xb8", 1)
+    assert damaged != content
+    (here / "imprint.db").write_bytes(damaged)
+    result = run(environ, "repair", "--backup", tmp_path / "saved.tar")
+    assert (result.exit_code, "The catalog cannot be opened" in result.output) == (1, True)
+    assert files_in(here) == before
+
+
+def test_a_record_without_a_backup_is_given_up_by_consent_only(here):
+    path = here / "imprint.db"
+    lost = files_in(here)[0]
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER files_without_checksum")
+        connection.execute("UPDATE files SET size = size + 1 WHERE id = ?", (lost.id,))
+    for options in ((), ("--accept-loss", "--dry-run")):
+        result = run(environment_of(here), "repair", *options)
+        assert (result.exit_code, lost.name in result.output) == (1, True)
+        assert not list(here.glob("imprint.db.damaged-*"))
+    result = run(environment_of(here), "repair", "--accept-loss")
+    assert (result.exit_code, lost.name in result.output) == (1, True)
+    assert "1 documents have no record" in " ".join(result.output.split())
+    assert lost.id not in {file.id for file in files_in(here)}
+    assert run(environment_of(here), "repair").exit_code == 0
+
+
+DERIVED = ("counters", "events", "installation", "owners", "schema_migrations", "tags")
+
+
+@pytest.mark.parametrize("table", DERIVED)
+def test_damage_in_a_table_that_is_filled_again_loses_nothing(here, table):
+    """The node does not respond, so a post is a draft until the chain is read."""
+    before = {file.id for file in files_in(here)}
+    (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db", table))
+    result = run(environment_of(here), "repair")
+    assert (result.exit_code, "Nothing is lost." in result.output) == (0, True), result.output
+    assert {file.id for file in files_in(here)} == before
+    assert run(environment_of(here), "repair").exit_code == 0
+
+
+def test_wrong_tags_are_computed_again(here):
+    with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
+        connection.execute("UPDATE tags SET posts = posts + 1")
+        connection.execute("DELETE FROM file_tags")
+    result = run(environment_of(here), "repair")
+    assert (result.exit_code, "the tags of file" in result.output) == (0, True), result.output
+    with closing(sqlite3.connect(here / "imprint.db")) as connection:
+        assert connection.execute("SELECT tag, posts, drafts FROM tags").fetchall() == [
+            ("essay", 0, 1)
         ]
+        assert connection.execute("SELECT tag, state FROM file_tags").fetchall() == [
+            ("essay", "pending")
+        ]
+
+
+def test_hashtags_that_no_backup_has_are_named_with_their_file(here):
+    path = here / "imprint.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER file_groups_without_checksum")
+        connection.execute("UPDATE file_groups SET hashtags = '[]' WHERE hashtags <> '[]'")
+    (tagged,) = files_in_damaged(path)
+    result = run(environment_of(here), "repair", "--accept-loss")
+    sentence = f"The hashtags and the thumbnail of the file {tagged}."
+    assert (result.exit_code, sentence in " ".join(result.output.split())) == (1, True)
+
+
+def files_in_damaged(path):
+    """The names of files whose group is damaged."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.row_factory = sqlite3.Row
+        rows = connection.execute("SELECT * FROM file_groups").fetchall()
+        damaged = [row["id"] for row in rows if is_damaged("file_groups", row)]
+        select = "SELECT name FROM files WHERE group_id = ?"
+        return [name for each in damaged for (name,) in connection.execute(select, (each,))]
 
 
 @pytest.mark.parametrize("tree", ["posts", "posts_by_author", "post_search_content", "index_undo"])

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from tests.faults.scene import LONG
 
-from imprint.adapters.sqlite_pages import PageFile
-
 PAGE = 4096
 
 
@@ -24,13 +22,22 @@ def pages_of(path: Path, tree: str) -> list[int]:
         (root,) = connection.execute(
             "SELECT rootpage FROM sqlite_schema WHERE name = ?", (tree,)
         ).fetchone()
-    found, waiting = [], [root]
-    with PageFile(path, PAGE) as file:
-        while waiting:
-            number = waiting.pop()
-            found.append(number)
-            waiting += file.read(number).children
+    content, found, waiting = path.read_bytes(), [], [root]
+    while waiting:
+        number = waiting.pop()
+        found.append(number)
+        waiting += _children(content[(number - 1) * PAGE : number * PAGE])
     return found
+
+
+def _children(page: bytes) -> list[int]:
+    """The pages below one; the first byte says whether it is inside a tree, and not a leaf."""
+    if page[0] not in (2, 5):
+        return []
+    cells = int.from_bytes(page[3:5], "big")
+    starts = [int.from_bytes(page[at : at + 2], "big") for at in range(12, 12 + 2 * cells, 2)]
+    numbers = [*(page[start : start + 4] for start in starts), page[8:12]]
+    return [int.from_bytes(number, "big") for number in numbers]
 
 
 def overwrite(path: Path, at: int, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Damaged catalogs and stores are repaired from indexes, backups, documents and the chain."""
+"""Damaged catalogs and stores are repaired from a backup and the chain, and losses are named."""
 
 import asyncio
 import json
@@ -37,7 +37,14 @@ POSTED = 8
 RECORDS = """
 SELECT f.*, g.hashtags, g.thumbnail_cid FROM files f JOIN file_groups g ON g.id = f.group_id"""
 EXACT = ("id", "group_id", "owner", "name", "size", "state", "post_id", "hashtags", "thumbnail_cid")
-KNOWN_WITHOUT_BACKUP = ("owner", "name", "size", "state", "post_id")
+POSSIBLY_LOST = (
+    "Nonces that were spent",
+    "Sessions that were ended",
+    "Private feeds that could not be read",
+    "What was written after the backup",
+    "Files that no backup has, if there are more",
+)
+"""What a report says of rows that have no names, even if all of them are in the backup."""
 
 
 async def fill(world: World) -> None:
@@ -106,44 +113,111 @@ def differences(
     return found
 
 
+async def save(world: World, out: Path) -> Path:
+    """A backup of this moment."""
+    saved = await asyncio.to_thread(run, environment_beside(world), "backup", "--out", out)
+    assert saved.exit_code == 0, saved.output
+    return out
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    """The files of a data folder, without those of documents."""
+    return {path: path.read_bytes() for path in folder.glob("*") if path.is_file()}
+
+
 async def test_with_a_backup_all_damage_is_repaired(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
-        environ = environment_beside(world)
-        saved = await asyncio.to_thread(run, environ, "backup", "--out", tmp_path / "saved.tar")
-        assert saved.exit_code == 0, saved.output
+        saved = await save(world, tmp_path / "saved.tar")
         before = records(world.settings.storage.data_dir)
         spent = nonces(world.settings.storage.data_dir)
         for name, damage in DAMAGES.items():
             folder = await copy_of(world, tmp_path / "copy")
             damage(folder / "imprint.db")
-            _, report = await repair(world, folder, "--backup", tmp_path / "saved.tar")
+            status, report = await repair(world, folder, "--backup", saved)
             assert report["found"], name
             after = records(folder)
             assert differences(before, after, EXACT) == [], name
             assert after.keys() == before.keys(), name
             assert nonces(folder) == spent, name
-            expected = ("Nonces that were spent", "Sessions that were ended")
-            assert all(each.startswith(expected) for each in report["lost"]), (name, report["lost"])
+            assert all(each.startswith(POSSIBLY_LOST) for each in report["lost"]), (name, report)
+            assert status == int(bool(report["lost"])), name
             assert list(folder.glob("imprint.db.damaged-*")), name
 
 
-async def test_without_a_backup_every_known_file_is_restored(
-    tmp_path: Path,
-):
+async def test_without_a_backup_a_catalog_that_lost_records_is_left_as_it_is(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
         before = records(world.settings.storage.data_dir)
         for name, damage in DAMAGES.items():
             folder = await copy_of(world, tmp_path / "copy")
             damage(folder / "imprint.db")
-            _, report = await repair(world, folder)
-            assert report["followed_to"] is not None, name
-            after = records(folder)
-            assert differences(before, after, KNOWN_WITHOUT_BACKUP) == [], name
-            assert after.keys() <= before.keys(), name
-            if not any(tree in name for tree in ("files", "cut")):
-                assert differences(before, after, EXACT) == [], name
+            files = contents(folder)
+            status, report = await repair(world, folder)
+            assert report["found"], name
+            if status:
+                assert report["lost"], name
+                assert report["notes"][0].startswith("Nothing was changed"), name
+                assert contents(folder) == files, name
+            else:
+                assert differences(before, records(folder), EXACT) == [], name
+
+
+async def test_records_that_are_newer_than_the_backup_are_kept_and_lost_ones_named(tmp_path: Path):
+    async with open_world(tmp_path / "world") as world:
+        author = world.wallet(1)
+        await fill(world)
+        deleted = await world.create(author, "Deleted later. " * 5)
+        changed = await world.create(author, "Changed later. " * 5)
+        saved = await save(world, tmp_path / "saved.tar")
+        await world.send_delete(author, deleted["cid"])
+        newer = await world.update(author, changed["cid"], "Changed. " * 5)
+        for number in range(40):
+            newest = await world.create(author, f"Newest {number}. " * 5)
+        before = records(world.settings.storage.data_dir)
+        live = {cid for cid, row in before.items() if row["state"] in ("pending", "onchain")}
+        folder = await copy_of(world, tmp_path / "first")
+        pages = sorted(pages_of(folder / "imprint.db", "files")[1:])
+        assert len(pages) > 4
+        for page in pages[:2]:
+            zero_page(folder / "imprint.db", page)
+        status, report = await repair(world, folder, "--backup", saved)
+        assert (status, report["lost"]) == (0, [])
+        assert report["from_backup"] > 0
+        assert differences(before, records(folder), EXACT) == []
+        folder = await copy_of(world, tmp_path / "last")
+        zero_page(folder / "imprint.db", pages[-1])
+        status, report = await repair(world, folder, "--backup", saved)
+        after = records(folder)
+        gone = live - after.keys()
+        assert (status, newest["cid"] in gone, newer["cid"] in after) == (1, True, True)
+        for cid in gone:
+            name = before[cid]["name"]
+            assert f"The file {name} with the document {cid}." in report["lost"]
+        assert after[deleted["cid"]]["state"] == "deleted"
+        assert after[changed["cid"]]["state"] == "superseded"
+
+
+async def test_an_unreadable_file_is_replaced_by_the_backup_as_a_whole(tmp_path: Path):
+    async with open_world(tmp_path / "world") as world:
+        await fill(world)
+        saved = await save(world, tmp_path / "saved.tar")
+        before = records(world.settings.storage.data_dir)
+        late = await world.create(world.wallet(1), "Later than the backup.")
+        _, post = await world.post(world.wallet(2), "A later post.")
+        folder = await copy_of(world, tmp_path / "copy")
+        damaged = (folder / "imprint.db").read_bytes()[4096:]
+        (folder / "imprint.db").write_bytes(bytes(4096) + damaged)
+        status, report = await repair(world, folder, "--backup", saved)
+        assert (status, report["kept"], report["from_backup"]) == (1, 0, len(before))
+        assert differences(before, records(folder), EXACT) == []
+        assert report["found"][0].startswith("The catalog cannot be opened")
+        for cid, owner in ((late["cid"], world.wallet(1)), (post["cid"], world.wallet(2))):
+            (named,) = [each for each in report["lost"] if cid in each]
+            assert owner.address in named
+        (kept,) = folder.glob("imprint.db.damaged-*Z")
+        assert str(kept) in report["notes"][0]
+        assert kept.read_bytes()[4096:] == damaged
 
 
 FRAME = 24 + PAGE
@@ -152,26 +226,54 @@ LOG_DAMAGES = (3, 17, 32 + 9, *(32 + FRAME * 40 + at for at in (9, 17, 2000)))
 
 
 @pytest.mark.parametrize("at", LOG_DAMAGES)
-async def test_commits_after_damage_in_a_log_are_restored(tmp_path: Path, at: int):
+async def test_a_damaged_log_is_given_up_only_with_a_backup_or_by_consent(tmp_path: Path, at: int):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
+        saved = await save(world, tmp_path / "saved.tar")
         source, folder = world.settings.storage.data_dir, tmp_path / "copy"
+        before = records(source)
+        late = await world.create(world.wallet(1), "Later than the backup.")
         without = shutil.ignore_patterns("*-shm")
         await asyncio.to_thread(shutil.copytree, source, folder, ignore=without)
-        before, spent = records(source), nonces(source)
         for log in ("imprint.db-wal", "content/private/small.db-wal"):
             flip(folder / log, at)
+        again = await asyncio.to_thread(shutil.copytree, folder, tmp_path / "again")
         environ = environment_beside(world) | {"IMPRINT_DATA_DIR": str(folder)}
         refused = await asyncio.to_thread(run, environ, "check")
-        assert refused.exit_code == 1, refused.output
-        assert "imprint repair" in refused.output
-        _, report = await repair(world, folder)
-        assert sum("log" in each for each in report["found"]) == 1, report
+        assert (refused.exit_code, "imprint repair" in refused.output) == (1, True)
+        files = contents(folder)
+        status, report = await repair(world, folder)
+        assert (status, "log is damaged" in report["found"][0]) == (1, True)
+        assert files.items() <= contents(folder).items()
+        status, report = await repair(world, folder, "--backup", saved)
+        assert (status, report["from_backup"]) == (1, len(before))
         assert sum("small.db is damaged" in each for each in report["found"]) == 1, report
         assert differences(before, records(folder), EXACT) == []
-        assert nonces(folder) == spent
+        assert not any("document" in each for each in report["lost"] if late["cid"] not in each)
         deep = await asyncio.to_thread(run, environ, "check", "--deep")
         assert deep.exit_code == 0, deep.output
+        if at >= FRAME:
+            status, report = await repair(world, again, "--accept-loss")
+            assert (status, list(again.glob("imprint.db.damaged-*")) != []) == (1, True)
+            assert 0 < report["kept"] < len(before)
+
+
+async def test_commits_before_the_damage_in_a_log_are_kept_if_the_backup_is_older(tmp_path: Path):
+    async with open_world(tmp_path / "world") as world:
+        await fill(world)
+        saved = await save(world, tmp_path / "saved.tar")
+        source, folder = world.settings.storage.data_dir, tmp_path / "copy"
+        settle(source / "imprint.db")
+        newer = [await world.create(world.wallet(1), f"Newer {number}.") for number in range(20)]
+        without = shutil.ignore_patterns("*-shm")
+        await asyncio.to_thread(shutil.copytree, source, folder, ignore=without)
+        log = folder / "imprint.db-wal"
+        flip(log, 32 + log.stat().st_size // FRAME // 2 * FRAME + 2000)
+        status, report = await repair(world, folder, "--backup", saved)
+        kept = [file["cid"] in records(folder) for file in newer]
+        assert (status, report["from_backup"], kept[0], kept[-1]) == (1, 0, True, False)
+        for file in newer[kept.index(False) :]:
+            assert any(file["cid"] in each for each in report["lost"])
 
 
 async def test_damage_in_a_database_index_loses_nothing(tmp_path: Path):
@@ -182,7 +284,7 @@ async def test_damage_in_a_database_index_loses_nothing(tmp_path: Path):
         for index in ("files_by_id", "files_by_cid", "files_live", "events_by_cid"):
             zero_page(folder / "imprint.db", pages_of(folder / "imprint.db", index)[-1])
         status, report = await repair(world, folder)
-        assert (status, report["lost"], report["from_documents"]) == (0, [], 0)
+        assert (status, report["lost"]) == (0, [])
         assert unchecked(records(folder)) == unchecked(before)
 
 
@@ -199,10 +301,11 @@ def set_checksums(path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["id", "cid", "name", "owner", "group_id", "tx_hash"])
-async def test_a_record_with_a_flipped_byte_is_restored(tmp_path: Path, column: str):
+async def test_a_record_with_a_flipped_byte_is_named_and_restored(tmp_path: Path, column: str):
     async with open_world(tmp_path / "world") as world:
         for number in range(3):
             await world.post(world.wallet(1), f"Post {number}.")
+        saved = await save(world, tmp_path / "saved.tar")
         folder = await copy_of(world, tmp_path / "copy")
         catalog = folder / "imprint.db"
         set_checksums(catalog)
@@ -213,9 +316,14 @@ async def test_a_record_with_a_flipped_byte_is_restored(tmp_path: Path, column: 
         start = (page - 1) * PAGE
         row_start = catalog.read_bytes().index(row["id"].encode(), start)
         flip(catalog, catalog.read_bytes().index(row[column].encode(), row_start) + 20)
+        files = contents(folder)
         status, report = await repair(world, folder)
-        assert (status, report["lost"]) == (0, [])
-        assert report["found"] != []
+        named = f"file {row['name']} with the document {row['cid']}"
+        assert (status, report["lost"]) == (1, [f"The {named}."])
+        assert f"The record of the {named} cannot be read." in report["found"]
+        assert files.items() <= contents(folder).items()
+        status, report = await repair(world, folder, "--backup", saved)
+        assert (status, report["lost"], report["from_backup"]) == (0, [], 1)
         assert unchecked(records(folder)) == unchecked(before)
 
 
@@ -233,7 +341,7 @@ async def test_a_thumbnail_can_be_destroyed_after_its_fence_was_lost(tmp_path: P
         catalog = folder / "imprint.db"
         zero_page(catalog, pages_of(catalog, "counters")[0])
         _, report = await repair(world, folder)
-        assert report["found"]
+        assert "A part of the table counters cannot be read." in report["found"]
         async with open_world(folder, clock=world.clock) as again:
             assert (await again.send_delete(author, draft["cid"])).status_code == 200
             world.clock.advance(25 * 3600)
@@ -251,49 +359,30 @@ async def test_a_dry_run_changes_nothing(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
         folder = await copy_of(world, tmp_path / "copy")
+        saved = await save(world, tmp_path / "saved.tar")
         cut(folder / "imprint.db", 0.6)
-        contents = {path: path.read_bytes() for path in folder.glob("*") if path.is_file()}
-        _, report = await repair(world, folder, "--dry-run")
-        assert report["found"]
-        assert {path: path.read_bytes() for path in folder.glob("*") if path.is_file()} == contents
+        files = contents(folder)
+        _, report = await repair(world, folder, "--dry-run", "--backup", saved)
+        assert (report["found"] != [], report["from_backup"] > 0) == (True, True)
+        assert contents(folder) == files
 
 
-@pytest.mark.parametrize("lost", ["catalog", "log"])
-async def test_a_catalog_that_is_gone_is_built_from_documents_and_the_chain(
-    tmp_path: Path, lost: str
-):
-    async with open_world(tmp_path / "world") as world:
-        source = world.settings.storage.data_dir
-        folder = tmp_path / "copy"
-        await world.post(world.wallet(1), "An early post.")
-        settle(source / "imprint.db")
-        await fill(world)
-        before = records(source)
-        shutil.copytree(source, folder)
-        (folder / "imprint.db-shm").unlink(missing_ok=True)
-        (folder / "imprint.db-wal").unlink(missing_ok=True)
-        if lost == "catalog":
-            (folder / "imprint.db").unlink()
-        await repair(world, folder)
-        after = records(folder)
-        assert differences(before, after, KNOWN_WITHOUT_BACKUP) == []
-
-
-async def test_a_log_without_its_database_is_read(tmp_path: Path):
+@pytest.mark.parametrize("log_too", [False, True])
+async def test_a_catalog_that_is_gone_comes_from_the_backup(tmp_path: Path, log_too: bool):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
+        saved = await save(world, tmp_path / "saved.tar")
         source, folder = world.settings.storage.data_dir, tmp_path / "copy"
-        without = shutil.ignore_patterns("*-shm")
+        without = shutil.ignore_patterns("*-shm", *(["imprint.db-wal"] if log_too else []))
         await asyncio.to_thread(shutil.copytree, source, folder, ignore=without)
         before = records(source)
-        for name in ("imprint.db", "content/private/small.db"):
-            (folder / name).unlink()
+        (folder / "imprint.db").unlink()
+        status, report = await repair(world, folder)
+        assert (status, report["found"]) == (1, ["There is no catalog."])
+        assert not (folder / "imprint.db").exists()
+        await repair(world, folder, "--backup", saved)
+        assert differences(before, records(folder), EXACT) == []
         environ = environment_beside(world) | {"IMPRINT_DATA_DIR": str(folder)}
-        refused = await asyncio.to_thread(run, environ, "check")
-        assert (refused.exit_code, "Put that file back" in refused.output) == (1, True)
-        _, report = await repair(world, folder)
-        assert report["from_documents"] < len(before) / 4, report
-        assert differences(before, records(folder), KNOWN_WITHOUT_BACKUP) == []
         deep = await asyncio.to_thread(run, environ, "check", "--deep")
         assert deep.exit_code == 0, deep.output
 
@@ -308,16 +397,21 @@ async def test_a_service_runs_again_after_a_repair_that_was_killed_at_any_moment
         refused.spawn()
         assert await asyncio.to_thread(refused.wait, 60) == 2
         assert "Another process" in refused.tail()
+        saved = command(scene, "saved", "backup", "--out", str(tmp_path / "saved"))
+        saved.spawn()
+        assert await asyncio.to_thread(saved.wait, 60) == 0, saved.tail()
         assert replica.process.stop() == 0
         catalog = tmp_path / "data" / "imprint.db"
         settle(catalog)
         zero_page(catalog, pages_of(catalog, "files")[-1])
         for number in range(25 if LONG else 5):
-            killed = command(scene, f"killed-{number}", "repair")
+            killed = command(
+                scene, f"killed-{number}", "repair", "--backup", str(tmp_path / "saved")
+            )
             killed.spawn()
             await asyncio.sleep(0.3 + number % 5 * 0.15)
             killed.kill()
-        repaired = command(scene, "repaired", "repair")
+        repaired = command(scene, "repaired", "repair", "--backup", str(tmp_path / "saved"))
         repaired.spawn()
         assert await asyncio.to_thread(repaired.wait, 120) == 0, repaired.tail()
         await replica.start()
@@ -339,7 +433,7 @@ async def test_documents_are_restored_from_a_backup_or_reported_as_lost(tmp_path
         flip_text(small, "Later than the backup. ")
         small.write_bytes(small.read_bytes()[: small.stat().st_size // 2])
         status, report = await repair(world, folder, "--backup", tmp_path / "saved")
-        assert report["documents_from_backups"] > 0
+        assert report["documents_from_backup"] > 0
         assert status == 1 or not report["lost"]
         assert all(late["cid"] in each and author.address in each for each in report["lost"])
         checked = await asyncio.to_thread(

@@ -1,36 +1,13 @@
 """A repair stores documents so that a collector which is about to remove them spares them."""
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 
 from tests.services.installations import ignore
 from tests.world import World
 
-from imprint.adapters.encryption import PlainCipher
 from imprint.domain.cids import Cid
 from imprint.domain.files import Network
 from imprint.services.repair import Repair, RepairReport
-
-
-@dataclass
-class Saved:
-    """A backup with these documents."""
-
-    kept: dict[tuple[Cid, Network], bytes] = field(default_factory=dict)
-    name: str = "saved"
-    made_at: str = "2026-01-01T00:00:00Z"
-
-    def catalog(self) -> Path:
-        raise NotImplementedError
-
-    def documents(
-        self, wanted: Collection[tuple[Cid, Network]]
-    ) -> Iterator[tuple[Cid, Network, bytes]]:
-        for (cid, network), document in self.kept.items():
-            if (cid, network) in wanted:
-                yield cid, network, document
 
 
 async def test_a_document_from_a_backup_survives_an_older_removal(world: World) -> None:
@@ -46,10 +23,10 @@ async def test_a_document_from_a_backup_survives_an_older_removal(world: World) 
     document = await content.read(thumbnail, Network.PUBLIC)
     assert document is not None
     await content.remove(thumbnail, Network.PUBLIC)
-    saved = Saved({(thumbnail, Network.PUBLIC): document})
     report = RepairReport()
-    repair = Repair(content, None, PlainCipher(), world.clock, [saved], report)
-    await repair.restore_documents(catalog, ignore)
-    assert report.documents_from_backups == 1
+    saved = [(thumbnail, Network.PUBLIC, document)]
+    await Repair(catalog, content, lambda wanted: saved, report).restore_documents(ignore)
+    assert report.documents_from_backup == 1
+    assert report.found == [f"The thumbnail {thumbnail} is missing or damaged."]
     await content.remove(thumbnail, Network.PUBLIC, condemned.fence)
     assert await content.read(thumbnail, Network.PUBLIC) == document

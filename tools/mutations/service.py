@@ -171,6 +171,22 @@ STORAGE = (
         ("tests/services/test_backup.py::test_a_backup_replaces_nothing",),
     ),
     Mutation(
+        "A repair keeps no record whose checksum is wrong",
+        "src/imprint/adapters/catalog/repair.py",
+        "            return not is_damaged(table, values)\n",
+        "            return True\n",
+        "test",
+        ("tests/cli/test_repair.py::test_a_record_without_a_backup_is_given_up_by_consent_only",),
+    ),
+    Mutation(
+        "A repair without a backup changes nothing if records would be lost",
+        "src/imprint/bootstrap/repair.py",
+        "        if rebuilt.lost and not may_lose:\n",
+        "        if False:\n",
+        "test",
+        ("tests/cli/test_repair.py::test_an_unreadable_catalog_is_not_given_up_without_a_backup",),
+    ),
+    Mutation(
         "A release does not open records of a newer one",
         "src/imprint/adapters/catalog/schema.py",
         "        if found > migrations[-1].number:\n",

@@ -1,4 +1,4 @@
-"""Reads the write-ahead log of a SQLite file, also what SQLite drops from a damaged one.
+"""Finds commits in the write-ahead log of a SQLite file that SQLite would drop.
 
 SQLite reads a log up to the first frame with a wrong checksum, and writes over the rest. The format
 is described at https://www.sqlite.org/fileformat2.html.
@@ -8,9 +8,7 @@ import logging
 import sqlite3
 import struct
 import time
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 HEADER_BYTES = 32
@@ -54,6 +52,26 @@ class DamagedLog(Exception):
             " away."
         )
 
+    @classmethod
+    def interrupted(cls, path: Path) -> "DamagedLog":
+        """A database whose log may be gone already, because a repair was about to replace both."""
+        return cls(f"A repair of {path} was interrupted. Run imprint repair again to complete it.")
+
+
+def log_file(path: Path) -> Path:
+    """The write-ahead log of a database."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def boot_file(path: Path) -> Path:
+    """The file that notes on which start of which machine a database was written."""
+    return path.with_name(f"{path.name}-boot")
+
+
+def replacement_of(path: Path) -> Path:
+    """The file that a repair puts in the place of a database."""
+    return path.with_name(f"{path.name}.repaired")
+
 
 def accepted_log(log: Path) -> Path:
     """The copy of a damaged log by which an operator accepts the loss."""
@@ -73,7 +91,9 @@ def check_log(path: Path, boot: str | None) -> bool:
 
     Returns whether `begin_log` must empty the log when the database is open.
     """
-    log = path.with_name(f"{path.name}-wal")
+    if replacement_of(path).exists():
+        raise DamagedLog.interrupted(path)
+    log = log_file(path)
     is_same_start = boot is not None and boot == _noted_boot(path)
     # Another process that writes meanwhile can make one reading inconsistent, but not all.
     for pause in (0.0, *_LOG_PAUSES):
@@ -109,7 +129,7 @@ def begin_log(connection: sqlite3.Connection, path: Path, boot: str | None) -> N
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         if not busy and boot is not None:
-            note = _boot_file(path)
+            note = boot_file(path)
             note.touch(mode=0o600)
             note.write_text(boot, "ascii")
 
@@ -122,13 +142,9 @@ def read_boot() -> str | None:
         return None
 
 
-def _boot_file(path: Path) -> Path:
-    return path.with_name(f"{path.name}-boot")
-
-
 def _noted_boot(path: Path) -> str | None:
     try:
-        return _boot_file(path).read_text("ascii", "replace")
+        return boot_file(path).read_text("ascii", "replace")
     except OSError:
         return None
 
@@ -158,24 +174,6 @@ def _page_size(path: Path) -> int | None:
     return None if not head else 65536 if size == 1 else size
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A page in a log; `pages` is how many the database has after a commit, else 0.
-
-    `continues` says whether its checksum continues that of the frame before, and `valid` whether
-    all frames up to it do, so that SQLite reads it. `shows_loss` says that it proves a commit that
-    SQLite drops, and `sound` that its content is as it was written.
-    """
-
-    number: int
-    pages: int
-    content: bytes
-    continues: bool
-    valid: bool
-    sound: bool
-    shows_loss: bool
-
-
 def count_dropped_commits(log: bytes, page_size: int) -> int:
     """How many commits SQLite drops although they were complete.
 
@@ -185,76 +183,42 @@ def count_dropped_commits(log: bytes, page_size: int) -> int:
 
     `page_size` is believed if the log does not say its own.
     """
-    return sum(frame.shows_loss for frame in _read(log, page_size))
-
-
-def read_commits(log: bytes, page_size: int) -> list[Frame]:
-    """The frames of all complete commits, in order, also those that SQLite drops."""
-    found: list[Frame] = []
-    for part in _split(_read(log, page_size)):
-        if not part[0].valid and not any(frame.shows_loss for frame in part):
-            break
-        found += part
-    while found and not found[-1].pages:
-        found.pop()
-    return found
-
-
-def _split(frames: Iterable[Frame]) -> Iterator[list[Frame]]:
-    """The parts of a log in which each frame continues the one before."""
-    part: list[Frame] = []
-    for frame in frames:
-        if part and not frame.continues:
-            yield part
-            part = []
-        part.append(frame)
-    if part:
-        yield part
-
-
-def _read(log: bytes, page_size: int) -> Iterator[Frame]:
     if len(log) < HEADER_BYTES:
-        return
+        return 0
     magic, _, size, *_ = _HEADER.unpack_from(log)
     order = ">" if magic & 1 else "<"
     if magic & ~1 == _MAGIC and _sum(order, log[:24], (0, 0)) == _HEADER.unpack_from(log)[6:]:
-        yield from _read_frames(log, order, size, has_header=True)
-        return
+        return _count_losses(log, order, size, has_header=True)
     # SQLite ignores the whole log then. A crash does not cause that: the header is synced before
     # anything follows it. Its first bytes say the order, so they cannot be believed either.
-    for order in ("<", ">"):
-        frames = list(_read_frames(log, order, page_size, has_header=False))
-        if any(frame.shows_loss for frame in frames):
-            yield from frames
-            return
+    return max(_count_losses(log, order, page_size, has_header=False) for order in ("<", ">"))
 
 
-def _read_frames(log: bytes, order: str, page_size: int, *, has_header: bool) -> Iterator[Frame]:
-    """The frames of a log whose header is as it was written, or is not."""
-    length = _FRAME.size + page_size
+def _count_losses(log: bytes, order: str, page_size: int, *, has_header: bool) -> int:
+    """How many frames prove a commit that SQLite drops; the header may not be as it was written."""
+    length, losses = _FRAME.size + page_size, 0
     salts, stored = _HEADER.unpack_from(log)[4:6], _HEADER.unpack_from(log)[6:]
     computed = _sum(order, log[:24], (0, 0))
     valid, after_commit = has_header, False
     for start in range(HEADER_BYTES, len(log) - length + 1, length):
-        number, pages, *found = _FRAME.unpack_from(log, start)
+        _, pages, *found = _FRAME.unpack_from(log, start)
         if start == HEADER_BYTES and not has_header:
             salts = tuple(found[:2])
         before, stored = {stored, computed}, tuple(found[2:])
         is_of_this_use = tuple(found[:2]) == salts
         if not is_of_this_use and not valid:
             # Of an earlier use of the log, all of which is in the database.
-            yield Frame(number, pages, b"", False, False, False, False)
             computed, after_commit = stored, pages != 0
             continue
-        content = log[start + _FRAME.size : start + length]
+        framed = log[start : start + 8] + log[start + _FRAME.size : start + length]
         # Of the frame before, either its checksum or its content may be damaged.
-        sums = {_sum(order, log[start : start + 8] + content, each) for each in before}
+        sums = {_sum(order, framed, each) for each in before}
         sound = stored in sums
         continues = is_of_this_use and sound
-        loss = after_commit and not valid if has_header else pages != 0
+        losses += continues and (after_commit and not valid if has_header else pages != 0)
         valid = valid and continues
-        yield Frame(number, pages, content, continues, valid, sound, continues and loss)
         computed, after_commit = stored if sound else min(sums), pages != 0
+    return losses
 
 
 def _sum(order: str, data: bytes, sums: tuple[int, ...]) -> tuple[int, ...]:

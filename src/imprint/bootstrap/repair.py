@@ -1,178 +1,276 @@
 """Wiring of repairs."""
 
 import asyncio
-import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from imprint.adapters.catalog.salvaged_catalog import Salvaged, open_salvaged, read_identity
+from imprint.adapters.catalog.repair import (
+    DamagedCatalog,
+    examine_copy,
+    open_saved,
+    rebuild_catalog,
+)
 from imprint.adapters.catalog.schema import NewerSchema
 from imprint.adapters.catalog.sqlite import open_catalog
-from imprint.adapters.catalog.sqlite_backup import check_copy
-from imprint.adapters.content.document_salvage import salvage_documents
+from imprint.adapters.catalog.transaction import micros
+from imprint.adapters.catalog.use_lock import InUse, UseLock
 from imprint.adapters.content.installation_marker import MARKER, InstallationMarker
-from imprint.adapters.sqlite_connections import connect_untrusted
-from imprint.adapters.sqlite_swap import FileInUse, copy_locked
-from imprint.bootstrap.adapters import (
-    check_chain,
-    inventory_of,
-    make_cipher,
-    open_adapters,
-    open_content,
-)
+from imprint.adapters.content.repair import rebuild_small_documents
+from imprint.adapters.sqlite_repair import FileInUse, copy_locked, replace_file
+from imprint.bootstrap.adapters import check_chain, open_adapters, open_content
 from imprint.bootstrap.archives import open_backup
 from imprint.bootstrap.background import build_follower
 from imprint.domain.errors import CannotStart
+from imprint.domain.exports import read_instant
 from imprint.domain.installation import INSTALLATION_ID, UNNAMED, Identity
-from imprint.ports import ContentStore, Progress, utc_now
+from imprint.ports import Progress, utc_now
 from imprint.ports.catalog import CatalogDamaged
-from imprint.services.backup import NotABackup
+from imprint.services.backup import (
+    CATALOG_ENTRY,
+    NotABackup,
+    find_documents,
+    read_manifest_entry,
+    restore_catalog,
+)
+from imprint.services.installation import expect_own
 from imprint.services.labels import LabelUpdater
-from imprint.services.repair import Repair, RepairReport
-from imprint.services.saved_backup import SavedBackup, open_saved
+from imprint.services.repair import Repair, RepairReport, SavedDocuments, find_damage
 from imprint.settings import BucketContent, EmbeddedContent, Settings, SqliteDatabase
+
+_NOTHING_CHANGED = (
+    "Nothing was changed: name a backup with --backup, from which the rest is taken, or go on"
+    " without it with --accept-loss."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Backup:
+    """A backup whose catalog was copied and checked."""
+
+    place: Path
+    made_at: datetime
+    catalog: Path
+    identity: Identity | None
+
+    def find_documents(self) -> SavedDocuments:
+        return lambda wanted: find_documents(open_backup(self.place), wanted)
+
+    def expect_of(self, installation: str | None) -> None:
+        """Raise `CannotStart` if it was made of another installation."""
+        if self.identity is not None and installation not in (None, self.identity.id):
+            raise CannotStart(
+                f"The backup {self.place} was made of the installation {self.identity.id}, and"
+                f" this is {installation}. Nothing was changed. To go back to it as a whole, use"
+                " imprint restore."
+            )
 
 
 async def repair_installation(
-    settings: Settings, backups: Sequence[Path], dry_run: bool, progress: Progress
+    settings: Settings,
+    place: Path | None,
+    progress: Progress,
+    *,
+    dry_run: bool = False,
+    accept_loss: bool = False,
 ) -> RepairReport:
-    """Repair records and documents. Raises `CannotStart`, also while a service runs on them."""
+    """Repair records and documents, with the backup at a place.
+
+    Raises `CannotStart`, also while a service runs on them.
+    """
     report = RepairReport(dry_run=dry_run)
     with _reporting_refusals(), TemporaryDirectory(prefix="imprint-repair-") as scratch:
-        saved = _open_backups(backups, Path(scratch))
-        await asyncio.to_thread(_salvage_documents, settings, report)
-        if isinstance(settings.storage.database, SqliteDatabase):
-            await _RecordRepair(settings, saved, report, progress).run(settings.storage.database)
+        backup = None if place is None else await asyncio.to_thread(_open, place, Path(scratch))
+        database = settings.storage.database
+        if isinstance(database, SqliteDatabase):
+            repair = _RecordRepair(settings, backup, report, progress, accept_loss)
+            with _locked(database.path):
+                is_readable = await repair.run(database.path)
+            if not is_readable:
+                return report
+        else:
+            await asyncio.to_thread(_rebuild_small_documents, settings, report)
         if not dry_run:
-            await _repair_rest(settings, saved, report, progress)
+            await _repair_rest(settings, backup, report, progress)
     return report
+
+
+def _open(place: Path, scratch: Path) -> _Backup:
+    """Copy and check the catalog of a backup. Raises `CannotStart`."""
+    entries, copy = iter(open_backup(place)), scratch / CATALOG_ENTRY
+    try:
+        manifest = read_manifest_entry(next(entries, None))
+        restore_catalog(next(entries, None), manifest, copy)
+        return _Backup(place, read_instant(manifest.made_at), copy, open_saved(copy))
+    except (CatalogDamaged, NewerSchema, NotABackup) as error:
+        raise CannotStart(f"The backup {place} cannot be used. {error}") from error
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep services from a catalog. Raises `FileInUse` if one uses it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        lock = UseLock(path, exclusive=True)
+    except InUse as error:
+        raise FileInUse(path) from error
+    with closing(lock):
+        yield
 
 
 @dataclass(frozen=True, slots=True)
 class _RecordRepair:
-    """Repairs a catalog in SQLite, without opening it."""
+    """Repairs a catalog in SQLite, and the small documents beside it, before they are opened."""
 
     settings: Settings
-    backups: Sequence[SavedBackup]
+    backup: _Backup | None
     report: RepairReport
     progress: Progress
+    accept_loss: bool
 
-    async def run(self, database: SqliteDatabase) -> None:
-        with copy_locked(database.path) as scratch:
-            salvaged = await asyncio.to_thread(open_salvaged, database.path, scratch)
-            content = open_content(self.settings, utc_now, self._find_identity(salvaged))
-            try:
-                repair = Repair(
-                    content,
-                    inventory_of(content),
-                    make_cipher(self.settings),
-                    utc_now,
-                    self.backups,
-                    self.report,
-                )
-                await repair.complete_records(salvaged, await self._read_marker(content))
-                await self._end(repair, salvaged)
-            finally:
-                await content.close()
+    async def run(self, path: Path) -> bool:
+        """Repair them; returns whether the catalog can be opened now."""
+        with copy_locked(path) as copy:
+            damaged = await asyncio.to_thread(examine_copy, copy)
+            holder = await _read_marker(self.settings)
+            if damaged.identity is not None and holder is not None:
+                expect_own(holder, damaged.identity.id)
+            if self.backup is not None:
+                self.backup.expect_of(damaged.identity.id if damaged.identity else holder)
+            if damaged.damage is None:
+                damaged = await self._look_deeper(damaged)
+            usable = copy
+            if damaged.damage is not None:
+                usable = copy.with_name("new.db")
+                if not await asyncio.to_thread(self._rebuild, damaged, usable, holder):
+                    return False
+            said = await asyncio.to_thread(_rebuild_small_documents, self.settings, self.report)
+            if self.report.dry_run:
+                await self._check_documents(usable, is_store_whole=not said)
+            elif damaged.damage is not None:
+                self._replace(usable, path)
+        return True
 
-    def _find_identity(self, salvaged: Salvaged) -> Identity:
-        """The identity whose documents are in the store. Raises `CannotStart` if it is lost."""
-        if salvaged.identity is not None:
-            return salvaged.identity
-        for backup in self.backups:
-            with (
-                suppress(CatalogDamaged, sqlite3.Error),
-                closing(connect_untrusted(backup.catalog())) as saved,
-            ):
-                if (found := read_identity(saved)) is not None:
-                    return found
-        if isinstance(self.settings.storage.content, EmbeddedContent | BucketContent):
-            # A folder or a prefix holds one installation, whatever its id.
-            return UNNAMED
-        raise CannotStart(
-            "The catalog has lost the id of its installation, by which its documents are found. "
-            "Name a backup that has it with --backup."
-        )
+    async def _look_deeper(self, damaged: DamagedCatalog) -> DamagedCatalog:
+        """Verify the records of a catalog whose file is whole."""
+        catalog = open_catalog(damaged.path, is_copy=True)
+        try:
+            found = await find_damage(catalog)
+            usage = await catalog.measure_usage()
+        finally:
+            await catalog.close()
+        self.report.found += found
+        self.report.kept = usage.drafts + usage.posts
+        return replace(damaged, damage=found[0] if found else None)
 
-    async def _read_marker(self, content: ContentStore) -> str | None:
-        """The id in the store; None without one, or if the marker is damaged, or in a shared one.
+    def _rebuild(self, damaged: DamagedCatalog, new: Path, holder: str | None) -> bool:
+        """Write a new catalog; False if it would lose records that a backup may have."""
+        backup = self.backup
+        if backup is not None and not damaged.log_whole:
+            # Without the last commits it may be older than the backup.
+            known = damaged.backed_up_at or 0
+            is_newer = known >= micros(backup.made_at)
+            damaged = replace(damaged, readable=damaged.readable and is_newer)
+        saved = None if backup is None else backup.catalog
+        rebuilt = rebuild_catalog(damaged, new, saved, holder, utc_now())
+        self.report.found += [each for each in rebuilt.found if each not in self.report.found]
+        self.report.kept, self.report.from_backup = rebuilt.kept, rebuilt.from_backup
+        self.report.lost += rebuilt.lost
+        may_lose = backup is not None or (self.accept_loss and damaged.readable)
+        if rebuilt.lost and not may_lose:
+            self.report.notes.append(_NOTHING_CHANGED)
+            return False
+        return True
 
-        Raises `Unavailable` for a bucket that cannot be reached.
-        """
-        place = self.settings.storage.content
-        if isinstance(place, EmbeddedContent):
-            try:
-                marker = InstallationMarker(self.settings.storage.data_dir / "content" / MARKER)
-                found = marker.read()
-            except FileNotFoundError:
-                return None
-        else:
-            found = await content.claimed_by("") if isinstance(place, BucketContent) else None
-        return found if found is not None and INSTALLATION_ID.fullmatch(found) else None
+    async def _check_documents(self, catalog_file: Path, *, is_store_whole: bool) -> None:
+        """Say which documents would come from the backup."""
+        if not is_store_whole:
+            self.report.notes.append("Documents were not looked for: their file is damaged.")
+            return
+        catalog = open_catalog(catalog_file, is_copy=True)
+        content = open_content(self.settings, utc_now, catalog.identity)
+        try:
+            repair = Repair(catalog, content, _documents_of(self.backup), self.report)
+            await repair.restore_documents(self.progress)
+        finally:
+            await content.close()
+            await catalog.close()
 
-    async def _end(self, repair: Repair, salvaged: Salvaged) -> None:
-        if self.report.dry_run:
-            catalog = open_catalog(salvaged.new, is_copy=True)
-            try:
-                await repair.restore_documents(catalog, self.progress)
-            finally:
-                await catalog.close()
-        elif not salvaged.whole or salvaged.counts.documents:
-            kept = salvaged.replace(utc_now())
-            self.report.notes.append(f"The catalog as it was is in {kept}.")
-            self.report.notes.append(
-                "The index of posts begins again: the service fills it from the chain."
-            )
-            self.report.notes.append(
-                "Writing sessions have ended, since one that was revoked must not come back: "
-                "authors open new ones."
-            )
+    def _replace(self, new: Path, path: Path) -> None:
+        self.report.notes += [
+            f"The catalog as it was is in {replace_file(new, path, utc_now())}.",
+            "The index of posts begins again: the service fills it from the chain.",
+            "Writing sessions have ended, since one that was revoked must not come back: authors"
+            " open new ones.",
+        ]
+
+
+async def _read_marker(settings: Settings) -> str | None:
+    """The id in the store; None without one, or if the marker is damaged, or in a shared one.
+
+    Raises `Unavailable` for a bucket that cannot be reached.
+    """
+    store = settings.storage.content
+    found = None
+    if isinstance(store, EmbeddedContent):
+        try:
+            found = InstallationMarker(settings.storage.data_dir / "content" / MARKER).read()
+        except FileNotFoundError:
+            return None
+    elif isinstance(store, BucketContent):
+        content = open_content(settings, utc_now, UNNAMED)
+        try:
+            found = await content.claimed_by("")
+        finally:
+            await content.close()
+    return found if found is not None and INSTALLATION_ID.fullmatch(found) else None
+
+
+def _rebuild_small_documents(settings: Settings, report: RepairReport) -> list[str]:
+    """Rebuild damaged files of small documents; returns what it has said about them."""
+    if not isinstance(settings.storage.content, EmbeddedContent):
+        return []
+    folder = settings.storage.data_dir / "content"
+    said = rebuild_small_documents(folder, utc_now(), dry_run=report.dry_run)
+    report.found += said
+    return said
+
+
+def _documents_of(backup: _Backup | None) -> SavedDocuments | None:
+    return None if backup is None else backup.find_documents()
 
 
 async def _repair_rest(
-    settings: Settings, backups: Sequence[SavedBackup], report: RepairReport, progress: Progress
+    settings: Settings, backup: _Backup | None, report: RepairReport, progress: Progress
 ) -> None:
     """Repair documents, usage and posts with the adapters of the service."""
+    lost_records = bool(report.lost)
     adapters = open_adapters(settings)
     try:
-        repair = Repair(
-            adapters.content, adapters.inventory, adapters.cipher, utc_now, backups, report
-        )
+        if backup is not None:
+            backup.expect_of(adapters.catalog.identity.id)
+        repair = Repair(adapters.catalog, adapters.content, _documents_of(backup), report)
         await adapters.claim.verify()
-        await repair.restore_documents(adapters.catalog, progress)
+        await repair.restore_documents(progress)
         await adapters.catalog.recount_usage()
         await check_chain(adapters.marketplace)
         labels = LabelUpdater(adapters.catalog, adapters.content)
         await repair.read_chain(build_follower(settings, adapters, labels))
-        await repair.verify(adapters.catalog)
+        if lost_records and adapters.inventory is not None:
+            await repair.name_strays(adapters.inventory)
+        await repair.verify()
     finally:
         await adapters.close()
-
-
-def _salvage_documents(settings: Settings, report: RepairReport) -> None:
-    if isinstance(settings.storage.content, EmbeddedContent):
-        folder = settings.storage.data_dir / "content"
-        report.found += salvage_documents(folder, utc_now(), dry_run=report.dry_run)
-
-
-def _open_backups(paths: Sequence[Path], scratch: Path) -> list[SavedBackup]:
-    """The backups, the newest first. Raises `NotABackup`."""
-    saved = [
-        open_saved(str(path), partial(open_backup, path), scratch / f"{number}.db", check_copy)
-        for number, path in enumerate(paths)
-    ]
-    return sorted(saved, key=lambda each: each.made_at, reverse=True)
 
 
 @contextmanager
 def _reporting_refusals() -> Iterator[None]:
     try:
         yield
-    except (FileInUse, NewerSchema, NotABackup) as error:
+    except (CatalogDamaged, FileInUse, NewerSchema) as error:
         raise CannotStart(str(error)) from error
     except OSError as error:
         raise CannotStart(f"The repair cannot go on: {error.strerror}.") from error

@@ -44,7 +44,7 @@ COMMANDS = {
     "reconcile": Command(
         "reconcile", "reconcile", "Read the events of the chain again from a block on."
     ),
-    "repair": Command("repair", "repair", "Bring back what a catalog or content store has lost."),
+    "repair": Command("repair", "repair", "Say what is damaged, and take it from a backup."),
     "restore": Command("backup", "restore", "Make a data folder from a backup."),
     "rotate-key": Command(
         "rotate_key", "rotate_key", "Wrap the keys of all documents with a new master key."

@@ -1,4 +1,4 @@
-"""`imprint repair`: brings back what documents, chain and backups know of a damaged catalog."""
+"""`imprint repair`: says what is damaged, and takes it from a backup and the chain."""
 
 import asyncio
 import json
@@ -20,23 +20,26 @@ from imprint.settings import read_settings
 @click.command()
 @click.option(
     "--backup",
-    "backups",
     type=click.Path(path_type=Path, exists=True),
-    multiple=True,
-    help="A backup to take from what is missing; may be given several times.",
+    help="A backup from which damaged and missing records and documents are taken.",
 )
+@click.option("--accept-loss", is_flag=True, help="Go on without what only a backup has.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @config_option
-def repair(backups: tuple[Path, ...], dry_run: bool, as_json: bool, config: Path | None) -> None:
-    """Bring back what a catalog or content store has lost.
+def repair(
+    backup: Path | None, accept_loss: bool, dry_run: bool, as_json: bool, config: Path | None
+) -> None:
+    """Say what is damaged, and take it from a backup.
 
-    Stop the service first. Everything that can be read is kept; the rest comes from the backups,
-    the documents and the chain. The damaged catalog stays beside the new one. It may be
-    interrupted and run again. It ends with status 1 if something is lost.
+    Stop the service first. Records that can be read are kept; those that cannot come from the
+    backup, and so do documents. What is derived from records and from the chain is made again.
+    Without a backup, a catalog that has lost records is left as it is. The damaged catalog stays
+    beside the new one. It may be interrupted and run again. It ends with status 1 if something is
+    lost, and names it.
     """
     with reporting_errors():
-        report = asyncio.run(_repair(backups, dry_run, config))
+        report = asyncio.run(_repair(backup, accept_loss, dry_run, config))
     if as_json:
         click.echo(json.dumps(report.as_json(), indent=2))
     else:
@@ -44,11 +47,15 @@ def repair(backups: tuple[Path, ...], dry_run: bool, as_json: bool, config: Path
     sys.exit(0 if report.whole else FAILED)
 
 
-async def _repair(backups: tuple[Path, ...], dry_run: bool, config: Path | None) -> RepairReport:
+async def _repair(
+    backup: Path | None, accept_loss: bool, dry_run: bool, config: Path | None
+) -> RepairReport:
     settings = read_settings(os.environ, config)
     configure_logging("critical", "text", settings.secrets)
     with show_progress("Checking documents") as progress:
-        return await repair_installation(settings, backups, dry_run, progress)
+        return await repair_installation(
+            settings, backup, progress, dry_run=dry_run, accept_loss=accept_loss
+        )
 
 
 def _print_report(report: RepairReport) -> None:
@@ -57,11 +64,9 @@ def _print_report(report: RepairReport) -> None:
     if report.dry_run:
         click.echo("Nothing was changed. A repair would have this result:")
     click.echo(
-        f"{report.kept} records could be read; {report.from_backups} came from backups, "
-        f"{report.from_indexes} from indexes and {report.from_documents} from documents."
+        f"{report.kept} records could be read; {report.from_backup} came from the backup, and so "
+        f"did {report.documents_from_backup} documents."
     )
-    if report.documents_from_backups:
-        click.echo(f"{report.documents_from_backups} documents came from backups.")
     if report.followed_to is not None:
         click.echo(f"The catalog agrees with the chain up to block {report.followed_to}.")
     for sentence in report.notes:
@@ -69,6 +74,6 @@ def _print_report(report: RepairReport) -> None:
     if report.whole:
         click.echo(f"{click.style('✓', fg='green')} Nothing is lost.")
     else:
-        click.echo("This is lost:")
+        click.echo("This could not be recovered:")
     for sentence in report.lost:
         click.echo(f"  • {sentence}")

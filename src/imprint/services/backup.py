@@ -9,7 +9,8 @@ documents that did not exist yet when documents were copied.
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -34,6 +35,9 @@ MANIFEST_ENTRY = "backup.json"
 
 BATCH = 256
 """How many documents are looked up at once."""
+
+MAX_DOCUMENT = 64 * 1024 * 1024
+"""The largest entry that a repair reads as a document."""
 
 MAX_MANIFEST = 64 * 1024
 """Far more bytes than the manifest has."""
@@ -208,7 +212,7 @@ class Restore:
         """
         entries = iter(entries)
         manifest = read_manifest_entry(next(entries, None))
-        self._restore_catalog(next(entries, None), manifest)
+        restore_catalog(next(entries, None), manifest, self.catalog_path)
         catalog = self.open_copy(self.catalog_path)
         try:
             count, size = await _measure_documents(catalog)
@@ -221,20 +225,6 @@ class Restore:
         finally:
             await catalog.close()
         return manifest
-
-    def _restore_catalog(self, entry: BackupEntry | None, manifest: BackupManifest) -> None:
-        if entry is None or entry.name != CATALOG_ENTRY:
-            raise NotABackup(f"There is no {CATALOG_ENTRY}.")
-        if entry.size != manifest.catalog_bytes:
-            raise NotABackup(f"{CATALOG_ENTRY} is damaged: it has another size.")
-        digest = sha256()
-        with self.catalog_path.open("xb") as file:
-            self.catalog_path.chmod(0o600)
-            while chunk := entry.read(_CHUNK):
-                digest.update(chunk)
-                file.write(chunk)
-        if digest.hexdigest() != manifest.catalog_sha256:
-            raise NotABackup(f"{CATALOG_ENTRY} is damaged: it has another checksum.")
 
     async def _restore_documents(
         self, entries: Iterable[BackupEntry], count: int, size: int
@@ -277,6 +267,35 @@ def read_manifest_entry(entry: BackupEntry | None) -> BackupManifest:
     if entry.size > MAX_MANIFEST:
         raise NotABackup(f"{MANIFEST_ENTRY} has more than {MAX_MANIFEST} bytes.")
     return read_backup_manifest(entry.read(MAX_MANIFEST))
+
+
+def restore_catalog(entry: BackupEntry | None, manifest: BackupManifest, path: Path) -> None:
+    """Write the catalog in the second entry of a backup to a new file. Raises `NotABackup`."""
+    if entry is None or entry.name != CATALOG_ENTRY:
+        raise NotABackup(f"There is no {CATALOG_ENTRY}.")
+    if entry.size != manifest.catalog_bytes:
+        raise NotABackup(f"{CATALOG_ENTRY} is damaged: it has another size.")
+    digest = sha256()
+    with path.open("xb") as file:
+        path.chmod(0o600)
+        while chunk := entry.read(_CHUNK):
+            digest.update(chunk)
+            file.write(chunk)
+    if digest.hexdigest() != manifest.catalog_sha256:
+        raise NotABackup(f"{CATALOG_ENTRY} is damaged: it has another checksum.")
+
+
+def find_documents(
+    entries: Iterable[BackupEntry], wanted: Collection[tuple[Cid, Network]]
+) -> Iterator[tuple[Cid, Network, bytes]]:
+    """Those of these documents that a backup has, whose bytes match their cids."""
+    for entry in entries:
+        with suppress(NotABackup):
+            cid, network = read_document_entry(entry.name)
+            if (cid, network) in wanted and entry.size <= MAX_DOCUMENT:
+                document = entry.read(entry.size)
+                if document_cid(document) == cid:
+                    yield cid, network, document
 
 
 def read_document_entry(name: str) -> tuple[Cid, Network]:

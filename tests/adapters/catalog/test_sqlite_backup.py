@@ -62,6 +62,7 @@ async def test_an_intact_copy_passes_the_check(copy, script):
         "CREATE TRIGGER t AFTER DELETE ON nonces BEGIN DELETE FROM files; END",
         "CREATE VIEW v AS SELECT 1",
         "CREATE TABLE t (a)",
+        "CREATE TABLE _litestream_lock (id INTEGER CHECK (id < 1))",
         "CREATE INDEX t ON files (owner)",
         "CREATE VIRTUAL TABLE t USING fts5 (a)",
         "DROP INDEX files_by_name",
@@ -75,6 +76,15 @@ async def test_a_changed_schema_is_refused(copy, script):
     for check in (check_schema, check_copy):
         with pytest.raises(DamagedCopy):
             check(copy)
+
+
+async def test_the_tables_of_litestream_are_accepted(copy):
+    change(
+        copy,
+        """CREATE TABLE IF NOT EXISTS _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER);
+        CREATE TABLE IF NOT EXISTS _litestream_lock (id INTEGER);""",
+    )
+    check_copy(copy)
 
 
 async def test_comments_and_spaces_in_a_schema_may_differ(copy):

@@ -63,6 +63,16 @@ SCHEMA_ROWS = 1000
 _NUMBERS = "schema_migrations"
 _STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}
 
+_LITESTREAM = {
+    (
+        "table",
+        "_litestream_seq",
+        "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)",
+    ),
+    ("table", "_litestream_lock", "CREATE TABLE _litestream_lock (id INTEGER)"),
+}
+"""The tables that Litestream adds to a database that it replicates: see docs/backup.md."""
+
 
 def check_copy(path: Path) -> None:
     """Raise `DamagedCopy` for a copy with damaged schema, pages, indexes, references or records.
@@ -116,7 +126,7 @@ def check_schema(path: Path) -> None:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, SCHEMA_BYTES)
             found = _read_schema(connection)
             known = known_migrations()
-            if not found >= {each for each in _schema_after(known) if each[1] == _NUMBERS}:
+            if not found >= {each for each in schema_after(known) if each[1] == _NUMBERS}:
                 raise DamagedCopy("The copy of the catalog is not one of Imprint.")
             (number,) = connection.execute(LATEST).fetchone()
     except (sqlite3.Error, UnicodeError) as error:
@@ -124,15 +134,16 @@ def check_schema(path: Path) -> None:
     if number > known[-1].number:
         raise NewerSchema(number, known[-1].number)
     applied = tuple(each for each in known if each.number <= number)
-    expected = _schema_after(applied) if applied else set()
-    if found != expected:
-        kind, name, _ = min(found ^ expected)
+    expected = schema_after(applied) if applied else set()
+    if found - _LITESTREAM != expected:
+        kind, name, _ = min((found - _LITESTREAM) ^ expected)
         raise DamagedCopy(
             f"The copy of the catalog has another schema than Imprint's: see {kind} {name[:60]!a}."
         )
 
 
-def _schema_after(migrations: tuple[Migration, ...]) -> set[tuple[str, str, str]]:
+def schema_after(migrations: tuple[Migration, ...]) -> set[tuple[str, str, str]]:
+    """Type, name and statement of everything that these migrations make."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, migrations)
         return _read_schema(connection)

@@ -1,4 +1,4 @@
-"""The lock on the use of a catalog in SQLite: shared by all who use it, exclusive for a move.
+"""The lock on the use of a catalog in SQLite: shared by its users, exclusive for a move or repair.
 
 It is a lock of the system on a file beside the database, which ends with its process. The database
 itself cannot be locked so: SQLite loses its own locks when another descriptor is closed.
@@ -25,12 +25,13 @@ class InUse(Exception):
 
 
 class BeingMoved(Exception):
-    """The catalog is being moved to another database."""
+    """The catalog is being moved to another database, or repaired."""
 
     def __init__(self) -> None:
         super().__init__(
-            "The records of this database are being moved by `imprint migrate-catalog`. When that"
-            " has ended, set IMPRINT_DATABASE_URL to the database that has them, and start again."
+            "The records of this database are being moved by `imprint migrate-catalog`, or repaired"
+            " by `imprint repair`. Start again when that has ended; after a move, set"
+            " IMPRINT_DATABASE_URL to the database that has them."
         )
 
 
