@@ -19,7 +19,7 @@ from bench.filled_posts import (
 )
 from bench.processes import MARKETPLACE
 from imprint.adapters.catalog.post_words import BUCKET
-from imprint.domain.market_events import place_of
+from imprint.domain.posts.market_events import place_of
 
 BLOCK_SECONDS = 2
 """Seconds between two blocks, which have one post each."""

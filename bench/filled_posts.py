@@ -8,7 +8,7 @@ from functools import cache
 from hashlib import sha256
 from itertools import accumulate
 
-from imprint.domain.cids import Cid, Codec, cid_of
+from imprint.domain.formats.cids import Cid, Codec, cid_of
 
 OWNERS = 1_000
 """Owners of the files, who are the authors of the posts."""

@@ -19,9 +19,9 @@ from bench.wallets import Wallet, WritingKey, contract_wallet_code, post_request
 from imprint.adapters.chain.contract_wallets import CALLER, GAS
 from imprint.auth.signatures import personal_digest
 from imprint.auth.typed_data import SigningDomain
-from imprint.domain.addresses import keccak256, parse_address
-from imprint.domain.files import Action
-from imprint.domain.marketplace import POST_CREATED
+from imprint.domain.drafts.files import Action
+from imprint.domain.formats.addresses import keccak256, parse_address
+from imprint.domain.posts.marketplace import POST_CREATED
 
 ALICE_KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 """The private key of the second development account."""

@@ -34,8 +34,8 @@ from imprint.auth.typed_data import (
     WriteVerifier,
     check_body,
 )
-from imprint.domain.cids import parse_cid
-from imprint.domain.files import Action, Write
+from imprint.domain.drafts.files import Action, Write
+from imprint.domain.formats.cids import parse_cid
 from imprint.server.http import HttpServer, serve_all
 from imprint.server.listeners import listen
 

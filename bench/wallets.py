@@ -13,8 +13,8 @@ from tests.browser_keys import BrowserKey
 from imprint.auth.signatures import personal_digest
 from imprint.auth.typed_data import WRITE_TYPES, SigningDomain, SigningForm
 from imprint.auth.writing_sessions import OPENING_TYPE
-from imprint.domain.addresses import Address, checksum_address, keccak256, parse_address
-from imprint.domain.files import Action
+from imprint.domain.drafts.files import Action
+from imprint.domain.formats.addresses import Address, checksum_address, keccak256, parse_address
 from imprint.domain.sessions import WRITING_ACTIONS
 
 WRITING_SECONDS = 6 * 3600

@@ -16,7 +16,7 @@ from tests.world import MNEMONIC, Wallet, World
 
 from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
-from imprint.domain.addresses import Address, checksum_address, keccak256, parse_address
+from imprint.domain.formats.addresses import Address, checksum_address, keccak256, parse_address
 
 ROOT = Path(__file__).parents[1]
 MARK = bytes.fromhex("6492" * 16)

@@ -31,8 +31,8 @@ from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
 from imprint.devchain.rpc import Dispatcher
 from imprint.devchain.webhooks import build_body_a, build_body_b, sign_body_a, sign_body_b
-from imprint.domain.addresses import keccak256
-from imprint.domain.cids import Cid, cid_bytes
+from imprint.domain.formats.addresses import keccak256
+from imprint.domain.formats.cids import Cid, cid_bytes
 from imprint.settings import DEVELOPMENT, Settings, read_settings
 from imprint.web.docs.openapi import describe_interface
 

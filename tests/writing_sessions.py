@@ -10,7 +10,7 @@ from tests.browser_keys import BrowserKey
 from tests.signed_forms import BOUND, DOMAIN, declare
 from tests.world import ORIGIN, Wallet, World
 
-from imprint.domain.addresses import keccak256
+from imprint.domain.formats.addresses import keccak256
 
 OPENING_MEMBERS = [
     {"name": "service", "type": "string"},

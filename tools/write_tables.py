@@ -15,7 +15,7 @@ from imprint.settings import DEVELOPMENT
 from imprint.settings.declaration import Setting, declared_in
 from imprint.settings.values import GROUPS
 from imprint.web.docs.errors import FAILURE_MEANING, MEANINGS
-from imprint.web.problems import FAILURE, STATUSES
+from imprint.web.http.problems import FAILURE, STATUSES
 
 DOCS = ROOT / "docs"
 

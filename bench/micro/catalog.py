@@ -18,8 +18,8 @@ from bench.micro.timing import time_calls
 from imprint.adapters.catalog import files
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.transaction import SqliteTransaction, Transaction, run_rule
-from imprint.domain.files import File
-from imprint.domain.lists import PublicList
+from imprint.domain.drafts.files import File
+from imprint.domain.posts.lists import PublicList
 
 QUERIES = 10
 """Queries of the rule that is timed without SQL."""

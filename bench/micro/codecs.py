@@ -17,12 +17,12 @@ from eth_account.messages import encode_typed_data
 from imprint.auth.login_message import parse_login_message
 from imprint.auth.sessions import SessionKeys, Sessions
 from imprint.auth.typed_data import SigningDomain
-from imprint.domain.abi import Tuple, encode_call
-from imprint.domain.addresses import Address, checksum_address, keccak256, parse_address
-from imprint.domain.cids import Codec, cid_of, digest_of, parse_cid
+from imprint.domain.drafts.files import Action
 from imprint.domain.errors import Refusal
-from imprint.domain.files import Action
-from imprint.domain.marketplace import BALANCE_OF
+from imprint.domain.formats.abi import Tuple, encode_call
+from imprint.domain.formats.addresses import Address, checksum_address, keccak256, parse_address
+from imprint.domain.formats.cids import Codec, cid_of, digest_of, parse_cid
+from imprint.domain.posts.marketplace import BALANCE_OF
 
 try:
     from siwe import SiweMessage

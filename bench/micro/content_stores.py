@@ -17,8 +17,8 @@ from tests.s3.server import MinioServer
 
 from imprint.adapters.content.bucket_access import open_bucket
 from imprint.adapters.content.embedded import EmbeddedStore
-from imprint.domain.cids import document_cid
-from imprint.domain.files import Network
+from imprint.domain.drafts.files import Network
+from imprint.domain.formats.cids import document_cid
 from imprint.ports import ContentStore, utc_now
 
 ROUNDS = 200

@@ -10,7 +10,7 @@ from imprint.adapters.chain.contract_wallets import build_validation
 from imprint.auth.typed_data import SigningDomain
 from imprint.devchain.calls import Request, call, estimate_gas, sign_request, to_message
 from imprint.devchain.chain import Chain
-from imprint.domain.addresses import keccak256, parse_address
+from imprint.domain.formats.addresses import keccak256, parse_address
 
 ROUNDS, CALLS = 15, 200
 """Rounds, and calls in each."""

@@ -14,7 +14,7 @@ from PIL import Image
 
 from imprint.adapters.images.recoder import recode
 from imprint.adapters.images.sandbox import SandboxedRecoder
-from imprint.domain.addresses import Address
+from imprint.domain.formats.addresses import Address
 
 ROUNDS = 9
 """How often each image is recoded in either way."""

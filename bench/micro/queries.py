@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from bench.micro.timing import time_calls
-from imprint.web.requests import query_params
+from imprint.web.http.requests import query_params
 
 QUERIES = {
     "no query": b"",

@@ -26,16 +26,16 @@ from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.json_rpc import JsonRpc
-from imprint.domain.abi import encode_call
-from imprint.domain.addresses import ZERO_ADDRESS, Address
-from imprint.domain.marketplace import (
+from imprint.domain.formats.abi import encode_call
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
+from imprint.domain.posts.marketplace import (
     POST_CREATED,
     POST_PRICE_UPDATED,
     POST_SUBSCRIBED,
     TRANSFER,
 )
 from imprint.ports.post_index import IndexSource
-from imprint.services.indexer import Indexer, take_index
+from imprint.services.posts.indexer import Indexer, take_index
 
 EVENTS = int(os.environ.get("EVENTS", "50000"))
 """Events of the chain."""

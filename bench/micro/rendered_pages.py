@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from imprint.web.site.post_html import post_html
 from imprint.web.site.rendered_page import RenderedPage
-from imprint.web.site.rendered_texts import RenderedTexts
+from imprint.web.site.texts.post_html import post_html
+from imprint.web.site.texts.rendered_texts import RenderedTexts
 
 TEXTS = Path(__file__).parents[2] / "site" / "samples" / "texts"
 

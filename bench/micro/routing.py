@@ -14,9 +14,9 @@ from starlette.types import ASGIApp, Message, Scope
 
 from bench.micro.timing import time_calls
 from imprint.domain.errors import Problem
-from imprint.web.problems import on_problem
-from imprint.web.responses import json_response
-from imprint.web.routing import Application, ExceptionHandlers, TableRouter
+from imprint.web.http.problems import on_problem
+from imprint.web.http.responses import json_response
+from imprint.web.http.routing import Application, ExceptionHandlers, TableRouter
 
 READS = ["filesByTags", "fileByCid", "fileByPostId", "freeFileByPostId", "pendingFilesByOwner"]
 LISTS = ["filesByNextPageToken", "filesMetaData", "ipfs/{cid}"]

@@ -15,7 +15,7 @@ from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from tests.processes import PLAIN, POLL_SECONDS, Process, free_port
 
-from imprint.domain.addresses import keccak256
+from imprint.domain.formats.addresses import keccak256
 
 Account.enable_unaudited_hdwallet_features()
 

@@ -30,7 +30,7 @@ from tests.anvil.wallets import (
 )
 
 from imprint.auth.signatures import CURVE_ORDER, MAX_SIGNATURE_BYTES
-from imprint.domain.addresses import ZERO_ADDRESS, keccak256
+from imprint.domain.formats.addresses import ZERO_ADDRESS, keccak256
 
 MAGIC = bytes.fromhex("1626ba7e")
 

@@ -17,7 +17,7 @@ from tests.anvil.deliveries import write_body_a, write_body_b
 from tests.anvil.node import CHAIN_ID, GAS_PRICE, POST_CREATED, PRICE, Anvil, Receipt
 
 from imprint.devchain.webhooks import SignedDelivery, sign_body_a, sign_body_b
-from imprint.domain.addresses import keccak256
+from imprint.domain.formats.addresses import keccak256
 
 POST = "(string,string,string,string,uint256,string[])"
 POSTS_IN_A_BLOCK = 50

@@ -19,8 +19,8 @@ from tests.anvil.node import CHAIN_ID, GAS_PRICE, Anvil, open_account, running
 from tests.processes import PLAIN, Service, free_port
 from tests.world import problem
 
-from imprint.domain.addresses import keccak256
-from imprint.services.seen_heads import SHRUNK_GRACE
+from imprint.domain.formats.addresses import keccak256
+from imprint.services.chain.seen_heads import SHRUNK_GRACE
 
 FLOOD = Path(__file__).parent / "TransferFlood.json"
 FLOODS, LOGS_EACH = 4, 3_000

@@ -25,7 +25,7 @@ from imprint.adapters.chain.block_calls import BlockCalls
 from imprint.adapters.chain.contract_wallets import JsonRpcContractWallets
 from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.auth.signatures import MAX_SIGNATURE_BYTES
-from imprint.domain.addresses import Address, keccak256, parse_address
+from imprint.domain.formats.addresses import Address, keccak256, parse_address
 
 DIGEST = keccak256(b"what is signed")
 SIGNATURES = [b"", b"\xff" * 65, b"\xff" * MAX_SIGNATURE_BYTES]

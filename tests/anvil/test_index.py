@@ -21,7 +21,7 @@ from tests.anvil.conftest import MakeService
 from tests.anvil.node import GAS_PRICE, Anvil, running
 from tests.processes import PLAIN
 
-from imprint.domain.addresses import keccak256
+from imprint.domain.formats.addresses import keccak256
 
 LONG = bool(os.environ.get("LONG"))
 POSTS, TRADES = (2_000, 20_000) if LONG else (300, 3_000)

@@ -36,9 +36,9 @@ from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.auth.logins import LoginClaim, LoginVerifier
 from imprint.auth.signatures import Unproved
 from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier
-from imprint.domain.cids import Cid
+from imprint.domain.drafts.files import Action
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.files import Action
+from imprint.domain.formats.cids import Cid
 
 SEED = 1271
 OF_EACH_KIND = 6

@@ -14,7 +14,7 @@ from tests.anvil.node import CHAIN_ID, PRICE, Receipt
 from tests.anvil.wallets import ContractWallet
 from tests.world import picture
 
-from imprint.domain.addresses import keccak256
+from imprint.domain.formats.addresses import keccak256
 
 ATTEMPTS = 5
 """How often a request is sent to a service whose node is slow, as on a busy machine."""

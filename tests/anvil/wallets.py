@@ -17,7 +17,7 @@ from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 from tests.anvil.node import CHAIN_ID, GAS_PRICE, Anvil, Receipt, encode_call, open_account
 
-from imprint.domain.addresses import ZERO_ADDRESS, keccak256
+from imprint.domain.formats.addresses import ZERO_ADDRESS, keccak256
 
 HERE = Path(__file__).parent
 OWN = HERE.parent / "contracts"

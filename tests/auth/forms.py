@@ -11,9 +11,9 @@ from tests.auth.proofs import proved
 from tests.signed_forms import ACTIONS, FORMS, Request, envelope
 
 from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier
-from imprint.domain.cids import Cid
+from imprint.domain.drafts.files import Action, Write
 from imprint.domain.errors import Code
-from imprint.domain.files import Action, Write
+from imprint.domain.formats.cids import Cid
 
 CID = Cid("bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e")
 SERVICE = "https://imprint.example"

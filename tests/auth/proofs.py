@@ -3,7 +3,7 @@
 from typing import TypeVar
 
 from imprint.auth.signatures import Unproved, invalid_signature, prove
-from imprint.domain.addresses import Address
+from imprint.domain.formats.addresses import Address
 
 Proof = TypeVar("Proof")
 

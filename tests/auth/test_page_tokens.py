@@ -16,11 +16,11 @@ from imprint.auth.page_tokens import (
     PageTokens,
     TokenCiphers,
 )
-from imprint.domain.addresses import Address
+from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.lists import OwnDrafts, PublicList
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.lists import OwnDrafts, PublicList
 from imprint.domain.sessions import Session
-from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
 
 SECRET, OTHER = b"s" * 32, b"o" * 32
 TOKENS = PageTokens(SECRET)

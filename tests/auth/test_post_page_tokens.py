@@ -15,11 +15,11 @@ from imprint.auth.post_page_tokens import (
     PostsPage,
     token_expiry,
 )
-from imprint.domain.addresses import Address
+from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.indexed_posts import PostFilter, PostOrder, PostPosition
-from imprint.domain.lists import PublicList
-from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.indexed_posts import PostFilter, PostOrder, PostPosition
+from imprint.domain.posts.lists import PublicList
 
 SECRET, OTHER = b"s" * 32, b"o" * 32
 TOKENS = PostPageTokens(SECRET)

@@ -17,8 +17,8 @@ from imprint.auth.signatures import (
     personal_digest,
     recover_signer,
 )
-from imprint.domain.addresses import ZERO_ADDRESS
 from imprint.domain.errors import Code, Refusal
+from imprint.domain.formats.addresses import ZERO_ADDRESS
 
 ACCOUNT = Account.from_key(b"\x11" * 32)
 ADDRESS = parse_signer(ACCOUNT.address)

@@ -23,8 +23,8 @@ from imprint.auth.typed_data import (
     TypedDataClaim,
     WriteVerifier,
 )
+from imprint.domain.drafts.files import Action, Write
 from imprint.domain.errors import Code
-from imprint.domain.files import Action, Write
 
 VECTOR = json.loads((Path(__file__).parents[1] / "vectors" / "typed_data.json").read_text())
 TYPES = WRITE_TYPES[SigningForm.IMPRINT_1]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.auth.proofs import proved
 
 from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier
+from imprint.domain.drafts.files import Action, Write
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.files import Action, Write
 
 VERIFIER = WriteVerifier(SigningDomain("Imprint", "1", 31337), "https://imprint.example")
 NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)

@@ -21,8 +21,8 @@ from imprint.auth.typed_data import (
     TypedDataClaim,
     WriteVerifier,
 )
-from imprint.domain.cids import Cid
-from imprint.domain.files import Action
+from imprint.domain.drafts.files import Action
+from imprint.domain.formats.cids import Cid
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "signing_forms.json").read_text())
 """Hashed by viem and ethers, and signed by ethers."""

@@ -26,9 +26,9 @@ from tests.signed_forms import ACTIONS, BOUND, FORMS, declare, envelope
 
 from imprint.auth.signatures import parse_signer
 from imprint.auth.typed_data import BOUND_FORMS, SigningDomain, WriteVerifier, check_body
-from imprint.domain.cids import cid_bytes
+from imprint.domain.drafts.files import Action, Write
 from imprint.domain.errors import Code, Refusal, SignatureStale
-from imprint.domain.files import Action, Write
+from imprint.domain.formats.cids import cid_bytes
 
 OTHER_CID = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
 

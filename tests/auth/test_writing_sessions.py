@@ -26,10 +26,10 @@ from imprint.auth.writing_sessions import (
     OpeningVerifier,
     WritingSessionKey,
 )
-from imprint.domain.addresses import Address, keccak256
-from imprint.domain.cids import document_cid
+from imprint.domain.drafts.files import Action, Write
 from imprint.domain.errors import Code, Damaged, SignatureStale
-from imprint.domain.files import Action, Write
+from imprint.domain.formats.addresses import Address, keccak256
+from imprint.domain.formats.cids import document_cid
 from imprint.domain.sessions import WritingSession
 
 SERVICE = "https://imprint.example"

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from imprint.auth.sessions import SessionKeys, Sessions, key_id
-from imprint.domain.addresses import Address
 from imprint.domain.errors import Code
+from imprint.domain.formats.addresses import Address
 from imprint.domain.sessions import Session
 
 KEY, OTHER = b"k" * 32, b"o" * 32

@@ -21,8 +21,8 @@ from imprint.bootstrap.background import (
     build_stray_scan,
 )
 from imprint.ports.post_index import IndexSource
-from imprint.services.entitlement import Entitlement
-from imprint.services.labels import LabelUpdater
+from imprint.services.access.entitlement import Entitlement
+from imprint.services.content.labels import LabelUpdater
 
 IDLE = {"JANITOR_SECONDS": "0", "CHAIN_FOLLOW_SECONDS": "0", "SCRUB_SECONDS": "0"}
 ALWAYS = {"LabelUpdater.run", "LocalDiskSpace.run", "InstallationClaim.run", "watch_files"}

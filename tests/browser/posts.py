@@ -26,7 +26,7 @@ from imprint.client import (
     created_post_id,
     wait_for_receipt,
 )
-from imprint.domain.addresses import checksum_address, parse_address
+from imprint.domain.formats.addresses import checksum_address, parse_address
 
 Result = TypeVar("Result")
 

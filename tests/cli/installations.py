@@ -13,7 +13,7 @@ from tests.world import World, open_world
 
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.cli import main
-from imprint.domain.files import File
+from imprint.domain.drafts.files import File
 
 MARKETPLACE = "0x5fbdb2315678afecb367f032d93f642f64180aa3"
 

@@ -14,9 +14,9 @@ from tests.world import MovableClock, World, open_world
 
 from imprint import __version__
 from imprint.adapters.disk_space import LocalDiskSpace
-from imprint.domain.cids import Cid
-from imprint.domain.files import Network
-from imprint.domain.posts import Advance, BlockRef
+from imprint.domain.drafts.files import Network
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.posts import Advance, BlockRef
 
 WEBHOOK_SECRET = "5f0c1b7a93e84d26a1f47c3b9e60d815"
 SUBJECTS = [

@@ -14,7 +14,7 @@ from tests.processes import free_port
 from tests.world import World
 
 from imprint.bootstrap.deployment import DeploymentTransaction, contract_address
-from imprint.domain.addresses import Address, keccak256
+from imprint.domain.formats.addresses import Address, keccak256
 
 BROKE = "0x" + "5c" * 32
 """The key of an account without coins."""

@@ -4,8 +4,8 @@ import pytest
 
 from imprint.cli.errors import reporting_errors
 from imprint.domain.errors import CannotStart, Code, Unavailable
-from imprint.services.backup import NotABackup
-from imprint.services.exports import ImportConflicts
+from imprint.services.installation.backup import NotABackup
+from imprint.services.installation.exports import ImportConflicts
 from imprint.settings import SettingsProblems
 
 

@@ -9,8 +9,8 @@ from click.testing import Result
 from tests.cli.installations import environment_beside, environment_of, run
 from tests.world import World
 
-from imprint.domain.cids import Cid, document_cid
-from imprint.domain.files import Network
+from imprint.domain.drafts.files import Network
+from imprint.domain.formats.cids import Cid, document_cid
 
 NOW = {"IMPRINT_WRITE_LEASE_SECONDS": "1"}
 """Documents are old enough to be strays after a second."""

@@ -5,7 +5,7 @@ import asyncio
 from tests.cli.installations import environment_beside, files_in, run
 from tests.world import World
 
-from imprint.domain.files import State
+from imprint.domain.drafts.files import State
 
 
 async def test_posts_that_no_webhook_reported_are_found_on_the_chain(world: World):

@@ -14,8 +14,8 @@ from imprint.client import (
     parse_coin,
 )
 from imprint.client.marketplace import Receipt, ReceiptLog
-from imprint.domain.addresses import keccak256
-from imprint.domain.marketplace import POST_CREATED
+from imprint.domain.formats.addresses import keccak256
+from imprint.domain.posts.marketplace import POST_CREATED
 
 HERE = "0x" + "ab" * 20
 POST = "(string,string,string,string,uint256,string[])"

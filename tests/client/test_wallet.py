@@ -17,7 +17,7 @@ from imprint.client.records import SigningFacts, WritingSessionRecord
 from imprint.client.transactions import Transaction
 from imprint.client.typed_data import Write, opening_typed_data, write_typed_data
 from imprint.client.writing_session import new_key, public_point
-from imprint.domain.files import Action
+from imprint.domain.drafts.files import Action
 
 KEY = bytes(range(1, 33))
 ACCOUNT = Account.from_key(KEY)

@@ -25,8 +25,8 @@ from imprint.client import (
     wait_for_receipt,
 )
 from imprint.client.wallet import settle
-from imprint.domain.addresses import keccak256
-from imprint.domain.cids import document_cid
+from imprint.domain.formats.addresses import keccak256
+from imprint.domain.formats.cids import document_cid
 
 UNKNOWN_POST = 2**200
 OWNER = bytes(range(1, 33))

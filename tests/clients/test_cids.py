@@ -4,7 +4,7 @@ import random
 import subprocess
 from pathlib import Path
 
-from imprint.domain.cids import KUBO_LAYOUT, document_cid
+from imprint.domain.formats.cids import KUBO_LAYOUT, document_cid
 
 HERE = Path(__file__).parent
 CHUNK, WIDTH = KUBO_LAYOUT.chunk, KUBO_LAYOUT.width

@@ -11,8 +11,8 @@ from typing import Any
 import httpx2
 from tests.world import Wallet, World, picture
 
-from imprint.domain.addresses import Address
-from imprint.domain.lists import OwnDrafts
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.lists import OwnDrafts
 
 PAUSE = 0.01
 MOST_DRAFTS = 8

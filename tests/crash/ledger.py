@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.documents import Document, list_documents, read_document
 
 from imprint.adapters.catalog.sql import COMPARE_USAGE
-from imprint.domain.cids import Cid, document_cid
+from imprint.domain.formats.cids import Cid, document_cid
 
 LIVE = "state IN ('pending', 'onchain')"
 

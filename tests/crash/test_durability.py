@@ -15,7 +15,7 @@ from tests.crash.fork_server import Child, ForkServer
 from tests.crash.system_calls import TRACED, Call, read_trace
 from tests.crash.victim import open_scene
 
-from imprint.domain.documents import SMALL_DOCUMENT
+from imprint.domain.drafts.documents import SMALL_DOCUMENT
 
 ROUNDS = 3
 ATTACHING = 0.5

@@ -15,9 +15,9 @@ from tests.crash.victim import LEASE_SECONDS, open_scene
 from tests.world import MovableClock, Wallet, World, open_world, picture, problem
 
 from imprint import failpoints
-from imprint.services.garbage_collector import GarbageCollector
-from imprint.services.leases import LEASE_TIME
-from imprint.services.master_keys import MasterKeys
+from imprint.services.drafts.garbage_collector import GarbageCollector
+from imprint.services.installation.master_keys import MasterKeys
+from imprint.services.tasks.leases import LEASE_TIME
 
 STORING = (
     "before_intent",

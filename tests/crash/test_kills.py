@@ -17,8 +17,8 @@ from tests.crash.ledger import find_faults, open_intents
 from tests.crash.victim import LEASE_SECONDS, open_scene
 from tests.world import MovableClock, open_world
 
-from imprint.services.garbage_collector import GarbageCollector
-from imprint.services.leases import LEASE_TIME
+from imprint.services.drafts.garbage_collector import GarbageCollector
+from imprint.services.tasks.leases import LEASE_TIME
 
 KILLS = int(os.environ.get("KILLS") or 50)
 SEED = int(os.environ.get("SEED") or time.time())

@@ -23,7 +23,7 @@ from tests.writing_sessions import WritingKey, open_session, send_create
 from imprint import failpoints
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.transaction import Transaction
-from imprint.services.master_keys import MasterKeys
+from imprint.services.installation.master_keys import MasterKeys
 
 NONCE = "the-same-nonce-again"
 SECRET = "5f0c81be27d4693b1f0c8e9d2a7465fd"

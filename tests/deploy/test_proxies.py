@@ -22,7 +22,7 @@ from tests.processes import Service, free_port, running
 from tests.world import Wallet, picture, problem
 
 from imprint.settings import SETTINGS
-from imprint.web.requests import ESCAPED, MAX_QUERY, SMALL_BODY
+from imprint.web.http.requests import ESCAPED, MAX_QUERY, SMALL_BODY
 
 pytestmark = pytest.mark.rotates("proxy")
 

@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 
 from imprint.domain.access import Access, decide_access
-from imprint.domain.addresses import ZERO_ADDRESS, Address
-from imprint.domain.posts import PostEntry, PostFacts
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
+from imprint.domain.posts.posts import PostEntry, PostFacts
 
 AUTHOR, READER = Address("0x" + "a1" * 20), Address("0x" + "b2" * 20)
 AUTHORS = (AUTHOR, ZERO_ADDRESS)

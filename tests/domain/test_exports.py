@@ -6,9 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid, Codec, cid_of
-from imprint.domain.dag_json import node_cid
+from imprint.domain.drafts.files import File, Publication, State
 from imprint.domain.exports import (
     ExportedFile,
     Manifest,
@@ -22,8 +20,10 @@ from imprint.domain.exports import (
     write_page,
     write_signed_root,
 )
-from imprint.domain.files import File, Publication, State
-from imprint.domain.posts import LogPlace, PostCreated
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid, Codec, cid_of
+from imprint.domain.formats.dag_json import node_cid
+from imprint.domain.posts.posts import LogPlace, PostCreated
 
 CID = Cid("bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e")
 OTHER = cid_of(Codec.DAG_PB, bytes(32))

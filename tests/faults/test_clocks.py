@@ -22,8 +22,8 @@ from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.sqlite import SqliteCatalog
 from imprint.adapters.catalog.transaction import Transaction
 from imprint.bootstrap.adapters import open_database
-from imprint.services.chain_sync import FOLLOWER_LEASE
-from imprint.services.leases import COLLECTOR_LEASE, LEASE_TIME, SHORT_LEASE_TIME
+from imprint.services.publication.chain_sync import FOLLOWER_LEASE
+from imprint.services.tasks.leases import COLLECTOR_LEASE, LEASE_TIME, SHORT_LEASE_TIME
 
 HOUR = 3600.0
 FOLLOW = "0.5"

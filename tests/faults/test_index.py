@@ -15,7 +15,7 @@ from tests.world import DEFAULT_PRICE
 
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.bootstrap import build_indexer, open_adapters
-from imprint.services.indexer import take_index
+from imprint.services.posts.indexer import take_index
 
 MARK = "In the middle of a step."
 """A description: only who fills the index asks for it, after it has read the logs."""

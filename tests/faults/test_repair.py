@@ -28,9 +28,9 @@ from tests.processes import Process
 from tests.world import World, open_world
 
 from imprint.adapters.catalog.record_checksums import CHECKED_TABLES, record_checksum
-from imprint.domain.cids import Cid
-from imprint.domain.files import Network
-from imprint.services.garbage_collector import GarbageCollector
+from imprint.domain.drafts.files import Network
+from imprint.domain.formats.cids import Cid
+from imprint.services.drafts.garbage_collector import GarbageCollector
 
 FILES = 40
 POSTED = 8

@@ -28,7 +28,7 @@ from tests.hostile.wallets import (
 from tests.postgresql import Server
 from tests.processes import PLAIN, Process, Service, free_port
 
-from imprint.domain.addresses import keccak256
+from imprint.domain.formats.addresses import keccak256
 
 PRICE = 10**16
 TAG = "essay"

@@ -15,8 +15,8 @@ from PIL import Image
 
 from imprint.auth.signatures import personal_digest
 from imprint.auth.typed_data import SigningDomain
-from imprint.domain.addresses import Address, checksum_address, keccak256, parse_address
-from imprint.domain.files import Action
+from imprint.domain.drafts.files import Action
+from imprint.domain.formats.addresses import Address, checksum_address, keccak256, parse_address
 
 AUTHOR_KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 READER_KEY = "5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a"

@@ -17,7 +17,7 @@ from tools.write_tables import (
 from imprint.domain.errors import Code
 from imprint.marketplace import artifact
 from imprint.settings import SETTINGS
-from imprint.web.problems import FAILURE, STATUS_OF
+from imprint.web.http.problems import FAILURE, STATUS_OF
 
 CONFIGURATION = ROOT / "docs" / "configuration.md"
 ERRORS = ROOT / "docs" / "errors.md"

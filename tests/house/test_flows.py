@@ -21,7 +21,7 @@ NOT_TRACED = {"server/connection.py", "adapters/catalog/sql.py"}
 
 NOT_LISTED = (
     "devchain/",
-    "web/cors.py",
+    "web/http/cors.py",
     "failpoints.py",
     "adapters/sqlite_connections.py",
     "domain/bounded_cache.py",

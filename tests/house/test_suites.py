@@ -133,7 +133,7 @@ def checkout(tmp_path: Path) -> Path:
     ("changed", "skipped"),
     [
         (None, True),
-        ("src/imprint/services/feeds.py", True),
+        ("src/imprint/services/posts/feeds.py", True),
         ("deploy/imprint.service", False),
         ("deploy/another.service", False),
         ("requirements.lock", False),

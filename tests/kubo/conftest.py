@@ -8,8 +8,8 @@ import pytest
 from tests.kubo.node import KuboNode
 
 from imprint.adapters.content.kubo import KuboStore
-from imprint.domain.cids import Cid, Codec, codec_of, read_links
-from imprint.domain.files import Network
+from imprint.domain.drafts.files import Network
+from imprint.domain.formats.cids import Cid, Codec, codec_of, read_links
 from imprint.domain.installation import Identity
 
 

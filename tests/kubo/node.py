@@ -8,7 +8,7 @@ import signal
 from base64 import b32encode
 from pathlib import Path
 
-from imprint.domain.cids import Cid, cid_bytes
+from imprint.domain.formats.cids import Cid, cid_bytes
 
 BINARY = Path(__file__).parents[2] / ".tools" / "ipfs"
 START_TIMEOUT = 90.0

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import httpx2
 from tests.kubo.node import KuboNode
+from tests.services.installation.test_exports import fill
 from tests.services.installations import opened_car, verify, write_export
-from tests.services.test_exports import fill
 from tests.world import World
 
 

@@ -10,9 +10,9 @@ import pytest
 from tests.kubo.node import KuboNode
 
 from imprint.adapters.content.kubo import KuboStore
-from imprint.domain.car import write_car
-from imprint.domain.cids import blocks, document_cid
-from imprint.domain.files import Network
+from imprint.domain.drafts.files import Network
+from imprint.domain.formats.car import write_car
+from imprint.domain.formats.cids import blocks, document_cid
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "cid.json").read_text())["vectors"]
 SIZES = [0, 1, 262_143, 262_144, 262_145, 524_288, 524_289]

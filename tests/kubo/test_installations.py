@@ -8,9 +8,9 @@ from tests.adapters.content.workbenches import FIRST, SECOND, mark
 from tests.kubo.conftest import KuboWorkbench
 
 from imprint.adapters.content.kubo import write_marker
-from imprint.domain.cids import document_cid
+from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
-from imprint.domain.files import Network
+from imprint.domain.formats.cids import document_cid
 
 
 @pytest.fixture

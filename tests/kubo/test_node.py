@@ -8,10 +8,10 @@ from tests.kubo.conftest import KuboWorkbench
 from tests.kubo.node import KuboNode
 
 from imprint.adapters.content.kubo import KuboStore, write_pin_node
-from imprint.domain.addresses import Address
-from imprint.domain.cids import blocks, document_cid
+from imprint.domain.drafts.files import Label, Network, State
 from imprint.domain.errors import Unavailable
-from imprint.domain.files import Label, Network, State
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import blocks, document_cid
 
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 SMALL = b'{"content":"Hi","name":"n","salt":"00"}'

@@ -9,9 +9,9 @@ import pytest
 from tests.adapters.content.pinata_fake import JWT, PinataFake
 from tests.adapters.content.workbenches import PinataWorkbench
 
-from imprint.domain.addresses import Address
-from imprint.domain.cids import document_cid
-from imprint.domain.files import Label, Network, State
+from imprint.domain.drafts.files import Label, Network, State
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import document_cid
 
 HERE = Path(__file__).parent
 HELLO = b"hello world"

@@ -8,8 +8,8 @@ from tests.s3.server import KEY_ID, SECRET, MinioServer
 
 from imprint.adapters.content.bucket import BucketStore
 from imprint.adapters.content.bucket_access import BucketAccess, open_bucket, open_objects
-from imprint.domain.cids import Cid
-from imprint.domain.files import Network
+from imprint.domain.drafts.files import Network
+from imprint.domain.formats.cids import Cid
 from imprint.domain.installation import UNNAMED, Identity
 
 

@@ -18,10 +18,10 @@ from tests.world import MovableClock, World, open_world, problem
 
 from imprint.adapters.content.bucket import BucketStore
 from imprint.adapters.content.bucket_access import open_bucket
-from imprint.domain.cids import document_cid
+from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
-from imprint.domain.files import Network
-from imprint.services.garbage_collector import GarbageCollector
+from imprint.domain.formats.cids import document_cid
+from imprint.services.drafts.garbage_collector import GarbageCollector
 
 SHARE = 0.3
 AUTHORS = 8

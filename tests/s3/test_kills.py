@@ -17,9 +17,9 @@ from tests.world import MovableClock, World, open_world
 
 from imprint import failpoints
 from imprint.adapters.content.bucket import BucketStore
-from imprint.domain.files import Network
-from imprint.services.garbage_collector import GarbageCollector
-from imprint.services.leases import LEASE_TIME
+from imprint.domain.drafts.files import Network
+from imprint.services.drafts.garbage_collector import GarbageCollector
+from imprint.services.tasks.leases import LEASE_TIME
 
 STORING = ("after_intent", "during_put", "unsynced_put", "before_commit", "after_commit")
 CASES = [(kind, at) for kind in ("create", "publish") for at in STORING]

@@ -17,13 +17,13 @@ from tests.server.connections import (
 )
 from tests.world import open_world
 
-from imprint.domain.files import new_id
+from imprint.domain.drafts.files import new_id
 from imprint.metrics import RESPONSES
 from imprint.server import connection
 from imprint.server.connection import MAX_HEAD_BYTES, MAX_HEADERS
 from imprint.server.connection_limits import ConnectionLimits
-from imprint.web import middleware
-from imprint.web.middleware import MAX_DRAINED, SECURITY_HEADERS
+from imprint.web.http import middleware
+from imprint.web.http.middleware import MAX_DRAINED, SECURITY_HEADERS
 
 HURRIED = ConnectionLimits(head_seconds=0.5)
 

@@ -17,7 +17,7 @@ from tests.server.connections import (
 )
 
 from imprint.server.drain import BODY_PAUSE_SECONDS, IDLE_SECONDS
-from imprint.web.routes.about import DRAINING
+from imprint.web.api.about import DRAINING
 
 UPLOAD = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n"
 

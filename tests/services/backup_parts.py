@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from imprint.adapters.catalog.schema import known_migrations, migrate
-from imprint.domain.cids import Cid, document_cid
+from imprint.domain.formats.cids import Cid, document_cid
 
 _ADD_GROUP = """
 INSERT INTO file_groups (id, owner, hashtags, created_at) VALUES (?, 'owner', '[]', 0)"""

@@ -13,13 +13,13 @@ from tests.services.scripted_chain import CHAIN, ScriptedBlock, ScriptedChain, s
 from tests.world import MovableClock
 
 from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid, document_cid
-from imprint.domain.files import Action, File, Intent, Network, State, Version, Write
-from imprint.domain.marketplace import decode_post_created
-from imprint.domain.posts import EventStatus, PostCreated
+from imprint.domain.drafts.files import Action, File, Intent, Network, State, Version, Write
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid, document_cid
+from imprint.domain.posts.marketplace import decode_post_created
+from imprint.domain.posts.posts import EventStatus, PostCreated
 from imprint.ports import ChainReader
-from imprint.services.chain_sync import Follower
+from imprint.services.publication.chain_sync import Follower
 
 ALICE = Address("0x" + "a1" * 20)
 BOB = Address("0x" + "b2" * 20)

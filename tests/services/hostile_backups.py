@@ -20,7 +20,7 @@ from tests.services.backup_parts import (
 )
 from tests.services.hostile_tars import GIGABYTES, TARS
 
-from imprint.domain.cids import document_cid
+from imprint.domain.formats.cids import document_cid
 
 # --- Catalogs ---
 

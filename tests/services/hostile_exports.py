@@ -10,18 +10,8 @@ from typing import Any
 from uuid import UUID
 
 from imprint.auth.export_keys import ExportKey
-from imprint.domain.car import write_header, write_section
-from imprint.domain.cids import (
-    Cid,
-    Codec,
-    blocks,
-    cid_bytes,
-    cid_of,
-    document_cid,
-    write_varint,
-)
-from imprint.domain.dag_json import node_cid, write_node
-from imprint.domain.documents import write_document
+from imprint.domain.drafts.documents import write_document
+from imprint.domain.drafts.files import File, State
 from imprint.domain.exports import (
     ExportedFile,
     Manifest,
@@ -33,7 +23,17 @@ from imprint.domain.exports import (
     write_record,
     write_signed_root,
 )
-from imprint.domain.files import File, State
+from imprint.domain.formats.car import write_header, write_section
+from imprint.domain.formats.cids import (
+    Cid,
+    Codec,
+    blocks,
+    cid_bytes,
+    cid_of,
+    document_cid,
+    write_varint,
+)
+from imprint.domain.formats.dag_json import node_cid, write_node
 
 KEY = ExportKey(bytes(range(32)))
 OWNER = "0x" + "11" * 20

@@ -23,7 +23,7 @@ from tests.services.backup_parts import (
     write_tar,
 )
 
-from imprint.domain.cids import document_cid
+from imprint.domain.formats.cids import document_cid
 
 GIGABYTES = 3 * 1024**3
 

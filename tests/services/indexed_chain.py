@@ -23,12 +23,12 @@ from tests.world import MovableClock
 
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
-from imprint.domain.addresses import ZERO_ADDRESS, Address
-from imprint.domain.marketplace import Log
-from imprint.domain.posts import BlockRef
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
+from imprint.domain.posts.marketplace import Log
+from imprint.domain.posts.posts import BlockRef
 from imprint.ports import ChainReader
 from imprint.ports.post_index import IndexSource
-from imprint.services.indexer import Indexer
+from imprint.services.posts.indexer import Indexer
 
 DEPTH = 8
 SOURCE = IndexSource(CHAIN, MARKET, 0)

@@ -11,7 +11,7 @@ from tests.world import World
 from imprint.adapters.archives.car_file import CarFile, open_car
 from imprint.auth.export_keys import ExportKey
 from imprint.domain.exports import ExportedFile, Manifest
-from imprint.services.exports import Export, Import, check_export, open_export
+from imprint.services.installation.exports import Export, Import, check_export, open_export
 
 KEY = ExportKey(bytes(range(32)))
 

@@ -9,10 +9,10 @@ from itertools import count
 from eth_abi.abi import encode
 from tests.world import MovableClock
 
-from imprint.domain.addresses import Address
 from imprint.domain.errors import Unavailable
-from imprint.domain.market_events import PostPublished
-from imprint.domain.marketplace import (
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.market_events import PostPublished
+from imprint.domain.posts.marketplace import (
     POST_CREATED,
     POST_PRICE_UPDATED,
     POST_SUBSCRIBED,
@@ -22,7 +22,7 @@ from imprint.domain.marketplace import (
     Undecodable,
     decode_market_event,
 )
-from imprint.domain.posts import BlockRef, LogPlace, PostDetails
+from imprint.domain.posts.posts import BlockRef, LogPlace, PostDetails
 from imprint.ports.chain import ReceiptLogs, Unproved
 
 MARKET = Address("0x" + "c3" * 20)

@@ -13,7 +13,7 @@ from tests.world import Wallet, respell
 from tests.writing_sessions import bound_envelope, hash_of
 
 from imprint.devchain.blocks import Block
-from imprint.domain.cids import Codec, cid_of
+from imprint.domain.formats.cids import Codec, cid_of
 
 Action = Callable[[Universe, Model], Awaitable[None]]
 

@@ -10,7 +10,7 @@ from typing import Any
 from eth_abi.abi import decode
 from tests.simulation.market import CREATED, ZERO, Market
 
-from imprint.domain.addresses import keccak256
+from imprint.domain.formats.addresses import keccak256
 
 TAGGED = keccak256(b"PostTagged(uint256,string)")
 SUBSCRIBED = keccak256(b"PostSubscribed(uint256,address,uint256)")

@@ -17,7 +17,7 @@ from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import locate_marketplace
 from imprint.devchain.evm import Message
 from imprint.devchain.transactions import TransactionRefused
-from imprint.domain.addresses import Address, keccak256
+from imprint.domain.formats.addresses import Address, keccak256
 
 DEPTH = 64
 """How many blocks a reorg may replace, as the service is configured."""

@@ -7,7 +7,7 @@ from tests.simulation.ledger import SECOND, Ledger, Post
 from tests.simulation.model import Model
 from tests.simulation.universe import AUTHORS, DESCRIPTIONS, READERS, TITLES, Universe
 
-from imprint.domain.search import parse_query
+from imprint.domain.posts.search import parse_query
 
 PAGE = 7
 """Posts on a page, so that lists have several."""

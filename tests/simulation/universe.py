@@ -18,12 +18,12 @@ from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 from imprint.bootstrap import Adapters, build_indexer, build_service, open_adapters
 from imprint.devchain.blocks import Block
 from imprint.devchain.chain import Chain
-from imprint.domain.addresses import Address
 from imprint.domain.errors import Unavailable
+from imprint.domain.formats.addresses import Address
 from imprint.ports.search import SearchIndex
-from imprint.services.chain_sync import Follower
-from imprint.services.garbage_collector import GarbageCollector
-from imprint.services.indexer import Indexer
+from imprint.services.drafts.garbage_collector import GarbageCollector
+from imprint.services.posts.indexer import Indexer
+from imprint.services.publication.chain_sync import Follower
 from imprint.settings import DEVELOPMENT, Settings, read_settings
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)

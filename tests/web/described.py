@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.web.docs.openapi import describe_interface
 
 FACTS: dict[str, Any] = {

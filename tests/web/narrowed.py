@@ -13,7 +13,7 @@ from typing import Any
 
 from imprint.auth.typed_data import WRITE_TYPES
 from imprint.auth.writing_sessions import OPENING_TYPE
-from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.web.docs.patterns import CID_PATTERN
 from imprint.web.docs.request_schemas import component_of
 from imprint.web.docs.writing_session_schemas import WRITING_SESSION_EXAMPLES

@@ -9,15 +9,15 @@ ACCESS = (
         "    if spent is not None:\n",
         '    if spent is not None and spent["action"] != "create":\n',
         "test",
-        ("tests/web/test_drafts.py::test_a_repeated_write_is_refused_with_the_file_it_made",),
+        ("tests/web/api/test_drafts.py::test_a_repeated_write_is_refused_with_the_file_it_made",),
     ),
     Mutation(
         "Nobody but its owner updates a draft",
-        "src/imprint/services/drafts.py",
+        "src/imprint/services/drafts/drafts.py",
         "    if file.owner != write.signer:\n",
         "    if file.owner != write.signer and write.action is Action.DELETE:\n",
         "test",
-        ("tests/web/test_drafts.py::test_only_the_owner_may_write",),
+        ("tests/web/api/test_drafts.py::test_only_the_owner_may_write",),
     ),
     Mutation(
         "A signature with a time in the future is refused",
@@ -25,7 +25,7 @@ ACCESS = (
         "    if abs(now.timestamp() - timestamp) > FRESHNESS_SECONDS:\n",
         "    if now.timestamp() - timestamp > FRESHNESS_SECONDS:\n",
         "test",
-        ("tests/web/test_drafts.py::test_a_write_is_at_most_60_seconds_from_now",),
+        ("tests/web/api/test_drafts.py::test_a_write_is_at_most_60_seconds_from_now",),
     ),
     Mutation(
         "A signature is for the content that it was made for",
@@ -34,7 +34,7 @@ ACCESS = (
         "    if write.body_hash is not None and not body:\n",
         "test",
         (
-            "tests/web/test_signing_forms.py::test_a_swapped_body_stores_nothing_and_spends_no_nonce",
+            "tests/web/api/test_signing_forms.py::test_a_swapped_body_stores_nothing_and_spends_no_nonce",
         ),
     ),
     Mutation(
@@ -44,9 +44,9 @@ ACCESS = (
         "    if not session_id:\n",
         "test",
         (
-            "tests/web/test_writing_sessions.py"
+            "tests/web/api/test_writing_sessions.py"
             "::test_a_revoked_session_is_refused_at_once_on_every_replica",
-            "tests/web/test_writing_sessions.py"
+            "tests/web/api/test_writing_sessions.py"
             "::test_a_session_revoked_during_writes_stores_no_later_draft",
         ),
     ),
@@ -56,15 +56,15 @@ ACCESS = (
         "        if write.action not in session.actions:\n",
         "        if not session.actions:\n",
         "test",
-        ("tests/web/test_writing_sessions.py::test_an_action_that_was_not_signed_is_refused",),
+        ("tests/web/api/test_writing_sessions.py::test_an_action_that_was_not_signed_is_refused",),
     ),
     Mutation(
         "A login message is used once",
-        "src/imprint/services/login.py",
+        "src/imprint/services/accounts/login.py",
         "        if generation is None:\n            raise NonceUsed(LOGIN, None)\n",
         "        generation = generation or 0\n",
         "test",
-        ("tests/web/test_login.py::test_a_login_is_accepted_once",),
+        ("tests/web/api/test_login.py::test_a_login_is_accepted_once",),
     ),
     Mutation(
         "A login message is for one of the domains of this service",
@@ -72,7 +72,7 @@ ACCESS = (
         "        if not self._accepts(domain):\n",
         "        if not domain:\n",
         "test",
-        ("tests/web/test_login.py::test_a_message_for_another_service_is_refused",),
+        ("tests/web/api/test_login.py::test_a_message_for_another_service_is_refused",),
     ),
     Mutation(
         "A session ends with its logout",
@@ -80,7 +80,7 @@ ACCESS = (
         'IS_ENDED = f"(EXISTS ({_ENDED} = :session) OR EXISTS ({_ENDED} = :reader))"',
         'IS_ENDED = f"(:session IS NULL OR EXISTS ({_ENDED} = :reader))"',
         "test",
-        ("tests/web/test_logout.py::test_a_logout_ends_this_session_and_no_other",),
+        ("tests/web/api/test_logout.py::test_a_logout_ends_this_session_and_no_other",),
     ),
     Mutation(
         "A session is signed with a key of this service",
@@ -88,7 +88,7 @@ ACCESS = (
         "        if key is None or not hmac.compare_digest(_sign(key, signed), signature):\n",
         "        if key is None:\n",
         "test",
-        ("tests/web/test_login.py::test_a_forged_session_is_refused",),
+        ("tests/web/api/test_login.py::test_a_forged_session_is_refused",),
     ),
     Mutation(
         "A contract wallet accepts only by its verdict",
@@ -130,59 +130,61 @@ READING = (
         "    return Access.HOLDER if facts.balance > 0 else Access.DENIED\n",
         "    return Access.HOLDER if facts.balance >= 0 else Access.DENIED\n",
         "test",
-        ("tests/web/test_reads.py::test_a_reader_without_a_token_is_refused",),
+        ("tests/web/api/test_reads.py::test_a_reader_without_a_token_is_refused",),
     ),
     Mutation(
         "Access is reused for some seconds and no longer",
-        "src/imprint/services/entitlement.py",
+        "src/imprint/services/access/entitlement.py",
         "        if grant is not None and self.monotonic() < grant.until and _describes(",
         "        if grant is not None and _describes(",
         "test",
-        ("tests/services/test_entitlement.py::test_a_grant_is_cached_for_its_time_and_no_longer",),
+        (
+            "tests/services/access/test_entitlement.py::test_a_grant_is_cached_for_its_time_and_no_longer",
+        ),
     ),
     Mutation(
         "A transfer that is seen ends the access of who gave the token away",
-        "src/imprint/services/entitlement.py",
+        "src/imprint/services/access/entitlement.py",
         "WATCHED = (TRANSFER, POST_SUBSCRIBED, POST_PRICE_UPDATED)\n",
         "WATCHED = (POST_SUBSCRIBED, POST_PRICE_UPDATED)\n",
         "test",
-        ("tests/services/test_entitlement.py",),
+        ("tests/services/access/test_entitlement.py",),
     ),
     Mutation(
         "A draft is read by its owner only",
-        "src/imprint/services/reads.py",
+        "src/imprint/services/access/reads.py",
         "        if file.owner != session.address:\n",
         "        if not session.address:\n",
         "test",
-        ("tests/web/test_reads.py::test_the_draft_of_another_owner_is_refused",),
+        ("tests/web/api/test_reads.py::test_the_draft_of_another_owner_is_refused",),
     ),
     Mutation(
         "The gateway serves no private document",
-        "src/imprint/services/reads.py",
+        "src/imprint/services/access/reads.py",
         "        return await self.catalog.public_size(cid)\n",
         "        return await self.catalog.public_size(cid) or 0\n",
         "test",
-        ("tests/web/test_gateway.py::test_private_documents_are_not_served_in_any_format",),
+        ("tests/web/api/test_gateway.py::test_private_documents_are_not_served_in_any_format",),
     ),
     Mutation(
         "A feed has the text of a post only while it is free on the chain",
-        "src/imprint/services/feeds.py",
+        "src/imprint/services/posts/feeds.py",
         "    return await reads.free_post(post.post_id)\n",
         "    return await reads.post_for(post.author, post.post_id)\n",
         "test",
         (
-            "tests/web/test_feeds.py"
+            "tests/web/api/test_feeds.py"
             "::test_a_post_whose_price_was_raised_loses_its_text_before_the_index_knows",
         ),
     ),
     Mutation(
         "A page and Markdown have the text of a post only while it is free on the chain",
-        "src/imprint/services/pages.py",
+        "src/imprint/services/site/pages.py",
         "            file = await self.reads.free_post(post_id)\n",
         "            file = await self.reads.post_for(post.author, post_id)\n",
         "test",
         (
-            "tests/web/test_feeds.py"
+            "tests/web/api/test_feeds.py"
             "::test_a_post_whose_price_was_raised_loses_its_text_before_the_index_knows",
         ),
     ),
@@ -193,37 +195,37 @@ READING = (
         "",
         "test",
         (
-            "tests/web/test_search.py::test_a_raised_price_removes_a_text_from_search_and_zero_restores_it",
+            "tests/web/api/test_search.py::test_a_raised_price_removes_a_text_from_search_and_zero_restores_it",
         ),
     ),
     Mutation(
         "A search in a library shows nothing that the reader may not read any more",
-        "src/imprint/services/search.py",
+        "src/imprint/services/posts/search.py",
         "            if refusal.code in (Code.NOT_ENTITLED, Code.NOT_FOUND):\n"
         "                return False\n",
         "            if refusal.code in (Code.NOT_ENTITLED, Code.NOT_FOUND):\n"
         "                return True\n",
         "test",
-        ("tests/web/test_search.py",),
+        ("tests/web/api/test_search.py",),
     ),
     Mutation(
         "A private feed has what its owner holds now",
-        "src/imprint/services/feeds.py",
+        "src/imprint/services/posts/feeds.py",
         "    return await reads.post_for(reader, post.post_id)\n",
         "    return await reads.post_for(post.author, post.post_id)\n",
         "test",
         (
-            "tests/web/test_private_feeds.py"
+            "tests/web/api/test_private_feeds.py"
             "::test_a_former_holder_reads_nothing_even_before_the_index_knows",
         ),
     ),
     Mutation(
         "A page token belongs to the list that it was made for",
-        "src/imprint/services/posts.py",
+        "src/imprint/services/posts/posts.py",
         "            if getattr(start.which, name) != value:\n",
         "            if not hasattr(start.which, name):\n",
         "test",
-        ("tests/web/test_posts.py::test_a_page_token_belongs_to_its_list",),
+        ("tests/web/api/test_posts.py::test_a_page_token_belongs_to_its_list",),
     ),
 )
 """Who may read what."""
@@ -239,51 +241,51 @@ BROWSERS = (
     ),
     Mutation(
         "What is shown of a text is sanitised",
-        "src/imprint/web/site/post_html.py",
+        "src/imprint/web/site/texts/post_html.py",
         "    return Markup(pictures.put_back(sanitised(markup)))",
         "    return Markup(pictures.put_back(markup))",
         "test",
-        ("tests/web/site/test_post_html.py",),
+        ("tests/web/site/texts/test_post_html.py",),
     ),
     Mutation(
         "A text has no element that loads another page",
-        "src/imprint/web/site/post_html.py",
+        "src/imprint/web/site/texts/post_html.py",
         '"hr", "i", "img", "li",',
         '"hr", "i", "iframe", "img", "li",',
         "test",
-        ("tests/web/site/test_post_html.py",),
+        ("tests/web/site/texts/test_post_html.py",),
     ),
     Mutation(
         "A link in a text that looks like one of this site stays here",
-        "src/imprint/web/site/text_links.py",
+        "src/imprint/web/site/texts/text_links.py",
         '_WITHIN = re.compile(r"(?:#|/(?![/\\\\]))',
         '_WITHIN = re.compile(r"(?:#|/)',
         "test",
-        ("tests/web/site/test_post_html.py::test_a_link_with_an_unsafe_scheme_has_no_href",),
+        ("tests/web/site/texts/test_post_html.py::test_a_link_with_an_unsafe_scheme_has_no_href",),
     ),
     Mutation(
         "Pages of other sites get no permission",
-        "src/imprint/web/cors.py",
+        "src/imprint/web/http/cors.py",
         "            allow_origins=origins,\n",
         '            allow_origin_regex=".*",\n            allow_credentials=True,\n',
         "test",
-        ("tests/web/test_cors.py",),
+        ("tests/web/http/test_cors.py",),
     ),
     Mutation(
         "The titles of posts are escaped in feeds",
-        "src/imprint/web/atom.py",
+        "src/imprint/web/api/atom.py",
         '    yield f"<title>{xml_text(post.title)}</title>\\n"\n',
         '    yield f"<title>{post.title}</title>\\n"\n',
         "test",
-        ("tests/web/test_feeds.py::test_any_title_and_description_leave_feeds_well_formed",),
+        ("tests/web/api/test_feeds.py::test_any_title_and_description_leave_feeds_well_formed",),
     ),
     Mutation(
         "A form of another site does not sign the operator in",
-        "src/imprint/web/routes/operator.py",
+        "src/imprint/web/site/operator.py",
         '            return site == "same-origin"\n',
         '            return site != "none"\n',
         "test",
-        ("tests/web/test_operator.py::test_a_cross_origin_form_is_refused",),
+        ("tests/web/site/test_operator.py::test_a_cross_origin_form_is_refused",),
     ),
 )
 """What a browser is told."""
@@ -291,19 +293,19 @@ BROWSERS = (
 SECRECY = (
     Mutation(
         "The token of a private feed is not logged",
-        "src/imprint/web/middleware.py",
+        "src/imprint/web/http/middleware.py",
         '    return f"{start[:LOGGED_PATH]}{private}…" if private else path[:LOGGED_PATH]\n',
         "    return path[:LOGGED_PATH]\n",
         "test",
-        ("tests/web/test_private_feeds.py::test_the_token_is_in_no_log_metric_or_problem",),
+        ("tests/web/api/test_private_feeds.py::test_the_token_is_in_no_log_metric_or_problem",),
     ),
     Mutation(
         "Metrics have no path that a caller invents",
-        "src/imprint/web/middleware.py",
+        "src/imprint/web/http/middleware.py",
         '    return "/ipfs/{cid}" if path.startswith("/ipfs/") else OTHER_PATHS\n',
         '    return "/ipfs/{cid}" if path.startswith("/ipfs/") else path\n',
         "test",
-        ("tests/web/test_private_feeds.py::test_the_token_is_in_no_log_metric_or_problem",),
+        ("tests/web/api/test_private_feeds.py::test_the_token_is_in_no_log_metric_or_problem",),
     ),
     Mutation(
         "A secret of the settings is never printed",
@@ -315,11 +317,11 @@ SECRECY = (
     ),
     Mutation(
         "A query, which may contain a page token, is not logged",
-        "src/imprint/web/middleware.py",
+        "src/imprint/web/http/middleware.py",
         '                "path": _logged_path(path),\n',
         '                "path": f"{_logged_path(path)}?{scope[\'query_string\'].decode()}",\n',
         "test",
-        ("tests/web/test_logs.py::test_a_query_is_not_logged",),
+        ("tests/web/api/test_logs.py::test_a_query_is_not_logged",),
     ),
     Mutation(
         "The key of a document is wrapped with a nonce of its own",

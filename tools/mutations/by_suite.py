@@ -5,7 +5,7 @@ from tools.mutations.mutation import Mutation
 SCRIPTS = (
     Mutation(
         "Services use no database themselves",
-        "src/imprint/services/content_cache.py",
+        "src/imprint/services/content/content_cache.py",
         "import sys\n",
         "import sqlite3\nimport sys\n",
         "check",
@@ -89,7 +89,7 @@ DISASTERS = (
     ),
     Mutation(
         "A write that is cut off leaves no document behind",
-        "src/imprint/services/drafts.py",
+        "src/imprint/services/drafts/drafts.py",
         "        reserved = await begin(intent)\n",
         "        await self.content.put(intent.cid, made.document, intent.network)\n"
         "        reserved = await begin(intent)\n",

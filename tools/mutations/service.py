@@ -9,31 +9,31 @@ LIMITS = (
         "    max_bytes, max_drafts = quota.bytes or NO_LIMIT, quota.drafts or NO_LIMIT\n",
         "    max_bytes, max_drafts = NO_LIMIT, NO_LIMIT\n",
         "test",
-        ("tests/web/test_quotas.py",),
+        ("tests/web/api/test_quotas.py",),
     ),
     Mutation(
         "A client that asks too often is refused",
-        "src/imprint/web/middleware.py",
+        "src/imprint/web/http/middleware.py",
         "                limiter.admit(body.client, limits.monotonic())\n",
         "                limiter.admit(new_id(), limits.monotonic())\n",
         "test",
-        ("tests/web/test_middleware.py::test_a_rate_limited_client_learns_when_to_retry",),
+        ("tests/web/http/test_middleware.py::test_a_rate_limited_client_learns_when_to_retry",),
     ),
     Mutation(
         "X-Forwarded-For is believed only of trusted proxies",
-        "src/imprint/web/proxies.py",
+        "src/imprint/web/http/proxies.py",
         "            if client not in self:\n                break\n",
         "",
         "test",
-        ("tests/web/test_proxies.py",),
+        ("tests/web/http/test_proxies.py",),
     ),
     Mutation(
         "A body without a declared length is cut off at its limit",
-        "src/imprint/web/requests.py",
+        "src/imprint/web/http/requests.py",
         "            if size > self.limit:\n                raise _too_large(self.limit)\n",
         "",
         "test",
-        ("tests/web/test_requests.py::test_a_body_is_cut_off_at_its_limit_while_it_streams",),
+        ("tests/web/http/test_requests.py::test_a_body_is_cut_off_at_its_limit_while_it_streams",),
     ),
     Mutation(
         "A picture with too many pixels is refused before it is decoded",
@@ -65,28 +65,28 @@ CHAIN = (
         "        return macs[0].digest()\n\n\ndef check_spelling",
         "test",
         (
-            "tests/web/test_webhooks.py::test_a_delivery_of_provider_a_without_a_valid_signature_is_refused",
+            "tests/web/api/test_webhooks.py::test_a_delivery_of_provider_a_without_a_valid_signature_is_refused",
         ),
     ),
     Mutation(
         "A post whose block was replaced is a draft again",
-        "src/imprint/services/chain_sync.py",
+        "src/imprint/services/publication/chain_sync.py",
         "        lost += await self._find_lost(known.values(), head)\n",
         "",
         "test",
         (
-            "tests/services/test_chain_sync_reorgs.py"
+            "tests/services/publication/test_chain_sync_reorgs.py"
             "::test_a_post_whose_block_was_replaced_is_a_draft_without_a_post_id",
         ),
     ),
     Mutation(
         "A block is final when so many blocks follow it as are configured",
-        "src/imprint/services/chain_sync.py",
+        "src/imprint/services/publication/chain_sync.py",
         "        number = head.number - self.reorg_depth\n",
         "        number = head.number - 1\n",
         "test",
         (
-            "tests/services/test_chain_sync_reorgs.py"
+            "tests/services/publication/test_chain_sync_reorgs.py"
             "::test_a_reorg_of_every_depth_up_to_the_configured_one_is_followed",
         ),
     ),
@@ -97,27 +97,27 @@ CHAIN = (
         "",
         "test",
         (
-            "tests/services/test_indexer.py::test_two_indexers_at_once_apply_nothing_twice",
+            "tests/services/posts/test_indexer.py::test_two_indexers_at_once_apply_nothing_twice",
             "tests/adapters/catalog/test_index_writer.py"
             "::test_advancing_the_index_from_a_stale_state_is_refused_and_changes_nothing",
         ),
     ),
     Mutation(
         "An author's income is what buyers paid, whatever the price is now",
-        "src/imprint/domain/market_ledger.py",
+        "src/imprint/domain/posts/market_ledger.py",
         "volume=author.volume + paid",
         "volume=author.volume + post.price",
         "test",
-        ("tests/domain/test_market_ledger.py",),
+        ("tests/domain/posts/test_market_ledger.py",),
     ),
     Mutation(
         "A text is not served as the post of somebody else who names its cid",
-        "src/imprint/services/entitlement.py",
+        "src/imprint/services/access/entitlement.py",
         "    return entry.exists and entry.author == file.owner and entry.cid == file.cid\n",
         "    return entry.exists and entry.cid == file.cid\n",
         "test",
         (
-            "tests/web/test_reads.py"
+            "tests/web/api/test_reads.py"
             "::test_a_stranger_who_gets_the_id_of_a_post_in_a_reorg_does_not_open_its_text",
         ),
     ),
@@ -132,7 +132,7 @@ STORAGE = (
         "            return found\n",
         "test",
         (
-            "tests/web/test_corruption.py::test_a_document_replaced_by_that_of_another_owner_is_never_served",
+            "tests/web/api/test_corruption.py::test_a_document_replaced_by_that_of_another_owner_is_never_served",
         ),
     ),
     Mutation(
@@ -153,12 +153,12 @@ STORAGE = (
     ),
     Mutation(
         "A backup has thumbnails beside texts",
-        "src/imprint/services/backup.py",
+        "src/imprint/services/installation/backup.py",
         '    for network in Network:\n        after = ""\n',
         '    for network in (Network.PRIVATE,):\n        after = ""\n',
         "test",
         (
-            "tests/services/test_backup.py"
+            "tests/services/installation/test_backup.py"
             "::test_a_backup_under_load_has_everything_acknowledged_before_it_began",
         ),
     ),
@@ -168,7 +168,7 @@ STORAGE = (
         "    if os.path.lexists(path):\n",
         "    if path.is_symlink():\n",
         "test",
-        ("tests/services/test_backup.py::test_a_backup_replaces_nothing",),
+        ("tests/services/installation/test_backup.py::test_a_backup_replaces_nothing",),
     ),
     Mutation(
         "A repair keeps no record whose checksum is wrong",
@@ -210,11 +210,11 @@ STORAGE = (
 OPERATION = (
     Mutation(
         "A service whose database does not respond is not ready",
-        "src/imprint/services/readiness.py",
+        "src/imprint/services/installation/readiness.py",
         "    except (Unavailable, TimeoutError):\n        return False\n",
         "    except (Unavailable, TimeoutError):\n        return True\n",
         "test",
-        ("tests/services/test_readiness.py",),
+        ("tests/services/installation/test_readiness.py",),
     ),
     Mutation(
         "A service that stops serves the connections that it has accepted",
@@ -239,7 +239,7 @@ OPERATION = (
         "    return row is not None\n",
         "    return True\n",
         "test",
-        ("tests/services/test_leases.py",),
+        ("tests/services/tasks/test_leases.py",),
     ),
     Mutation(
         "The description names every code of an operation",
@@ -247,7 +247,7 @@ OPERATION = (
         "Code.INVALID_LOGIN_MESSAGE, Code.NONCE_USED, ",
         "Code.INVALID_LOGIN_MESSAGE, ",
         "test",
-        ("tests/web/test_login.py::test_a_login_is_accepted_once",),
+        ("tests/web/api/test_login.py::test_a_login_is_accepted_once",),
     ),
 )
 """How the service runs, and what it says about itself."""

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from ipaddress import AddressValueError, IPv6Address
 from typing import NoReturn
 
-from imprint.domain.addresses import NotAnAddress, parse_address
 from imprint.domain.errors import Code, Refusal
+from imprint.domain.formats.addresses import NotAnAddress, parse_address
 
 # --- URIs (RFC 3986) ---
 

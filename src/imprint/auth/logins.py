@@ -26,8 +26,8 @@ from imprint.auth.login_message import (
     split_port,
 )
 from imprint.auth.signatures import Unproved, parse_signer, personal_digest, prove
-from imprint.domain.addresses import Address, parse_address
 from imprint.domain.errors import Code, Refusal, SignatureStale
+from imprint.domain.formats.addresses import Address, parse_address
 
 LOGIN_FRESHNESS = timedelta(seconds=60)
 """The maximum age of a message; fixed by the protocol."""

@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from imprint.auth.base64url import decode_base64url, encode_base64url
-from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.lists import ListFilter, OwnDrafts, PublicList
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.lists import ListFilter, OwnDrafts, PublicList
 from imprint.domain.sessions import Session
 
 MAX_PAGE_TOKEN_LENGTH = 2048

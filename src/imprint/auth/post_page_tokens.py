@@ -17,8 +17,8 @@ import msgspec
 from cryptography.exceptions import InvalidTag
 
 from imprint.auth.page_tokens import NONCE_BYTES, TokenCiphers, derive_key, invalid_page_token
-from imprint.domain.addresses import Address
-from imprint.domain.indexed_posts import PostFilter, PostOrder, PostPosition
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.indexed_posts import PostFilter, PostOrder, PostPosition
 
 MAX_POST_TOKEN_LENGTH = 4096
 """Longer tokens are refused undecoded; the longest filter that a list accepts fits."""

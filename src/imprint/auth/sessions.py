@@ -15,9 +15,9 @@ from typing import Literal
 import msgspec
 
 from imprint.auth.base64url import decode_base64url, encode_base64url
-from imprint.domain.addresses import Address, parse_address
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Code, Refusal
+from imprint.domain.formats.addresses import Address, parse_address
 from imprint.domain.sessions import SESSION_SECONDS, Session
 
 MAX_AUTHORIZATION_LENGTH = 2048

@@ -10,8 +10,14 @@ from typing import Generic, TypeVar
 
 from coincurve import PublicKey
 
-from imprint.domain.addresses import ZERO_ADDRESS, Address, NotAnAddress, keccak256, parse_address
 from imprint.domain.errors import Code, Refusal
+from imprint.domain.formats.addresses import (
+    ZERO_ADDRESS,
+    Address,
+    NotAnAddress,
+    keccak256,
+    parse_address,
+)
 
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 """The order of secp256k1; `r` and `s` are numbers from 1 to below it."""

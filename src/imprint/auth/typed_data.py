@@ -21,10 +21,10 @@ from types import MappingProxyType
 from typing import Any, NoReturn, TypeVar
 
 from imprint.auth.signatures import Unproved, parse_signer, prove
-from imprint.domain.addresses import Address, NotAnAddress, keccak256, parse_address
-from imprint.domain.cids import Cid, NotACid, parse_cid
+from imprint.domain.drafts.files import Action, Write
 from imprint.domain.errors import Code, Refusal, SignatureStale
-from imprint.domain.files import Action, Write
+from imprint.domain.formats.addresses import Address, NotAnAddress, keccak256, parse_address
+from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 
 FRESHNESS_SECONDS = 60
 """How far a write's timestamp may be from now, either way; fixed by the protocol."""

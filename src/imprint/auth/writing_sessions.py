@@ -30,9 +30,9 @@ from imprint.auth.typed_data import (
     read_text,
     refuse_typed_data,
 )
-from imprint.domain.addresses import Address, keccak256
+from imprint.domain.drafts.files import Action, Write
 from imprint.domain.errors import Code, Damaged, Refusal, SignatureStale
-from imprint.domain.files import Action, Write
+from imprint.domain.formats.addresses import Address, keccak256
 from imprint.domain.sessions import (
     WRITING_ACTIONS,
     WRITING_SESSION_SECONDS,

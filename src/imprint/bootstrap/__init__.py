@@ -28,36 +28,37 @@ from imprint.bootstrap.background import (
     build_monitors,
     build_stray_scan,
 )
-from imprint.bootstrap.operations import build_operations
+from imprint.bootstrap.operator_page import build_operations
 from imprint.bootstrap.startup import in_daemon_thread, open_when_reachable
 from imprint.bootstrap.well_known import accepted_forms, describe_marketplace, describe_service
-from imprint.domain.files import Quota
+from imprint.domain.drafts.files import Quota
 from imprint.domain.rate_limits import SHARE, Budget, RateLimiter
 from imprint.ports import Catalog, monotonic
 from imprint.ports.content import ReadProbe
-from imprint.services.chain_sync import examine_history
-from imprint.services.contract_wallets import MAX_CHECKS, WalletProofs
-from imprint.services.drafts import Drafts
-from imprint.services.entitlement import Entitlement
-from imprint.services.feeds import Feeds
-from imprint.services.garbage_collector import StrayScan
-from imprint.services.installation import InstallationClaim
-from imprint.services.labels import LabelUpdater
-from imprint.services.leases import LeaseMonitor
-from imprint.services.lists import Lists
-from imprint.services.login import Login
-from imprint.services.pages import Pages
-from imprint.services.posts import Posts
-from imprint.services.readiness import Readiness
-from imprint.services.reads import Reads
-from imprint.services.search import LibrarySearch, Search
-from imprint.services.sitemap import Sitemap
-from imprint.services.totals import Totals
-from imprint.services.usage_monitor import UsageMonitor
-from imprint.services.webhooks import Webhooks
-from imprint.services.write_health import WriteHealth
-from imprint.services.writing_sessions import WritingSessions
+from imprint.services.access.entitlement import Entitlement
+from imprint.services.access.reads import Reads
+from imprint.services.accounts.contract_wallets import MAX_CHECKS, WalletProofs
+from imprint.services.accounts.login import Login
+from imprint.services.accounts.writing_sessions import WritingSessions
+from imprint.services.content.labels import LabelUpdater
+from imprint.services.content.store_claim import InstallationClaim
+from imprint.services.drafts.drafts import Drafts
+from imprint.services.drafts.garbage_collector import StrayScan
+from imprint.services.drafts.write_health import WriteHealth
+from imprint.services.installation.readiness import Readiness
+from imprint.services.installation.usage_monitor import UsageMonitor
+from imprint.services.posts.feeds import Feeds
+from imprint.services.posts.lists import Lists
+from imprint.services.posts.posts import Posts
+from imprint.services.posts.search import LibrarySearch, Search
+from imprint.services.posts.totals import Totals
+from imprint.services.publication.chain_sync import examine_history
+from imprint.services.publication.webhooks import Webhooks
+from imprint.services.site.pages import Pages
+from imprint.services.site.sitemap import Sitemap
+from imprint.services.tasks.leases import LeaseMonitor
 from imprint.settings import Compatibility, Secret, Settings
+from imprint.web.api.feed_links import FeedLinks
 from imprint.web.app import (
     ClientRates,
     Facts,
@@ -67,7 +68,6 @@ from imprint.web.app import (
     WebOptions,
     build_app,
 )
-from imprint.web.feed_links import FeedLinks
 
 __all__ = [
     "Adapters",

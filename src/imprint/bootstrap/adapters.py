@@ -65,12 +65,12 @@ from imprint.ports.content import DocumentCipher, Inventory
 from imprint.ports.contract_wallets import ContractWallets
 from imprint.ports.ended_sessions import EndedSessions
 from imprint.ports.feed_index import FeedIndex, Hub
-from imprint.ports.operations import OperationsStore
+from imprint.ports.operator_page import OperationsStore
 from imprint.ports.post_index import PostIndexReader, PostIndexWriter
 from imprint.ports.private_feeds import PrivateFeeds
 from imprint.ports.search import SearchIndex
 from imprint.ports.writing_sessions import WritingSessionStore
-from imprint.services.installation import InstallationClaim
+from imprint.services.content.store_claim import InstallationClaim
 from imprint.settings import (
     BucketContent,
     EmbeddedContent,

@@ -29,9 +29,15 @@ from imprint.bootstrap.adapters import Adapters
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.ports import Catalog, ContentStore, Progress, utc_now
 from imprint.ports.archives import Archive, BackupEntry, BackupWriter, MigrationProgress
-from imprint.services.backup import CATALOG_ENTRY, MANIFEST_ENTRY, Backup, NotABackup, Restore
-from imprint.services.content_migration import ContentMigration
-from imprint.services.exports import Export, Import
+from imprint.services.installation.backup import (
+    CATALOG_ENTRY,
+    MANIFEST_ENTRY,
+    Backup,
+    NotABackup,
+    Restore,
+)
+from imprint.services.installation.content_migration import ContentMigration
+from imprint.services.installation.exports import Export, Import
 from imprint.settings import BucketContent, EmbeddedContent, KuboContent, Settings
 
 EXPORT_KEY = "export.key"

@@ -12,18 +12,23 @@ from starlette.types import ASGIApp
 from imprint.bootstrap.adapters import Adapters
 from imprint.metrics import COLLECTOR_RUNNING, FOLLOWER_RUNNING, INDEXER_RUNNING, LEASE_AGE
 from imprint.ports.post_index import IndexSource
-from imprint.services.chain_sync import FOLLOWER_LEASE, Follower
-from imprint.services.entitlement import Entitlement, EntitlementWatcher
-from imprint.services.garbage_collector import GarbageCollector, StrayScan, UsageRecount
-from imprint.services.indexer import INDEXER_LEASE, Indexer
-from imprint.services.installation import InstallationClaim
-from imprint.services.labels import LabelUpdater
-from imprint.services.leases import COLLECTOR_LEASE, LEASE_TIME, SHORT_LEASE_TIME, LeaseMonitor
-from imprint.services.reads import Reads
-from imprint.services.scrub import Examination, Scrub, watch_files
-from imprint.services.search_texts import SearchTexts
-from imprint.services.usage_monitor import UsageMonitor
-from imprint.services.websub import HubNotices
+from imprint.services.access.entitlement import Entitlement, EntitlementWatcher
+from imprint.services.access.reads import Reads
+from imprint.services.content.labels import LabelUpdater
+from imprint.services.content.store_claim import InstallationClaim
+from imprint.services.drafts.garbage_collector import GarbageCollector, StrayScan, UsageRecount
+from imprint.services.installation.scrub import Examination, Scrub, watch_files
+from imprint.services.installation.usage_monitor import UsageMonitor
+from imprint.services.posts.indexer import INDEXER_LEASE, Indexer
+from imprint.services.posts.search_texts import SearchTexts
+from imprint.services.posts.websub import HubNotices
+from imprint.services.publication.chain_sync import FOLLOWER_LEASE, Follower
+from imprint.services.tasks.leases import (
+    COLLECTOR_LEASE,
+    LEASE_TIME,
+    SHORT_LEASE_TIME,
+    LeaseMonitor,
+)
 from imprint.settings import Settings
 
 

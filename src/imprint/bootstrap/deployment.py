@@ -11,8 +11,8 @@ from imprint.adapters.chain.deployment import (
     NotDeployed,
 )
 from imprint.adapters.chain.json_rpc import JsonRpc
-from imprint.domain.addresses import Address, keccak256, parse_address
 from imprint.domain.errors import CannotStart
+from imprint.domain.formats.addresses import Address, keccak256, parse_address
 
 __all__ = [
     "DeployedMarketplace",

@@ -44,7 +44,7 @@ from imprint.domain.errors import CannotStart, Unavailable
 from imprint.domain.findings import Finding, Status
 from imprint.domain.installation import UNNAMED
 from imprint.ports import Catalog, Clock, ContentStore, Progress, utc_now
-from imprint.services.start_block import StartBlock
+from imprint.services.chain.start_block import StartBlock
 from imprint.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -29,16 +29,16 @@ from imprint.domain.exports import read_instant
 from imprint.domain.installation import INSTALLATION_ID, UNNAMED, Identity
 from imprint.ports import Progress, utc_now
 from imprint.ports.catalog import CatalogDamaged
-from imprint.services.backup import (
+from imprint.services.content.labels import LabelUpdater
+from imprint.services.content.store_claim import expect_own
+from imprint.services.installation.backup import (
     CATALOG_ENTRY,
     NotABackup,
     find_documents,
     read_manifest_entry,
     restore_catalog,
 )
-from imprint.services.installation import expect_own
-from imprint.services.labels import LabelUpdater
-from imprint.services.repair import Repair, RepairReport, SavedDocuments, find_damage
+from imprint.services.installation.repair import Repair, RepairReport, SavedDocuments, find_damage
 from imprint.settings import BucketContent, EmbeddedContent, Settings, SqliteDatabase
 
 _NOTHING_CHANGED = (

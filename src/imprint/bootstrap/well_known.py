@@ -9,10 +9,10 @@ from imprint import __version__
 from imprint.auth.login_message import MAX_MESSAGE_BYTES
 from imprint.auth.logins import LOGIN_FRESHNESS
 from imprint.auth.typed_data import BOUND_FORMS, MAX_NONCE_LENGTH, SigningForm
-from imprint.domain.addresses import checksum_address
-from imprint.domain.documents import MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
-from imprint.domain.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
-from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.domain.drafts.documents import MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
+from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.domain.formats.addresses import checksum_address
+from imprint.domain.posts.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
 from imprint.marketplace import artifact
 from imprint.settings import Settings
 

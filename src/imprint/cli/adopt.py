@@ -8,7 +8,7 @@ import click
 from imprint.bootstrap.archives import describe_store
 from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
-from imprint.services.installation import Sample
+from imprint.services.content.store_claim import Sample
 
 
 @click.command()

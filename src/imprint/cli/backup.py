@@ -14,7 +14,7 @@ from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import report_progress, show_progress
 from imprint.domain.exports import read_instant
-from imprint.services.backup import BackupManifest
+from imprint.services.installation.backup import BackupManifest
 
 
 @click.command()

@@ -18,8 +18,8 @@ from imprint.bootstrap.deployment import (
     read_signer,
 )
 from imprint.cli.errors import reporting_errors
-from imprint.domain.addresses import Address, NotAnAddress, checksum_address, parse_address
-from imprint.domain.hexadecimal import NotHexadecimal, parse_hash
+from imprint.domain.formats.addresses import Address, NotAnAddress, checksum_address, parse_address
+from imprint.domain.formats.hexadecimal import NotHexadecimal, parse_hash
 from imprint.marketplace import artifact
 
 WEI_PER_COIN = 10**18

@@ -23,7 +23,7 @@ from imprint.cli.installation import (
     connection_limits,
     open_checked_adapters,
 )
-from imprint.domain.addresses import checksum_address, parse_address
+from imprint.domain.formats.addresses import checksum_address, parse_address
 from imprint.server.http import HttpServer, serve_all
 from imprint.server.listeners import listen
 from imprint.settings import DEVELOPMENT, Settings, read_settings

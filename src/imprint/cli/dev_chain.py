@@ -15,8 +15,8 @@ from imprint.devchain.deployment import DeploymentImpossible, deploy_marketplace
 from imprint.devchain.journal import JournalDamaged, JournalInUse
 from imprint.devchain.rpc import rpc_app
 from imprint.devchain.webhooks import Destination, Provider, Sender
-from imprint.domain.addresses import checksum_address
 from imprint.domain.errors import CannotStart
+from imprint.domain.formats.addresses import checksum_address
 from imprint.server.http import HttpServer
 from imprint.settings import Settings
 

@@ -10,11 +10,11 @@ from imprint.domain.errors import CannotStart, Problem
 from imprint.domain.exports import NotAnExport
 from imprint.ports.catalog import ImportConflict
 from imprint.server.supervisor import MISCONFIGURED
-from imprint.services.backup import NotABackup, NotSaved
-from imprint.services.content_migration import NotMigrated
-from imprint.services.exports import DocumentMissing, ImportConflicts
-from imprint.services.indexer import IndexBusy
-from imprint.services.leases import CollectionNotPaused
+from imprint.services.installation.backup import NotABackup, NotSaved
+from imprint.services.installation.content_migration import NotMigrated
+from imprint.services.installation.exports import DocumentMissing, ImportConflicts
+from imprint.services.posts.indexer import IndexBusy
+from imprint.services.tasks.leases import CollectionNotPaused
 from imprint.settings import SettingsProblems
 
 __all__ = ["FAILED", "MISCONFIGURED", "report_cannot_start", "reporting_errors"]

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import config_option, open_installation
-from imprint.domain.posts import EventReport, KnownEvent
+from imprint.domain.posts.posts import EventReport, KnownEvent
 
 
 @click.command()

@@ -18,12 +18,12 @@ from imprint.bootstrap.archives import build_export, build_import, open_archive
 from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
-from imprint.domain.addresses import Address, NotAnAddress, parse_address
 from imprint.domain.errors import CannotStart
 from imprint.domain.exports import Manifest, NotAnExport
+from imprint.domain.formats.addresses import Address, NotAnAddress, parse_address
 from imprint.ports.archives import Archive
 from imprint.ports.catalog import ImportOutcome
-from imprint.services.exports import OpenedExport, check_export, open_export
+from imprint.services.installation.exports import OpenedExport, check_export, open_export
 
 _file_argument = click.argument(
     "file", type=click.Path(path_type=Path, exists=True, dir_okay=False)

@@ -10,10 +10,10 @@ import click
 
 from imprint.cli.errors import MISCONFIGURED, reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
-from imprint.domain.files import Network
+from imprint.domain.drafts.files import Network
 from imprint.ports.garbage import GarbageReport
-from imprint.services.garbage_collector import SAMPLE, GarbageCollector, Strays, StrayScan
-from imprint.services.leases import pause_collection
+from imprint.services.drafts.garbage_collector import SAMPLE, GarbageCollector, Strays, StrayScan
+from imprint.services.tasks.leases import pause_collection
 
 EXPLANATION = """\
 Say what to do:

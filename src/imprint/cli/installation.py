@@ -21,9 +21,9 @@ from imprint.bootstrap.installation_check import check_start_block
 from imprint.domain.errors import Unavailable
 from imprint.logs import configure_logging
 from imprint.server.connection_limits import ConnectionLimits, raise_file_limit
-from imprint.services.master_keys import MasterKeys
+from imprint.services.installation.master_keys import MasterKeys
 from imprint.settings import Settings, read_settings
-from imprint.web.middleware import request_id
+from imprint.web.http.middleware import request_id
 
 log = logging.getLogger(__name__)
 

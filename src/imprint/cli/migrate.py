@@ -12,7 +12,7 @@ from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
 from imprint.domain.errors import CannotStart
-from imprint.services.content_migration import MigrationResult
+from imprint.services.installation.content_migration import MigrationResult
 from imprint.settings import PostgresqlDatabase, Settings, SqliteDatabase, read_settings
 from imprint.settings.declaration import InvalidSetting
 from imprint.settings.stores import Database, parse_database

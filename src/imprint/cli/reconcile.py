@@ -10,8 +10,8 @@ from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
 from imprint.cli.progress import report_progress, show_progress
 from imprint.ports.post_index import IndexMoved
-from imprint.services.indexer import IndexBusy, take_index
-from imprint.services.labels import LabelUpdater
+from imprint.services.content.labels import LabelUpdater
+from imprint.services.posts.indexer import IndexBusy, take_index
 
 
 @click.command()

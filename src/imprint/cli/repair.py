@@ -13,7 +13,7 @@ from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import config_option
 from imprint.cli.progress import show_progress
 from imprint.logs import configure_logging
-from imprint.services.repair import RepairReport
+from imprint.services.installation.repair import RepairReport
 from imprint.settings import read_settings
 
 

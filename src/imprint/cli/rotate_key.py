@@ -10,8 +10,8 @@ from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
 from imprint.domain.errors import CannotStart
-from imprint.services.key_rotation import KeyRotation, RotationProgress
-from imprint.services.master_keys import MasterKeys
+from imprint.services.installation.key_rotation import KeyRotation, RotationProgress
+from imprint.services.installation.master_keys import MasterKeys
 
 
 @click.command("rotate-key")

@@ -3,7 +3,7 @@
 from imprint import __version__
 from imprint.bootstrap.adapters import describe_database
 from imprint.bootstrap.archives import describe_store
-from imprint.domain.addresses import checksum_address
+from imprint.domain.formats.addresses import checksum_address
 from imprint.settings import Settings
 
 

@@ -3,8 +3,8 @@
 import re
 
 from imprint.client.records import Wei
-from imprint.domain import coins
-from imprint.domain.coins import DECIMALS
+from imprint.domain.formats import coins
+from imprint.domain.formats.coins import DECIMALS
 
 _AMOUNT = re.compile(rf"([0-9]+)?(?:\.([0-9]{{1,{DECIMALS}}}))?", re.ASCII)
 _LIMIT = 2**256

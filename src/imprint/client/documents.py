@@ -1,6 +1,6 @@
 """Documents: whether bytes are those that a cid names."""
 
-from imprint.domain.cids import KUBO_LAYOUT, WIDE_LAYOUT, NotACid, document_cid, parse_cid
+from imprint.domain.formats.cids import KUBO_LAYOUT, WIDE_LAYOUT, NotACid, document_cid, parse_cid
 
 
 def verify_document(data: bytes, cid: str) -> bool:

@@ -20,8 +20,8 @@ from imprint.client.transport import Query
 from imprint.client.typed_data import TypedData, Write, write_typed_data
 from imprint.client.wallet import Wallet, settle
 from imprint.client.writing_session import WritingSession
+from imprint.domain.drafts.files import Action, State
 from imprint.domain.errors import Code
-from imprint.domain.files import Action, State
 
 ONCHAIN_POLL_SECONDS = 0.2
 """How often the service is asked whether it has seen a post on the chain."""

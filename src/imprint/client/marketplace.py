@@ -9,9 +9,9 @@ from typing import Any, Literal
 from imprint.client.node import Provider
 from imprint.client.problems import NodeError, Reverted
 from imprint.client.transactions import Call
-from imprint.domain.abi import NotAbi, decode_uint256, encode_call
-from imprint.domain.addresses import keccak256, parse_address
-from imprint.domain.marketplace import (
+from imprint.domain.formats.abi import NotAbi, decode_uint256, encode_call
+from imprint.domain.formats.addresses import keccak256, parse_address
+from imprint.domain.posts.marketplace import (
     BALANCE_OF,
     MAX_DESCRIPTION,
     MAX_TITLE,

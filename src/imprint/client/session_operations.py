@@ -12,8 +12,8 @@ from imprint.client.records import Session, WritingSessionRecord
 from imprint.client.typed_data import opening_typed_data
 from imprint.client.wallet import Wallet, settle
 from imprint.client.writing_session import KeyStore, WritingSession, new_key, public_point
-from imprint.domain.addresses import checksum_address, parse_address
-from imprint.domain.instants import format_instant
+from imprint.domain.formats.addresses import checksum_address, parse_address
+from imprint.domain.formats.instants import format_instant
 
 WRITING_SECONDS = 12 * 3600
 """How long a writing session lasts if nothing else is said; a service allows twice as much."""

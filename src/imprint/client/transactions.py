@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from coincurve import PrivateKey
 
-from imprint.domain.addresses import keccak256
+from imprint.domain.formats.addresses import keccak256
 
 _TYPE = b"\x02"
 """The first byte of a transaction of EIP-1559."""

@@ -15,7 +15,7 @@ from imprint.client.node import Provider
 from imprint.client.problems import NodeError
 from imprint.client.transactions import Call, Transaction
 from imprint.client.typed_data import TypedData
-from imprint.domain.addresses import Address, checksum_address, keccak256
+from imprint.domain.formats.addresses import Address, checksum_address, keccak256
 
 Made = TypeVar("Made")
 

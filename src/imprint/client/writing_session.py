@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 from imprint.client.records import WritingSessionRecord
 from imprint.client.typed_data import TypedData
-from imprint.domain.addresses import keccak256
+from imprint.domain.formats.addresses import keccak256
 
 _CURVE = ec.SECP256R1()
 _SHA256 = ec.ECDSA(hashes.SHA256())

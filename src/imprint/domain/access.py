@@ -2,8 +2,8 @@
 
 from enum import Enum, auto
 
-from imprint.domain.addresses import ZERO_ADDRESS, Address
-from imprint.domain.posts import PostFacts
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
+from imprint.domain.posts.posts import PostFacts
 
 
 class Access(Enum):

@@ -19,7 +19,7 @@ Codes are part of the interface and never change their meaning; details are for 
 from datetime import datetime
 from enum import StrEnum
 
-from imprint.domain.files import File
+from imprint.domain.drafts.files import File
 
 
 class Code(StrEnum):

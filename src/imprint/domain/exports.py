@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from imprint.domain.addresses import Address, parse_address
-from imprint.domain.cids import Cid, Codec, codec_of, parse_cid
-from imprint.domain.dag_json import Link, NotDagJson, read_node, write_node
-from imprint.domain.files import File, Publication, State
-from imprint.domain.hexadecimal import parse_hash
-from imprint.domain.posts import LogPlace, PostCreated
-from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.domain.drafts.files import File, Publication, State
+from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.domain.formats.addresses import Address, parse_address
+from imprint.domain.formats.cids import Cid, Codec, codec_of, parse_cid
+from imprint.domain.formats.dag_json import Link, NotDagJson, read_node, write_node
+from imprint.domain.formats.hexadecimal import parse_hash
+from imprint.domain.posts.posts import LogPlace, PostCreated
 
 # --- Records ---
 

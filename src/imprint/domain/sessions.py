@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from imprint.domain.addresses import Address
+from imprint.domain.drafts.files import Action
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.files import Action
+from imprint.domain.formats.addresses import Address
 
 SESSION_SECONDS = 7200
 """The longest lifetime of a session: two hours, fixed by the protocol."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from imprint.domain.cids import Cid
-from imprint.domain.files import Network
+from imprint.domain.drafts.files import Network
+from imprint.domain.formats.cids import Cid
 from imprint.ports.catalog import StoredDocument
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
 from imprint.domain.errors import Unavailable
-from imprint.domain.marketplace import Log
-from imprint.domain.posts import (
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.marketplace import Log
+from imprint.domain.posts.posts import (
     BlockRef,
     Delivery,
     LogPlace,

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
-from imprint.domain.files import Label, Network
+from imprint.domain.drafts.files import Label, Network
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
 
 
 class ContentStore(Protocol):

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from imprint.domain.addresses import Address
+from imprint.domain.formats.addresses import Address
 
 
 class ContractWallets(Protocol):

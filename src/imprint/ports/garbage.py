@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from imprint.domain.cids import Cid
-from imprint.domain.files import Network
+from imprint.domain.drafts.files import Network
+from imprint.domain.formats.cids import Cid
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from imprint.domain.addresses import Address
-from imprint.domain.indexed_posts import (
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.indexed_posts import (
     AccountSummary,
     HeldPost,
     IndexedPost,
@@ -17,8 +17,8 @@ from imprint.domain.indexed_posts import (
     PostPosition,
     Sale,
 )
-from imprint.domain.market_events import MarketEvent
-from imprint.domain.posts import BlockRef
+from imprint.domain.posts.market_events import MarketEvent
+from imprint.domain.posts.posts import BlockRef
 
 
 class IndexMoved(Exception):

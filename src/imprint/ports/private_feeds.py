@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from imprint.domain.addresses import Address
+from imprint.domain.formats.addresses import Address
 
 
 @dataclass(frozen=True, slots=True)

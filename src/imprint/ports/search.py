@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from imprint.domain.search import SearchQuery
+from imprint.domain.posts.search import SearchQuery
 
 
 @dataclass(frozen=True, slots=True)

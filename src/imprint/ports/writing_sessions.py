@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Protocol
 
-from imprint.domain.addresses import Address
+from imprint.domain.formats.addresses import Address
 from imprint.domain.sessions import WritingSession
 
 

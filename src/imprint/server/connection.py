@@ -22,7 +22,7 @@ from imprint.domain.errors import Code, Problem, Refusal, Unavailable
 from imprint.metrics import CONNECTIONS_CLOSED
 from imprint.server.connection_limits import Admission, OpenConnections
 from imprint.server.refusals import write_refusal
-from imprint.web.middleware import DRAIN_SECONDS, MAX_DRAINED
+from imprint.web.http.middleware import DRAIN_SECONDS, MAX_DRAINED
 
 MAX_HEAD_BYTES = 64 * 1024
 """Bytes of a request line and its headers together; browsers send far less."""

@@ -17,7 +17,7 @@ from imprint.server.connection import HttpConnection
 from imprint.server.connection_limits import ConnectionLimits, OpenConnections
 from imprint.server.drain import POLL_SECONDS, drain_connections
 from imprint.server.listeners import BACKLOG, accept_waiting, refuse_connections
-from imprint.web.routes.about import DRAINING
+from imprint.web.api.about import DRAINING
 
 ACCEPT_SECONDS = 0.5
 """How long a stopping server accepts connections whose clients began before it stopped: longer than

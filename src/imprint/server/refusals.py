@@ -5,11 +5,11 @@ from collections.abc import Iterable
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from imprint.domain.drafts.files import new_id
 from imprint.domain.errors import Problem
-from imprint.domain.files import new_id
 from imprint.metrics import RESPONSES
-from imprint.web.middleware import OTHER_PATHS, RAW_SECURITY_HEADERS, request_id
-from imprint.web.problems import problem_response
+from imprint.web.http.middleware import OTHER_PATHS, RAW_SECURITY_HEADERS, request_id
+from imprint.web.http.problems import problem_response
 
 log = logging.getLogger("imprint.request")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from imprint.domain.addresses import Address
+from imprint.domain.formats.addresses import Address
 from imprint.domain.sessions import SESSION_SECONDS
 from imprint.settings.declaration import optional, setting
 from imprint.settings.parsers import (

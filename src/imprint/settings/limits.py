@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from imprint.domain.documents import MAX_IMAGE_BYTES
+from imprint.domain.drafts.documents import MAX_IMAGE_BYTES
 from imprint.domain.rate_limits import Rate
 from imprint.settings.declaration import setting
 from imprint.settings.parsers import integer, parse_rate, parse_switch, seconds

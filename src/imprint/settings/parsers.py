@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import SplitResult, urlsplit
 
-from imprint.domain.addresses import ZERO_ADDRESS, Address, NotAnAddress, parse_address
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address, NotAnAddress, parse_address
 from imprint.domain.rate_limits import Rate
 from imprint.settings.declaration import InvalidSetting
 from imprint.settings.secrets import Secret

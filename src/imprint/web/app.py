@@ -15,51 +15,50 @@ from imprint.auth.operator_sessions import OperatorSessions
 from imprint.domain.errors import Code, Problem, Unavailable
 from imprint.domain.rate_limits import SHARE, Budget, Rate, RateLimiter
 from imprint.ports import Clock, Monotonic
-from imprint.services.drafts import Drafts
-from imprint.services.feeds import Feeds
-from imprint.services.lists import Lists
-from imprint.services.login import Login
-from imprint.services.operations import Operations
-from imprint.services.pages import Pages
-from imprint.services.posts import Posts
-from imprint.services.readiness import Readiness
-from imprint.services.reads import Reads
-from imprint.services.sitemap import Sitemap
-from imprint.services.totals import Totals
-from imprint.services.webhooks import Webhooks
-from imprint.services.writing_sessions import WritingSessions
-from imprint.web.cors import PageCors
+from imprint.services.access.reads import Reads
+from imprint.services.accounts.login import Login
+from imprint.services.accounts.writing_sessions import WritingSessions
+from imprint.services.drafts.drafts import Drafts
+from imprint.services.installation.operator_page import Operations
+from imprint.services.installation.readiness import Readiness
+from imprint.services.posts.feeds import Feeds
+from imprint.services.posts.lists import Lists
+from imprint.services.posts.posts import Posts
+from imprint.services.posts.totals import Totals
+from imprint.services.publication.webhooks import Webhooks
+from imprint.services.site.pages import Pages
+from imprint.services.site.sitemap import Sitemap
+from imprint.web.api.about import STARTING, AboutRoutes, LazyText, StartingRoutes
+from imprint.web.api.feed_links import FeedLinks
+from imprint.web.api.feeds import Ending, FeedRoutes
+from imprint.web.api.gateway import GatewayRoutes
+from imprint.web.api.post_records import PostRecords
+from imprint.web.api.posts import PostRoutes
+from imprint.web.api.reads import ReadRoutes
+from imprint.web.api.totals import TotalsRoutes
+from imprint.web.api.webhooks import MAX_DELIVERY, WebhookRoutes
+from imprint.web.api.writes import WriteRoutes
+from imprint.web.api.writing_sessions import WritingSessionRoutes
 from imprint.web.docs.openapi import describe_interface
 from imprint.web.docs.page import PageAssets, docs_page
-from imprint.web.feed_links import FeedLinks
-from imprint.web.large_responses import ResponseBudget
-from imprint.web.machine_pages import MachinePages
-from imprint.web.middleware import PREVIEW_PATH, RequestLimits, RequestMiddleware
-from imprint.web.post_records import PostRecords
-from imprint.web.problems import (
+from imprint.web.http.cors import PageCors
+from imprint.web.http.large_responses import ResponseBudget
+from imprint.web.http.middleware import PREVIEW_PATH, RequestLimits, RequestMiddleware
+from imprint.web.http.problems import (
     on_hidden_problem,
     on_method_not_allowed,
     on_not_found,
     on_problem,
 )
-from imprint.web.proxies import ForwardedClient, TrustedProxies
-from imprint.web.requests import ESCAPED, SMALL_BODY, BodyReader
-from imprint.web.routes.about import STARTING, AboutRoutes, LazyText, StartingRoutes
-from imprint.web.routes.assets import AssetRoutes
-from imprint.web.routes.feeds import Ending, FeedRoutes
-from imprint.web.routes.gateway import GatewayRoutes
-from imprint.web.routes.machines import MachineRoutes
-from imprint.web.routes.operator import OperatorRoutes
-from imprint.web.routes.posts import PostRoutes
-from imprint.web.routes.reads import ReadRoutes
-from imprint.web.routes.site import SiteRoutes, SiteSources
-from imprint.web.routes.totals import TotalsRoutes
-from imprint.web.routes.webhooks import MAX_DELIVERY, WebhookRoutes
-from imprint.web.routes.writes import WriteRoutes
-from imprint.web.routes.writing_sessions import WritingSessionRoutes
-from imprint.web.routing import Application
-from imprint.web.site.assets import ASSET_PATH, Assets, built_assets
+from imprint.web.http.proxies import ForwardedClient, TrustedProxies
+from imprint.web.http.requests import ESCAPED, SMALL_BODY, BodyReader
+from imprint.web.http.routing import Application
+from imprint.web.site.assets import ASSET_PATH, AssetRoutes, Assets, built_assets
 from imprint.web.site.cards import Cards
+from imprint.web.site.machine_pages import MachinePages
+from imprint.web.site.machines import MachineRoutes
+from imprint.web.site.operator import OperatorRoutes
+from imprint.web.site.pages import SiteRoutes, SiteSources
 from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import (
     ProblemHandler,

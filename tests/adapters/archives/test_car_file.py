@@ -3,9 +3,9 @@
 import pytest
 
 from imprint.adapters.archives.car_file import open_car
-from imprint.domain.car import write_header, write_section
-from imprint.domain.cids import document_cid
 from imprint.domain.exports import NotAnExport
+from imprint.domain.formats.car import write_header, write_section
+from imprint.domain.formats.cids import document_cid
 
 # Larger than the buffer of a file, so that a block is read from the disk again.
 BLOCKS = {document_cid(block): block for block in (bytes([n]) * 50_000 for n in range(3))}

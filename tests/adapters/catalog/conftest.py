@@ -11,11 +11,11 @@ from tests.adapters.catalog.databases import Database, PostgresqlServer, SqliteF
 from tests.postgresql import Server
 
 from imprint.adapters.catalog.catalog import CatalogBase
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
-from imprint.domain.files import Action, File, Intent, Network, Quota, Version, Write
-from imprint.domain.lists import ListFilter
-from imprint.domain.posts import DeadLetter, DeliveryKey, EventStatus, LogPlace, PostCreated
+from imprint.domain.drafts.files import Action, File, Intent, Network, Quota, Version, Write
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.lists import ListFilter
+from imprint.domain.posts.posts import DeadLetter, DeliveryKey, EventStatus, LogPlace, PostCreated
 from imprint.ports import Monotonic
 from imprint.ports.catalog import NO_QUOTA
 from imprint.ports.garbage import PurgeOutcome

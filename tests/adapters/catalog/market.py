@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
 
-from imprint.domain.addresses import ZERO_ADDRESS, Address
-from imprint.domain.market_events import (
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
+from imprint.domain.posts.market_events import (
     MarketEvent,
     Origin,
     PostPublished,
@@ -14,7 +14,7 @@ from imprint.domain.market_events import (
     TokensMoved,
     place_of,
 )
-from imprint.domain.posts import BlockRef
+from imprint.domain.posts.posts import BlockRef
 from imprint.ports.post_index import AppliedLog
 
 START = datetime(2026, 3, 1, tzinfo=UTC)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from imprint.adapters.catalog import postgresql, sqlite
 from imprint.adapters.catalog.catalog import CatalogBase
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
+from imprint.domain.drafts.files import Action, Intent, Network, Quota, Version, Write
 from imprint.domain.errors import NonceUsed, Refusal
-from imprint.domain.files import Action, Intent, Network, Quota, Version, Write
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
 
 MOST, AT_ONCE = 8, 20
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from tests.adapters.catalog.conftest import World
 
-from imprint.domain.cids import Cid
+from imprint.domain.drafts.files import Action, Network, Publication, State
 from imprint.domain.exports import ExportedFile
-from imprint.domain.files import Action, Network, Publication, State
-from imprint.domain.lists import PublicList
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.lists import PublicList
 from imprint.ports.catalog import ImportConflict, ImportOutcome
 from imprint.ports.garbage import FenceRaised, PurgeOutcome
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from imprint.adapters.catalog import sql
+from imprint.domain.drafts.files import Action, State
 from imprint.domain.errors import Unavailable
-from imprint.domain.files import Action, State
-from imprint.domain.lists import PublicList
-from imprint.domain.posts import Advance, BlockRef
+from imprint.domain.posts.lists import PublicList
+from imprint.domain.posts.posts import Advance, BlockRef
 
 THUMBNAILS = ["picture1", "picture2", "picture3", "picture4"]
 TAGS = ["a", "b", "c"]

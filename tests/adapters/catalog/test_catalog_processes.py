@@ -8,7 +8,7 @@ from asyncio.subprocess import PIPE
 from tests.adapters.catalog import rivals
 from tests.adapters.catalog.databases import open_any
 
-from imprint.domain.lists import OwnDrafts
+from imprint.domain.posts.lists import OwnDrafts
 
 PROCESSES, NONCES = 4, 200
 

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from imprint.domain.drafts.files import Action, File
 from imprint.domain.errors import NonceUsed, Unavailable
-from imprint.domain.files import Action, File
-from imprint.domain.lists import OwnDrafts, PublicList
-from imprint.domain.posts import EventStatus
+from imprint.domain.posts.lists import OwnDrafts, PublicList
+from imprint.domain.posts.posts import EventStatus
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
-from imprint.domain.files import Action, Network, Publication, State
-from imprint.domain.lists import OwnDrafts, PublicList
-from imprint.domain.posts import (
+from imprint.domain.drafts.files import Action, Network, Publication, State
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.lists import OwnDrafts, PublicList
+from imprint.domain.posts.posts import (
     Advance,
     BlockRef,
     DeadLetter,

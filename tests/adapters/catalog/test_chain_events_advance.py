@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from imprint.domain.files import Action, State
-from imprint.domain.lists import OwnDrafts, PublicList
-from imprint.domain.posts import Advance, BlockRef, EventStatus
+from imprint.domain.drafts.files import Action, State
+from imprint.domain.posts.lists import OwnDrafts, PublicList
+from imprint.domain.posts.posts import Advance, BlockRef, EventStatus
 
 CHAIN = 31337
 

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from imprint.domain.cids import Cid
-from imprint.domain.files import Action, File, State
+from imprint.domain.drafts.files import Action, File, State
+from imprint.domain.formats.cids import Cid
 
 
 async def test_a_new_draft_has_the_values_of_its_version(world):

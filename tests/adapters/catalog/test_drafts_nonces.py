@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from imprint.domain.cids import Cid
+from imprint.domain.drafts.files import Action, File, Quota
 from imprint.domain.errors import Code, NonceUsed, RateLimited, Refusal, Unavailable
-from imprint.domain.files import Action, File, Quota
+from imprint.domain.formats.cids import Cid
 from imprint.domain.rate_limits import Rate
 from imprint.ports.catalog import NO_QUOTA
 

@@ -13,13 +13,13 @@ from tests.adapters.catalog.databases import open_any
 from tests.hypothesis_settings import SHARED_FIXTURE
 
 from imprint.adapters.catalog import sql
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
+from imprint.domain.drafts.files import Action, File, Network, Quota, State
 from imprint.domain.errors import Code, NonceUsed, Refusal
 from imprint.domain.exports import ExportedFile
-from imprint.domain.files import Action, File, Network, Quota, State
-from imprint.domain.lists import OwnDrafts
-from imprint.domain.posts import Advance, EventStatus
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.lists import OwnDrafts
+from imprint.domain.posts.posts import Advance, EventStatus
 
 PICTURE = Cid("picture")
 

@@ -10,10 +10,10 @@ import pytest
 from imprint.adapters.catalog import ended_sessions
 from imprint.adapters.catalog.ended_session_store import CatalogEndedSessions
 from imprint.adapters.catalog.schema import known_migrations, migrate
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.lists import OwnDrafts
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.lists import OwnDrafts
 from imprint.domain.sessions import Session
 
 HOUR = timedelta(hours=1)

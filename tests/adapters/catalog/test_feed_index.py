@@ -9,7 +9,7 @@ from tests.adapters.catalog.conftest import START, World
 from imprint.adapters.catalog.feed_index import PRICE_CHANGES, CatalogFeedIndex
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.transaction import Transaction, micros
-from imprint.domain.feeds import FEED_SIZE
+from imprint.domain.posts.feeds import FEED_SIZE
 from imprint.ports.feed_index import PostAddress
 
 ADD_POST = """

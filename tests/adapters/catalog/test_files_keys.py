@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.adapters.catalog.conftest import World
 
-from imprint.domain.files import Action, File
+from imprint.domain.drafts.files import Action, File
 from imprint.ports.catalog import KeyRecord
 
 

@@ -9,9 +9,9 @@ from tests.adapters.catalog.databases import Database
 
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.transaction import Transaction, micros
-from imprint.domain.cids import Cid
+from imprint.domain.drafts.files import Action, Network
 from imprint.domain.errors import NonceUsed, Unavailable
-from imprint.domain.files import Action, Network
+from imprint.domain.formats.cids import Cid
 from imprint.ports.garbage import Condemned, PurgeOutcome
 
 PICTURE = Cid("bafypicture")

@@ -17,9 +17,9 @@ from tests.adapters.catalog.conftest import World
 from imprint.adapters.content.bucket import BucketStore
 from imprint.adapters.content.bucket_client import BucketClient
 from imprint.adapters.content.embedded import EmbeddedStore
-from imprint.domain.cids import Cid, document_cid
+from imprint.domain.drafts.files import Action, File, Network
 from imprint.domain.errors import Unavailable
-from imprint.domain.files import Action, File, Network
+from imprint.domain.formats.cids import Cid, document_cid
 from imprint.ports import ContentStore
 
 SIZES = {"row": 100, "file": 100_000}

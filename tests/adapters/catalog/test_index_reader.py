@@ -17,10 +17,10 @@ from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.index_reader import CatalogIndexReader
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.catalog.transaction import Transaction
-from imprint.domain.addresses import ZERO_ADDRESS, Address
 from imprint.domain.errors import Unavailable
-from imprint.domain.indexed_posts import IndexedPost, PostFilter, PostOrder, PostPosition
-from imprint.domain.market_events import (
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
+from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter, PostOrder, PostPosition
+from imprint.domain.posts.market_events import (
     Origin,
     PostPublished,
     PostPurchased,
@@ -28,7 +28,7 @@ from imprint.domain.market_events import (
     TokensMoved,
     place_of,
 )
-from imprint.domain.posts import BlockRef
+from imprint.domain.posts.posts import BlockRef
 from imprint.ports.damage import Damage
 from imprint.ports.post_index import IndexSource, IndexStep
 

@@ -10,9 +10,9 @@ from tests.adapters.catalog.market import WALLETS, RandomMarket
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.catalog.transaction import Transaction
-from imprint.domain.addresses import ZERO_ADDRESS
-from imprint.domain.market_events import PostPublished, PostPurchased, TokensMoved
-from imprint.domain.posts import BlockRef
+from imprint.domain.formats.addresses import ZERO_ADDRESS
+from imprint.domain.posts.market_events import PostPublished, PostPurchased, TokensMoved
+from imprint.domain.posts.posts import BlockRef
 from imprint.ports.post_index import IndexMoved, IndexSource, IndexState, IndexStep
 
 SOURCE = IndexSource(31337, WALLETS[0], 0)

@@ -7,7 +7,7 @@ from tests.adapters.catalog.databases import Database, open_any
 
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.transaction import Transaction
-from imprint.domain.cids import Cid
+from imprint.domain.formats.cids import Cid
 from imprint.domain.installation import Identity
 
 ID = "0123456789abcdef" * 2

@@ -12,8 +12,8 @@ from tests.adapters.catalog.test_index_writer import build
 from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.catalog.integrity import examine_catalog
 from imprint.adapters.catalog.sqlite import open_catalog
-from imprint.domain.cids import Cid
 from imprint.domain.errors import Damaged, Unavailable
+from imprint.domain.formats.cids import Cid
 
 
 def flip(path, at):

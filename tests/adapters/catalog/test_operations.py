@@ -6,7 +6,7 @@ from tests.adapters.catalog.conftest import World
 
 from imprint.adapters.catalog.schema import known_migrations
 from imprint.bootstrap.adapters import open_operations
-from imprint.domain.posts import DeadLetter, DeliveryKey, EventStatus
+from imprint.domain.posts.posts import DeadLetter, DeliveryKey, EventStatus
 
 
 async def test_no_backup_is_known_before_the_first(world: World) -> None:

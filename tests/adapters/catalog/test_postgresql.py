@@ -18,9 +18,9 @@ from imprint.adapters.catalog.postgresql import open_catalog
 from imprint.adapters.catalog.postgresql_schema import migrate
 from imprint.adapters.catalog.schema import Migration, NewerSchema, known_migrations
 from imprint.adapters.catalog.transaction import Unstorable
+from imprint.domain.drafts.files import Action
 from imprint.domain.errors import Code, Unavailable
-from imprint.domain.files import Action
-from imprint.domain.lists import PublicList
+from imprint.domain.posts.lists import PublicList
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 BEAT = "UPDATE counters SET value = value + 1 WHERE name = 'heartbeat' RETURNING value"

@@ -12,7 +12,7 @@ from imprint.adapters.catalog.postgresql_lists import (
     Snapshot,
     SnapshotRounds,
 )
-from imprint.domain.lists import PublicList
+from imprint.domain.posts.lists import PublicList
 
 FIRST: Snapshot = ("server", "1:1:")
 SECOND: Snapshot = ("server", "2:2:")

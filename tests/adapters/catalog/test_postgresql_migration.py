@@ -21,7 +21,7 @@ from imprint.adapters.catalog.postgresql_schema import Unfinished
 from imprint.bootstrap.adapters import open_database
 from imprint.cli import main
 from imprint.domain.errors import CannotStart, NonceUsed, Unavailable
-from imprint.domain.lists import OwnDrafts, PublicList
+from imprint.domain.posts.lists import OwnDrafts, PublicList
 from imprint.settings import PostgresqlDatabase, Secret, SqliteDatabase
 
 LISTS = [PublicList(), PublicList(drafts_too=True), PublicList(("a", "b")), PublicList(("c",))]

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from imprint.adapters.catalog.postgresql_sessions import MOST_SESSIONS, KnownSessions
-from imprint.domain.addresses import Address
+from imprint.domain.formats.addresses import Address
 from imprint.domain.sessions import Session
 
 

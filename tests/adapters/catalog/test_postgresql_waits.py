@@ -13,7 +13,7 @@ import pytest
 from tests.adapters.catalog.conftest import World
 from tests.adapters.catalog.databases import Database
 
-from imprint.domain.files import Action, Network
+from imprint.domain.drafts.files import Action, Network
 
 HOLD = """
 CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -6,9 +6,9 @@ from contextlib import closing
 import asyncpg
 import pytest
 
+from imprint.domain.drafts.files import Action, Network
 from imprint.domain.errors import Damaged, Unavailable
-from imprint.domain.files import Action, Network
-from imprint.domain.lists import PublicList
+from imprint.domain.posts.lists import PublicList
 
 EVERYTHING = PublicList((), drafts_too=True)
 

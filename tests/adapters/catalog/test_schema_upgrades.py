@@ -14,12 +14,12 @@ from tests.postgresql import Server
 from imprint.adapters.catalog import postgresql_schema, schema, sql
 from imprint.adapters.catalog.schema import Migration, NewerSchema, known_migrations
 from imprint.adapters.catalog.transaction import Row, Transaction
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
+from imprint.domain.drafts.files import Action, Intent, Network, Quota, State, Write
 from imprint.domain.errors import Refusal
-from imprint.domain.files import Action, Intent, Network, Quota, State, Write
-from imprint.domain.lists import OwnDrafts, PublicList
-from imprint.domain.posts import Advance, LogPlace
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.lists import OwnDrafts, PublicList
+from imprint.domain.posts.posts import Advance, LogPlace
 
 NEXT = """
 ALTER TABLE files ADD COLUMN language TEXT;

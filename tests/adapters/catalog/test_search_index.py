@@ -16,16 +16,16 @@ from imprint.adapters.catalog.post_words import BUCKET
 from imprint.adapters.catalog.search_index import CatalogSearch, find_in_sqlite
 from imprint.adapters.catalog.transaction import Transaction
 from imprint.bootstrap.adapters import open_search
-from imprint.domain.addresses import Address
-from imprint.domain.market_events import (
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.market_events import (
     MarketEvent,
     Origin,
     PostPublished,
     PriceChanged,
     place_of,
 )
-from imprint.domain.posts import BlockRef
-from imprint.domain.search import PostTexts, matches, parse_query, score
+from imprint.domain.posts.posts import BlockRef
+from imprint.domain.posts.search import PostTexts, matches, parse_query, score
 from imprint.ports.post_index import AppliedLog, IndexSource, IndexStep
 from imprint.ports.search import SearchIndex
 

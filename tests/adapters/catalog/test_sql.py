@@ -7,7 +7,7 @@ import pytest
 
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.schema import known_migrations, migrate
-from imprint.domain.tags import MAX_TAGS
+from imprint.domain.drafts.tags import MAX_TAGS
 
 NOT_PLANNED = {"FILE_COLUMNS", "SAVEPOINT", "RELEASE_SAVEPOINT", "ROLL_BACK_TO_SAVEPOINT"}
 """Parts of statements, and statements that read nothing."""

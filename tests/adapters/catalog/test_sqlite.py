@@ -12,11 +12,11 @@ import pytest
 
 from imprint.adapters.catalog import sqlite as sqlite_catalog
 from imprint.adapters.catalog.sqlite import open_catalog
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
 from imprint.domain.errors import Code, Unavailable
-from imprint.domain.lists import OwnDrafts, PublicList
-from imprint.domain.posts import DeadLetter, LogPlace
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.lists import OwnDrafts, PublicList
+from imprint.domain.posts.posts import DeadLetter, LogPlace
 
 WRITE = """
 import asyncio, os, pathlib, sys
@@ -26,7 +26,7 @@ from imprint.adapters.sqlite_connections import connect_writer
 from imprint.adapters.catalog import sqlite as sqlite_catalog
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.transaction import SqliteTransaction, run_rule
-from imprint.domain.files import *
+from imprint.domain.drafts.files import *
 
 path, how = pathlib.Path(sys.argv[1]), sys.argv[2]
 at = datetime(2026, 1, 1, tzinfo=UTC)

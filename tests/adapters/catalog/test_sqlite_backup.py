@@ -9,7 +9,7 @@ import pytest
 from imprint.adapters.catalog.schema import NewerSchema, known_migrations, migrate
 from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.catalog.sqlite_backup import DamagedCopy, check_copy, check_schema
-from imprint.domain.lists import PublicList
+from imprint.domain.posts.lists import PublicList
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from tests.adapters.catalog.conftest import Opener, World
 
 from imprint.adapters.catalog.sqlite import QueryCache, SqliteCatalog
 from imprint.adapters.sqlite_connections import connect_reader, connect_writer
-from imprint.domain.lists import OwnDrafts
+from imprint.domain.posts.lists import OwnDrafts
 
 
 @pytest.fixture

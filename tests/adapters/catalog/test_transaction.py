@@ -19,10 +19,10 @@ from imprint.adapters.catalog.transaction import (
     owner_lock,
     write_locks,
 )
-from imprint.domain.addresses import Address
-from imprint.domain.cids import document_cid
-from imprint.domain.files import Action, File, Intent, Network, State, Write
-from imprint.domain.posts import LogPlace, PostCreated
+from imprint.domain.drafts.files import Action, File, Intent, Network, State, Write
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import document_cid
+from imprint.domain.posts.posts import LogPlace, PostCreated
 
 ALICE, BOB = (Address("0x" + digit * 40) for digit in "ab")
 TEXT, IMAGE, DRAFT = map(document_cid, (b"text", b"image", b"draft"))

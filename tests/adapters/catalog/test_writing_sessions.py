@@ -16,9 +16,9 @@ from imprint.adapters.catalog import writing_sessions
 from imprint.adapters.catalog.schema import known_migrations, migrate
 from imprint.adapters.catalog.transaction import Transaction
 from imprint.adapters.catalog.writing_sessions import CatalogWritingSessions
-from imprint.domain.addresses import Address
+from imprint.domain.drafts.files import Action, Write
 from imprint.domain.errors import Code, Damaged, NonceUsed, RateLimited, Refusal
-from imprint.domain.files import Action, Write
+from imprint.domain.formats.addresses import Address
 from imprint.domain.rate_limits import Rate
 from imprint.domain.sessions import WritingSession
 from imprint.ports.catalog import NO_QUOTA

@@ -13,7 +13,7 @@ from tests.world import World
 
 from imprint.devchain.chain import Chain
 from imprint.devchain.rpc import Dispatcher
-from imprint.domain.posts import BlockRef
+from imprint.domain.posts.posts import BlockRef
 
 Responses = list[dict[str, Any]]
 

@@ -11,7 +11,7 @@ from tests.world import MovableClock, World, open_world
 from imprint.adapters.chain.block_calls import BlockCalls
 from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
-from imprint.domain.addresses import Address
+from imprint.domain.formats.addresses import Address
 
 MARKET = Address("0x" + "c3" * 20)
 

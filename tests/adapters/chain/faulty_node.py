@@ -10,7 +10,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from eth_abi.abi import decode, encode
 
-from imprint.domain.addresses import ZERO_ADDRESS, Address
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
 
 Fault = Callable[["FaultyNode", web.Request, list[Any]], Awaitable[web.StreamResponse]]
 

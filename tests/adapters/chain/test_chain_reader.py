@@ -17,11 +17,11 @@ from tests.world import World
 
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.json_rpc import JsonRpc
-from imprint.domain.addresses import Address
 from imprint.domain.errors import Unavailable
-from imprint.domain.marketplace import POST_CREATED
-from imprint.domain.posts import BlockRef, LogPlace
-from imprint.services.block_ranges import BlockRangeReader
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.marketplace import POST_CREATED
+from imprint.domain.posts.posts import BlockRef, LogPlace
+from imprint.services.chain.block_ranges import BlockRangeReader
 
 TOPICS = (POST_CREATED,)
 PLACE = LogPlace(31337, "0x" + "d" * 64, None, 0, None)

@@ -14,10 +14,10 @@ from imprint.adapters.chain.chain_reader import (
     JsonRpcChainReader,
 )
 from imprint.adapters.chain.json_rpc import JsonRpc
-from imprint.domain.addresses import Address
 from imprint.domain.errors import Unavailable
-from imprint.domain.marketplace import MARKET_TOPICS
-from imprint.domain.posts import BlockRef
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.marketplace import MARKET_TOPICS
+from imprint.domain.posts.posts import BlockRef
 
 
 @pytest.fixture

@@ -21,12 +21,12 @@ from imprint.adapters.chain.chain_reader import (
     JsonRpcChainReader,
 )
 from imprint.adapters.chain.json_rpc import JsonRpc
-from imprint.domain.addresses import Address
 from imprint.domain.errors import Unavailable
-from imprint.domain.marketplace import POST_CREATED, TRANSFER, Log
-from imprint.domain.posts import LogPlace
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.marketplace import POST_CREATED, TRANSFER, Log
+from imprint.domain.posts.posts import LogPlace
 from imprint.ports.chain import ReceiptLogs, Unproved
-from imprint.services.block_ranges import BlockRangeReader
+from imprint.services.chain.block_ranges import BlockRangeReader
 
 TOPICS = (POST_CREATED,)
 NO_LOGS = change_result("eth_getLogs", lambda logs: [])

@@ -18,7 +18,7 @@ from tests.contract_wallets import (
 )
 
 from imprint.auth.signatures import CURVE_ORDER, MAX_SIGNATURE_BYTES
-from imprint.domain.addresses import keccak256
+from imprint.domain.formats.addresses import keccak256
 
 OTHER_DIGEST = keccak256(b"something else")
 BAD_SIGNATURE = bytes(65)

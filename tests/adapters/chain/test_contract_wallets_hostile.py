@@ -33,7 +33,7 @@ from tests.hypothesis_settings import SHARED_FIXTURE
 from imprint.adapters.chain.contract_wallets import CALLER
 from imprint.auth.signatures import MAX_SIGNATURE_BYTES
 from imprint.devchain.calls import Request, call, to_message
-from imprint.domain.addresses import Address
+from imprint.domain.formats.addresses import Address
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

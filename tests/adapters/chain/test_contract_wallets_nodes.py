@@ -23,8 +23,8 @@ from tests.adapters.chain.faulty_node import (
 from imprint.adapters.chain.block_calls import BlockCalls
 from imprint.adapters.chain.contract_wallets import CALLER, GAS, JsonRpcContractWallets
 from imprint.adapters.chain.json_rpc import JsonRpc
-from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Unavailable
+from imprint.domain.formats.addresses import Address
 
 WALLET = Address("0x" + "a1" * 20)
 DIGEST = bytes(range(32))

@@ -17,7 +17,7 @@ from imprint.adapters.chain.deployment import (
 )
 from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.bootstrap.deployment import contract_address
-from imprint.domain.addresses import Address, parse_address
+from imprint.domain.formats.addresses import Address, parse_address
 from imprint.marketplace import artifact
 
 STRANGER: LocalAccount = Account.from_key("0x" + "11" * 32)

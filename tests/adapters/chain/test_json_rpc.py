@@ -22,11 +22,11 @@ from imprint.adapters.chain.http_client import NodeRefusal
 from imprint.adapters.chain.json_rpc import MAX_RESPONSE, Call, JsonRpc, mask_address
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.adapters.chain.node_heads import MAX_LAG_BLOCKS, MAX_LAG_SECONDS
-from imprint.domain.addresses import Address
-from imprint.domain.cids import document_cid
+from imprint.domain.drafts.files import File, State
 from imprint.domain.errors import Unavailable
-from imprint.domain.files import File, State
-from imprint.services.entitlement import Entitlement
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import document_cid
+from imprint.services.access.entitlement import Entitlement
 
 READER = Address("0x" + "b2" * 20)
 CANARY = "canary-5f0c"

@@ -14,10 +14,10 @@ from imprint.adapters.chain.block_calls import BlockCalls
 from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import TIMEOUT, JsonRpcMarketplace
 from imprint.domain.access import Access, decide_access
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
 from imprint.domain.errors import Code, Unavailable
-from imprint.domain.posts import PostEntry, PostFacts
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.posts import PostEntry, PostFacts
 
 AUTHOR = Address("0x" + "a1" * 20)
 READER = Address("0x" + "b2" * 20)

@@ -21,8 +21,8 @@ from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
 from imprint.devchain.rpc import Dispatcher
 from imprint.devchain.webhooks import build_body_a, build_body_b, sign_body_a, sign_body_b
-from imprint.domain.addresses import Address, keccak256
-from imprint.domain.cids import Cid
+from imprint.domain.formats.addresses import Address, keccak256
+from imprint.domain.formats.cids import Cid
 
 CID = Cid("bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e")
 OTHER = Cid("bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku")

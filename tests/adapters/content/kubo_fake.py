@@ -10,8 +10,17 @@ from typing import Any
 from aiohttp import BodyPartReader, web
 from aiohttp.test_utils import TestServer
 
-from imprint.domain.car import write_car
-from imprint.domain.cids import Cid, Codec, Layout, blocks, cid_of, codec_of, parse_cid, read_links
+from imprint.domain.formats.car import write_car
+from imprint.domain.formats.cids import (
+    Cid,
+    Codec,
+    Layout,
+    blocks,
+    cid_of,
+    codec_of,
+    parse_cid,
+    read_links,
+)
 
 Fault = Callable[["KuboFake", web.Request], Awaitable[web.StreamResponse]]
 

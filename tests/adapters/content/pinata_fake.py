@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 from aiohttp import BodyPartReader, web
 from aiohttp.test_utils import TestServer
 
-from imprint.domain.cids import KUBO_LAYOUT, Layout, document_cid
+from imprint.domain.formats.cids import KUBO_LAYOUT, Layout, document_cid
 
 Fault = Callable[["PinataFake", web.Request], Awaitable[web.StreamResponse]]
 

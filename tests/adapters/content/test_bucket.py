@@ -14,9 +14,9 @@ from tests.adapters.content.workbenches import FIRST, SECOND, SHORT_PAUSES, Buck
 
 from imprint.adapters.content.bucket import MARKER, BucketStore
 from imprint.adapters.content.bucket_client import CIRCUIT_FAILURES, PAGE, BucketClient
-from imprint.domain.cids import document_cid
+from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Damaged, StoreMisconfigured, Unavailable
-from imprint.domain.files import Network
+from imprint.domain.formats.cids import document_cid
 
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 DOCUMENT = b"a picture"

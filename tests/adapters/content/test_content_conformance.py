@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from tests.adapters.content.workbenches import Workbench
 
-from imprint.domain.cids import document_cid
+from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Code, Unavailable
-from imprint.domain.files import Network
+from imprint.domain.formats.cids import document_cid
 
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 DOCUMENT = b'{"content":"Hi","name":"n","salt":"00"}'

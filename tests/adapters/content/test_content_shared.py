@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.adapters.content.workbenches import FIRST, OLDEST, SECOND, SharedWorkbench, mark
 
-from imprint.domain.cids import document_cid
+from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
-from imprint.domain.files import Network
+from imprint.domain.formats.cids import document_cid
 from imprint.domain.installation import UNNAMED, Identity
 from imprint.ports import ContentStore
 

@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 
 from imprint.adapters.content.document_files import DocumentFiles
-from imprint.domain.cids import document_cid
+from imprint.domain.formats.cids import document_cid
 
 DOCUMENT = b"a long poem"
 CID = document_cid(DOCUMENT)

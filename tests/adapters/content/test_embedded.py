@@ -15,10 +15,10 @@ from tests.adapters.content.workbenches import EmbeddedWorkbench
 
 from imprint.adapters.content import embedded as embedded_module
 from imprint.adapters.content.embedded import EmbeddedStore
-from imprint.domain.cids import document_cid
-from imprint.domain.documents import SMALL_DOCUMENT
+from imprint.domain.drafts.documents import SMALL_DOCUMENT
+from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
-from imprint.domain.files import Network
+from imprint.domain.formats.cids import document_cid
 from imprint.ports import utc_now
 
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC

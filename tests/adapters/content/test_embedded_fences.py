@@ -13,9 +13,9 @@ import pytest
 
 from imprint.adapters.content import document_files
 from imprint.adapters.content.embedded import EmbeddedStore
-from imprint.domain.cids import Cid, document_cid
+from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
-from imprint.domain.files import Network
+from imprint.domain.formats.cids import Cid, document_cid
 
 PUBLIC = Network.PUBLIC
 SIZES = {"row": 100, "file": 100_000}

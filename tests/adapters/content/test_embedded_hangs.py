@@ -11,10 +11,10 @@ from tests.world import MovableClock
 
 from imprint.adapters.content.document_files import DocumentFiles
 from imprint.adapters.content.embedded import MAX_QUEUED, EmbeddedStore
-from imprint.domain.cids import Cid, document_cid
-from imprint.domain.documents import SMALL_DOCUMENT
+from imprint.domain.drafts.documents import SMALL_DOCUMENT
+from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
-from imprint.domain.files import Network
+from imprint.domain.formats.cids import Cid, document_cid
 from imprint.settings.declaration import declared_in
 from imprint.settings.limits import Limits
 

@@ -8,9 +8,9 @@ import pytest
 from tests.adapters.content.workbenches import EmbeddedWorkbench
 
 from imprint.adapters.content.installation_marker import InstallationMarker
-from imprint.domain.cids import document_cid
+from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
-from imprint.domain.files import Network
+from imprint.domain.formats.cids import document_cid
 
 ONE, OTHER = "11" * 16, "22" * 16
 

@@ -19,11 +19,11 @@ from tests.adapters.content.workbenches import KuboFakeWorkbench
 
 from imprint.adapters.content.http_retry import DEFAULT_POLICY, RetryPolicy
 from imprint.adapters.content.kubo import KuboStore, write_pin_node
-from imprint.domain.addresses import Address
-from imprint.domain.car import write_car
-from imprint.domain.cids import blocks, document_cid, read_links
+from imprint.domain.drafts.files import Label, Network, State
 from imprint.domain.errors import Code, Unavailable
-from imprint.domain.files import Label, Network, State
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.car import write_car
+from imprint.domain.formats.cids import blocks, document_cid, read_links
 
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 DOCUMENT = b'{"content":"Hi","name":"n","salt":"00"}'

@@ -16,10 +16,10 @@ from tests.adapters.content.workbenches import (
 )
 
 from imprint.adapters.content.kubo import KuboStore, write_marker, write_pin_node
-from imprint.domain.addresses import Address
-from imprint.domain.cids import document_cid
+from imprint.domain.drafts.files import Label, Network, State
 from imprint.domain.errors import Unavailable
-from imprint.domain.files import Label, Network, State
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import document_cid
 from imprint.domain.installation import UNNAMED
 
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC

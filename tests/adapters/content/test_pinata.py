@@ -21,10 +21,10 @@ from tests.adapters.content.workbenches import PinataWorkbench
 
 from imprint.adapters.content.http_retry import RetryPolicy
 from imprint.adapters.content.pinata_api import Account, read_reason
-from imprint.domain.addresses import Address
-from imprint.domain.cids import WIDE_LAYOUT, Layout, document_cid
+from imprint.domain.drafts.files import Label, Network, State
 from imprint.domain.errors import Code, Unavailable
-from imprint.domain.files import Label, Network, State
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import WIDE_LAYOUT, Layout, document_cid
 
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
 DOCUMENT = b'{"content":"Hi","name":"n","salt":"00"}'

@@ -15,9 +15,9 @@ from tests.adapters.content.workbenches import (
 )
 
 from imprint.adapters.content.pinata import PinataStore
-from imprint.domain.cids import document_cid
+from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
-from imprint.domain.files import Network
+from imprint.domain.formats.cids import document_cid
 
 PUBLIC = Network.PUBLIC
 DOCUMENT = b"a picture"

@@ -6,10 +6,10 @@ import logging
 import pytest
 
 from imprint.adapters.content.verification import verify_document
-from imprint.domain.cids import document_cid
-from imprint.domain.documents import SMALL_DOCUMENT
+from imprint.domain.drafts.documents import SMALL_DOCUMENT
+from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Code, Unavailable
-from imprint.domain.files import Network
+from imprint.domain.formats.cids import document_cid
 
 SMALL = b"s" * SMALL_DOCUMENT
 LARGE = b"l" * (SMALL_DOCUMENT + 1)

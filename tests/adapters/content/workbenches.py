@@ -18,8 +18,8 @@ from imprint.adapters.content.http_retry import RetryPolicy
 from imprint.adapters.content.kubo import KuboStore
 from imprint.adapters.content.pinata import PinataStore
 from imprint.adapters.content.pinata_api import Account
-from imprint.domain.cids import Cid, Codec, Layout, codec_of
-from imprint.domain.files import Network
+from imprint.domain.drafts.files import Network
+from imprint.domain.formats.cids import Cid, Codec, Layout, codec_of
 from imprint.domain.installation import UNNAMED, Identity
 from imprint.ports import ContentStore, utc_now
 

@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from imprint.adapters.images.sandbox import SandboxedRecoder
-from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Refusal
+from imprint.domain.formats.addresses import Address
 
 ALICE, BOB = Address("0x" + "a1" * 20), Address("0x" + "b0" * 20)
 

@@ -9,7 +9,7 @@ from PIL import Image, PngImagePlugin
 from tests.adapters.images.pictures import ALICE, chunk, refusal_of, write
 
 from imprint.adapters.images.sandbox import SandboxedRecoder
-from imprint.domain.documents import MAX_IMAGE_BYTES
+from imprint.domain.drafts.documents import MAX_IMAGE_BYTES
 from imprint.domain.errors import Code
 
 SCRIPT = b"<script>alert(1)</script>"

@@ -1,7 +1,7 @@
 """Constants that recoder.py repeats, because it imports nothing of the service."""
 
 from imprint.adapters.images import recoder, sandbox
-from imprint.domain.documents import MAX_IMAGE_BYTES, MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
+from imprint.domain.drafts.documents import MAX_IMAGE_BYTES, MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
 
 
 def test_the_sandbox_and_the_recoder_use_the_same_protocol() -> None:

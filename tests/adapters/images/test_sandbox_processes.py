@@ -16,8 +16,8 @@ from PIL import Image
 from tests.adapters.images.pictures import ALICE, BOB, refusal_of, write
 
 from imprint.adapters.images.sandbox import MAX_OF_SIGNER, MAX_WAITING, SandboxedRecoder
-from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, RateLimited, Refusal, Unavailable
+from imprint.domain.formats.addresses import Address
 
 PNG, JPEG = (write(Image.new("RGB", (48, 32), "teal"), form) for form in ("PNG", "JPEG"))
 

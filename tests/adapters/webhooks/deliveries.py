@@ -9,8 +9,8 @@ from typing import Any
 
 from eth_abi.abi import encode
 
-from imprint.domain.addresses import Address
-from imprint.domain.posts import Delivery
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.posts import Delivery
 from imprint.ports import WebhookProvider
 
 NOW = datetime(2026, 11, 15, 12, 0, 0, tzinfo=UTC)

@@ -31,9 +31,9 @@ from tests.adapters.webhooks.deliveries import (
 
 from imprint.adapters.webhooks import logs
 from imprint.adapters.webhooks.provider_a import ProviderA
-from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.posts import DeadLetter, Delivery, LogPlace, PostCreated
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.posts import DeadLetter, Delivery, LogPlace, PostCreated
 
 PROVIDER = ProviderA([SECRET], CHAIN_ID, MARKET)
 ON_SEPOLIA = ProviderA([SECRET], 11155111, MARKET)

@@ -34,7 +34,7 @@ from tests.adapters.webhooks.deliveries import (
 from imprint.adapters.webhooks import logs
 from imprint.adapters.webhooks.provider_b import ProviderB
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.posts import DeadLetter, Delivery, LogPlace
+from imprint.domain.posts.posts import DeadLetter, Delivery, LogPlace
 
 PROVIDER = ProviderB([SECRET], CHAIN_ID, MARKET)
 ON_SEPOLIA = ProviderB([SECRET], 11155111, MARKET)

@@ -19,7 +19,7 @@ from tests.adapters.webhooks.deliveries import (
 
 from imprint.adapters.webhooks.provider_b import MAX_MEMBERS, ProviderB, gunzip
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.posts import Delivery
+from imprint.domain.posts.posts import Delivery
 
 PROVIDER = ProviderB([SECRET], CHAIN_ID, MARKET)
 BODY = json.dumps([log_of_b()]).encode()

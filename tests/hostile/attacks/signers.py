@@ -10,8 +10,8 @@ from tests.hostile.registry import Attack, Check, Observation
 from tests.hostile.wallets import JSON
 
 from imprint.auth.signatures import MAX_SIGNATURE_BYTES
-from imprint.domain.addresses import checksum_address, parse_address
-from imprint.services.contract_wallets import MAX_CHECKS
+from imprint.domain.formats.addresses import checksum_address, parse_address
+from imprint.services.accounts.contract_wallets import MAX_CHECKS
 
 MEBIBYTE = 1024 * 1024
 LARGEST = "x" * (4 * MEBIBYTE)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.world import open_world, problem
 
-from imprint.services.posts import Posts
+from imprint.services.posts.posts import Posts
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 

@@ -8,9 +8,9 @@ import pytest
 from tests.web.site.publication import publish
 from tests.world import DEFAULT_PRICE, World, open_world
 
-from imprint.domain.documents import SMALL_DOCUMENT
-from imprint.services.reads import Reads
-from imprint.web.routes import site
+from imprint.domain.drafts.documents import SMALL_DOCUMENT
+from imprint.services.access.reads import Reads
+from imprint.web.site import pages as site
 from imprint.web.site.templates import Templates
 
 

@@ -12,7 +12,7 @@ from tests.web.conftest import EVERY_DATABASE
 from tests.web.site.publication import publish
 from tests.world import DEFAULT_PRICE, ORIGIN, World, open_world, problem
 
-from imprint.domain.cids import document_cid
+from imprint.domain.formats.cids import document_cid
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),

@@ -13,9 +13,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
-from imprint.domain.car import NotACar, read_header, read_sections
-from imprint.domain.cids import Cid, digest_of
 from imprint.domain.exports import NotAnExport
+from imprint.domain.formats.car import NotACar, read_header, read_sections
+from imprint.domain.formats.cids import Cid, digest_of
 from imprint.ports import Progress
 
 _TABLES = (

@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from imprint.domain.files import Network
+from imprint.domain.drafts.files import Network
 from imprint.ports.catalog import StoredDocument
 
 _TABLE = """

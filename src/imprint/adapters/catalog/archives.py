@@ -16,11 +16,11 @@ from imprint.adapters.catalog.files import (
 )
 from imprint.adapters.catalog.garbage import read_fence
 from imprint.adapters.catalog.transaction import Row, Transaction, micros
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
+from imprint.domain.drafts.files import File, Network, State
 from imprint.domain.errors import Damaged
 from imprint.domain.exports import ExportedFile, number_of
-from imprint.domain.files import File, Network, State
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
 from imprint.ports.catalog import ImportConflict, ImportOutcome, StoredDocument
 from imprint.ports.garbage import FenceRaised
 

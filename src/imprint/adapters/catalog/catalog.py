@@ -33,14 +33,14 @@ from imprint.adapters.catalog.transaction import (
     owner_lock,
     write_locks,
 )
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
+from imprint.domain.drafts.files import File, Intent, Network, Quota, Version, Write
 from imprint.domain.errors import RateLimited, Unavailable
 from imprint.domain.exports import ExportedFile
-from imprint.domain.files import File, Intent, Network, Quota, Version, Write
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
 from imprint.domain.installation import Identity
-from imprint.domain.lists import ListFilter
-from imprint.domain.posts import (
+from imprint.domain.posts.lists import ListFilter
+from imprint.domain.posts.posts import (
     Advance,
     ApplyResult,
     BlockRef,

@@ -42,11 +42,11 @@ from imprint.adapters.catalog.transaction import (
     moment_of,
     owner_lock,
 )
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
+from imprint.domain.drafts.files import File, Network, Publication, State
 from imprint.domain.errors import Damaged
-from imprint.domain.files import File, Network, Publication, State
-from imprint.domain.posts import (
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.posts import (
     Advance,
     ApplyResult,
     BlockRef,

@@ -29,10 +29,10 @@ from imprint.adapters.catalog.files import (
     thumbnail_size,
 )
 from imprint.adapters.catalog.transaction import Transaction, Value, document_lock, key_text, micros
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
+from imprint.domain.drafts.files import Action, File, Intent, Network, Quota, State, Version, Write
 from imprint.domain.errors import Code, NonceUsed, Refusal, Unavailable
-from imprint.domain.files import Action, File, Intent, Network, Quota, State, Version, Write
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
 from imprint.domain.sessions import no_writing_session
 
 NO_HASHTAGS = hashtags_text(())

@@ -7,7 +7,7 @@ from datetime import datetime
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.index_reader import refuse_damaged_index
 from imprint.adapters.catalog.transaction import Transaction, moment_of
-from imprint.domain.feeds import FEED_SIZE
+from imprint.domain.posts.feeds import FEED_SIZE
 from imprint.ports.feed_index import PostAddress
 
 _IDS = ", ".join(f":id{number}" for number in range(FEED_SIZE))

@@ -17,11 +17,11 @@ import msgspec
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.ended_sessions import for_session, refuse_ended, session_values
 from imprint.adapters.catalog.transaction import Row, Transaction, Value, micros, moment_of
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
+from imprint.domain.drafts.files import File, Network, Publication, State
 from imprint.domain.errors import Damaged
-from imprint.domain.files import File, Network, Publication, State
-from imprint.domain.lists import ListFilter, OwnDrafts, PublicList
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.lists import ListFilter, OwnDrafts, PublicList
 from imprint.domain.sessions import Session, session_ended
 from imprint.ports.catalog import KeyRecord
 

@@ -16,8 +16,8 @@ from imprint.adapters.catalog.transaction import (
     micros,
     moment_of,
 )
-from imprint.domain.cids import Cid
-from imprint.domain.files import Action, Network
+from imprint.domain.drafts.files import Action, Network
+from imprint.domain.formats.cids import Cid
 from imprint.ports.garbage import Condemned, GarbageReport, PurgeOutcome
 
 

@@ -14,9 +14,9 @@ from imprint.adapters.catalog.files import END, UNREADABLE
 from imprint.adapters.catalog.index_tables import price_bytes
 from imprint.adapters.catalog.transaction import Row, Rule, T, Transaction, Ts, Value, micros
 from imprint.adapters.catalog.transaction import moment_of as moment
-from imprint.domain.addresses import Address
 from imprint.domain.errors import Damaged, Unavailable
-from imprint.domain.indexed_posts import (
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.indexed_posts import (
     AccountSummary,
     HeldPost,
     IndexedPost,
@@ -29,8 +29,8 @@ from imprint.domain.indexed_posts import (
     Sale,
     Sales,
 )
-from imprint.domain.market_events import block_of
-from imprint.domain.posts import BlockRef
+from imprint.domain.posts.market_events import block_of
+from imprint.domain.posts.posts import BlockRef
 
 _HIGHEST = 2**256 - 1
 """The highest price."""

@@ -11,8 +11,8 @@ from imprint.adapters.catalog.transaction import (
     micros,
     moment_of,
 )
-from imprint.domain.addresses import Address
-from imprint.domain.market_ledger import (
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.market_ledger import (
     AccountRow,
     DayRow,
     HoldingKey,

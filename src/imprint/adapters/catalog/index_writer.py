@@ -30,16 +30,16 @@ from imprint.adapters.catalog.post_words import (
     want_texts,
 )
 from imprint.adapters.catalog.transaction import Transaction, Value, micros
-from imprint.domain.addresses import ZERO_ADDRESS, Address
-from imprint.domain.market_events import (
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
+from imprint.domain.posts.market_events import (
     LOGS_PER_BLOCK,
     MarketEvent,
     PostPublished,
     PostPurchased,
     TokensMoved,
 )
-from imprint.domain.market_ledger import Ledger, PostRow, Table, day_of
-from imprint.domain.posts import BlockRef
+from imprint.domain.posts.market_ledger import Ledger, PostRow, Table, day_of
+from imprint.domain.posts.posts import BlockRef
 from imprint.ports.post_index import AppliedLog, IndexMoved, IndexSource, IndexState, IndexStep
 
 INDEX_LOCK = frozenset({"index"})

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.transaction import Transaction
-from imprint.domain.cids import Cid
+from imprint.domain.formats.cids import Cid
 from imprint.domain.installation import Identity
 
 MASTER_KEYS_LOCK = "master keys"

@@ -8,8 +8,8 @@ from imprint.adapters.catalog import sql
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.chain_events import known_event_of, letter_of
 from imprint.adapters.catalog.transaction import Transaction, micros, moment_of
-from imprint.domain.posts import EventStatus
-from imprint.ports.operations import DatabaseFacts, EventsToExamine
+from imprint.domain.posts.posts import EventStatus
+from imprint.ports.operator_page import DatabaseFacts, EventsToExamine
 
 COUNT_SOME_EVENTS = """
 SELECT count(*) AS count FROM (

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from imprint.adapters.catalog.transaction import Transaction
-from imprint.domain.search import fold
+from imprint.domain.posts.search import fold
 
 WANT_TEXT = "INSERT INTO pending_texts (place) VALUES (:place) ON CONFLICT (place) DO NOTHING"
 WANT_FREE_TEXT = """

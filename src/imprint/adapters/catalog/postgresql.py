@@ -59,11 +59,11 @@ from imprint.adapters.catalog.postgresql_transaction import (
 from imprint.adapters.catalog.schema import known_migrations
 from imprint.adapters.catalog.transaction import Row, Rule, T, Ts, write_locks
 from imprint.domain.bounded_cache import BoundedCache
-from imprint.domain.cids import Cid
+from imprint.domain.drafts.files import File, Intent, Quota, Version, Write
 from imprint.domain.errors import Damaged, NonceUsed, Unavailable
-from imprint.domain.files import File, Intent, Quota, Version, Write
+from imprint.domain.formats.cids import Cid
 from imprint.domain.installation import Identity, new_installation_id
-from imprint.domain.lists import ListFilter
+from imprint.domain.posts.lists import ListFilter
 from imprint.domain.rate_limits import Rate
 from imprint.domain.sessions import Session, session_ended
 from imprint.ports import Monotonic

@@ -9,8 +9,8 @@ from imprint.adapters.catalog.files import WIDTH, build_file
 from imprint.adapters.catalog.postgresql_pool import Pool
 from imprint.adapters.catalog.postgresql_sql import READ_SNAPSHOT, list_statement, translate
 from imprint.domain.bounded_cache import BoundedCache
-from imprint.domain.files import File
-from imprint.domain.lists import ListFilter
+from imprint.domain.drafts.files import File
+from imprint.domain.posts.lists import ListFilter
 from imprint.domain.sessions import Session, session_ended
 
 T = TypeVar("T")

@@ -15,9 +15,9 @@ from imprint.adapters.catalog.ended_sessions import (
 from imprint.adapters.catalog.files import END
 from imprint.adapters.catalog.index_tables import LOADS, in_postgresql
 from imprint.adapters.catalog.transaction import Value
-from imprint.domain.lists import ListFilter, OwnDrafts
+from imprint.domain.drafts.tags import MAX_TAGS
+from imprint.domain.posts.lists import ListFilter, OwnDrafts
 from imprint.domain.sessions import Session
-from imprint.domain.tags import MAX_TAGS
 
 _NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 

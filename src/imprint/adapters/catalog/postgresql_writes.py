@@ -26,9 +26,9 @@ from imprint.adapters.catalog.transaction import (
     micros,
     owner_lock,
 )
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
-from imprint.domain.files import Action, File, Intent, Network, Quota, State, Version, Write
+from imprint.domain.drafts.files import Action, File, Intent, Network, Quota, State, Version, Write
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
 
 ListValue = Value | list[str] | list[int]
 """The types of values: PostgreSQL takes lists as well."""

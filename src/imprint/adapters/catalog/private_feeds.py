@@ -5,7 +5,7 @@ from datetime import datetime
 
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.transaction import Row, Transaction, micros, moment_of, owner_lock
-from imprint.domain.addresses import Address
+from imprint.domain.formats.addresses import Address
 from imprint.ports.private_feeds import PrivateFeed
 
 COUNT_FEEDS = "SELECT count(*) AS feeds FROM private_feeds WHERE owner = :owner"

@@ -8,8 +8,8 @@ from imprint.adapters.catalog.files import (
     hashtags_text,
 )
 from imprint.adapters.catalog.transaction import Row, Transaction
+from imprint.domain.drafts.files import File
 from imprint.domain.errors import Damaged
-from imprint.domain.files import File
 from imprint.ports.catalog import VerifiedRecord
 
 

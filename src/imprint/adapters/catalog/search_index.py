@@ -18,7 +18,7 @@ from imprint.adapters.catalog.index_tables import price_bytes
 from imprint.adapters.catalog.index_writer import INDEX_LOCK
 from imprint.adapters.catalog.post_words import CLEAR_BODY, DROP_TEXT, SET_BODY, UNWANT_TEXT
 from imprint.adapters.catalog.transaction import Rule, Transaction, Value, moment_of
-from imprint.domain.search import MAX_TEXT, SearchQuery, SearchTerm, fold, pattern_of, score
+from imprint.domain.posts.search import MAX_TEXT, SearchQuery, SearchTerm, fold, pattern_of, score
 from imprint.ports.search import Match, PendingText
 
 LONGEST_PREFIX = 6

@@ -18,9 +18,9 @@ from collections.abc import (
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar, TypeVarTuple
 
-from imprint.domain.cids import Cid
-from imprint.domain.files import File, Intent, Network, Write
-from imprint.domain.posts import PostCreated
+from imprint.domain.drafts.files import File, Intent, Network, Write
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.posts import PostCreated
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")

@@ -14,9 +14,9 @@ from imprint.adapters.catalog.transaction import (
     moment_of,
     owner_lock,
 )
-from imprint.domain.addresses import Address
+from imprint.domain.drafts.files import Action
 from imprint.domain.errors import Damaged
-from imprint.domain.files import Action
+from imprint.domain.formats.addresses import Address
 from imprint.domain.sessions import OPENING, WritingSession
 
 _COLUMNS = """

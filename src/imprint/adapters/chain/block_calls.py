@@ -15,8 +15,8 @@ from typing import TypeVar
 from imprint.adapters.chain.http_client import NodeFailure
 from imprint.adapters.chain.json_rpc import Call, JsonRpc, check_chain_id, read_head
 from imprint.adapters.chain.node_heads import Head
-from imprint.domain.abi import NotAbi
-from imprint.domain.hexadecimal import NotHexadecimal, parse_hex_bytes, parse_hex_number
+from imprint.domain.formats.abi import NotAbi
+from imprint.domain.formats.hexadecimal import NotHexadecimal, parse_hex_bytes, parse_hex_number
 from imprint.ports import Clock
 
 Read = TypeVar("Read")

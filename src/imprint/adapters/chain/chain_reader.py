@@ -16,15 +16,15 @@ from imprint.adapters.chain.logs import (
     read_block,
     read_whole_block,
 )
-from imprint.domain.abi import NotAbi, encode_call
-from imprint.domain.addresses import Address, NotAnAddress
 from imprint.domain.errors import Unavailable
-from imprint.domain.hexadecimal import parse_hex_bytes
-from imprint.domain.marketplace import GET_POST_INFO, Log, decode_post_details
-from imprint.domain.posts import BlockRef, LogPlace, PostDetails
+from imprint.domain.formats.abi import NotAbi, encode_call
+from imprint.domain.formats.addresses import Address, NotAnAddress
+from imprint.domain.formats.hexadecimal import parse_hex_bytes
+from imprint.domain.posts.marketplace import GET_POST_INFO, Log, decode_post_details
+from imprint.domain.posts.posts import BlockRef, LogPlace, PostDetails
 from imprint.metrics import NODE_CONTRADICTIONS
 from imprint.ports.chain import ReceiptLogs, Unproved
-from imprint.ports.operations import NodeStatus
+from imprint.ports.operator_page import NodeStatus
 
 Read = TypeVar("Read")
 

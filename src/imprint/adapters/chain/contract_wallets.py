@@ -12,7 +12,7 @@ from importlib import resources
 
 from imprint.adapters.chain.block_calls import BlockCalls, EthCall, deadline_in
 from imprint.adapters.chain.http_client import NodeFailure
-from imprint.domain.addresses import Address
+from imprint.domain.formats.addresses import Address
 
 TIMEOUT = 2.0
 """Seconds for one verdict, whatever the wallet does meanwhile."""

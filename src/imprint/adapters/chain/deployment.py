@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from imprint.adapters.chain.http_client import NodeFailure, NodeRefusal
 from imprint.adapters.chain.json_rpc import Call, JsonRpc
-from imprint.domain.addresses import Address, NotAnAddress, parse_address
-from imprint.domain.hexadecimal import (
+from imprint.domain.formats.addresses import Address, NotAnAddress, parse_address
+from imprint.domain.formats.hexadecimal import (
     NotHexadecimal,
     parse_hash,
     parse_hex_bytes,

@@ -13,8 +13,8 @@ import msgspec
 from imprint.adapters.chain.http_client import HttpClient, NodeFailure, NodeRefusal
 from imprint.adapters.chain.node_heads import REFRESH_SECONDS, Head, NodeHeads
 from imprint.domain.errors import Unavailable
-from imprint.domain.hexadecimal import NotHexadecimal, parse_hash, parse_hex_number
-from imprint.ports.operations import NodeStatus
+from imprint.domain.formats.hexadecimal import NotHexadecimal, parse_hash, parse_hex_number
+from imprint.ports.operator_page import NodeStatus
 
 log = logging.getLogger(__name__)
 

@@ -10,10 +10,15 @@ from dataclasses import dataclass
 import msgspec
 
 from imprint.adapters.chain.http_client import NodeFailure
-from imprint.domain.addresses import Address, keccak256, parse_address
-from imprint.domain.hexadecimal import NotHexadecimal, parse_hash, parse_hex_bytes, parse_hex_number
-from imprint.domain.marketplace import Log
-from imprint.domain.posts import BlockRef, LogPlace
+from imprint.domain.formats.addresses import Address, keccak256, parse_address
+from imprint.domain.formats.hexadecimal import (
+    NotHexadecimal,
+    parse_hash,
+    parse_hex_bytes,
+    parse_hex_number,
+)
+from imprint.domain.posts.marketplace import Log
+from imprint.domain.posts.posts import BlockRef, LogPlace
 
 BLOOM_BITS = 2048
 """Bits of the filter in a block's header."""

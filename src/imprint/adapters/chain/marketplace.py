@@ -5,19 +5,19 @@ from collections.abc import Sequence
 from imprint.adapters.chain.block_calls import BlockCalls, EthCall, deadline_in, parse_result
 from imprint.adapters.chain.http_client import NodeFailure
 from imprint.adapters.chain.json_rpc import Call, ChainMisconfigured, check_chain_id
-from imprint.domain.abi import decode_uint256, encode_call
 from imprint.domain.access import Access, decide_access
-from imprint.domain.addresses import Address
-from imprint.domain.cids import Cid
 from imprint.domain.errors import Unavailable
-from imprint.domain.hexadecimal import parse_hex_bytes
-from imprint.domain.marketplace import (
+from imprint.domain.formats.abi import decode_uint256, encode_call
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.formats.hexadecimal import parse_hex_bytes
+from imprint.domain.posts.marketplace import (
     BALANCE_OF,
     GET_POST_INFO,
     POST_CID_TO_TOKEN_ID,
     decode_post_info,
 )
-from imprint.domain.posts import PostEntry, PostFacts
+from imprint.domain.posts.posts import PostEntry, PostFacts
 
 TIMEOUT = 1.5
 """Seconds for one query, so that a client waits no longer than two."""

@@ -19,9 +19,9 @@ from imprint.adapters.content.bucket_client import AlreadyThere, BucketClient
 from imprint.adapters.content.http_retry import DEFAULT_POLICY, RetryPolicy, StoreFailure
 from imprint.adapters.content.verification import verify_document
 from imprint.domain.bounded_cache import BoundedCache
-from imprint.domain.cids import Cid, Codec, NotACid, codec_of, parse_cid
+from imprint.domain.drafts.files import Label, Network
 from imprint.domain.errors import Damaged, StoreMisconfigured, Unavailable
-from imprint.domain.files import Label, Network
+from imprint.domain.formats.cids import Cid, Codec, NotACid, codec_of, parse_cid
 from imprint.domain.installation import UNNAMED, Identity
 
 MARKER = f"{Network.PRIVATE}/installation"

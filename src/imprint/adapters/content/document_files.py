@@ -26,7 +26,7 @@ from threading import Event
 
 from imprint import failpoints
 from imprint.adapters.durability import sync_path
-from imprint.domain.cids import Cid, NotACid, parse_cid
+from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 
 ANY_FENCE = 2**63 - 1
 """Above every fence: a removal with it destroys whatever is there."""

@@ -35,10 +35,10 @@ from imprint.adapters.sqlite_connections import (
     connect_writer,
 )
 from imprint.adapters.sqlite_log import begin_log, check_log, read_boot
-from imprint.domain.cids import Cid, Codec, codec_of, document_cid
-from imprint.domain.documents import SMALL_DOCUMENT
+from imprint.domain.drafts.documents import SMALL_DOCUMENT
+from imprint.domain.drafts.files import Label, Network
 from imprint.domain.errors import Damaged, Unavailable
-from imprint.domain.files import Label, Network
+from imprint.domain.formats.cids import Cid, Codec, codec_of, document_cid
 from imprint.ports import Clock
 
 LEFTOVER_AGE = timedelta(hours=1)

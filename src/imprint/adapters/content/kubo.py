@@ -20,8 +20,9 @@ from imprint.adapters.content.http_retry import (
 )
 from imprint.adapters.content.kubo_rpc import RETRY_STATUSES, BlockMissing, KuboRpc
 from imprint.adapters.content.verification import verify_document
-from imprint.domain.car import NotACar, read_header, read_sections
-from imprint.domain.cids import (
+from imprint.domain.drafts.files import Label, Network
+from imprint.domain.formats.car import NotACar, read_header, read_sections
+from imprint.domain.formats.cids import (
     Cid,
     Codec,
     NotAssembled,
@@ -33,7 +34,6 @@ from imprint.domain.cids import (
     digest_of,
     read_links,
 )
-from imprint.domain.files import Label, Network
 from imprint.domain.installation import UNNAMED, Identity
 
 STORE_ATTEMPTS = 3

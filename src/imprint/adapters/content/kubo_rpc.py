@@ -16,7 +16,7 @@ from imprint.adapters.content.http_retry import (
     StoreFailure,
     excerpt,
 )
-from imprint.domain.cids import KUBO_LAYOUT, Cid
+from imprint.domain.formats.cids import KUBO_LAYOUT, Cid
 
 RETRY_STATUSES = frozenset({502, 503, 504})
 """Statuses of a proxy whose node is down; the node's own errors have status 500."""

@@ -24,8 +24,8 @@ from imprint.adapters.content.http_retry import (
 from imprint.adapters.content.pinata_api import RETRY_STATUSES, Account, Group, PinataApi, Record
 from imprint.adapters.content.verification import verify_document
 from imprint.domain.bounded_cache import BoundedCache
-from imprint.domain.cids import WIDE_LAYOUT, Cid, Codec, codec_of, document_cid
-from imprint.domain.files import Label, Network
+from imprint.domain.drafts.files import Label, Network
+from imprint.domain.formats.cids import WIDE_LAYOUT, Cid, Codec, codec_of, document_cid
 from imprint.domain.installation import UNNAMED, Identity
 from imprint.ports import Clock
 

@@ -16,7 +16,7 @@ from imprint.adapters.content.http_retry import (
     StoreFailure,
     excerpt,
 )
-from imprint.domain.files import Network
+from imprint.domain.drafts.files import Network
 from imprint.ports import Clock
 
 API = "https://api.pinata.cloud/v3"

@@ -17,8 +17,8 @@ from imprint.adapters.sqlite_repair import (
     copy_locked,
     replace_file,
 )
-from imprint.domain.cids import Cid, document_cid
-from imprint.domain.files import Network
+from imprint.domain.drafts.files import Network
+from imprint.domain.formats.cids import Cid, document_cid
 
 
 def rebuild_small_documents(root: Path, at: datetime, *, dry_run: bool) -> list[str]:

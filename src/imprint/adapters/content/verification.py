@@ -3,9 +3,9 @@
 import asyncio
 
 from imprint.adapters.content import embedded
-from imprint.domain.cids import Cid
-from imprint.domain.documents import SMALL_DOCUMENT
-from imprint.domain.files import Network
+from imprint.domain.drafts.documents import SMALL_DOCUMENT
+from imprint.domain.drafts.files import Network
+from imprint.domain.formats.cids import Cid
 
 
 async def verify_document(cid: Cid, document: bytes, network: Network) -> bytes:

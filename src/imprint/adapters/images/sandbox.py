@@ -18,9 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
 
-from imprint.domain.addresses import Address
-from imprint.domain.documents import MAX_IMAGE_BYTES
+from imprint.domain.drafts.documents import MAX_IMAGE_BYTES
 from imprint.domain.errors import Code, RateLimited, Refusal, Unavailable
+from imprint.domain.formats.addresses import Address
 
 MAX_WAITING = 32
 """Images held in memory at once; more are refused as overload."""

@@ -8,9 +8,14 @@ from typing import Any, TypeGuard
 
 from imprint.adapters.webhooks.networks import simplify_name
 from imprint.adapters.webhooks.payloads import Payload
-from imprint.domain.addresses import Address
-from imprint.domain.hexadecimal import NotHexadecimal, parse_hash, parse_hex_bytes, parse_hex_number
-from imprint.domain.marketplace import (
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.hexadecimal import (
+    NotHexadecimal,
+    parse_hash,
+    parse_hex_bytes,
+    parse_hex_number,
+)
+from imprint.domain.posts.marketplace import (
     POST_CREATED,
     POST_PRICE_UPDATED,
     POST_SUBSCRIBED,
@@ -21,7 +26,7 @@ from imprint.domain.marketplace import (
     decode_post_created,
     stand_in_block_hash,
 )
-from imprint.domain.posts import AccessChanged, DeadLetter, LogPlace, PostCreated
+from imprint.domain.posts.posts import AccessChanged, DeadLetter, LogPlace, PostCreated
 
 MAX_PAYLOAD = 64 * 1024
 """Characters of a log that a dead letter keeps; the whole log is on the chain."""

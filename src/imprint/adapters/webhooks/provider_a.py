@@ -23,9 +23,9 @@ from imprint.adapters.webhooks.logs import (
 from imprint.adapters.webhooks.networks import network_names
 from imprint.adapters.webhooks.payloads import read_payload
 from imprint.adapters.webhooks.signatures import WebhookSecrets, check_spelling
-from imprint.domain.addresses import Address
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.posts import Delivery
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.posts import Delivery
 
 
 class ProviderA:

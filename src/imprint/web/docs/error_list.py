@@ -4,7 +4,7 @@ import re
 
 from imprint.web.docs.errors import FAILURE_MEANING, MEANINGS
 from imprint.web.docs.html import Markup, element, render_line
-from imprint.web.problems import STATUSES
+from imprint.web.http.problems import STATUSES
 
 _LISTED = re.compile(r"<li><code>(\w+)</code>")
 

@@ -17,21 +17,21 @@ from coincurve import PrivateKey
 from imprint.auth.login_message import MAX_MESSAGE_BYTES
 from imprint.auth.signatures import personal_digest
 from imprint.auth.typed_data import MAX_NONCE_LENGTH, WRITE_TYPES, SigningDomain, SigningForm
-from imprint.domain.abi import encode_call
-from imprint.domain.addresses import Address, checksum_address, keccak256
-from imprint.domain.cids import document_cid
-from imprint.domain.documents import (
+from imprint.domain.drafts.documents import (
     MAX_IMAGE_BYTES,
     MAX_IMAGE_PIXELS,
     MAX_IMAGE_SIDE,
     write_document,
 )
-from imprint.domain.files import Action, file_name
-from imprint.domain.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
-from imprint.domain.marketplace import POST_CREATED
-from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
-from imprint.web import responses
+from imprint.domain.drafts.files import Action, file_name
+from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.domain.formats.abi import encode_call
+from imprint.domain.formats.addresses import Address, checksum_address, keccak256
+from imprint.domain.formats.cids import document_cid
+from imprint.domain.posts.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
+from imprint.domain.posts.marketplace import POST_CREATED
 from imprint.web.docs.post_schemas import post_examples
+from imprint.web.http import responses
 
 _KEY = PrivateKey.from_int(1)
 

@@ -4,11 +4,12 @@ from typing import Any
 
 import msgspec
 
-from imprint.domain.feeds import Feed, FeedEntry
-from imprint.domain.indexed_posts import IndexedPost, Sales
-from imprint.domain.posts import BlockRef
-from imprint.services.pages import PostText
-from imprint.web import atom, json_feed
+from imprint.domain.posts.feeds import Feed, FeedEntry
+from imprint.domain.posts.indexed_posts import IndexedPost, Sales
+from imprint.domain.posts.posts import BlockRef
+from imprint.services.site.pages import PostText
+from imprint.web.api import atom, json_feed
+from imprint.web.api.feed_links import FeedLinks
 from imprint.web.docs.examples import (
     BLOCK_HASH,
     CID,
@@ -20,8 +21,7 @@ from imprint.web.docs.examples import (
     THUMBNAIL_CID,
     TX_HASH,
 )
-from imprint.web.feed_links import FeedLinks
-from imprint.web.machine_pages import MachinePages
+from imprint.web.site.machine_pages import MachinePages
 
 FEED_ID = "3f0b4d1e-7a77-4c58-9d0a-5b1f2f6c8e90"
 """The id of a private feed."""

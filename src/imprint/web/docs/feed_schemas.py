@@ -1,6 +1,7 @@
 """JSON Schemas of feeds, and of posts as Markdown."""
 
-from imprint.domain.tags import MAX_TAG_LENGTH
+from imprint.domain.drafts.tags import MAX_TAG_LENGTH
+from imprint.web.api.json_feed import VERSION
 from imprint.web.docs.patterns import (
     FEED_TOKEN_PATTERN,
     HASHTAG_PATTERN,
@@ -16,7 +17,6 @@ from imprint.web.docs.schema import (
     string,
     structure,
 )
-from imprint.web.json_feed import VERSION
 
 _MOMENT = {"type": "string", "format": "date-time"}
 _ADDRESSES = {

@@ -20,7 +20,7 @@ from imprint.web.docs.writing_session_schemas import (
     WRITING_SESSION_EXAMPLES,
     describe_writing_sessions,
 )
-from imprint.web.problems import CHALLENGED, HIDDEN, MEDIA_TYPE, STATUSES
+from imprint.web.http.problems import CHALLENGED, HIDDEN, MEDIA_TYPE, STATUSES
 
 _HEADERS: dict[str, Schema] = {
     "X-Request-Id": {

@@ -5,14 +5,14 @@ from typing import Any
 
 import msgspec
 
-from imprint.domain.indexed_posts import PostOrder
-from imprint.domain.search import MAX_SEARCH
-from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
-from imprint.services.posts import MAX_PAGE_SIZE, MAX_TABLE_SIZE
-from imprint.web import post_records as records
+from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.domain.posts.indexed_posts import PostOrder
+from imprint.domain.posts.search import MAX_SEARCH
+from imprint.services.posts.posts import MAX_PAGE_SIZE, MAX_TABLE_SIZE
+from imprint.web.api import post_records as records
+from imprint.web.api.feed_links import page_path
 from imprint.web.docs.patterns import LOWER_ADDRESS_PATTERN, POST_ID_PATTERN
 from imprint.web.docs.schema import Schema, array, choice, integer, nullable, ref, string
-from imprint.web.feed_links import page_path
 
 POST_STRUCTS: dict[str, type[msgspec.Struct]] = {
     "Post": records.PostRecord,

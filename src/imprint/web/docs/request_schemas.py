@@ -3,9 +3,9 @@
 from imprint.auth.login_message import MAX_MESSAGE_BYTES
 from imprint.auth.signatures import MAX_SIGNATURE_BYTES
 from imprint.auth.typed_data import MAX_NONCE_LENGTH, WRITE_TYPES, SigningForm, WriteType
-from imprint.domain.documents import MAX_IMAGE_BYTES, MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
-from imprint.domain.files import Action
-from imprint.domain.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.domain.drafts.documents import MAX_IMAGE_BYTES, MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
+from imprint.domain.drafts.files import Action
+from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.web.docs.patterns import (
     ADDRESS_PATTERN,
     ANY_CID_PATTERN,

@@ -5,10 +5,9 @@ from typing import Any
 
 import msgspec
 
+from imprint.domain.drafts.files import State
 from imprint.domain.errors import Code
-from imprint.domain.files import State
-from imprint.domain.posts import EventStatus
-from imprint.web import responses
+from imprint.domain.posts.posts import EventStatus
 from imprint.web.docs.patterns import (
     CID_PATTERN,
     LOWER_ADDRESS_PATTERN,
@@ -27,7 +26,8 @@ from imprint.web.docs.schema import (
     structure,
 )
 from imprint.web.docs.totals_operations import describe_totals
-from imprint.web.problems import FAILURE
+from imprint.web.http import responses
+from imprint.web.http.problems import FAILURE
 
 _STRUCTS: dict[str, type[msgspec.Struct]] = {
     "LoginAnswer": responses.LoginResponse,

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from imprint.auth.typed_data import SigningDomain
 from imprint.auth.writing_sessions import OPENING_TYPE
-from imprint.domain.addresses import checksum_address, keccak256
+from imprint.domain.formats.addresses import checksum_address, keccak256
 from imprint.domain.sessions import WRITING_ACTIONS
 from imprint.web.docs.examples import FACTS, MOMENT, OWNER, sign_digest
 from imprint.web.docs.patterns import (

@@ -8,6 +8,12 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.domain.errors import Code, Refusal
+from imprint.web.site.rendered_page import accepts_gzip
+
 ASSET_PATH = "/assets/"
 """Where assets are served; a name has the hash of its content in it, so each is kept for ever."""
 
@@ -23,6 +29,9 @@ MEDIA_TYPES = {
     "woff2": "font/woff2",
 }
 """The media types of assets, by the ending of their names."""
+
+FOR_EVER = "public, max-age=31536000, immutable"
+"""For assets, whose names change with their content."""
 
 COMPRESSED = ("css", "js", "svg", "txt")
 """Endings of texts, which are sent compressed to clients that can read it."""
@@ -59,6 +68,24 @@ class Assets:
     def url(self, entry: str) -> str:
         """The address of an entry like `reader.js`. Raises `KeyError` for an unknown one."""
         return ASSET_PATH + self._manifest[entry]
+
+
+@dataclass(frozen=True, slots=True)
+class AssetRoutes:
+    """Files that are built and named by their content."""
+
+    assets: Assets
+
+    async def asset(self, request: Request) -> Response:
+        """`/assets/{name}`: a script, style sheet, font or picture of the pages."""
+        asset = self.assets.find(request.path_params["name"])
+        if asset is None:
+            raise Refusal(Code.NOT_FOUND, "There is no such file.")
+        headers = {"Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
+        content = asset.content
+        if asset.compressed is not None and accepts_gzip(request):
+            content, headers["Content-Encoding"] = asset.compressed, "gzip"
+        return Response(content, 200, headers, asset.media_type)
 
 
 @cache

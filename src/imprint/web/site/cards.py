@@ -5,12 +5,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from imprint.domain.addresses import Address
-from imprint.domain.cids import NotACid, parse_cid
-from imprint.domain.coins import format_ether
-from imprint.domain.feeds import ALL_POSTS, author_path, tag_path
-from imprint.domain.indexed_posts import IndexedPost
-from imprint.web.feed_links import page_path
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import NotACid, parse_cid
+from imprint.domain.formats.coins import format_ether
+from imprint.domain.posts.feeds import ALL_POSTS, author_path, tag_path
+from imprint.domain.posts.indexed_posts import IndexedPost
+from imprint.web.api.feed_links import page_path
 
 MAX_DESCRIPTION = 300
 """Characters of a description in a card."""

@@ -1,6 +1,6 @@
 """The licence of the site for machines: Really Simple Licensing 1.0 (RSL)."""
 
-from imprint.web.escapes import xml_text
+from imprint.web.http.escapes import xml_text
 
 LICENSE_TYPE = "application/rsl+xml"
 

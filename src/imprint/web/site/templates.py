@@ -9,7 +9,7 @@ import msgspec
 import nh3
 from markupsafe import Markup
 
-from imprint.domain.instants import format_instant
+from imprint.domain.formats.instants import format_instant
 from imprint.web.site.assets import Assets
 from imprint.web.site.cards import coin, post_title, short_address, thumbnail_path
 from imprint.web.site.icon import MARK

@@ -1,0 +1,66 @@
+"""Builds what the operator's page shows."""
+
+import os
+import platform
+from importlib.metadata import version
+
+from imprint import __version__
+from imprint.bootstrap.adapters import Adapters
+from imprint.domain.formats.addresses import checksum_address
+from imprint.services.installation.operator_page import Deployment, Operations
+from imprint.services.installation.readiness import Readiness
+from imprint.services.publication.webhooks import Webhooks
+from imprint.settings import (
+    BucketContent,
+    EmbeddedContent,
+    KuboContent,
+    PinataContent,
+    Settings,
+    SqliteDatabase,
+)
+
+LIBRARIES = ("starlette", "uvicorn", "msgspec", "cryptography", "jinja2", "nh3")
+"""Libraries whose versions are shown: those that read what strangers send."""
+
+PROVIDERS = ("provider-a", "provider-b")
+"""The providers of webhooks that there are."""
+
+_STORES = {
+    EmbeddedContent: "the data folder",
+    KuboContent: "Kubo",
+    PinataContent: "Pinata",
+    BucketContent: "a bucket",
+}
+
+
+def build_operations(
+    settings: Settings, adapters: Adapters, readiness: Readiness, webhooks: Webhooks
+) -> Operations:
+    """What the operator's page shows of this process and its installation."""
+    chain, storage = settings.chain, settings.storage
+    versions = {"Imprint": __version__, "Python": platform.python_version()}
+    versions |= {name: version(name) for name in LIBRARIES}
+    deployment = Deployment(
+        chain_id=chain.id,
+        marketplace=checksum_address(chain.marketplace),
+        follows_chain=bool(chain.follow_seconds),
+        workers=settings.server.workers,
+        is_sqlite=isinstance(storage.database, SqliteDatabase),
+        content_store=_STORES[type(storage.content)],
+        versions=versions,
+    )
+    return Operations(
+        deployment,
+        adapters.operations,
+        adapters.catalog,
+        adapters.chain,
+        adapters.index_writer,
+        readiness,
+        adapters.disk,
+        {name: name in adapters.webhook_providers for name in PROVIDERS},
+        webhooks.last_received,
+        adapters.clock,
+        adapters.monotonic,
+        os.getpid(),
+        adapters.monotonic(),
+    )

@@ -1,0 +1,1 @@
+"""Files, their documents and their tags."""

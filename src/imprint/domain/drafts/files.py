@@ -1,0 +1,163 @@
+"""Files: the versions of an author's work, their states, and the writes that change them."""
+
+import random
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+
+_VERSION, _VARIANT = 7 << 76, 2 << 62
+"""The version and variant bits of a UUIDv7."""
+
+_LOW_BITS = (1 << 62) - 1
+
+
+def new_id() -> str:
+    """Return a new UUIDv7: the time in milliseconds, then random bits.
+
+    Ids of records that are created one after another are neighbours in an index. An id is not a
+    secret, so `random` is good enough; it is seeded from the system in every process.
+    """
+    bits = random.getrandbits(74)
+    number = time.time_ns() // 1_000_000 << 80 | _VERSION | bits >> 62 << 64 | _VARIANT
+    digits = f"{number | bits & _LOW_BITS:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+class State(StrEnum):
+    """The state of a file. Only `PENDING` and `ONCHAIN` files are visible."""
+
+    PENDING = "pending"
+    ONCHAIN = "onchain"
+    SUPERSEDED = "superseded"
+    DELETED = "deleted"
+
+    @property
+    def live(self) -> bool:
+        """Whether a file in this state is visible."""
+        return self in (State.PENDING, State.ONCHAIN)
+
+
+class Action(StrEnum):
+    """The action of a signed write."""
+
+    CREATE = "create"
+    UPDATE = "update"
+    PUBLISH = "publish"
+    DELETE = "delete"
+
+
+class Network(StrEnum):
+    """The network of a document: `PRIVATE` ones are served by this service only."""
+
+    PRIVATE = "private"
+    PUBLIC = "public"
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """The post on the chain that a file became."""
+
+    post_id: int
+    published_at: datetime
+    tx_hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One version of an author's work.
+
+    `position` orders every list: each creation and each publication takes the next one.
+    `wrapped_key` decrypts the document, if it is encrypted.
+    """
+
+    id: str
+    group_id: str
+    owner: Address
+    name: str
+    cid: Cid
+    size: int
+    created_at: datetime
+    state: State
+    position: int
+    hashtags: tuple[str, ...] = ()
+    thumbnail_cid: Cid | None = None
+    publication: Publication | None = None
+    wrapped_key: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A new file, as a signed write adds it to the catalog."""
+
+    id: str
+    group_id: str
+    owner: Address
+    number: int
+    cid: Cid
+    size: int
+    created_at: datetime
+    wrapped_key: bytes | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        return file_name(self.owner, self.number)
+
+
+def file_name(owner: Address, number: int) -> str:
+    """Return the name of a file: the owner's address and a number that increases per owner."""
+    return f"{owner}_{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A proven signed write: the signer, the action, and the nonce that it uses up.
+
+    `session` is the id of the writing session whose key signed for the signer. `body_hash` is that
+    of the content or thumbnail which the signature is bound to, if it is.
+    """
+
+    signer: Address
+    action: Action
+    nonce: str
+    at: datetime
+    session: str | None = None
+    body_hash: bytes | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Metadata that a content store may show beside a document; no rule depends on it."""
+
+    name: str
+    owner: Address
+    group_id: str
+    status: State
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A document about to be stored for a write; recorded first, so that a crash leaves a trace."""
+
+    id: str
+    write: Write
+    cid: Cid
+    size: int
+    network: Network
+    lease_until: datetime
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """How much a signer may keep at once; 0 is no limit.
+
+    `bytes` are those of its drafts, their thumbnails, and whatever it replaced or deleted until
+    that is destroyed; `drafts` is their number. Posts do not count.
+    """
+
+    bytes: int = 0
+    drafts: int = 0

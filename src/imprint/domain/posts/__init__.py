@@ -1,0 +1,1 @@
+"""Posts as the chain tells of them, and their texts."""

@@ -1,0 +1,159 @@
+"""What the index shows: posts, sales, libraries, accounts and totals."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.posts import BlockRef
+
+
+@dataclass(frozen=True, slots=True)
+class Sales:
+    """How many purchases, and what was paid for all of them, in wei."""
+
+    count: int
+    volume: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedPost:
+    """A post as the chain describes it.
+
+    `cid` is canonical if the text on the chain is a CID, and that text otherwise. Bytes that are no
+    UTF-8 are replaced in all texts. `hosted` if the document of the post is here.
+    """
+
+    place: int
+    post_id: int
+    author: Address
+    cid: str
+    thumbnail_cid: str
+    title: str
+    description: str
+    price: int
+    first_price: int
+    hashtags: tuple[str, ...]
+    hosted: bool
+    created_at: datetime
+    block: BlockRef
+    tx_hash: str
+    sales: Sales
+    holders: int
+
+    @property
+    def free(self) -> bool:
+        return self.price == 0
+
+
+class PostOrder(StrEnum):
+    """The orders of a list of posts; `sales` and `price` have the highest first."""
+
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    SALES = "sales"
+    PRICE = "price"
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilter:
+    """Which posts a list has, and in which order."""
+
+    tags: tuple[str, ...] = ()
+    author: Address | None = None
+    free: bool | None = None
+    min_price: int | None = None
+    max_price: int | None = None
+    order: PostOrder = PostOrder.NEWEST
+
+    @property
+    def selects_all(self) -> bool:
+        """Whether every post is let through."""
+        prices = (self.free, self.min_price, self.max_price)
+        return not self.tags and self.author is None and all(each is None for each in prices)
+
+
+@dataclass(frozen=True, slots=True)
+class PostPosition:
+    """Where a list continues: after the post at `place`, whose sales or price was `value`."""
+
+    place: int
+    value: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PostPage:
+    """Posts of a list. `next` is where the next page starts, None on the last one.
+
+    A page may have fewer posts than asked for, even none, and a next one: work is bounded.
+    """
+
+    posts: tuple[IndexedPost, ...]
+    next: PostPosition | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldPost:
+    """A post in a reader's library; `paid` is None if the token was not bought."""
+
+    post: IndexedPost
+    balance: int
+    arrived: int
+    arrived_at: datetime
+    paid: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """One purchase of a post."""
+
+    place: int
+    post_id: int
+    buyer: Address
+    price: int
+    at: datetime
+    block: BlockRef
+    tx_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class AccountSummary:
+    """What an address did: as an author, and as a reader.
+
+    `worth` is the sum of the first prices of its posts; `readers` are the addresses that hold one
+    of them; `held` is how many posts it holds itself.
+    """
+
+    address: Address
+    posts: int
+    first_post_at: datetime | None
+    last_post_at: datetime | None
+    sales: Sales
+    worth: int
+    readers: int
+    purchases: Sales
+    held: int
+
+
+@dataclass(frozen=True, slots=True)
+class MarketDay:
+    """What happened on one day, counted from 1970-01-01, UTC."""
+
+    day: int
+    posts: int
+    sales: Sales
+
+
+@dataclass(frozen=True, slots=True)
+class MarketTotals:
+    """Totals of the whole marketplace.
+
+    `readers` hold a post; `users` have published, bought or hold one.
+    """
+
+    posts: int
+    authors: int
+    readers: int
+    users: int
+    sales: Sales
+    worth: int

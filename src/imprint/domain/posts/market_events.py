@@ -1,0 +1,142 @@
+"""What the marketplace's logs say, in the order of the chain: posts, purchases, prices, tokens."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from imprint.domain.drafts.tags import MAX_TAGS, NotTags, parse_hashtags
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.posts import BlockRef
+
+LOGS_PER_BLOCK = 2**20
+"""A place has room for so many logs of one block; no chain has blocks with as many."""
+
+HIGHEST_BLOCK = 2**43 - 1
+"""The last block whose places fit into 63 bits."""
+
+_DECIMAL = re.compile(r"(0|[1-9][0-9]{0,17})\Z")
+"""A number of up to 18 digits, which fits into 63 bits."""
+
+
+def place_of(block_number: int, log_index: int) -> int:
+    """The place of a log: one number with the order of the chain. Raises ValueError."""
+    if not (0 <= block_number <= HIGHEST_BLOCK and 0 <= log_index < LOGS_PER_BLOCK):
+        raise ValueError("The block or the index of the log is too high.")
+    return block_number * LOGS_PER_BLOCK + log_index
+
+
+def parse_place(text: str) -> int | None:
+    """The place that a text is the number of, in decimal; None for any other text."""
+    return int(text) if _DECIMAL.match(text) else None
+
+
+def block_of(place: int) -> int:
+    """The number of the block of a place."""
+    return place // LOGS_PER_BLOCK
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where and when an event happened."""
+
+    place: int
+    block: BlockRef
+    tx_hash: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PostPublished:
+    """A post was created. Its texts are bytes, because they may be no UTF-8.
+
+    `hashtags` are those of the PostTagged logs of the post, normalized; `description` comes from
+    its entry. `cid` is None if the text is not a CID.
+    """
+
+    origin: Origin
+    post_id: int
+    author: Address
+    spelled_cid: bytes
+    cid: Cid | None
+    thumbnail_cid: bytes
+    title: bytes
+    price: int
+    description: bytes = b""
+    hashtags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PostPurchased:
+    """A reader bought the token of a post."""
+
+    origin: Origin
+    post_id: int
+    buyer: Address
+    price: int
+
+
+@dataclass(frozen=True, slots=True)
+class PriceChanged:
+    """A post has another price from here on."""
+
+    origin: Origin
+    post_id: int
+    price: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokensMoved:
+    """Tokens of a post moved; the zero address mints and burns."""
+
+    origin: Origin
+    post_id: int
+    sender: Address
+    receiver: Address
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class PostTagged:
+    """A hashtag of a post, as it is on the chain; it belongs to the event that published it."""
+
+    origin: Origin
+    post_id: int
+    hashtag: bytes
+
+
+MarketEvent = PostPublished | PostPurchased | PriceChanged | TokensMoved
+
+
+def attach_hashtags(events: Iterable[MarketEvent | PostTagged]) -> list[MarketEvent]:
+    """The events without the hashtags, which their posts have now.
+
+    A hashtag counts if its log is of the transaction that published the post. Those that are not
+    valid hashtags, or too many, are dropped.
+    """
+    found = list(events)
+    tags: dict[tuple[str, int], dict[str, None]] = {}
+    for event in found:
+        if isinstance(event, PostTagged):
+            kept = tags.setdefault((event.origin.tx_hash, event.post_id), {})
+            if len(kept) < MAX_TAGS and (tag := _tag_of(event.hashtag)) is not None:
+                kept[tag] = None
+    attached: list[MarketEvent] = []
+    for event in found:
+        if isinstance(event, PostTagged):
+            continue
+        if isinstance(event, PostPublished):
+            own = tags.get((event.origin.tx_hash, event.post_id))
+            attached.append(replace(event, hashtags=tuple(own)) if own else event)
+        else:
+            attached.append(event)
+    return attached
+
+
+def _tag_of(spelled: bytes) -> str | None:
+    try:
+        tags = parse_hashtags(spelled.decode())
+    except (UnicodeDecodeError, NotTags):
+        return None
+    return tags[0] if len(tags) == 1 else None

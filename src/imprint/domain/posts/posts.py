@@ -1,0 +1,189 @@
+"""Posts: entries and events of the marketplace, and the results of applying them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
+from imprint.domain.formats.cids import Cid
+
+
+@dataclass(frozen=True, slots=True)
+class PostEntry:
+    """The marketplace's entry for a post id; `cid` is None if its text is not a CID."""
+
+    author: Address
+    cid: Cid | None
+    price: int
+
+    @property
+    def exists(self) -> bool:
+        return self.author != ZERO_ADDRESS
+
+
+@dataclass(frozen=True, slots=True)
+class PostDetails:
+    """What only the entry of a post says: its description, beside what its event says, too."""
+
+    author: Address
+    spelled_cid: bytes
+    description: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PostFacts:
+    """What decides access, read at one block: the entry, and the reader's token balance."""
+
+    entry: PostEntry
+    balance: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlace:
+    """The place of a log; chain id, block hash and log index identify it."""
+
+    chain_id: int
+    block_hash: str
+    block_number: int | None
+    log_index: int
+    tx_hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRef:
+    """A block by its number and hash."""
+
+    number: int
+    block_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class PostCreated:
+    """A PostCreated event: `author` published `spelled_cid` as `post_id`."""
+
+    place: LogPlace
+    post_id: int
+    author: Address
+    spelled_cid: str
+    cid: Cid | None
+
+
+@dataclass(frozen=True, slots=True)
+class AccessChanged:
+    """A log that changes who may read a post: the `holders`, or everybody if None."""
+
+    place: LogPlace
+    post_id: int
+    holders: tuple[Address, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A log of the marketplace, or a part of a delivery, that cannot be decoded.
+
+    It is kept for the operator.
+    """
+
+    place: LogPlace | None
+    reason: str
+    payload: str
+
+
+class EventStatus(StrEnum):
+    """The result of an event."""
+
+    ONCHAIN = "onchain"
+    ALREADY_ONCHAIN = "already_onchain"
+    UNKNOWN_FILE = "unknown_file"
+    AUTHOR_MISMATCH = "author_mismatch"
+    DEAD_LETTER = "dead_letter"
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryKey:
+    """The identity of a delivery, to recognize a replay."""
+
+    provider: str
+    digest: str
+    nonce: str
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A verified and decoded delivery.
+
+    `findings` has its events and dead letters in the order of the logs. `access_changes` is None if
+    one of them is not known. `ignored` counts all logs that are neither event nor dead letter.
+    """
+
+    provider: str
+    key: DeliveryKey | None
+    findings: tuple[PostCreated | DeadLetter, ...] = ()
+    access_changes: tuple[AccessChanged, ...] | None = ()
+    ignored: int = 0
+
+    @property
+    def events(self) -> tuple[PostCreated, ...]:
+        return tuple(each for each in self.findings if isinstance(each, PostCreated))
+
+    @property
+    def dead_letters(self) -> tuple[DeadLetter, ...]:
+        return tuple(each for each in self.findings if isinstance(each, DeadLetter))
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyResult:
+    """The result of a delivery: one status for each event, in order.
+
+    `new_letters` counts the dead letters that were not known before.
+    """
+
+    duplicate: bool
+    statuses: tuple[EventStatus, ...] = ()
+    new_letters: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KnownEvent:
+    """A canonical event; `confirmed` if the chain follower has read it itself."""
+
+    event: PostCreated
+    seen_at: datetime
+    confirmed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLetter:
+    """A stored dead letter; `identity` is the place of its log, or a digest without one."""
+
+    identity: str
+    reason: str
+    payload: str
+    source: str | None
+    seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EventReport:
+    """The number of events by status, and the newest of those that an operator may look into."""
+
+    counts: Mapping[EventStatus, int]
+    mismatches: tuple[KnownEvent, ...]
+    unknown: tuple[KnownEvent, ...]
+    dead_letters: tuple[KeptLetter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """What the follower found in a block range: the events in it, and those that are `lost`.
+
+    `cursor`, if given, is the last block that the follower has read. `final`, if given, is the last
+    block that no reorg of the configured depth can replace.
+    """
+
+    cursor: BlockRef | None = None
+    final: BlockRef | None = None
+    events: tuple[PostCreated, ...] = ()
+    dead_letters: tuple[DeadLetter, ...] = ()
+    lost: tuple[LogPlace, ...] = ()

@@ -1,0 +1,78 @@
+"""Ports for the operator's page: what the database and the nodes say about themselves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
+from imprint.domain.posts.posts import EventStatus, KeptLetter, KnownEvent
+
+
+@dataclass(frozen=True, slots=True)
+class EventsToExamine:
+    """Events that an operator should look at, the newest first.
+
+    `counts` are of all of them, up to the number that was asked for.
+    """
+
+    counts: Mapping[EventStatus, int]
+    mismatches: tuple[KnownEvent, ...]
+    dead_letters: tuple[KeptLetter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseFacts:
+    """The name and version of a database, and the number of its schema."""
+
+    name: str
+    version: str
+    schema: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """What this process knows about a node; its address is without path and credentials."""
+
+    address: str
+    is_failing: bool
+    block: int | None
+    shown_ago: float | None
+    """Seconds since the node has shown this block."""
+
+
+class OperationsStore(Protocol):
+    """What the database knows about the operation of the service. No read grows with files."""
+
+    async def events_to_examine(self, limit: int, count_to: int) -> EventsToExamine:
+        """The newest `limit` events of each kind; they are counted up to `count_to`."""
+
+    async def last_deliveries(self, providers: Sequence[str]) -> dict[str, datetime | None]:
+        """When each provider sent its last delivery; None if no delivery of it is remembered."""
+
+    async def database(self) -> DatabaseFacts:
+        """The database itself."""
+
+    async def last_backup(self) -> datetime | None:
+        """As of when the last complete backup is; None if none was made."""
+
+    async def note_backup(self, made_at: datetime) -> None:
+        """Record that a backup is complete which has everything up to then."""
+
+
+@runtime_checkable
+class NodeReport(Protocol):
+    """A reader of the chain that knows how its nodes are."""
+
+    def nodes(self) -> list[NodeStatus]:
+        """The nodes in the order of preference."""
+
+
+class DiskReport(Protocol):
+    """The disks that the service writes to."""
+
+    @property
+    def floor(self) -> int:
+        """The free bytes below which no more documents are stored."""
+
+    def free_bytes(self) -> int | None:
+        """The free bytes of the fullest disk; None without a disk of this machine."""

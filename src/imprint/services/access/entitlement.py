@@ -1,0 +1,227 @@
+"""Entitlement: whether a reader may read a post, decided from the chain for every route.
+
+A positive decision is reused for a few seconds (IMPRINT_CHAIN_CACHE_SECONDS, 5 by default) unless
+a log that may change it is seen earlier; a negative one is never reused, so that a buyer can read
+at once. Only a request without a reader, whom no purchase entitles, may get a negative decision
+that is up to a second old, so that such requests do not cost one exchange with the node each. These
+seconds are those of a monotonic clock: setting the machine's clock prolongs no access.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+
+from imprint.domain.access import Access, decide_access
+from imprint.domain.bounded_cache import BoundedCache
+from imprint.domain.drafts.files import File
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.marketplace import (
+    POST_PRICE_UPDATED,
+    POST_SUBSCRIBED,
+    TRANSFER,
+    Undecodable,
+    decode_access_changed,
+)
+from imprint.domain.posts.posts import BlockRef, PostFacts
+from imprint.metrics import ENTITLEMENTS
+from imprint.ports import ChainReader, MarketplaceReader, Monotonic
+from imprint.services.chain.block_ranges import BlockRangeReader
+from imprint.services.tasks.periodic_task import run_periodically
+from imprint.services.tasks.single_flight import SingleFlight
+
+MAX_GRANTS = 20_000
+"""How many positive decisions are cached; the oldest is evicted first."""
+
+MAX_ANONYMOUS = 10_000
+"""How many posts have their facts cached for requests without a reader; the oldest goes first."""
+
+ANONYMOUS_TIME = timedelta(seconds=1)
+"""How long these facts are reused at most; a new block ends it earlier."""
+
+LONGEST_GAP = 1_000
+"""Blocks between two rounds of the watcher above which it clears the cache without reading them."""
+
+MOST_CHANGES = 256
+"""Logs of a round above which the watcher clears the cache instead of looking at each of them."""
+
+WATCHED = (TRANSFER, POST_SUBSCRIBED, POST_PRICE_UPDATED)
+"""The first topics of the logs that may change a decision."""
+
+_FROM_CACHE = ENTITLEMENTS.labels("memory")
+_FROM_CHAIN = ENTITLEMENTS.labels("chain")
+
+Key = tuple[int, Address | None]
+"""A post id and its reader; None is a reader without an address."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedFacts:
+    """Facts about a post for one reader, and when they expire by the monotonic clock."""
+
+    facts: PostFacts
+    until: float
+
+
+@dataclass(slots=True)
+class Entitlement:
+    """Access decisions; positive ones are cached for `cache_time`.
+
+    The cache is that of this process. `invalidate` is called for the logs in the deliveries that
+    this process receives, and by its watcher, which reads the logs of every block.
+    """
+
+    marketplace: MarketplaceReader
+    monotonic: Monotonic
+    cache_time: timedelta
+    _grants: BoundedCache[Key, _CachedFacts] = field(
+        default_factory=lambda: BoundedCache(MAX_GRANTS)
+    )
+    _readers: dict[int, set[Address | None]] = field(default_factory=dict)
+    """The readers in `_grants` by post, so that a changed price does not search all grants."""
+    _anonymous: BoundedCache[int, _CachedFacts] = field(
+        default_factory=lambda: BoundedCache(MAX_ANONYMOUS)
+    )
+    _single_flight: SingleFlight[Key, PostFacts] = field(default_factory=SingleFlight)
+    _invalidations: int = 0
+    _blocks: int = 0
+
+    async def decide(self, file: File, post_id: int, reader: Address | None) -> Access | None:
+        """How `reader` may read this file as this post; None if the chain's entry disagrees.
+
+        The entry must name the owner as author and the file's own cid: any other entry is somebody
+        else's post, or no post. Concurrent calls for the same post and reader share one exchange
+        with the chain.
+        """
+        key = (post_id, reader)
+        grant = self._grants.get(key)
+        if grant is not None and self.monotonic() < grant.until and _describes(grant.facts, file):
+            _FROM_CACHE.inc()
+            return decide_access(grant.facts, reader)
+        if reader is None and (facts := self._recent_refusal(file, post_id)) is not None:
+            _FROM_CACHE.inc()
+            return _decide(facts, file, None)
+        shared = self._single_flight.is_running(key)
+        access = await self._ask_chain(file, key)
+        if shared and access in (None, Access.DENIED):
+            # That exchange began before this request, and the reader may have bought in between.
+            # An exchange that runs for this key now began after this request.
+            if reader is None and (facts := self._recent_refusal(file, post_id)) is not None:
+                return _decide(facts, file, None)
+            access = await self._ask_chain(file, key)
+        return access
+
+    def invalidate(self, post_id: int, readers: Collection[Address] | None) -> None:
+        """Drop what is cached about a post: for these readers, or for all of them."""
+        self._invalidations += 1
+        self._anonymous.pop(post_id)
+        cached = self._readers.get(post_id)
+        if cached is None:
+            return
+        for reader in tuple(cached) if readers is None else readers:
+            if self._grants.pop((post_id, reader)) is not None:
+                self._forget_reader((post_id, reader))
+
+    def invalidate_all(self) -> None:
+        """Drop everything that is cached."""
+        self._invalidations += 1
+        self._grants.clear()
+        self._readers.clear()
+        self._anonymous.clear()
+
+    def on_new_block(self) -> None:
+        """Drop the facts for requests without a reader; positive decisions outlive a block."""
+        self._blocks += 1
+        self._anonymous.clear()
+
+    def _recent_refusal(self, file: File, post_id: int) -> PostFacts | None:
+        """The facts for requests without a reader, if they are recent and refuse this file."""
+        cached = self._anonymous.get(post_id)
+        if cached is None or self.monotonic() >= cached.until:
+            return None
+        return None if _decide(cached.facts, file, None) is Access.FREE else cached.facts
+
+    async def _ask_chain(self, file: File, key: Key) -> Access | None:
+        facts = await self._single_flight.run(key, partial(self._fetch, key))
+        return _decide(facts, file, key[1])
+
+    async def _fetch(self, key: Key) -> PostFacts:
+        asked_at, invalidations, blocks = self.monotonic(), self._invalidations, self._blocks
+        facts = await self.marketplace.post_facts(*key)
+        _FROM_CHAIN.inc()
+        # An invalidation during the exchange may concern the facts that were returned.
+        if invalidations != self._invalidations:
+            return facts
+        post_id, reader = key
+        if self.cache_time and decide_access(facts, reader) is not Access.DENIED:
+            self._grant(key, _CachedFacts(facts, asked_at + self.cache_time.total_seconds()))
+        if reader is None and blocks == self._blocks:
+            until = asked_at + ANONYMOUS_TIME.total_seconds()
+            self._anonymous.put(post_id, _CachedFacts(facts, until))
+        return facts
+
+    def _grant(self, key: Key, facts: _CachedFacts) -> None:
+        self._readers.setdefault(key[0], set()).add(key[1])
+        for evicted in self._grants.put(key, facts):
+            self._forget_reader(evicted)
+
+    def _forget_reader(self, key: Key) -> None:
+        readers = self._readers[key[0]]
+        readers.discard(key[1])
+        if not readers:
+            del self._readers[key[0]]
+
+
+def _decide(facts: PostFacts, file: File, reader: Address | None) -> Access | None:
+    return decide_access(facts, reader) if _describes(facts, file) else None
+
+
+def _describes(facts: PostFacts, file: File) -> bool:
+    entry = facts.entry
+    return entry.exists and entry.author == file.owner and entry.cid == file.cid
+
+
+@dataclass(slots=True)
+class EntitlementWatcher:
+    """Invalidates cached decisions that new logs may change, in every process for its own cache."""
+
+    chain: ChainReader
+    entitlement: Entitlement
+    reader: BlockRangeReader = field(init=False)
+    _seen: BlockRef | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.reader = BlockRangeReader(self.chain, WATCHED)
+
+    async def run(self, interval: float) -> None:
+        """Watch until cancelled. While no node responds, cached decisions expire by themselves."""
+        await run_periodically("watcher", self.watch_once, interval, optional=True)
+
+    async def watch_once(self) -> None:
+        """Read the blocks since the last round."""
+        head = await self.chain.head()
+        seen = self._seen
+        if seen == head:
+            return
+        self.entitlement.on_new_block()
+        if seen is None or head.number - seen.number > LONGEST_GAP:
+            self.entitlement.invalidate_all()
+        elif await self.chain.block_at(seen.number, head) != seen:
+            # A reorg: the logs of the replaced blocks are not known.
+            self.entitlement.invalidate_all()
+        else:
+            await self._invalidate_changed(seen.number + 1, head)
+        self._seen = head
+
+    async def _invalidate_changed(self, first: int, head: BlockRef) -> None:
+        async for blocks in self.reader.read(first, head.number, head):
+            if blocks.logs is None or len(blocks.logs) > MOST_CHANGES:
+                self.entitlement.invalidate_all()
+                continue
+            for each in blocks.logs:
+                try:
+                    change = decode_access_changed(each)
+                except Undecodable:
+                    self.entitlement.invalidate_all()
+                else:
+                    self.entitlement.invalidate(change.post_id, change.holders)

@@ -1,0 +1,139 @@
+"""Reads: drafts for their owner, posts for readers the chain entitles, thumbnails for everybody."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+
+from imprint.domain.access import Access
+from imprint.domain.drafts.documents import SMALL_DOCUMENT, NotADocument, read_document
+from imprint.domain.drafts.files import File, Network, State
+from imprint.domain.errors import Code, Damaged, Refusal
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.sessions import Session
+from imprint.ports import Catalog, ContentStore
+from imprint.ports.content import DocumentCipher
+from imprint.services.access.entitlement import Entitlement
+from imprint.services.content.content_cache import ContentCache
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Decides first which file a reader may read, and fetches its content only then.
+
+    What takes a session refuses one that was ended, with the read that finds the file.
+    """
+
+    catalog: Catalog
+    content: ContentStore
+    cipher: DocumentCipher
+    entitlement: Entitlement
+    content_cache: ContentCache = field(default_factory=ContentCache)
+
+    async def draft(self, session: Session, cid: Cid) -> File:
+        """The session's own draft. Refuses a cid that is not a draft, and another owner's."""
+        file = await self.catalog.file_by_cid(cid, session)
+        if file is None or file.state is not State.PENDING:
+            raise Refusal(Code.NOT_FOUND, "There is no draft with this cid.")
+        if file.owner != session.address:
+            raise Refusal(Code.NOT_OWNER, "This draft belongs to somebody else.")
+        return file
+
+    async def post(self, session: Session, reader: Address, post_id: int) -> File:
+        """The post, if the reader is its author or holds its token, or if it is free.
+
+        Refuses a reader other than the session's address before the chain is asked.
+        """
+        check_subject(session, reader)
+        return await self.own_post(session, post_id)
+
+    async def own_post(self, session: Session, post_id: int) -> File:
+        """The post, if the session's address may read it."""
+        file, access = await self._bound_post(post_id, session.address, session)
+        if access is Access.DENIED:
+            raise Refusal(Code.NOT_ENTITLED, "Reading this post requires its token.")
+        return file
+
+    async def free_post(self, post_id: int) -> File:
+        """The post, if its price on the chain is zero."""
+        file, access = await self._bound_post(post_id, None)
+        if access is not Access.FREE:
+            raise Refusal(Code.NOT_FREE, "This post is not free.")
+        return file
+
+    async def post_for(self, reader: Address, post_id: int) -> File:
+        """The post, if this reader may read it; who asks must have proved that they are they."""
+        file, access = await self._bound_post(post_id, reader)
+        if access is Access.DENIED:
+            raise Refusal(Code.NOT_ENTITLED, "Reading this post requires its token.")
+        return file
+
+    async def _bound_post(
+        self, post_id: int, reader: Address | None, session: Session | None = None
+    ) -> tuple[File, Access]:
+        file = await self.catalog.file_by_post_id(post_id, session)
+        if file is None:
+            raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
+        access = await self.entitlement.decide(file, post_id, reader)
+        if access is None:
+            log.warning("the chain's entry is not this file", extra={"post_id": str(post_id)})
+            raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
+        return file, access
+
+    async def content_of(self, file: File) -> str:
+        """The text of a file that one of the methods above returned."""
+        content = self.content_cache.get(file.cid)
+        if content is None:
+            content = await self._read_content(file)
+            self.content_cache.put(file.cid, content)
+        return content
+
+    async def _read_content(self, file: File) -> str:
+        document = await self._document(file.cid, Network.PRIVATE)
+
+        def decode() -> str:
+            decrypted = self.cipher.decrypt(document, file.wrapped_key, file.name)
+            return read_document(decrypted).content
+
+        try:
+            if len(document) > SMALL_DOCUMENT:
+                return await asyncio.to_thread(decode)
+            return decode()
+        except NotADocument as error:
+            log.error("stored bytes are not a document", extra={"cid": file.cid})
+            raise Damaged.document(f"the document {file.cid}") from error
+
+    async def document_of(self, file: File) -> bytes:
+        """The document of a file that one of the methods above returned: the bytes of its cid.
+
+        Refuses one that is encrypted, whose bytes do not show what it says.
+        """
+        if file.wrapped_key is not None:
+            raise Refusal(Code.NOT_FOUND, "The document of this post is stored encrypted.")
+        return await self._document(file.cid, Network.PRIVATE)
+
+    async def public_size(self, cid: Cid) -> int | None:
+        """The bytes of a document that everybody may fetch: the thumbnail of a live file.
+
+        0 if they are not known, None for any other document.
+        """
+        return await self.catalog.public_size(cid)
+
+    async def public_document(self, cid: Cid) -> bytes:
+        """The bytes of a document that has a `public_size`."""
+        return await self._document(cid, Network.PUBLIC)
+
+    async def _document(self, cid: Cid, network: Network) -> bytes:
+        document = await self.content.read(cid, network)
+        if document is None:
+            log.error("a document named by the catalog is missing", extra={"cid": cid})
+            raise Damaged.document(f"the document {cid}, which is missing")
+        return document
+
+
+def check_subject(session: Session, address: Address) -> None:
+    """Refuse an address in the request that is not the session's."""
+    if address != session.address:
+        raise Refusal(Code.SUBJECT_MISMATCH, "The session belongs to another address.")

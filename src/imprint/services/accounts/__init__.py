@@ -1,0 +1,1 @@
+"""Logins, writing sessions and contract wallets."""

@@ -1,0 +1,92 @@
+"""Login and logout: a signed message becomes a session, until it expires or is ended."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from imprint import failpoints
+from imprint.auth.logins import LoginClaim, LoginVerifier
+from imprint.auth.sessions import CLOCK_SKEW_SECONDS, IssuedSession, Sessions
+from imprint.auth.signatures import Unproved
+from imprint.domain.errors import NonceUsed
+from imprint.domain.formats.addresses import Address
+from imprint.domain.rate_limits import Rate
+from imprint.domain.sessions import SESSION_SECONDS, LiveSession, Session
+from imprint.ports import Catalog, Clock
+from imprint.ports.ended_sessions import EndedSessions
+from imprint.services.accounts.contract_wallets import WalletProofs
+
+LOGIN = "login"
+"""The action that spends the nonce of a login message."""
+
+CLOCK_SKEW = timedelta(seconds=CLOCK_SKEW_SECONDS)
+
+LONGEST_SESSION = timedelta(seconds=SESSION_SECONDS)
+"""How long a session lasts at most, also one that another process has issued."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignedIn:
+    """An address that has signed in, and its new session."""
+
+    address: Address
+    session: IssuedSession
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Issues sessions, reads them back from requests, and ends them.
+
+    A session that was ended is refused by every process from the next request on, so the database
+    is asked for each request. Reads that ask it for something anyway take what `recognize` returns
+    and let the same query check it; everything else takes a `LiveSession`.
+    """
+
+    verifier: LoginVerifier
+    wallets: WalletProofs
+    sessions: Sessions
+    catalog: Catalog
+    ended: EndedSessions
+    clock: Clock
+    rate: Rate | None
+
+    async def sign_in(self, claim: LoginClaim) -> SignedIn:
+        """Issue a session to the signer of this message, once.
+
+        Refuses a message that is malformed, meant for another service or chain, stale, signed by
+        somebody else, or used before.
+        """
+        now = self.clock()
+        login = self.verifier.verify(claim, now)
+        if isinstance(login, Unproved):
+            login = await self.wallets.prove(login, claim.client)
+        if self.rate is not None:
+            await self.catalog.admit(f"login {login.address}", self.rate, now)
+        generation = await self.catalog.spend_login_nonce(login.address, login.nonce, now)
+        if generation is None:
+            raise NonceUsed(LOGIN, None)
+        return SignedIn(login.address, self.sessions.issue(login.address, now, generation))
+
+    def recognize(self, authorization: str | None) -> Session:
+        """The session in an Authorization header. Refuses a missing, invalid or expired one.
+
+        It may have been ended: it is for services that check this themselves, with their own read.
+        """
+        return self.sessions.read(authorization, self.clock())
+
+    async def authenticate(self, authorization: str | None) -> LiveSession:
+        """The session in an Authorization header. Refuses as `recognize` does, and an ended one."""
+        session = self.recognize(authorization)
+        await self.ended.refuse_ended(session)
+        return LiveSession(session.address, session.expires_at, session.id, session.generation)
+
+    async def log_out(self, session: Session, *, everywhere: bool) -> None:
+        """End this session, or with `everywhere` all sessions of its address.
+
+        Refuses a session that was ended before.
+        """
+        if everywhere:
+            now = self.clock()
+            await self.ended.end_all(session, now, now + LONGEST_SESSION + CLOCK_SKEW)
+        else:
+            await self.ended.end(session, session.expires_at + CLOCK_SKEW)
+        failpoints.reach("after_commit")

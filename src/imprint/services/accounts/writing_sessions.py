@@ -1,0 +1,118 @@
+"""Writing sessions: opened and revoked by a wallet, whose writes their keys may sign meanwhile."""
+
+import re
+from dataclasses import dataclass, field
+
+from imprint import failpoints
+from imprint.auth.signatures import Unproved
+from imprint.auth.typed_data import BOUND_FORMS, TypedDataClaim, WriteVerifier
+from imprint.auth.writing_sessions import (
+    OpeningClaim,
+    OpeningVerifier,
+    WritingSessionKey,
+    beyond_scope,
+)
+from imprint.domain.bounded_cache import BoundedCache
+from imprint.domain.drafts.files import Action, Write, new_id
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.rate_limits import Rate, write_key
+from imprint.domain.sessions import (
+    MAX_WRITING_SESSIONS,
+    WRITING_ACTIONS,
+    WritingSession,
+    no_writing_session,
+)
+from imprint.ports import Catalog, Clock
+from imprint.ports.writing_sessions import WritingSessionStore
+from imprint.services.accounts.contract_wallets import WalletProofs
+
+LOADED_KEYS = 4096
+"""Sessions whose keys a process has loaded at once; loading one takes a read of the database."""
+
+_ID = re.compile(r"[0-9a-f-]{36}")
+
+
+@dataclass(frozen=True, slots=True)
+class WritingSessions:
+    """Opens, lists and revokes writing sessions, and verifies what their keys have signed.
+
+    A session never changes, so its key stays loaded. That it is not revoked is read from the
+    database with every write, when the write is opened.
+    """
+
+    openings: OpeningVerifier
+    writes: WriteVerifier
+    wallets: WalletProofs
+    store: WritingSessionStore
+    catalog: Catalog
+    clock: Clock
+    rate: Rate | None
+    _keys: BoundedCache[str, WritingSessionKey] = field(
+        default_factory=lambda: BoundedCache(LOADED_KEYS), init=False, repr=False
+    )
+
+    async def open(self, claim: OpeningClaim) -> WritingSession:
+        """Open the session that a wallet has signed, once.
+
+        Refuses as `OpeningVerifier.verify` does, and `rate_limited`, `nonce_used` and
+        `too_many_writing_sessions`.
+        """
+        now = self.clock()
+        opening = self.openings.verify(claim, now)
+        if isinstance(opening, Unproved):
+            opening = await self.wallets.prove(opening, claim.client)
+        # What was signed can be sent again for a day: that must not use up the wallet's rate.
+        await self.catalog.check_nonce(opening.wallet, opening.nonce)
+        if self.rate is not None:
+            await self.catalog.admit(write_key(opening.wallet), self.rate, now)
+        session = opening.session(new_id())
+        if not await self.store.add_session(session, opening.nonce, MAX_WRITING_SESSIONS):
+            raise Refusal(
+                Code.TOO_MANY_WRITING_SESSIONS,
+                f"A wallet has at most {MAX_WRITING_SESSIONS} writing sessions. Revoke one first.",
+            )
+        failpoints.reach("after_commit")
+        return session
+
+    async def owned(self, wallet: Address) -> list[WritingSession]:
+        """The live sessions of a wallet, the oldest first."""
+        return await self.store.list_sessions(wallet, self.clock())
+
+    async def revoke(self, wallet: Address, session_id: str) -> None:
+        """Revoke a session of a wallet. Refuses `not_found`."""
+        if not _ID.fullmatch(session_id) or not await self.store.revoke_session(wallet, session_id):
+            raise Refusal(Code.NOT_FOUND, "There is no writing session with this id.")
+        failpoints.reach("after_commit")
+
+    async def revoke_all(self, wallet: Address) -> None:
+        """Revoke every session of a wallet."""
+        await self.store.revoke_sessions(wallet)
+        failpoints.reach("after_commit")
+
+    async def prove(
+        self, claim: TypedDataClaim, session_id: str, action: Action, cid: Cid | None
+    ) -> Write:
+        """The write that the key of a session has signed; it may be revoked by now.
+
+        Refuses as `WriteVerifier.read` does, and `writing_session_scope`,
+        `writing_session_invalid` and `writing_session_expired`.
+        """
+        write, signed = self.writes.read(claim, action, self.clock(), cid, BOUND_FORMS)
+        if action not in WRITING_ACTIONS:
+            raise beyond_scope(action)
+        key = self._keys.get(session_id)
+        if key is None:
+            key = await self._load(session_id)
+        key.check(write, signed, claim.signature)
+        return write
+
+    async def _load(self, session_id: str) -> WritingSessionKey:
+        # No other text is sent to the database, which may not take it.
+        found = await self.store.find_session(session_id) if _ID.fullmatch(session_id) else None
+        if found is None:
+            raise no_writing_session()
+        key = WritingSessionKey.load(found)
+        self._keys.put(session_id, key)
+        return key

@@ -1,0 +1,1 @@
+"""The marketplace's logs, read in ranges of blocks and checked."""

@@ -1,0 +1,1 @@
+"""Documents and the stores that keep them."""

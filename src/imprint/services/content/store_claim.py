@@ -1,0 +1,213 @@
+"""Whose documents a content store holds: decided before anything in it is changed or destroyed.
+
+A catalog on the documents of another one would take all of them for garbage. So the catalog and its
+content store both have the id of the installation, and a service starts only if they agree.
+"""
+
+import logging
+from dataclasses import dataclass, field
+
+from imprint.domain.drafts.files import Network
+from imprint.domain.errors import CannotStart, StoreMisconfigured, Unavailable
+from imprint.domain.formats.cids import Cid
+from imprint.domain.installation import Identity, new_installation_id
+from imprint.ports import Catalog, ContentStore
+from imprint.ports.content import Inventory
+from imprint.services.tasks.periodic_task import run_periodically
+
+log = logging.getLogger(__name__)
+
+SAMPLE = 100
+"""How many documents of a store are looked up in the catalog, in each network."""
+
+NAMED_SAMPLE = 5
+"""How many documents that the catalog names are looked up in the store, in each network."""
+
+VERIFY_SECONDS = 10.0
+"""Seconds between two looks at the marker while the service runs."""
+
+RETRY_SECONDS = 5.0
+"""Seconds until a store that could not be reached is asked again."""
+
+_ADOPT = (
+    " Nothing was changed. If these documents are to belong to this catalog, run `imprint adopt`."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Documents that were looked at: in the store, and those that the catalog names."""
+
+    stored: int = 0
+    """How many of the store."""
+    known: int = 0
+    """How many of them the catalog knows."""
+    named: int = 0
+    """How many of the catalog."""
+    found: int = 0
+    """How many of them are in the store."""
+
+
+@dataclass(slots=True)
+class InstallationClaim:
+    """The claim of a catalog on a content store; `inventory` is the store if it can be listed."""
+
+    catalog: Catalog
+    content: ContentStore
+    inventory: Inventory | None = None
+    _refusal: str | None = field(default=None, init=False)
+
+    @property
+    def identity(self) -> Identity:
+        """The identity in the catalog."""
+        return self.catalog.identity
+
+    async def verify(self) -> None:
+        """Check that the store is this installation's, and mark it if nobody has.
+
+        Any number of processes may do this at the same time. Raises `CannotStart` for a store that
+        is not this installation's, or refuses for good, and `Unavailable` if it cannot be reached.
+        """
+        try:
+            expect_own(await self._claim(), self.identity.id)
+        except StoreMisconfigured as error:
+            raise CannotStart(error.sentence) from error
+        if not self.identity.claimed:
+            # The marker is durable by now: a crash in between leaves it to the next start.
+            await self.catalog.note_claim()
+
+    async def _claim(self) -> str | None:
+        """The id in the store, marked now if nobody has. Raises as `verify` does."""
+        holder = await self.content.claimed_by(self.identity.id)
+        if holder is None:
+            if self.identity.claimed:
+                raise CannotStart(_missing(self.identity.id))
+            _compare(await self.take_sample())
+            holder = await self.content.claim(self.identity.id)
+        return holder
+
+    def stands(self) -> bool:
+        """Whether the last look while the service runs found nothing wrong."""
+        return self._refusal is None
+
+    async def run(self) -> None:
+        """Verify again and again; what is wrong is logged, and readiness says it by `stands`.
+
+        A store that could not be reached at the start is verified as soon as it can be.
+        """
+        await run_periodically(
+            "installation", self._report, VERIFY_SECONDS, retry_after=RETRY_SECONDS, optional=True
+        )
+
+    async def _report(self) -> None:
+        try:
+            await self.verify()
+        except CannotStart as error:
+            if self._refusal != str(error):
+                log.critical("%s Nothing is stored or destroyed meanwhile.", error)
+            self._refusal = str(error)
+        else:
+            if self._refusal is not None:
+                log.warning("the content store is this installation's again")
+            self._refusal = None
+
+    async def mark_copy(self) -> None:
+        """Mark another store that documents are copied to. Raises as `verify` does."""
+        holder = await self.content.claimed_by(self.identity.id)
+        if holder is None:
+            sample = await self.take_sample()
+            _compare(Sample(sample.stored, sample.known))
+            holder = await self.content.claim(self.identity.id)
+        expect_own(holder, self.identity.id)
+
+    async def holder(self) -> str | None:
+        """The id in the store, as `ContentStore.claimed_by` describes it."""
+        return await self.content.claimed_by(self.identity.id)
+
+    async def adopt(self, instead_of: str | None) -> None:
+        """Mark the store, also if another installation had. Raises `CannotStart`.
+
+        Nothing else in the store is changed.
+        """
+        expect_own(await self.content.claim(self.identity.id, instead_of), self.identity.id)
+        await self.catalog.note_claim()
+
+    async def rename(self, instead_of: str | None = None) -> None:
+        """Give the catalog a new id, and adopt the store: for a copy of an installation."""
+        await self.catalog.rename_installation(new_installation_id())
+        await self.adopt(instead_of)
+
+    async def take_sample(self) -> Sample:
+        """Look some documents of the store up in the catalog, and the other way round."""
+        stored = known = named = found = 0
+        for network in Network:
+            cids = await self._list_some(network)
+            stored += len(cids)
+            known += await self.catalog.count_known(cids)
+            for each in await self.catalog.documents_after(network, "", NAMED_SAMPLE):
+                named += 1
+                found += await self._is_stored(each.cid, network)
+        return Sample(stored, known, named, found)
+
+    async def _list_some(self, network: Network) -> list[Cid]:
+        cids: list[Cid] = []
+        if self.inventory is not None:
+            async for cid in self.inventory.list_documents(network):
+                cids.append(cid)
+                if len(cids) == SAMPLE:
+                    break
+        return cids
+
+    async def _is_stored(self, cid: Cid, network: Network) -> bool:
+        try:
+            return await self.content.read(cid, network) is not None
+        except Unavailable:
+            # The store has just responded, so the document is there, but damaged.
+            return True
+
+
+def expect_own(holder: str | None, identity: str) -> None:
+    """Raise `CannotStart` unless the marker of a store has the id of the catalog."""
+    if holder != identity:
+        raise CannotStart(
+            f"The content store belongs to the installation {holder}, but the catalog to"
+            f" {identity}. Is one of IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and"
+            f" IMPRINT_CONTENT_STORE wrong?{_ADOPT}"
+        )
+
+
+async def is_own_store(catalog: Catalog, content: ContentStore | Inventory) -> bool:
+    """Whether a store is marked as the catalog's: nothing in another one may be destroyed.
+
+    Raises `Unavailable` if the store cannot be reached.
+    """
+    identity = catalog.identity.id
+    holder = await content.claimed_by(identity)
+    if holder == identity:
+        return True
+    log.error("nothing is destroyed in a content store that is not this installation's")
+    return False
+
+
+def _missing(identity: str) -> str:
+    return (
+        f"The content store has no marker of the installation {identity}, which has marked its"
+        " store before. Is a disk not mounted, a folder empty, or another node or account"
+        f" configured?{_ADOPT}"
+    )
+
+
+def _compare(sample: Sample) -> None:
+    """Raise `CannotStart` if the documents there and the catalog have nothing in common."""
+    if sample.stored and not sample.known:
+        raise CannotStart(
+            f"The catalog knows none of the {sample.stored} documents that were looked at in the"
+            " content store. Is one of IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and"
+            f" IMPRINT_CONTENT_STORE wrong?{_ADOPT}"
+        )
+    if sample.named and not sample.found:
+        raise CannotStart(
+            f"The content store has none of the {sample.named} documents that were looked up for"
+            " the catalog. Is a disk not mounted, a folder empty, or another node or account"
+            f" configured?{_ADOPT}"
+        )

@@ -1,0 +1,1 @@
+"""Signed writes of drafts, and the garbage that they leave."""

@@ -1,0 +1,345 @@
+"""Drafts: the four signed writes, which create, update, publish and delete a draft.
+
+Each write runs from cheap to expensive: prove the signer, check that the nonce is unused, decode
+large content, check that the file is the signer's draft, ask the chain where that matters, store
+the document, and commit once. A crash at any point leaves either the whole effect or none of it:
+an intent is recorded before a document is stored, and the garbage collector removes documents
+whose intent never committed.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeVar
+
+from imprint import failpoints
+from imprint.auth.signatures import Unproved
+from imprint.auth.typed_data import TypedDataClaim, WriteVerifier, check_body
+from imprint.domain.drafts.documents import (
+    SALT_LENGTH,
+    SMALL_DOCUMENT,
+    read_document,
+    write_document,
+)
+from imprint.domain.drafts.files import (
+    Action,
+    File,
+    Intent,
+    Label,
+    Network,
+    Quota,
+    State,
+    Version,
+    Write,
+    file_name,
+    new_id,
+)
+from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.formats.cids import Cid, document_cid
+from imprint.domain.rate_limits import Rate, write_key
+from imprint.ports import Catalog, Clock, ContentStore, ImageRecoder, MarketplaceReader
+from imprint.ports.content import DiskSpace, DocumentCipher
+from imprint.services.accounts.contract_wallets import WalletProofs
+from imprint.services.accounts.writing_sessions import WritingSessions
+from imprint.services.content.large_documents import LargeDocuments
+from imprint.services.drafts.write_health import WriteHealth
+
+T = TypeVar("T")
+
+INVALID_IMAGE_COST = 9
+"""Writes that an invalid image counts as in the rate limit of its signer, besides its own."""
+
+Content = str | Callable[[], str]
+"""A text, or a function that decodes a large one and may refuse it."""
+
+Begin = Callable[[Intent], Awaitable[int | None]]
+"""Notes an intent; returns the number that was reserved instead of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drafts:
+    """The four signed writes."""
+
+    verifier: WriteVerifier
+    wallets: WalletProofs
+    sessions: WritingSessions
+    catalog: Catalog
+    content: ContentStore
+    cipher: DocumentCipher
+    marketplace: MarketplaceReader
+    images: ImageRecoder
+    clock: Clock
+    rate: Rate | None
+    lease: timedelta
+    quota: Quota
+    disk: DiskSpace
+    health: WriteHealth = field(default_factory=WriteHealth)
+    large: LargeDocuments = field(default_factory=LargeDocuments)
+
+    async def create(self, claim: TypedDataClaim, content: Content) -> File:
+        """Create a draft in a group of its own."""
+        # A small document is made before the write is admitted: then it opens and begins at once.
+        if isinstance(content, str) and not self.disk.low:
+            write = await self._verify(claim, Action.CREATE)
+            begin = self._open_create
+        else:
+            write, _ = await self._prove(claim, Action.CREATE)
+            begin = self._begin
+        if isinstance(content, str):
+            made = self._make(write, content)
+        else:
+            made = await self._make_large(write, content)
+        intent, version = await self._put_version(write, new_id(), made, begin)
+        del made
+        return await self._commit(self.catalog.add_draft(write, intent, version))
+
+    async def update(self, claim: TypedDataClaim, cid: Cid, content: Content) -> File:
+        """Replace a draft by a new version; the old one is inaccessible at once.
+
+        Refuses a file that is unknown, somebody else's, or no longer a draft.
+        """
+        small = isinstance(content, str)
+        write, found = await self._prove(claim, Action.UPDATE, cid, reads=small)
+        if isinstance(content, str):
+            draft = _own_draft(write, found)
+            made = self._make(write, content)
+        else:
+            # Content that is refused is refused before the draft is looked for, small or large.
+            made = await self._make_large(write, content)
+            draft = _own_draft(write, await self.catalog.file_by_cid(cid))
+        intent, version = await self._put_version(write, draft.group_id, made, self._begin)
+        del made
+        replaced = await self._commit(
+            self.catalog.replace_draft(write, intent, cid, version, draft)
+        )
+        return _unless_overtaken(replaced)
+
+    async def publish(
+        self, claim: TypedDataClaim, cid: Cid, image: bytes, hashtags: tuple[str, ...]
+    ) -> Cid:
+        """Give a draft a public thumbnail and hashtags; returns the thumbnail's cid.
+
+        The file stays a draft until an event of the chain publishes it. Refuses as `update` does,
+        and bytes that are not an acceptable image.
+        """
+        write, found = await self._prove(claim, Action.PUBLISH, cid)
+        draft = _own_draft(write, found)
+        if write.body_hash is not None:
+            await asyncio.to_thread(check_body, write, image)
+        recoded = await self._recode(image, write)
+        thumbnail = await asyncio.to_thread(document_cid, recoded)
+        intent = self._intent(write, thumbnail, len(recoded), Network.PUBLIC)
+        await self._begin(intent)
+        label = Label(f"{draft.name} thumbnail", draft.owner, draft.group_id, draft.state)
+        # Others may have, and drop, the same thumbnail: a removal that is late must not destroy it.
+        await self._put(intent, recoded, label, await self.catalog.fence())
+        prepared = await self._commit(
+            self.catalog.prepare_draft(write, intent, cid, hashtags, draft)
+        )
+        _unless_overtaken(prepared)
+        return thumbnail
+
+    async def delete(self, claim: TypedDataClaim, cid: Cid) -> File:
+        """Delete a draft; returns it as it was.
+
+        Refuses as `update` does, and a draft that its owner has published on the chain. A stranger
+        who publishes the cid cannot keep the owner from deleting it.
+        """
+        write, found = await self._prove(claim, Action.DELETE, cid)
+        draft = _own_draft(write, found)
+        entry = await self.marketplace.entry_of_cid(cid)
+        if entry is not None and entry.author == draft.owner:
+            raise _already_onchain()
+        deleted = await self._commit(self.catalog.delete_draft(write, cid, draft))
+        return _unless_overtaken(deleted)
+
+    async def _verify(self, claim: TypedDataClaim, action: Action, cid: Cid | None = None) -> Write:
+        """The write that a claim proves, by the key of its signer or by the signer's contract.
+
+        Or by the key of a writing session: whether that is revoked is checked by the catalog.
+        """
+        if claim.session is not None:
+            return await self.sessions.prove(claim, claim.session, action, cid)
+        write = self.verifier.verify(claim, action, self.clock(), cid)
+        if isinstance(write, Unproved):
+            write = await self.wallets.prove(write, claim.client)
+        return write
+
+    async def _prove(
+        self, claim: TypedDataClaim, action: Action, cid: Cid | None = None, *, reads: bool = True
+    ) -> tuple[Write, File | None]:
+        """Verify the signature and its freshness, the signer's rate, and that the nonce is unused.
+
+        Returns the live file with this cid as well, which is read at the same time, unless not
+        `reads`. Refuses everything but a delete while there is little disk space.
+
+        The nonce is checked before ownership and state: a repeated update would otherwise find that
+        its draft is gone, and report that instead of the file that it produced.
+        """
+        write = await self._verify(claim, action, cid)
+        try:
+            file = await self.catalog.open_write(
+                write, self.rate, write_key(write.signer), cid if reads else None
+            )
+        except Unavailable as problem:
+            if self.rate is not None:
+                self.health.note(Code.DATABASE_UNAVAILABLE, problem)
+            raise
+        if self.disk.low and action is not Action.DELETE:
+            raise Unavailable.disk()
+        return write, file
+
+    async def _recode(self, image: bytes, write: Write) -> bytes:
+        """Recode an image; one that is invalid counts as several writes of its signer.
+
+        It may have taken as long as the sandbox allows.
+        """
+        try:
+            return await self.images.recode(image, write.signer)
+        except Refusal as refusal:
+            if refusal.code is Code.INVALID_IMAGE and self.rate is not None:
+                await self.catalog.charge(
+                    write_key(write.signer), self.rate, INVALID_IMAGE_COST, self.clock()
+                )
+            raise
+
+    async def _put_version(
+        self, write: Write, group_id: str, made: "_MadeDocument", begin: Begin
+    ) -> tuple[Intent, Version]:
+        """Store the document of a new version, whose intent `begin` notes.
+
+        If the owner already has a number as high as its own, the catalog reserves the next one, and
+        the document is made again because it contains its name.
+        """
+        size = len(made.document)
+        intent = self._intent(write, made.cid, size, Network.PRIVATE, made.number)
+        reserved = await begin(intent)
+        if reserved is not None:
+            made = await self._rename(write, made, reserved)
+            intent = self._intent(write, made.cid, len(made.document), Network.PRIVATE)
+            await self._begin(intent)
+        label = Label(made.name, write.signer, group_id, State.PENDING)
+        await self._put(intent, made.document, label)
+        version = Version(
+            id=new_id(),
+            group_id=group_id,
+            owner=write.signer,
+            number=made.number,
+            cid=made.cid,
+            size=len(made.document),
+            created_at=write.at,
+            wrapped_key=made.wrapped_key,
+        )
+        return intent, version
+
+    def _make(self, write: Write, content: str, number: int | None = None) -> "_MadeDocument":
+        """The document of a new version; its number is the time in microseconds, if none is given.
+
+        Takes a tenth of a second for large content.
+        """
+        if number is None:
+            if write.body_hash is not None:
+                check_body(write, content.encode())
+            number = int(write.at.timestamp() * 1_000_000)
+        name = file_name(write.signer, number)
+        salt = secrets.token_bytes(SALT_LENGTH)
+        encrypted = self.cipher.encrypt(write_document(content, name, salt), name)
+        document = encrypted.document
+        return _MadeDocument(number, name, document, encrypted.wrapped_key, document_cid(document))
+
+    async def _make_large(self, write: Write, decode: Callable[[], str]) -> "_MadeDocument":
+        return await self.large.make(write.signer, lambda: self._make(write, decode()))
+
+    async def _rename(self, write: Write, made: "_MadeDocument", number: int) -> "_MadeDocument":
+        """The same content with another number, read from the document: nobody else has kept it."""
+
+        def make_again() -> _MadeDocument:
+            plain = self.cipher.decrypt(made.document, made.wrapped_key, made.name)
+            return self._make(write, read_document(plain).content, number)
+
+        if len(made.document) > SMALL_DOCUMENT:
+            return await self.large.make(write.signer, make_again)
+        return make_again()
+
+    def _intent(
+        self, write: Write, cid: Cid, size: int, network: Network, number: int | None = None
+    ) -> Intent:
+        return Intent(new_id(), write, cid, size, network, self.clock() + self.lease, number)
+
+    async def _begin(self, intent: Intent) -> int | None:
+        return await self._note_intent(self.catalog.begin_write(intent, self.quota))
+
+    async def _open_create(self, intent: Intent) -> int | None:
+        """Begin a create that was not opened before: it may be refused as `_prove` does."""
+        write, key = intent.write, write_key(intent.write.signer)
+        opened = self.catalog.open_create(write, self.rate, key, intent, self.quota)
+        return await self._note_intent(opened)
+
+    async def _note_intent(self, noting: Awaitable[int | None]) -> int | None:
+        failpoints.reach("before_intent")
+        try:
+            reserved = await noting
+        except Unavailable as problem:
+            self.health.note(Code.DATABASE_UNAVAILABLE, problem)
+            raise
+        failpoints.reach("after_intent")
+        return reserved
+
+    async def _put(self, intent: Intent, document: bytes, label: Label, fence: int = 0) -> None:
+        try:
+            if len(document) > SMALL_DOCUMENT:
+                async with self.large.storing(intent.write.signer):
+                    await self.content.put(intent.cid, document, intent.network, label, fence)
+            else:
+                await self.content.put(intent.cid, document, intent.network, label, fence)
+        except Unavailable as problem:
+            self.health.note(Code.STORAGE_UNAVAILABLE, problem)
+            raise
+        failpoints.reach("after_put")
+
+    async def _commit(self, change: Awaitable[T]) -> T:
+        failpoints.reach("before_commit")
+        try:
+            changed = await change
+        except Unavailable as problem:
+            self.health.note(Code.DATABASE_UNAVAILABLE, problem)
+            raise
+        self.health.succeeded += 1
+        failpoints.reach("after_commit")
+        return changed
+
+
+@dataclass(frozen=True, slots=True)
+class _MadeDocument:
+    """The document of a new version as it will be stored, with its number, its name and its cid."""
+
+    number: int
+    name: str
+    document: bytes
+    wrapped_key: bytes | None = field(repr=False)
+    cid: Cid
+
+
+def _own_draft(write: Write, file: File | None) -> File:
+    """The file that a write is about, if it is a draft of the signer."""
+    if file is None:
+        raise Refusal(Code.NOT_FOUND, "There is no file with this cid.")
+    if file.owner != write.signer:
+        raise Refusal(Code.NOT_OWNER, "The signer does not own this file.")
+    if file.state is State.ONCHAIN and write.action is Action.DELETE:
+        raise _already_onchain()
+    if file.state is not State.PENDING:
+        raise Refusal(Code.NOT_PENDING, "Only a pending file can be changed.")
+    return file
+
+
+def _unless_overtaken(file: File | None) -> File:
+    if file is None:
+        raise Refusal(Code.NOT_PENDING, "This file was changed by another request.")
+    return file
+
+
+def _already_onchain() -> Refusal:
+    return Refusal(Code.ALREADY_ONCHAIN, "This file is published on the chain.")

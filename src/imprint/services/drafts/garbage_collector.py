@@ -1,0 +1,354 @@
+"""Garbage collector: destroys documents that nothing refers to any more, after a grace period.
+
+It is right whoever runs it at the same time, and however long a process stops between two steps:
+see docs/decisions/collector-without-lease.md. Its lease only avoids double work, and commands that
+copy documents take it to pause collection.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from imprint import failpoints
+from imprint.domain.drafts.files import Network
+from imprint.domain.errors import Unavailable
+from imprint.domain.formats.cids import Cid
+from imprint.metrics import DOCUMENTS_DESTROYED, STRAYS_HELD
+from imprint.ports import Catalog, Clock, ContentStore
+from imprint.ports.content import Inventory
+from imprint.ports.garbage import Condemned, PurgeOutcome
+from imprint.services.content.store_claim import is_own_store
+from imprint.services.tasks.leases import COLLECTOR_LEASE, LEASE_TIME, hold_lease, name_holder
+from imprint.services.tasks.periodic_task import run_periodically
+
+log = logging.getLogger(__name__)
+
+BATCH = 100
+"""How many documents are condemned in one transaction, so that writes do not wait for long."""
+
+REPLAY_MEMORY = timedelta(hours=24)
+"""How long deliveries and logins are remembered: many times as long as they are accepted."""
+
+RECOUNT_LEASE = "usage"
+"""The lease of the process that recounts what counts for each signer."""
+
+RECOUNT_SECONDS = 24 * 3600.0
+"""Seconds between two recounts, which read all drafts."""
+
+STRAY_BATCH = 200
+"""How many documents are looked up in one transaction."""
+
+STRAY_SECONDS = 24 * 3600.0
+"""Seconds between two scans: strays come from a loss of power, so the first scan finds them all."""
+
+HELD_SECONDS = 60.0
+"""Seconds between two looks at strays that are held: an operator may have dealt with them."""
+
+FREE_STRAYS = 20
+"""Strays in one network that are detached without an operator's word: a loss of power leaves few.
+"""
+
+STRAY_SHARE = 100
+"""One in so many documents of a network may be a stray and is detached all the same."""
+
+SAMPLE = 100
+"""How many of the strays that are held are remembered in each network."""
+
+PUT_BACK_ATTEMPTS = 6
+"""How often a document that was destroyed by mistake is put back before that is given up."""
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+"""When a stray was detached that an operator wants to be destroyed: no grace period is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class GarbageCollector:
+    """Destroys documents that were detached longer than `grace` ago and that nothing refers to."""
+
+    catalog: Catalog
+    content: ContentStore
+    clock: Clock
+    grace: timedelta
+    batch: int = BATCH
+    holder: str = field(default_factory=partial(name_holder, "garbage collection"))
+
+    async def run(self, interval: float) -> None:
+        """Collect until cancelled."""
+        await run_periodically("janitor", self.collect, interval)
+
+    async def collect(self) -> int:
+        """Run one round, if the lease is free; returns how many documents were destroyed."""
+        async with hold_lease(self.catalog, COLLECTOR_LEASE, LEASE_TIME, self.holder) as lease:
+            if lease is None:
+                return 0
+            await self.catalog.prune_replays(self.clock() - REPLAY_MEMORY)
+            return await self.destroy_due(lambda: lease.lost)
+
+    async def destroy_due(
+        self,
+        is_over: Callable[[], bool] = lambda: False,
+        progress: Callable[[int], None] = lambda destroyed: None,
+    ) -> int:
+        """Destroy everything that is due, until `is_over`; returns how many documents that were.
+
+        A document that the store cannot remove is left for the next round. If it can remove none
+        of a batch, and is not there at all, so is everything else. A store that is not marked as
+        this installation's loses nothing. Raises `Unavailable` if that cannot be found out.
+        """
+        now = self.clock()
+        destroyed, last = 0, None
+        while await is_own_store(self.catalog, self.content) and (
+            batch := await self.catalog.condemn_documents(now, now - self.grace, self.batch, last)
+        ):
+            removed = 0
+            for condemned in batch:
+                if is_over():
+                    return destroyed
+                try:
+                    gone = await self._destroy(condemned)
+                except Unavailable:
+                    log.warning("a document cannot be destroyed yet", extra={"cid": condemned.cid})
+                    continue
+                removed += 1
+                destroyed += gone
+                DOCUMENTS_DESTROYED.inc(gone)
+                progress(destroyed)
+            if not removed and not await self._is_store_there():
+                break
+            last = batch[-1]
+        if destroyed:
+            log.info("documents destroyed", extra={"count": destroyed})
+        return destroyed
+
+    async def _is_store_there(self) -> bool:
+        """Whether the store works; nothing more is condemned while it does not."""
+        try:
+            await self.content.probe()
+        except Unavailable:
+            return False
+        return True
+
+    async def _destroy(self, condemned: Condemned) -> bool:
+        """Destroy a document unless it is wanted again; whether it is gone by this."""
+        cid, network, fence = condemned.cid, condemned.network, condemned.fence
+        failpoints.reach("after_condemn")
+        if not await self.catalog.is_condemned(condemned):
+            return False
+        kept = await self._keep(condemned)
+        await self.content.remove(cid, network, fence)
+        failpoints.reach("after_remove")
+        outcome = await self.catalog.purge(cid, network, fence)
+        failpoints.reach("after_purge")
+        if outcome in {PurgeOutcome.USED, PurgeOutcome.PENDING}:
+            await self._put_back(condemned, kept, outcome)
+        return outcome is PurgeOutcome.PURGED
+
+    async def _keep(self, condemned: Condemned) -> bytes | None:
+        """The bytes of a document that a write may want again while it is removed: a public one.
+
+        Some stores compare the fence and destroy the document in two steps, and a write in between
+        would lose it.
+        """
+        if condemned.network is Network.PRIVATE:
+            return None
+        # A document that is damaged or cannot be read is destroyed all the same.
+        with suppress(Unavailable):
+            return await self.content.read(condemned.cid, condemned.network)
+        return None
+
+    async def _put_back(
+        self, condemned: Condemned, kept: bytes | None, outcome: PurgeOutcome
+    ) -> None:
+        """Store a document again that was wanted while it was removed, if the store lost it."""
+        cid, network = condemned.cid, condemned.network
+        pause = 1.0
+        for attempt in range(PUT_BACK_ATTEMPTS):
+            with suppress(Unavailable):
+                if await self.content.read(cid, network) is not None:
+                    return
+                if kept is None:
+                    break
+                fence = await self.catalog.fence()
+                await self.content.put(cid, kept, network, None, fence)
+                if outcome is PurgeOutcome.USED:
+                    log.critical(
+                        "a document in use was destroyed, and is put back", extra={"cid": cid}
+                    )
+                # If it is wanted no more by now, it must not stay for ever.
+                await self.catalog.detach_strays([cid], network, self.clock())
+                return
+            if attempt < PUT_BACK_ATTEMPTS - 1:
+                await asyncio.sleep(pause)
+                pause *= 2
+        if outcome is PurgeOutcome.USED:
+            log.critical(
+                "a document in use was destroyed, and cannot be put back", extra={"cid": cid}
+            )
+
+
+@dataclass(slots=True)
+class StrayScan:
+    """Finds documents that the catalog does not know, and hands them to the garbage collector.
+
+    Only documents older than `age`, as long as a write may take, are looked at: younger ones may
+    still be recorded. A stray is kept for the grace period of every detached document.
+
+    More strays than a loss of power leaves mean that this is the wrong catalog, or an old copy of
+    it: these are `held`, which is how many there are, until an operator decides.
+    """
+
+    catalog: Catalog
+    inventory: Inventory
+    clock: Clock
+    age: timedelta
+    held: int = 0
+    _sample: dict[Network, list[Cid]] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Scan once everything that was stored before the start is old enough, and then daily.
+
+        While strays are held, it looks every minute whether they are still there.
+        """
+        age = self.age.total_seconds()
+        await asyncio.sleep(age)
+        await run_periodically("stocktaking", self._scan_and_wait, 0.0, retry_after=age)
+
+    def holds_nothing(self) -> bool:
+        """Whether no strays wait for an operator."""
+        return not self.held
+
+    async def _scan_and_wait(self) -> None:
+        await self.scan()
+        left = STRAY_SECONDS
+        while left > 0:
+            await asyncio.sleep(HELD_SECONDS)
+            left -= HELD_SECONDS
+            if self.held and not await self._still_held():
+                return
+
+    async def scan(self) -> int:
+        """Run one scan; returns how many strays were detached.
+
+        In a store that is not marked as this installation's, none is. Raises `Unavailable`.
+        """
+        detached, held = 0, 0
+        if not await is_own_store(self.catalog, self.inventory):
+            return 0
+        sample: dict[Network, list[Cid]] = {}
+        for network in Network:
+            found = await self.count(network)
+            if found.held:
+                held += found.strays
+                sample[network] = found.first
+            elif found.strays:
+                detached += await self._detach(network, found.bound)
+        self._note(held, sample)
+        if detached:
+            log.warning("stray documents detached", extra={"count": detached})
+        return detached
+
+    async def count(self, network: Network) -> "Strays":
+        """Count the documents of a network, and the strays among them."""
+        listed, strays = 0, 0
+        first: list[Cid] = []
+        async for cids in self._batches(network):
+            listed += len(cids)
+            found = await self.catalog.find_strays(cids, network)
+            strays += len(found)
+            first += found[: SAMPLE - len(first)]
+        return Strays(listed, strays, first)
+
+    async def detach_all(self, progress: Callable[[int], None]) -> int:
+        """Detach all strays, however many, to be destroyed at once: an operator has said so."""
+        detached = 0
+        for network in Network:
+            async for cids in self._batches(network):
+                detached += await self.catalog.detach_strays(cids, network, _LONG_AGO)
+                progress(detached)
+        self._note(0, {})
+        return detached
+
+    async def _detach(self, network: Network, bound: int) -> int:
+        """Detach strays, those that were counted and no more."""
+        detached = 0
+        async for cids in self._batches(network):
+            strays = await self.catalog.find_strays(cids, network)
+            if chosen := strays[: bound - detached]:
+                detached += await self.catalog.detach_strays(chosen, network, self.clock())
+            if detached >= bound:
+                break
+        return detached
+
+    async def _still_held(self) -> bool:
+        for network, cids in self._sample.items():
+            if await self.catalog.find_strays(cids, network):
+                return True
+        return False
+
+    def _note(self, held: int, sample: dict[Network, list[Cid]]) -> None:
+        if held and held != self.held:
+            log.error(
+                "%d documents are unknown to the catalog, and none of them is destroyed: it may be"
+                " the wrong catalog, or an old one. Run imprint gc --dry-run to see them.",
+                held,
+            )
+        elif self.held and not held:
+            log.warning("no stray documents are held any more")
+        self.held, self._sample = held, sample
+        STRAYS_HELD.set(held)
+
+    async def _batches(self, network: Network) -> AsyncIterator[list[Cid]]:
+        before = self.clock() - self.age
+        batch: list[Cid] = []
+        async for cid in self.inventory.list_documents(network, before):
+            batch.append(cid)
+            if len(batch) == STRAY_BATCH:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+
+@dataclass(frozen=True, slots=True)
+class Strays:
+    """How many documents of a network were listed, how many are strays, and the first of those."""
+
+    listed: int
+    strays: int
+    first: list[Cid]
+
+    @property
+    def bound(self) -> int:
+        """How many strays are detached without an operator's word."""
+        return max(FREE_STRAYS, self.listed // STRAY_SHARE)
+
+    @property
+    def held(self) -> bool:
+        """Whether an operator must decide."""
+        return self.strays > self.bound
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRecount:
+    """Corrects what counts for each signer, which processes of an earlier release do not count."""
+
+    catalog: Catalog
+    holder: str = field(default_factory=partial(name_holder, "usage recount"))
+
+    async def run(self) -> None:
+        """Recount at the start and then daily: after an upgrade both releases may have run."""
+        await run_periodically("usage", self.recount, RECOUNT_SECONDS)
+
+    async def recount(self) -> int:
+        """Recount once, unless another process does; returns for how many signers it was wrong."""
+        async with hold_lease(self.catalog, RECOUNT_LEASE, LEASE_TIME, self.holder) as lease:
+            if lease is None:
+                return 0
+            corrected = await self.catalog.recount_usage()
+        if corrected:
+            log.warning("usage of signers corrected", extra={"count": corrected})
+        return corrected

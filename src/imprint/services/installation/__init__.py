@@ -1,0 +1,1 @@
+"""Backup, moves, checks and readiness of an installation."""

@@ -1,0 +1,360 @@
+"""Backup and restore: the catalog and all documents of one moment, saved while the service runs.
+
+The catalog is copied first, as it is at one moment, and then every document that the copy names.
+That order is safe: a document is stored before the catalog names it, it never changes, and only
+the garbage collector destroys it, which is paused. In the other order the catalog could name
+documents that did not exist yet when documents were copied.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Protocol
+
+from imprint.domain.drafts.files import Network
+from imprint.domain.errors import Unavailable
+from imprint.domain.exports import read_instant, write_instant
+from imprint.domain.formats.cids import Cid, NotACid, document_cid, parse_cid
+from imprint.ports import Catalog, Clock, ContentStore, Progress
+from imprint.ports.archives import BackupEntry, BackupWriter
+from imprint.ports.catalog import CatalogDamaged, StoredDocument
+from imprint.services.content.store_claim import InstallationClaim
+from imprint.services.installation.exports import MAX_THUMBNAIL, DocumentMissing
+from imprint.services.tasks.leases import pause_collection
+
+CATALOG_ENTRY = "imprint.db"
+"""The copy of the catalog in a backup: as in a data folder."""
+
+MANIFEST_ENTRY = "backup.json"
+"""The manifest, which is written last: a backup without it was never finished."""
+
+BATCH = 256
+"""How many documents are looked up at once."""
+
+MAX_DOCUMENT = 64 * 1024 * 1024
+"""The largest entry that a repair reads as a document."""
+
+MAX_MANIFEST = 64 * 1024
+"""Far more bytes than the manifest has."""
+
+_CHUNK = 1024 * 1024
+_LARGEST = 2**63
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+_KIND, _VERSION = "imprint-backup", 1
+
+
+class NotABackup(ValueError):
+    """What was read is not a backup, or is damaged or incomplete."""
+
+
+class NotSaved(Exception):
+    """No backup was made, because something is damaged: the text says what, and what to do."""
+
+    def __init__(self, damage: str) -> None:
+        super().__init__(
+            f"{damage} Nothing was saved, and earlier backups stay as they are. See all of the "
+            "damage with `imprint check --deep`, and mend it with `imprint repair --backup` and "
+            "the newest backup."
+        )
+
+
+class CopyableCatalog(Catalog, Protocol):
+    """A catalog that can write a copy of itself."""
+
+    async def backup_to(self, path: Path) -> None:
+        """Write a consistent copy while others write. Raises `CatalogDamaged`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCount:
+    """How many documents a catalog names, and the digest of their list."""
+
+    private: int
+    public: int
+    digest: str
+
+    @property
+    def total(self) -> int:
+        return self.private + self.public
+
+
+@dataclass(frozen=True, slots=True)
+class BackupManifest:
+    """When a backup was made, and what it must contain."""
+
+    made_at: str
+    catalog_bytes: int
+    catalog_sha256: str
+    documents: DocumentCount
+
+    def write(self) -> bytes:
+        """The bytes of the manifest's entry."""
+        return json.dumps({"kind": _KIND, "version": _VERSION, **asdict(self)}, indent=2).encode()
+
+
+def read_backup_manifest(data: bytes) -> BackupManifest:
+    """Parse the manifest's entry. Raises `NotABackup`."""
+    try:
+        members = json.loads(data, object_pairs_hook=_read_members)
+        if (members.pop("kind"), members.pop("version")) != (_KIND, _VERSION):
+            raise NotABackup("The backup was made by a newer version of Imprint.")
+        documents = DocumentCount(**members["documents"])
+        manifest = BackupManifest(**{**members, "documents": documents})
+        read_instant(manifest.made_at)
+        counts = (manifest.catalog_bytes, documents.private, documents.public)
+        if not all(type(count) is int and 0 <= count < _LARGEST for count in counts):
+            raise ValueError("A number is malformed.")
+        if not all(_DIGEST.fullmatch(each) for each in (manifest.catalog_sha256, documents.digest)):
+            raise ValueError("A digest is malformed.")
+    except NotABackup:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise NotABackup(f"{MANIFEST_ENTRY} is damaged.") from error
+    return manifest
+
+
+def _read_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("An object has two members with the same name.")
+    return members
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """Makes backups.
+
+    `open_copy` opens the copy of a catalog after checking it as a restoration would, and raises
+    `CatalogDamaged`.
+    """
+
+    catalog: CopyableCatalog
+    content: ContentStore
+    clock: Clock
+    open_copy: Callable[[Path], Catalog]
+
+    async def run(self, writer: BackupWriter, scratch: Path, progress: Progress) -> BackupManifest:
+        """Write a backup, with a copy of the catalog in `scratch`.
+
+        Raises `NotSaved` for a damaged catalog or document, and `DocumentMissing`.
+        """
+        async with pause_collection(self.catalog, "backup", self.clock):
+            made_at = write_instant(self.clock())
+            copy = scratch / CATALOG_ENTRY
+            try:
+                await self.catalog.backup_to(copy)
+                writer.add_file(CATALOG_ENTRY, copy)
+                size, digest = _measure_file(copy)
+                catalog = await asyncio.to_thread(self.open_copy, copy)
+            except CatalogDamaged as error:
+                raise NotSaved(str(error)) from error
+            try:
+                documents = await self._write_documents(catalog, writer, progress)
+            finally:
+                await catalog.close()
+            manifest = BackupManifest(made_at, size, digest, documents)
+            writer.add(MANIFEST_ENTRY, manifest.write())
+        return manifest
+
+    async def _write_documents(
+        self, catalog: Catalog, writer: BackupWriter, progress: Progress
+    ) -> DocumentCount:
+        try:
+            (count, _), done = await _measure_documents(catalog), 0
+        except NotABackup as error:
+            raise NotSaved(str(error)) from error
+        async for stored, network in _named_documents(catalog):
+            writer.add(_document_entry(stored.cid, network), await self._read(stored, network))
+            done += 1
+            progress(done, count.total)
+        return count
+
+    async def _read(self, stored: StoredDocument, network: Network) -> bytes:
+        try:
+            document = await self.content.read(stored.cid, network)
+        except Unavailable as error:
+            raise NotSaved(f"The document {stored.cid} cannot be read, or is damaged.") from error
+        if document is None:
+            raise DocumentMissing(stored.cid)
+        if stored.size not in (None, len(document)):
+            raise NotSaved(f"The document {stored.cid} has another size in the catalog.")
+        if network is Network.PUBLIC and len(document) > MAX_THUMBNAIL:
+            raise NotSaved(f"The thumbnail {stored.cid} is too large.")
+        return document
+
+
+@dataclass(frozen=True, slots=True)
+class Restore:
+    """Restores into an empty store and a file that does not exist yet.
+
+    A backup may come from anybody, so what it says is checked before it is acted on.
+
+    `open_copy` opens the copy of a catalog after checking it, and raises `NotABackup`.
+    """
+
+    content: ContentStore
+    catalog_path: Path
+    open_copy: Callable[[Path], Catalog]
+
+    async def run(self, entries: Iterable[BackupEntry], progress: Progress) -> BackupManifest:
+        """Restore every entry, then verify that nothing is missing. Raises `NotABackup`.
+
+        The manifest comes first and the catalog second: the manifest says how large the catalog is,
+        and the catalog how many documents there are and how large they are. So no more is written
+        than they say.
+        """
+        entries = iter(entries)
+        manifest = read_manifest_entry(next(entries, None))
+        restore_catalog(next(entries, None), manifest, self.catalog_path)
+        catalog = self.open_copy(self.catalog_path)
+        try:
+            count, size = await _measure_documents(catalog)
+            if count != manifest.documents:
+                raise NotABackup("The catalog names other documents than the manifest.")
+            await self._restore_documents(entries, count.total, size)
+            await self._verify(catalog, count.total, progress)
+            # The one that was saved may still be in use.
+            await InstallationClaim(catalog, self.content).rename()
+        finally:
+            await catalog.close()
+        return manifest
+
+    async def _restore_documents(
+        self, entries: Iterable[BackupEntry], count: int, size: int
+    ) -> None:
+        """Restore up to `count` documents; the private ones have up to `size` bytes together."""
+        for entry in entries:
+            cid, network = read_document_entry(entry.name)
+            if count == 0:
+                raise NotABackup("There are more documents than the manifest counts.")
+            if entry.size > (size if network is Network.PRIVATE else MAX_THUMBNAIL):
+                raise NotABackup(f"The document {cid} is larger than the catalog says.")
+            count -= 1
+            if network is Network.PRIVATE:
+                size -= entry.size
+            document = entry.read(entry.size)
+            if document_cid(document) != cid:
+                raise NotABackup(f"The document {cid} is damaged: its bytes have another hash.")
+            await self.content.put(cid, document, network)
+
+    async def _verify(self, catalog: Catalog, total: int, progress: Progress) -> None:
+        """Verify every document that the catalog names.
+
+        There are not more in the backup, so each of them was in it once, and no other.
+        """
+        done = 0
+        async for stored, network in _named_documents(catalog):
+            document = await self.content.read(stored.cid, network)
+            if document is None:
+                raise NotABackup(f"The document {stored.cid} is missing.")
+            if stored.size not in (None, len(document)):
+                raise NotABackup(f"The document {stored.cid} has another size in the catalog.")
+            done += 1
+            progress(done, total)
+
+
+def read_manifest_entry(entry: BackupEntry | None) -> BackupManifest:
+    """The manifest in the first entry of a backup. Raises `NotABackup`."""
+    if entry is None or entry.name != MANIFEST_ENTRY:
+        raise NotABackup(f"There is no {MANIFEST_ENTRY}: the backup was never finished.")
+    if entry.size > MAX_MANIFEST:
+        raise NotABackup(f"{MANIFEST_ENTRY} has more than {MAX_MANIFEST} bytes.")
+    return read_backup_manifest(entry.read(MAX_MANIFEST))
+
+
+def restore_catalog(entry: BackupEntry | None, manifest: BackupManifest, path: Path) -> None:
+    """Write the catalog in the second entry of a backup to a new file. Raises `NotABackup`."""
+    if entry is None or entry.name != CATALOG_ENTRY:
+        raise NotABackup(f"There is no {CATALOG_ENTRY}.")
+    if entry.size != manifest.catalog_bytes:
+        raise NotABackup(f"{CATALOG_ENTRY} is damaged: it has another size.")
+    digest = sha256()
+    with path.open("xb") as file:
+        path.chmod(0o600)
+        while chunk := entry.read(_CHUNK):
+            digest.update(chunk)
+            file.write(chunk)
+    if digest.hexdigest() != manifest.catalog_sha256:
+        raise NotABackup(f"{CATALOG_ENTRY} is damaged: it has another checksum.")
+
+
+def find_documents(
+    entries: Iterable[BackupEntry], wanted: Collection[tuple[Cid, Network]]
+) -> Iterator[tuple[Cid, Network, bytes]]:
+    """Those of these documents that a backup has, whose bytes match their cids."""
+    for entry in entries:
+        with suppress(NotABackup):
+            cid, network = read_document_entry(entry.name)
+            if (cid, network) in wanted and entry.size <= MAX_DOCUMENT:
+                document = entry.read(entry.size)
+                if document_cid(document) == cid:
+                    yield cid, network, document
+
+
+def read_document_entry(name: str) -> tuple[Cid, Network]:
+    """The document that an entry with this name is. Raises `NotABackup`."""
+    try:
+        _, network_name, _, text = name.split("/")
+        network, cid = Network(network_name), parse_cid(text)
+        if name == _document_entry(cid, network):
+            return cid, network
+    except (ValueError, NotACid):
+        pass
+    # The name may hold anything, even control characters of a terminal.
+    raise NotABackup(f"{name[:100]!a} does not belong in a backup, or not twice.")
+
+
+def _document_entry(cid: Cid, network: Network) -> str:
+    """The name of a document's entry: the path that a data folder would give its file."""
+    return f"content/{network}/{cid[-3:-1]}/{cid}"
+
+
+async def _named_documents(catalog: Catalog) -> AsyncIterator[tuple[StoredDocument, Network]]:
+    """Every document that a catalog names, in order."""
+    for network in Network:
+        after = ""
+        while batch := await catalog.documents_after(network, after, BATCH):
+            for stored in batch:
+                yield stored, network
+            after = batch[-1].cid
+
+
+async def _measure_documents(catalog: Catalog) -> tuple[DocumentCount, int]:
+    """Count the documents that a catalog names, and add the sizes that it has for them up.
+
+    Raises `NotABackup` for a name that is not a CID: a content store takes it for a path.
+    """
+    counts = dict.fromkeys(Network, 0)
+    digest, size = sha256(), 0
+    async for stored, network in _named_documents(catalog):
+        if not _is_cid(stored.cid):
+            raise NotABackup("The catalog has a document whose name is not a CID.")
+        counts[network] += 1
+        digest.update(f"{network} {stored.cid}\n".encode())
+        size += stored.size or 0
+    count = DocumentCount(counts[Network.PRIVATE], counts[Network.PUBLIC], digest.hexdigest())
+    return count, size
+
+
+def _is_cid(text: str) -> bool:
+    try:
+        return parse_cid(text) == text
+    except NotACid:
+        return False
+
+
+def _measure_file(path: Path) -> tuple[int, str]:
+    """The size of a file, and its SHA-256 digest."""
+    digest, size = sha256(), 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+    return size, digest.hexdigest()

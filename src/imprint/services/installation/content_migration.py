@@ -1,0 +1,94 @@
+"""Content migration: copies all documents to another content store while the service runs.
+
+Documents never change, so a copy stays valid, and what was copied is recorded and skipped by later
+runs. Documents written during a run go to the old store and are copied by the next run. Garbage
+collection is paused meanwhile.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from imprint.domain.drafts.files import Network
+from imprint.ports import Catalog, Clock, ContentStore, Progress
+from imprint.ports.archives import MigrationProgress
+from imprint.ports.catalog import StoredDocument
+from imprint.services.content.labels import label_of
+from imprint.services.installation.exports import DocumentMissing
+from imprint.services.tasks.leases import pause_collection
+
+BATCH = 256
+"""How many documents are looked up at once."""
+
+CONCURRENT_COPIES = 8
+"""How many documents are copied at the same time."""
+
+
+class NotMigrated(Exception):
+    """A document must not be copied to the other store, or could not be read back from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationResult:
+    """How many documents a run copied, of how many."""
+
+    copied: int
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContentMigration:
+    """Copies from `source`, which the service uses, to `target`."""
+
+    catalog: Catalog
+    source: ContentStore
+    target: ContentStore
+    clock: Clock
+    migrated: MigrationProgress
+    publicly_readable: bool = False
+    """Whether anybody can fetch what the target holds, so that only ciphertext may go there."""
+
+    async def run(self, progress: Progress) -> MigrationResult:
+        """Copy what has not been copied, and read each document back.
+
+        Raises `DocumentMissing` and `NotMigrated`.
+        """
+        async with pause_collection(self.catalog, "content migration", self.clock):
+            total = sum([len(batch) async for _, batch in self._batches()])
+            done = copied = 0
+            progress(done, total)
+            async for network, batch in self._batches():
+                pending = self.migrated.pending(network, batch)
+                done += len(batch) - len(pending)
+                for start in range(0, len(pending), CONCURRENT_COPIES):
+                    group = pending[start : start + CONCURRENT_COPIES]
+                    await asyncio.gather(*(self._copy(each, network) for each in group))
+                    self.migrated.note(network, group)
+                    copied += len(group)
+                    done += len(group)
+                    progress(min(done, total), total)
+        return MigrationResult(copied, done)
+
+    async def _batches(self) -> AsyncIterator[tuple[Network, list[StoredDocument]]]:
+        for network in Network:
+            after = ""
+            while batch := await self.catalog.documents_after(network, after, BATCH):
+                yield network, batch
+                after = batch[-1].cid
+                # Lets the lease be renewed meanwhile.
+                await asyncio.sleep(0)
+
+    async def _copy(self, stored: StoredDocument, network: Network) -> None:
+        cid = stored.cid
+        if self.publicly_readable and stored.readable and network is Network.PRIVATE:
+            raise NotMigrated(
+                f"The document {cid} is not encrypted, and strangers could read it there."
+            )
+        document = await self.source.read(cid, network)
+        if document is None:
+            raise DocumentMissing(cid)
+        file = await self.catalog.file_by_cid(cid)
+        label = None if file is None else label_of(file)
+        await self.target.put(cid, document, network, label, await self.catalog.fence())
+        if await self.target.read(cid, network) != document:
+            raise NotMigrated(f"The document {cid} could not be read back from the other store.")

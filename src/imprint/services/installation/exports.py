@@ -1,0 +1,402 @@
+"""Exports: all live files in one CAR with a signed manifest, written, verified and imported.
+
+An export first writes the records of one moment to a spool, then their pages and documents, page by
+page. Documents never change, and garbage collection is paused, so the export is consistent even
+while authors write. Only one page and a few documents are in memory at a time.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import BinaryIO
+
+from imprint.auth.export_keys import ExportKey, is_signed
+from imprint.domain.bounded_cache import BoundedCache
+from imprint.domain.drafts.documents import NotADocument, check_document
+from imprint.domain.drafts.files import File, Network
+from imprint.domain.exports import (
+    FILES_PER_PAGE,
+    INDEX_LEVELS,
+    LINKS_PER_NODE,
+    ExportedFile,
+    Manifest,
+    NotAnExport,
+    SignedRoot,
+    read_manifest,
+    read_page,
+    read_signed_root,
+    signed_bytes,
+    write_index,
+    write_manifest,
+    write_page,
+    write_signed_root,
+)
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.car import write_header, write_section
+from imprint.domain.formats.cids import (
+    Cid,
+    NotAssembled,
+    assemble,
+    blocks,
+    take_varint,
+    write_varint,
+)
+from imprint.domain.formats.dag_json import node_cid
+from imprint.ports import Catalog, Clock, ContentStore, Progress
+from imprint.ports.archives import Archive
+from imprint.ports.catalog import ImportConflict, ImportOutcome
+from imprint.ports.garbage import FenceRaised
+from imprint.services.content.labels import label_of
+from imprint.services.tasks.leases import CollectionNotPaused, pause_collection
+
+CONCURRENT_READS = 8
+"""How many documents are read at the same time, for remote stores."""
+
+MAX_DOCUMENT = 256 * 1024 * 1024
+"""More bytes than any document has."""
+
+MAX_THUMBNAIL = 64 * 1024 * 1024
+"""More bytes than any thumbnail has."""
+
+MAX_REPETITION = 16
+"""How many times the bytes of an export's file its documents may have.
+
+Imprint writes every block as often as it occurs, but other tools that copy a CAR write it once.
+"""
+
+FREE_REPETITION = 16 * 1024 * 1024
+"""Bytes that documents may have beyond that, for small files."""
+
+MAX_REMEMBERED = 10_000
+"""How many thumbnails an import remembers to have stored; any other is stored again."""
+
+MAX_ATTEMPTS = 5
+"""How often the documents of a file are stored if others are condemned meanwhile."""
+
+MAX_CONFLICTS = 10
+"""How many conflicts are reported; an archive with more is the wrong one."""
+
+_IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
+"""The first bytes of PNG and JPEG, the formats of thumbnails."""
+
+WriteBytes = Callable[[bytes], object]
+
+
+class DocumentMissing(Exception):
+    """A document that the catalog names is missing in the content store."""
+
+    def __init__(self, cid: Cid) -> None:
+        super().__init__(f"The document {cid} is missing in the content store.")
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """Writes exports of one installation."""
+
+    catalog: Catalog
+    content: ContentStore
+    clock: Clock
+    key: ExportKey
+    chain_id: int
+    marketplace: Address
+    page_size: int = FILES_PER_PAGE
+    width: int = LINKS_PER_NODE
+
+    async def run(
+        self, owner: Address | None, spool: BinaryIO, write: WriteBytes, progress: Progress
+    ) -> Manifest:
+        """Write a CAR of all files, or of one owner's. Raises `DocumentMissing`."""
+        async with pause_collection(self.catalog, "export", self.clock):
+            made_at = self.clock()
+            files, pages = await self._write_spool(owner, spool)
+            indexes = list(_build_indexes(pages, self.width))
+            top = [node_cid(block) for block in indexes[-1]] if indexes else pages
+            manifest = Manifest(made_at, self.chain_id, self.marketplace, owner, files, tuple(top))
+            root, *nodes = self._top_nodes(write_manifest(manifest), indexes)
+            write(write_header([node_cid(root)]))
+            for node in (root, *nodes):
+                write(write_section(node_cid(node), node))
+            await self._write_pages(spool, files, write, progress)
+        return manifest
+
+    async def _write_spool(self, owner: Address | None, spool: BinaryIO) -> tuple[int, list[Cid]]:
+        count, pages = 0, []
+        async for files in self.catalog.walk_files(owner, self.page_size):
+            page = write_page(files)
+            spool.write(write_varint(len(page)) + page)
+            pages.append(node_cid(page))
+            count += len(files)
+        spool.seek(0)
+        return count, pages
+
+    def _top_nodes(self, manifest: bytes, indexes: list[list[bytes]]) -> Iterator[bytes]:
+        signature = self.key.sign(signed_bytes(manifest))
+        yield write_signed_root(SignedRoot(node_cid(manifest), self.key.public, signature))
+        yield manifest
+        for level in reversed(indexes):
+            yield from level
+
+    async def _write_pages(
+        self, spool: BinaryIO, total: int, write: WriteBytes, progress: Progress
+    ) -> None:
+        done = 0
+        progress(done, total)
+        while (length := take_varint(spool.read)) is not None:
+            page = spool.read(length)
+            write(write_section(node_cid(page), page))
+            files = [each for each in read_page(page) if isinstance(each, ExportedFile)]
+            async for document in self._documents(files):
+                for cid, block in blocks(document):
+                    write(write_section(cid, block))
+            done += len(files)
+            progress(done, total)
+
+    async def _documents(self, files: list[ExportedFile]) -> AsyncIterator[bytes]:
+        named = [each for file in files for each in _documents_of(file.file)]
+        for start in range(0, len(named), CONCURRENT_READS):
+            batch = named[start : start + CONCURRENT_READS]
+            documents = await asyncio.gather(*(self.content.read(*each) for each in batch))
+            for (cid, _), document in zip(batch, documents, strict=True):
+                if document is None:
+                    raise DocumentMissing(cid)
+                yield document
+
+
+def _documents_of(file: File) -> Iterator[tuple[Cid, Network]]:
+    yield file.cid, Network.PRIVATE
+    if file.thumbnail_cid is not None:
+        yield file.thumbnail_cid, Network.PUBLIC
+
+
+def _build_indexes(cids: list[Cid], width: int) -> Iterator[list[bytes]]:
+    """Levels of index nodes, until one node can link to all of the last level."""
+    while len(cids) > width:
+        starts = range(0, len(cids), width)
+        level = [write_index(cids[start : start + width]) for start in starts]
+        cids = [node_cid(block) for block in level]
+        yield level
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedExport:
+    """The manifest of an export, and the public key that signed it."""
+
+    manifest: Manifest
+    key: bytes
+
+
+def open_export(archive: Archive, trusted: bytes | None = None) -> OpenedExport:
+    """Read the manifest and verify its signature.
+
+    Raises `NotAnExport`, also if a key other than `trusted` has signed.
+    """
+    if len(archive.roots) != 1:
+        raise NotAnExport("An export has one root.")
+    root = read_signed_root(archive.read(archive.roots[0]))
+    if trusted is not None and root.key != trusted:
+        raise NotAnExport(f"The export is signed by another key, {root.key.hex()}.")
+    manifest = archive.read(root.manifest)
+    if not is_signed(root.key, signed_bytes(manifest), root.signature):
+        raise NotAnExport("The signature of the manifest is wrong.")
+    return OpenedExport(read_manifest(manifest), root.key)
+
+
+def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> None:
+    """Verify every file of an export, and that it contains nothing else. Raises `NotAnExport`."""
+    manifest, done = opened.manifest, 0
+    left = MAX_REPETITION * archive.size + FREE_REPETITION
+    progress(done, manifest.files)
+    for exported in walk_records(archive, manifest, partial(archive.note, "page")):
+        file = exported.file
+        _check_record(archive, manifest, exported)
+        if file.size > left:
+            raise NotAnExport(f"The file is too small for its documents: {file.cid} is too large.")
+        left -= len(read_file(archive, file))
+        if file.thumbnail_cid is not None and archive.note("thumbnail", file.thumbnail_cid):
+            left -= len(read_thumbnail(archive, file.thumbnail_cid, left))
+        done += 1
+        progress(done, manifest.files)
+    if done != manifest.files:
+        raise NotAnExport(f"The manifest counts {manifest.files} files, but lists {done}.")
+    if unreached := archive.unreached():
+        raise NotAnExport(f"{unreached} blocks belong to no file in the manifest.")
+
+
+def walk_records(
+    archive: Archive, manifest: Manifest, is_new: Callable[[Cid], bool] = lambda _: True
+) -> Iterator[ExportedFile]:
+    """Every record in its order. `is_new` says whether a page or an index is read for the first
+    time, as it must be. Raises `NotAnExport`.
+    """
+    waiting, listed = [(cid, 0) for cid in reversed(manifest.pages)], 0
+    while waiting:
+        cid, level = waiting.pop()
+        if not is_new(cid):
+            raise NotAnExport(f"The page {cid} is listed twice.")
+        page = read_page(archive.read(cid))
+        if isinstance(page, tuple):
+            if level == INDEX_LEVELS:
+                raise NotAnExport(f"There are more than {INDEX_LEVELS} indexes above a page.")
+            waiting += [(each, level + 1) for each in reversed(page)]
+            continue
+        listed += len(page)
+        if listed > manifest.files:
+            raise NotAnExport(f"The manifest counts {manifest.files} files, but lists more.")
+        yield from page
+
+
+def read_file(archive: Archive, file: File) -> bytes:
+    """The document of a file. Raises `NotAnExport`."""
+    document = _assemble(archive, file.cid, min(file.size, MAX_DOCUMENT))
+    if len(document) != file.size:
+        raise NotAnExport(f"The document {file.cid} has {len(document)} bytes, not {file.size}.")
+    if file.wrapped_key is None:
+        try:
+            check_document(document, file.name)
+        except NotADocument as error:
+            raise NotAnExport(
+                f"The bytes of {file.cid} are not a document with the name {file.name}."
+            ) from error
+    return document
+
+
+def read_thumbnail(archive: Archive, cid: Cid, limit: int = MAX_THUMBNAIL) -> bytes:
+    """A thumbnail of up to `limit` bytes. Raises `NotAnExport`."""
+    thumbnail = _assemble(archive, cid, min(limit, MAX_THUMBNAIL))
+    if not thumbnail.startswith(_IMAGE_SIGNATURES):
+        raise NotAnExport(f"The thumbnail {cid} is not an image.")
+    return thumbnail
+
+
+def _assemble(archive: Archive, cid: Cid, limit: int) -> bytes:
+    try:
+        return assemble(cid, archive.read, limit)
+    except NotAssembled as error:
+        raise NotAnExport(str(error)) from error
+
+
+def _check_record(archive: Archive, manifest: Manifest, exported: ExportedFile) -> None:
+    file, event = exported.file, exported.event
+    if manifest.owner not in (None, file.owner):
+        raise NotAnExport(f"The file {file.id} belongs to another owner than the export.")
+    unique = {"id": file.id, "name": file.name, "cid": file.cid, "group": file.group_id}
+    if event is not None:
+        unique["post"] = str(event.post_id)
+        if event.place.chain_id != manifest.chain_id:
+            raise NotAnExport(f"The file {file.id} is published on another chain.")
+    for kind, value in unique.items():
+        if not archive.note(kind, value):
+            raise NotAnExport(f"Two files have the same {kind}, {value}.")
+
+
+class ImportConflicts(Exception):
+    """The export contradicts this installation; nothing was written."""
+
+    def __init__(self, reasons: list[str]) -> None:
+        super().__init__("The export contradicts this installation.")
+        self.reasons = reasons
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """Imports exports into one installation."""
+
+    catalog: Catalog
+    content: ContentStore
+    clock: Clock
+    chain_id: int
+    marketplace: Address
+    publicly_readable: bool = False
+    """Whether anybody can fetch what is stored, so that only encrypted documents may be."""
+
+    async def run(
+        self, archive: Archive, opened: OpenedExport, progress: Progress
+    ) -> Counter[ImportOutcome]:
+        """Import an export that `check_export` has verified; returns the file count by outcome.
+
+        Raises `ImportConflicts`, before anything is written.
+        """
+        self.check_marketplace(opened)
+        async with pause_collection(self.catalog, "import", self.clock):
+            await self._check_conflicts(archive, opened)
+            counts: Counter[ImportOutcome] = Counter()
+            stored = _Stored(await self.catalog.fence())
+            for exported in walk_records(archive, opened.manifest):
+                counts[await self._import_file(archive, exported, stored)] += 1
+                progress(counts.total(), opened.manifest.files)
+        return counts
+
+    def check_marketplace(self, opened: OpenedExport) -> None:
+        """Raise `ImportConflicts` for an export of another marketplace."""
+        theirs = (opened.manifest.chain_id, opened.manifest.marketplace)
+        if theirs != (self.chain_id, self.marketplace):
+            raise ImportConflicts(
+                [
+                    f"It is from the marketplace {theirs[1]} on chain {theirs[0]}; the settings "
+                    f"name {self.marketplace} on chain {self.chain_id}."
+                ]
+            )
+
+    async def _check_conflicts(self, archive: Archive, opened: OpenedExport) -> None:
+        reasons: list[str] = []
+        for exported in walk_records(archive, opened.manifest):
+            try:
+                await self.catalog.compare_file(exported)
+            except ImportConflict as conflict:
+                reasons.append(str(conflict))
+            file = exported.file
+            if self.publicly_readable and file.wrapped_key is None:
+                reasons.append(
+                    f"The document {file.cid} is not encrypted, and strangers could read it."
+                )
+            if len(reasons) >= MAX_CONFLICTS:
+                break
+            # Lets the lease be renewed meanwhile.
+            await asyncio.sleep(0)
+        if reasons:
+            raise ImportConflicts(reasons)
+
+    async def _import_file(
+        self, archive: Archive, exported: ExportedFile, stored: "_Stored"
+    ) -> ImportOutcome:
+        """Store the documents of a file and add it; again, if documents were condemned meanwhile.
+
+        Only a collector that does not know that it is paused condemns any.
+        """
+        file = exported.file
+        outcome = await self.catalog.compare_file(exported)
+        if outcome is ImportOutcome.RETIRED:
+            return outcome
+        document = read_file(archive, file)
+        for _ in range(MAX_ATTEMPTS):
+            fence = stored.fence
+            await self.content.put(file.cid, document, Network.PRIVATE, label_of(file), fence)
+            size = await self._store_thumbnail(archive, file.thumbnail_cid, stored)
+            try:
+                return await self.catalog.import_file(exported, size, fence)
+            except FenceRaised:
+                stored.fence = await self.catalog.fence()
+                stored.thumbnails.clear()
+        raise CollectionNotPaused("Documents are destroyed all the time. Please try again.")
+
+    async def _store_thumbnail(self, archive: Archive, cid: Cid | None, stored: "_Stored") -> int:
+        """Store a thumbnail and return its size; many files may share one."""
+        if cid is None:
+            return 0
+        size = stored.thumbnails.get(cid)
+        if size is None:
+            thumbnail = read_thumbnail(archive, cid)
+            await self.content.put(cid, thumbnail, Network.PUBLIC, None, stored.fence)
+            size = len(thumbnail)
+            stored.thumbnails.put(cid, size)
+        return size
+
+
+@dataclass(slots=True)
+class _Stored:
+    """The thumbnails that an import has stored with this fence, and their sizes."""
+
+    fence: int
+    thumbnails: BoundedCache[Cid, int] = field(default_factory=lambda: BoundedCache(MAX_REMEMBERED))

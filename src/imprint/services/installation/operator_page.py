@@ -1,0 +1,453 @@
+"""Operations: what an operator looks at, in panels; one that fails leaves the others as they are.
+
+Nothing that a panel reads grows with the number of files, posts or readers.
+"""
+
+import asyncio
+import logging
+import math
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from imprint.domain.errors import Unavailable
+from imprint.domain.posts.posts import BlockRef, EventStatus
+from imprint.metrics import (
+    DELIVERIES,
+    DETACHED_BYTES,
+    DRAFTS,
+    EVENTS,
+    POSTS,
+    STORED_BYTES,
+    read_counter,
+    read_gauge,
+)
+from imprint.ports import Catalog, ChainReader, Clock, Monotonic
+from imprint.ports.catalog import Usage
+from imprint.ports.operator_page import DiskReport, EventsToExamine, NodeReport, OperationsStore
+from imprint.ports.post_index import PostIndexWriter
+from imprint.services.installation.operator_panels import (
+    Advice,
+    Fact,
+    Listing,
+    Mark,
+    Panel,
+    write_bytes,
+    write_count,
+    write_duration,
+    write_moment,
+    write_number,
+)
+from imprint.services.installation.readiness import SENTENCES, Readiness
+from imprint.services.posts.indexer import INDEXER_LEASE
+from imprint.services.publication.chain_sync import FOLLOWER_LEASE
+from imprint.services.tasks.leases import describe_holder
+
+log = logging.getLogger(__name__)
+
+PANEL_SECONDS = 4.0
+"""How long a panel may take; then it says that it took too long."""
+
+CHAIN_SECONDS = 3.0
+"""How long the nodes may take: less, so that panels can say what the database knows."""
+
+LISTED = 10
+"""Events of each kind that are listed."""
+
+COUNT_TO = 1_000
+"""Up to how many events are counted."""
+
+LARGE_LAG = 50
+"""Blocks behind the chain that need attention, as in the alerts for Prometheus."""
+
+OLD_BACKUP = timedelta(days=7)
+"""The age of a backup that needs attention."""
+
+USAGE_SECONDS, USAGE_SHARE = 60.0, 100
+"""A measurement counts for a minute, and for a hundred times as long as it took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What the settings say about this deployment; nothing of it is secret."""
+
+    chain_id: int
+    marketplace: str
+    follows_chain: bool
+    workers: int
+    is_sqlite: bool
+    content_store: str
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainView:
+    """The newest block and its time, or why they are not known."""
+
+    head: BlockRef | None
+    time: datetime | None = None
+    problem: str = ""
+
+
+@dataclass(slots=True)
+class Operations:
+    """Makes the panels; `started` is when this process was, on the monotonic clock."""
+
+    deployment: Deployment
+    store: OperationsStore
+    catalog: Catalog
+    chain: ChainReader
+    index: PostIndexWriter
+    readiness: Readiness
+    disk: DiskReport
+    providers: Mapping[str, bool]
+    """The providers of webhooks, and whether each is configured."""
+    received: Mapping[str, datetime]
+    """When this process received the last delivery of each."""
+    clock: Clock
+    monotonic: Monotonic
+    process_id: int
+    started: float
+    _usage: tuple[float, Usage] | None = field(default=None, init=False)
+
+    async def panels(self) -> list[Panel]:
+        """All panels, in the order in which they are read."""
+        view = asyncio.create_task(self._look_at_chain())
+        made = await asyncio.gather(
+            _make("health", "Health", self._health()),
+            _make("follower", "Chain follower", self._follower(view)),
+            _make("indexer", "Index of posts", self._indexer(view)),
+            _make("dead-letters", "Dead letters", self._dead_letters()),
+            _make("mismatches", "Posts of somebody else's draft", self._mismatches()),
+            _make("nodes", "Nodes", self._nodes(view)),
+            _make("webhooks", "Webhooks", self._webhooks()),
+            _make("backup", "Last backup", self._backup()),
+            _make("disk", "Disk", self._disk()),
+            _make("usage", "What is stored", self._measure()),
+            _make("versions", "Versions", self._versions()),
+            _make("process", "Process", self._process()),
+        )
+        view.cancel()
+        return list(made)
+
+    async def _look_at_chain(self) -> ChainView:
+        try:
+            async with asyncio.timeout(CHAIN_SECONDS):
+                head = await self.chain.head()
+                return ChainView(head, await self.chain.head_time())
+        except (Unavailable, TimeoutError):
+            return ChainView(None, problem="no node responds")
+
+    async def _health(self) -> Panel:
+        condition = await self.readiness.check()
+        facts = [
+            Fact(name.replace("_", " "), "well" if well else sentence, _mark_of(name, well))
+            for name, sentence in SENTENCES.items()
+            for well in (bool(getattr(condition, name)),)
+        ]
+        advice: tuple[Advice, ...] = ()
+        if condition.details:
+            advice = (Advice("Examine the installation; nothing is changed.", "imprint check"),)
+        mark = Mark.WARN if condition.details else Mark.GOOD
+        mark = mark if condition.ready else Mark.BAD
+        return Panel(facts=(Fact("status", condition.status, mark), *facts), advice=advice)
+
+    async def _follower(self, view: "asyncio.Task[ChainView]") -> Panel:
+        if not self.deployment.follows_chain:
+            off = Fact("follower", "off: IMPRINT_CHAIN_FOLLOW_SECONDS is 0", Mark.WARN)
+            return Panel(facts=(off,))
+        cursor = await self.catalog.cursor(self.deployment.chain_id)
+        final = await self.catalog.final_block(self.deployment.chain_id)
+        facts = [
+            Fact("has read up to block", _block(cursor)),
+            Fact("final up to block", _block(final)),
+            *await self._lag(cursor, await asyncio.shield(view)),
+            await self._holder(FOLLOWER_LEASE),
+        ]
+        advice = (
+            Advice(
+                "If it stays behind, look at the nodes below and at the log. This reads blocks"
+                " again, beside the running service.",
+                "imprint reconcile --from-block N",
+            ),
+        )
+        behind = any(each.mark in (Mark.WARN, Mark.BAD) for each in facts)
+        return Panel(facts=tuple(facts), advice=advice if behind else ())
+
+    async def _indexer(self, view: "asyncio.Task[ChainView]") -> Panel:
+        if not self.deployment.follows_chain:
+            off = Fact("indexer", "off: IMPRINT_CHAIN_FOLLOW_SECONDS is 0", Mark.WARN)
+            return Panel(facts=(off,))
+        state = await self.index.index_state()
+        if state is None:
+            return Panel(facts=(Fact("index", "not begun yet", Mark.WARN),))
+        filled = "complete" if state.complete else "being filled for the first time"
+        return Panel(
+            facts=(
+                Fact("index", filled, Mark.GOOD if state.complete else Mark.WARN),
+                Fact("filled up to block", _block(state.block)),
+                *await self._lag(state.block, await asyncio.shield(view)),
+                await self._holder(INDEXER_LEASE),
+            )
+        )
+
+    async def _lag(self, block: BlockRef | None, view: ChainView) -> list[Fact]:
+        if view.head is None:
+            return [Fact("behind the chain", f"unknown: {view.problem}", Mark.BAD)]
+        if block is None:
+            return [Fact("behind the chain", "unknown: nothing was read yet", Mark.WARN)]
+        blocks = max(view.head.number - block.number, 0)
+        mark = Mark.WARN if blocks > LARGE_LAG else Mark.GOOD
+        seconds = "0 seconds"
+        if blocks and view.time is not None:
+            try:
+                async with asyncio.timeout(CHAIN_SECONDS):
+                    times = await self.chain.block_times([block], view.head)
+                seconds = write_duration(view.time - times[block])
+            except (Unavailable, TimeoutError, KeyError):
+                seconds = "an unknown time"
+        return [Fact("behind the chain", f"{write_count(blocks, 'block')}, {seconds}", mark)]
+
+    async def _holder(self, lease: str) -> Fact:
+        found = await self.catalog.find_lease(lease)
+        if found is None:
+            return Fact("done by", "no process yet", Mark.WARN)
+        if found.left < timedelta(0):
+            ago = write_duration(-found.left)
+            return Fact("done by", f"no process; last {describe_holder(found.holder)}, {ago} ago")
+        return Fact("done by", describe_holder(found.holder), Mark.GOOD)
+
+    async def _nodes(self, view: "asyncio.Task[ChainView]") -> Panel:
+        seen = await asyncio.shield(view)
+        facts = [Fact("newest block", _block(seen.head))]
+        if seen.head is None:
+            facts = [Fact("newest block", f"unknown: {seen.problem}", Mark.BAD)]
+        if seen.time is not None:
+            facts.append(Fact("made", f"{write_duration(self.clock() - seen.time)} ago"))
+        if not isinstance(self.chain, NodeReport):
+            return Panel(facts=tuple(facts))
+        rows = tuple(
+            (
+                each.address,
+                "fails" if each.is_failing else "responds" if each.block is not None else "unused",
+                "" if each.block is None else write_number(each.block),
+                "" if each.shown_ago is None else f"{write_duration(each.shown_ago)} ago",
+            )
+            for each in self.chain.nodes()
+        )
+        listing = Listing(("node", "state", "newest block", "shown"), rows)
+        advice: tuple[Advice, ...] = ()
+        if any(row[1] == "fails" for row in rows):
+            sentence = (
+                "The first node is preferred, and one that fails is skipped for up to half a"
+                " minute. The log has the reason."
+            )
+            advice = (Advice(sentence, "imprint check"),)
+        return Panel(facts=tuple(facts), listing=listing, advice=advice)
+
+    async def _webhooks(self) -> Panel:
+        last = await self.store.last_deliveries([*self.providers])
+        rows = []
+        for provider, is_configured in self.providers.items():
+            # Of a provider without ids for its deliveries, the database remembers none.
+            known_times = (last[provider], self.received.get(provider))
+            received = max((each for each in known_times if each is not None), default=None)
+            seen = read_counter(DELIVERIES, {"provider": provider})
+            new = sum(count for labels, count in seen if labels["duplicate"] == "false")
+            known = sum(count for labels, count in seen if labels["duplicate"] == "true")
+            results = ", ".join(
+                f"{count:.0f} {labels['status'].replace('_', ' ')}"
+                for labels, count in read_counter(EVENTS, {"source": provider})
+            )
+            state = "configured" if is_configured else "off: no secret is set"
+            when = "none known" if received is None else self._ago(received)
+            rows.append((provider, state, when, f"{new:.0f} new, {known:.0f} repeated", results))
+        columns = ("provider", "state", "last delivery", "deliveries here", "events here")
+        sentence = (
+            "Counts are of this process since it started, and so is the last delivery of"
+            " provider-a. Webhooks only save seconds: without them the follower finds every post."
+        )
+        return Panel(listing=Listing(columns, tuple(rows)), advice=(Advice(sentence),))
+
+    async def _dead_letters(self) -> Panel:
+        found = await self.store.events_to_examine(LISTED, COUNT_TO)
+        count = found.counts[EventStatus.DEAD_LETTER]
+        rows = tuple(
+            (
+                write_moment(each.seen_at),
+                each.source or "the chain",
+                each.reason,
+                each.identity[:80],
+            )
+            for each in found.dead_letters
+        )
+        advice: tuple[Advice, ...] = ()
+        if count:
+            advice = (
+                Advice("See all of each letter.", "imprint events --json --limit 100"),
+                Advice(
+                    "If a receipt could not be read, read the blocks again with a node that has"
+                    " it. Other letters are logs that are not of this contract's form: nothing is"
+                    " lost by them.",
+                    "imprint reconcile --from-block N",
+                ),
+            )
+        fact = Fact("letters", _counted(count), Mark.WARN if count else Mark.GOOD)
+        columns = ("seen", "from", "reason", "known by")
+        return Panel(facts=(fact,), listing=Listing(columns, rows) if rows else None, advice=advice)
+
+    async def _mismatches(self) -> Panel:
+        found = await self.store.events_to_examine(LISTED, COUNT_TO)
+        count = found.counts[EventStatus.AUTHOR_MISMATCH]
+        unknown = found.counts[EventStatus.UNKNOWN_FILE]
+        advice: tuple[Advice, ...] = ()
+        if count:
+            sentence = (
+                "Somebody published the cid of a draft that is not theirs. The draft stays its"
+                " owner's and is not shown as a post. Nothing has to be done; tell the owner if"
+                " it goes on, since only who has read a draft knows its cid."
+            )
+            advice = (Advice(sentence, "imprint events"),)
+        mark = Mark.WARN if count else Mark.GOOD
+        facts = (
+            Fact("by somebody who is not the owner", _counted(count), mark),
+            Fact("of documents that are not here", _counted(unknown)),
+        )
+        return Panel(facts=facts, listing=_mismatch_listing(found), advice=advice)
+
+    async def _disk(self) -> Panel:
+        free = await asyncio.to_thread(self.disk.free_bytes)
+        floor = self.disk.floor
+        if free is None:
+            where = "no disk of this machine is written to, or it cannot be looked at"
+            return Panel(facts=(Fact("free", f"unknown: {where}"),))
+        mark = Mark.BAD if free < floor else Mark.WARN if free < 4 * floor else Mark.GOOD
+        facts = (
+            Fact("free on the fullest disk", write_bytes(free), mark),
+            Fact("kept free for everything but drafts", write_bytes(floor)),
+        )
+        advice: tuple[Advice, ...] = ()
+        if mark is not Mark.GOOD:
+            sentence = (
+                "Below the reserve no draft is stored; reads go on. Make room, or lower"
+                " IMPRINT_GRACE_HOURS or IMPRINT_QUOTA_BYTES. Do not delete the files `reserve`."
+            )
+            advice = (Advice(sentence, "imprint gc --dry-run"),)
+        return Panel(facts=facts, advice=advice)
+
+    async def _measure(self) -> Panel:
+        usage = await self._measured()
+        return Panel(
+            facts=(
+                Fact("drafts", write_number(usage.drafts)),
+                Fact("posts", write_number(usage.posts)),
+                Fact("documents and thumbnails", write_bytes(usage.stored_bytes)),
+                Fact("replaced or deleted, not yet destroyed", write_bytes(usage.detached_bytes)),
+                Fact("content store", self.deployment.content_store),
+            )
+        )
+
+    async def _measured(self) -> Usage:
+        """What the usage monitor of this process found, or else a measurement of its own."""
+        gauges = [read_gauge(each) for each in (DRAFTS, POSTS, STORED_BYTES, DETACHED_BYTES)]
+        if not any(map(math.isnan, gauges)):
+            return Usage(*map(int, gauges))
+        began = self.monotonic()
+        if self._usage is None or began >= self._usage[0]:
+            usage = await self.catalog.measure_usage()
+            took = self.monotonic() - began
+            self._usage = began + max(USAGE_SECONDS, USAGE_SHARE * took), usage
+        return self._usage[1]
+
+    async def _backup(self) -> Panel:
+        if not self.deployment.is_sqlite:
+            sentence = (
+                "Records are in PostgreSQL, whose own tools back them up: the records first, then"
+                " the documents. Imprint does not know when that was."
+            )
+            return Panel(
+                facts=(Fact("last backup", "unknown: PostgreSQL's own tools make it"),),
+                advice=(Advice(sentence, "pg_dump --format=custom --file records.dump …"),),
+            )
+        made_at = await self.store.last_backup()
+        if made_at is None:
+            fact = Fact("last backup", "none is known", Mark.WARN)
+        else:
+            old = self.clock() - made_at > OLD_BACKUP
+            fact = Fact("last backup", self._ago(made_at), Mark.WARN if old else Mark.GOOD)
+        advice = Advice(
+            "It runs beside the service. Keep secrets and IMPRINT_ENCRYPTION_KEY elsewhere.",
+            "imprint backup --out /backups/DAY.tar",
+        )
+        return Panel(facts=(fact,), advice=(advice,) if fact.mark is Mark.WARN else ())
+
+    async def _process(self) -> Panel:
+        return Panel(
+            facts=(
+                Fact("worker that made this page", f"process {self.process_id}"),
+                Fact("runs for", write_duration(self.monotonic() - self.started)),
+                Fact("workers configured", str(self.deployment.workers)),
+                Fact("clock", write_moment(self.clock())),
+            )
+        )
+
+    async def _versions(self) -> Panel:
+        versions = [Fact(name, version) for name, version in self.deployment.versions.items()]
+        try:
+            database = await self.store.database()
+        except Unavailable:
+            known = [Fact("database", "unknown: it does not respond", Mark.BAD)]
+        else:
+            known = [
+                Fact(database.name, database.version),
+                Fact("schema", str(database.schema)),
+            ]
+        contract = Fact("contract", self.deployment.marketplace)
+        chain = Fact("chain", str(self.deployment.chain_id))
+        return Panel(facts=(*versions[:2], *known, chain, contract, *versions[2:]))
+
+    def _ago(self, moment: datetime) -> str:
+        return f"{write_duration(self.clock() - moment)} ago ({write_moment(moment)})"
+
+
+async def _make(key: str, title: str, making: Awaitable[Panel]) -> Panel:
+    """The panel with its name; one that cannot be made says why."""
+    try:
+        async with asyncio.timeout(PANEL_SECONDS):
+            return (await making).named(key, title)
+    except Unavailable as problem:
+        return Panel(key, title, problem=str(problem.detail))
+    except TimeoutError:
+        return Panel(key, title, problem=f"it took longer than {PANEL_SECONDS:.0f} seconds")
+    except Exception:
+        log.exception("a panel of the operator's page failed", extra={"panel": key})
+        return Panel(key, title, problem="it could not be read; the log has the reason")
+
+
+def _mismatch_listing(found: EventsToExamine) -> Listing | None:
+    rows = tuple(
+        (
+            write_moment(each.seen_at),
+            str(each.event.post_id),
+            str(each.event.author),
+            each.event.spelled_cid[:80],
+            str(each.event.place.block_number),
+        )
+        for each in found.mismatches
+    )
+    return Listing(("seen", "post", "author", "cid", "block"), rows) if rows else None
+
+
+def _mark_of(member: str, well: bool) -> Mark:
+    """Without reads the service is not ready; all else is a degraded service."""
+    if well:
+        return Mark.GOOD
+    return Mark.BAD if member in ("database", "storage") else Mark.WARN
+
+
+def _block(block: BlockRef | None) -> str:
+    return "none yet" if block is None else write_number(block.number)
+
+
+def _counted(count: int) -> str:
+    return f"{write_number(COUNT_TO)} or more" if count >= COUNT_TO else write_number(count)

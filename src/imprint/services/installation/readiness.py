@@ -1,0 +1,183 @@
+"""Readiness: whether the dependencies respond, so that traffic is sent only where it is served."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+
+from imprint.domain.errors import Code, Unavailable
+from imprint.ports import Catalog, ContentStore, MarketplaceReader, Monotonic
+from imprint.ports.content import DiskSpace
+from imprint.services.drafts.write_health import WriteHealth
+from imprint.services.publication.chain_sync import History
+from imprint.services.tasks.single_flight import SingleFlight
+
+PROBE_TIMEOUT = 2.0
+"""Seconds that a dependency has to respond."""
+
+CACHE_TIME = timedelta(seconds=1)
+"""How long a condition is cached: anybody may request it, and a probe writes to disk and calls the
+node."""
+
+
+SENTENCES = {
+    "database": "Records cannot be read: the database does not respond.",
+    "storage": "Documents cannot be read: the content store does not respond, or is not the one of"
+    " this installation.",
+    "database_writes": "Records cannot be written; reads go on.",
+    "storage_writes": "Documents cannot be stored; reads go on.",
+    "chain": "No node of the chain responds: posts can be read only while access is cached.",
+    "history": "The node does not have a block that was final.",
+    "disk": "There is too little disk space: drafts cannot be stored; reads go on.",
+    "follower": "No process follows the chain: new posts are found by deliveries only.",
+    "indexer": "No process fills the index of posts: lists and search do not change.",
+    "collector": "No process collects garbage, or it holds documents back.",
+    "records": "A damaged record or document is known.",
+}
+"""What each member of a condition means when it is false, for people who look at readiness."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What the service can do: read records and documents, write them, and ask the chain."""
+
+    database: bool
+    """Whether records can be read."""
+    storage: bool
+    """Whether documents can be read, and are those of this installation."""
+    chain: bool
+    disk: bool = True
+    """Whether there is disk space for more documents."""
+    history: bool = True
+    """Whether the chain still has what was final."""
+    follower: bool = True
+    """Whether some process follows the chain, if one should."""
+    indexer: bool = True
+    """Whether some process fills the index of posts, if one should."""
+    collector: bool = True
+    """Whether some process collects garbage, if one should, and holds nothing back."""
+    records: bool = True
+    """Whether no damaged record or document is known."""
+    database_writes: bool = True
+    """Whether records can be written; false if they cannot be read."""
+    storage_writes: bool = True
+    """Whether documents can be stored; false if they cannot be read."""
+
+    @property
+    def ready(self) -> bool:
+        """Whether reads are served; nothing else makes a balancer send readers elsewhere."""
+        return self.database and self.storage
+
+    @property
+    def status(self) -> str:
+        """The condition in one word."""
+        if not self.ready:
+            return "not ready"
+        return "degraded" if self.details else "ready"
+
+    @property
+    def details(self) -> list[str]:
+        """One sentence for each thing that is not well."""
+        wrong = [name for name in SENTENCES if not getattr(self, name)]
+        # What cannot be read cannot be written either, and one sentence is enough.
+        hidden = {f"{name}_writes" for name in wrong}
+        hidden |= {"history"} if "chain" in wrong else set()
+        return [SENTENCES[name] for name in wrong if name not in hidden]
+
+
+@dataclass(slots=True)
+class Readiness:
+    """Probes all dependencies at once; concurrent callers share one probe.
+
+    What the probes say is corrected at once by what writes get.
+    """
+
+    catalog: Catalog
+    content: ContentStore
+    marketplace: MarketplaceReader
+    monotonic: Monotonic
+    disk: DiskSpace
+    examine_history: Callable[[], Awaitable[History]] | None = None
+    checks: Sequence[tuple[str, Callable[[], bool]]] = ()
+    """Names of members of `Condition` beside functions that say whether all is well: background
+    tasks know that already. A member may have several, and is true if all of them are."""
+    writes: WriteHealth = field(default_factory=WriteHealth)
+    probe_documents: Callable[[], Awaitable[None]] | None = None
+    """Returns if documents can be read; None for a store whose own probe says that too."""
+    _single_flight: SingleFlight[None, Condition] = field(default_factory=SingleFlight, init=False)
+    _last: tuple[float, Condition] | None = field(default=None, init=False)
+
+    async def check(self) -> Condition:
+        """The condition of the dependencies, at most `CACHE_TIME` old."""
+        if self._last is not None:
+            checked_at, condition = self._last
+            if self.monotonic() - checked_at < CACHE_TIME.total_seconds():
+                return self._corrected(condition)
+        return self._corrected(await self._single_flight.run(None, self._probe))
+
+    def _corrected(self, condition: Condition) -> Condition:
+        failing = self.writes.is_failing
+        if not (failing(Code.DATABASE_UNAVAILABLE) or failing(Code.STORAGE_UNAVAILABLE)):
+            return condition
+        return replace(
+            condition,
+            database_writes=condition.database_writes and not failing(Code.DATABASE_UNAVAILABLE),
+            storage_writes=condition.storage_writes and not failing(Code.STORAGE_UNAVAILABLE),
+        )
+
+    async def _probe(self) -> Condition:
+        probe_catalog = self.catalog.probe
+        if self.writes.is_failing(Code.DATABASE_UNAVAILABLE):
+            probe_catalog = partial(self.catalog.probe, grow=True)
+        database, database_writes, storage_writes, storage, chain, history = await asyncio.gather(
+            _responds(self.catalog.probe_reads),
+            _responds(probe_catalog),
+            _responds(self.content.probe),
+            _responds(self.probe_documents or _always_respond),
+            _responds(self.marketplace.probe),
+            self._agrees_with_history(),
+        )
+        if self.probe_documents is None:
+            storage = storage_writes
+        if database_writes:
+            self.writes.note_probe(Code.DATABASE_UNAVAILABLE)
+        if storage_writes:
+            self.writes.note_probe(Code.STORAGE_UNAVAILABLE)
+        found = {"storage": storage}
+        for name, is_well in self.checks:
+            found[name] = is_well() and found.get(name, True)
+        condition = Condition(
+            database=database,
+            chain=chain,
+            disk=not self.disk.low,
+            history=history,
+            database_writes=database and database_writes,
+            storage_writes=found["storage"] and storage_writes,
+            **found,
+        )
+        self._last = self.monotonic(), condition
+        return condition
+
+    async def _agrees_with_history(self) -> bool:
+        if self.examine_history is None:
+            return True
+        try:
+            async with asyncio.timeout(PROBE_TIMEOUT):
+                return await self.examine_history() is History.AGREES
+        except (Unavailable, TimeoutError):
+            # The probe of the chain or of the database says so.
+            return True
+
+
+async def _always_respond() -> None:
+    """Stands for a probe that a store does not have."""
+
+
+async def _responds(probe: Callable[[], Awaitable[None]]) -> bool:
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT):
+            await probe()
+    except (Unavailable, TimeoutError):
+        return False
+    return True

@@ -1,0 +1,167 @@
+"""Repair: a damaged installation gets back what a backup and the chain have of it.
+
+The flow, from top to bottom; why it ends there is on docs/decisions/repair.md:
+
+1. The records that can be read, and those of the backup, are in a new catalog, which has replaced
+   the damaged one (`adapters/catalog/repair.py`).
+2. Documents that are missing or damaged come from the backup.
+3. The chain is read again: it decides which files are posts.
+4. What is still missing is named.
+"""
+
+import sys
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from imprint.domain.drafts.documents import NotADocument, read_document
+from imprint.domain.drafts.files import Network
+from imprint.domain.errors import Unavailable
+from imprint.domain.formats.cids import Cid
+from imprint.ports import Catalog, ContentStore, Progress
+from imprint.ports.content import Inventory
+from imprint.services.installation.scrub import verify_some
+from imprint.services.publication.chain_sync import Follower
+
+BATCH = 256
+"""How many documents are looked up at once."""
+
+SavedDocuments = Callable[[Collection[tuple[Cid, Network]]], Iterable[tuple[Cid, Network, bytes]]]
+"""Finds those of these documents that a backup has."""
+
+
+@dataclass(slots=True)
+class RepairReport:
+    """What a repair has found and done."""
+
+    dry_run: bool = False
+    found: list[str] = field(default_factory=list)
+    """What was damaged."""
+    kept: int = 0
+    """How many records of files could be read."""
+    from_backup: int = 0
+    """How many records of files came from the backup."""
+    documents_from_backup: int = 0
+    followed_to: int | None = None
+    """The block up to which the chain was read again."""
+    notes: list[str] = field(default_factory=list)
+    """What the operator should know."""
+    lost: list[str] = field(default_factory=list)
+    """What could not be recovered."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is lost."""
+        return not self.lost
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as members of a JSON object."""
+        return asdict(self) | {"whole": self.whole}
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Repairs what a catalog that can be read needs from elsewhere."""
+
+    catalog: Catalog
+    content: ContentStore
+    saved: SavedDocuments | None
+    report: RepairReport
+
+    async def restore_documents(self, progress: Progress) -> None:
+        """Take documents that are missing or damaged from the backup, and name the others."""
+        if not self.report.dry_run:
+            # Without the store, every document would seem to be lost. It writes, so a dry run
+            # believes the store.
+            await self.content.probe()
+        missing: dict[tuple[Cid, Network], str] = {}
+        done = 0
+        for network in Network:
+            after = ""
+            while batch := await self.catalog.documents_after(network, after, BATCH):
+                for stored in batch:
+                    if await self._read(stored.cid, network) is None:
+                        name = await self._describe(stored.cid, network)
+                        missing[stored.cid, network] = name
+                        self.report.found.append(f"{name} is missing or damaged.")
+                    done += 1
+                progress(done, done)
+                after = batch[-1].cid
+        if missing and self.saved is not None:
+            for cid, network, document in self.saved(frozenset(missing)):
+                del missing[cid, network]
+                self.report.documents_from_backup += 1
+                if not self.report.dry_run:
+                    # With records on a server, a collector may be about to remove it.
+                    fence = await self.catalog.fence()
+                    await self.content.put(cid, document, network, None, fence)
+        self.report.lost += [f"{name}." for name in missing.values()]
+
+    async def read_chain(self, follower: Follower) -> None:
+        """Read the chain again, if a node responds; otherwise the service does when it starts."""
+        first = follower.start_block
+        try:
+            await follower.rebuild(first, lambda done, total: None)
+            cursor = await follower.catalog.cursor(follower.chain_id)
+        except Unavailable:
+            self.report.notes.append(
+                "No node responds. Posts whose events were lost are drafts until the service, or "
+                f"`imprint reconcile --from-block {first}`, has read the chain again."
+            )
+            return
+        self.report.followed_to = None if cursor is None else cursor.number
+
+    async def name_strays(self, inventory: Inventory) -> None:
+        """Name the documents without a record: their records are among what was lost."""
+        strays: list[Cid] = []
+        batch: list[Cid] = []
+        async for cid in inventory.list_documents(Network.PRIVATE):
+            batch.append(cid)
+            if len(batch) == BATCH:
+                strays += await self.catalog.find_strays(batch, Network.PRIVATE)
+                batch.clear()
+        strays += await self.catalog.find_strays(batch, Network.PRIVATE)
+        named = "\n".join(self.report.lost)
+        for cid in strays:
+            if cid not in named:
+                self.report.lost.append(f"The record of {await self._describe_stray(cid)}.")
+        if strays:
+            self.report.notes.append(
+                f"{len(strays)} documents have no record. They are garbage, and destroyed after the"
+                " grace period: start the service with IMPRINT_JANITOR_SECONDS=0 to keep them."
+            )
+
+    async def _describe_stray(self, cid: Cid) -> str:
+        document = await self._read(cid, Network.PRIVATE)
+        with suppress(NotADocument):
+            if document is not None:
+                return f"the file {read_document(document).name!a} with the document {cid}"
+        return f"the document {cid}"
+
+    async def verify(self) -> None:
+        """Verify all records as they are now; what is still damaged is lost."""
+        self.report.lost += [f"Still damaged: {each}" for each in await find_damage(self.catalog)]
+
+    async def _read(self, cid: Cid, network: Network) -> bytes | None:
+        """The bytes of a document; None if it is missing or damaged."""
+        try:
+            return await self.content.read(cid, network)
+        except Unavailable:
+            return None
+
+    async def _describe(self, cid: Cid, network: Network) -> str:
+        if network is Network.PUBLIC:
+            return f"The thumbnail {cid}"
+        file = await self.catalog.file_by_cid(cid)
+        owner = "a version that was replaced or deleted" if file is None else file.owner
+        return f"The document {cid} of {owner}"
+
+
+async def find_damage(catalog: Catalog) -> list[str]:
+    """What is damaged in a catalog: its structure, its records and its tags."""
+    found = await catalog.examine()
+    async for _, damage in verify_some(catalog, most=sys.maxsize):
+        if damage is not None:
+            found.append(f"{damage}.")
+    return found + await catalog.compare_tags()

@@ -1,0 +1,216 @@
+"""Scrub: reads everything that is stored, slowly, so that damage is found before it is needed.
+
+Records have checksums and documents are named by theirs. What is damaged raises an alarm and is
+never shown; `imprint repair` and backups bring it back.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+
+from imprint.domain.drafts.files import File, Network
+from imprint.domain.errors import Damaged
+from imprint.domain.formats.cids import Cid
+from imprint.ports import Catalog, ContentStore
+from imprint.ports.catalog import VerifiedRecord
+from imprint.services.tasks.leases import LEASE_TIME, hold_lease, name_holder
+from imprint.services.tasks.periodic_task import run_periodically
+
+log = logging.getLogger(__name__)
+
+BATCH = 25
+"""How many records are verified at once."""
+
+SOME_RECORDS = 5000
+"""How many records a quick check verifies: about a second."""
+
+RATE = 50.0
+"""Records, with their documents, in a second: four million in a day."""
+
+FIRST_PASS_SECONDS = 60.0
+"""Seconds after the start before the first pass, so that a start is not slower."""
+
+RETRY_SECONDS = 60.0
+"""Seconds after which a pass goes on that a dependency has interrupted."""
+
+SCRUB_LEASE = "scrub"
+"""The lease of the process that scrubs."""
+
+FILES_SECONDS = 1.0
+"""Seconds between two looks at the files of the database."""
+
+EXAMINATION_SECONDS = 600.0
+"""Seconds between two examinations of the database's structure, for one that takes no time."""
+
+EXAMINATION_SHARE = 1000
+"""An examination starts when so many times as much time has passed as the last one took."""
+
+
+@dataclass(slots=True)
+class Scrub:
+    """Verifies all records and all live documents, in one process at a time."""
+
+    catalog: Catalog
+    content: ContentStore
+    rate: float = RATE
+    holder: str = field(default_factory=lambda: name_holder("scrub"))
+    _after: int = field(default=-1, init=False)
+    _records: set[str] = field(default_factory=set, init=False)
+    _documents: set[str] = field(default_factory=set, init=False)
+
+    async def run(self, interval: float) -> None:
+        """Scrub until cancelled; a pass that was interrupted goes on where it stopped."""
+        await asyncio.sleep(FIRST_PASS_SECONDS)
+        await run_periodically("scrub", self._scrub_in_turn, interval, retry_after=RETRY_SECONDS)
+
+    async def scrub(self) -> bool:
+        """Run one pass, or what is left of it; False if another process has the lease."""
+        async with hold_lease(self.catalog, SCRUB_LEASE, LEASE_TIME, self.holder) as lease:
+            while lease is not None and not lease.lost:
+                if not await self._scrub_batch():
+                    await self._finish()
+                    return True
+        return False
+
+    async def _scrub_in_turn(self) -> None:
+        """Run one pass after those of other processes: each of them knows only what it has read."""
+        while not await self.scrub():  # noqa: ASYNC110  another process ends the wait
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _scrub_batch(self) -> bool:
+        try:
+            batch = await self.catalog.verify_records(self._after, BATCH)
+        except Damaged as damaged:
+            # The walk cannot pass a damaged page.
+            self._note_record(damaged.what)
+            return False
+        for record in batch:
+            await self._scrub_record(record)
+            self._after = record.position
+        await asyncio.sleep(len(batch) / self.rate)
+        return bool(batch)
+
+    async def _scrub_record(self, record: VerifiedRecord) -> None:
+        if record.file is None:
+            self._note_record(record.damage or f"the record at position {record.position}")
+            return
+        if record.unchecked:
+            await self.catalog.fill_checksums(record.file)
+        for what in await verify_documents(self.catalog, self.content, record.file):
+            self._documents.add(what)
+            self.catalog.damage.note_document(what)
+
+    async def _finish(self) -> None:
+        for finding in await self.catalog.compare_tags():
+            self._note_record(finding)
+        self.catalog.damage.keep_only(self._records, self._documents)
+        log.info(
+            "scrub complete",
+            extra={"records": len(self._records), "documents": len(self._documents)},
+        )
+        self._after, self._records, self._documents = -1, set(), set()
+
+    def _note_record(self, what: str) -> None:
+        self._records.add(what)
+        self.catalog.damage.note_record(what)
+
+
+async def verify_documents(catalog: Catalog, content: ContentStore, file: File) -> list[str]:
+    """The documents of a live file that are missing or damaged.
+
+    Raises `Unavailable` if the store does not respond, which says nothing about a document.
+    """
+    if not file.state.live:
+        return []
+    found = []
+    # What seems missing may have been replaced and destroyed since the file was read.
+    if (
+        not await _is_sound(content, file.cid, Network.PRIVATE)
+        and await catalog.file_by_cid(file.cid) is not None
+    ):
+        found.append(f"the private document {file.cid} of file {file.id}")
+    if (
+        file.thumbnail_cid is not None
+        and not await _is_sound(content, file.thumbnail_cid, Network.PUBLIC)
+        and await catalog.public_size(file.thumbnail_cid) is not None
+    ):
+        found.append(f"the public document {file.thumbnail_cid} of file {file.id}")
+    return found
+
+
+async def _is_sound(content: ContentStore, cid: Cid, network: Network) -> bool:
+    try:
+        return await content.read(cid, network) is not None
+    except Damaged:
+        return False
+
+
+async def verify_some(
+    catalog: Catalog, most: int = SOME_RECORDS
+) -> AsyncIterator[tuple[int, str | None]]:
+    """Verify the oldest records; yields how many so far, and what is damaged about each."""
+    async for done, record in _walk(catalog):
+        yield done, record.damage
+        if done >= most:
+            return
+
+
+async def verify_everything(
+    catalog: Catalog, content: ContentStore
+) -> AsyncIterator[tuple[int, str | None]]:
+    """Verify all records, live documents and tags, as `verify_some` does; changes nothing."""
+    done = 0
+    async for done, record in _walk(catalog):
+        yield done, record.damage
+        if record.file is not None:
+            for what in await verify_documents(catalog, content, record.file):
+                yield done, what
+    for finding in await catalog.compare_tags():
+        yield done, finding
+
+
+async def _walk(catalog: Catalog) -> AsyncIterator[tuple[int, VerifiedRecord]]:
+    after, done = -1, 0
+    while True:
+        try:
+            batch = await catalog.verify_records(after, BATCH)
+        except Damaged as damaged:
+            # The walk cannot pass a damaged page.
+            yield done, VerifiedRecord(after, None, damaged.what)
+            return
+        if not batch:
+            return
+        for record in batch:
+            done += 1
+            yield done, record
+        after = batch[-1].position
+
+
+@dataclass(slots=True)
+class Examination:
+    """Examines the structure of the database again and again, the rarer the longer it takes."""
+
+    catalog: Catalog
+    monotonic: Callable[[], float] = time.monotonic
+    _due: float = field(default=0.0, init=False)
+
+    async def run(self) -> None:
+        """Examine until cancelled."""
+        await run_periodically("examination", self.examine, EXAMINATION_SECONDS)
+
+    async def examine(self) -> bool:
+        """Examine the database, unless it is too early; returns whether it was examined."""
+        started = self.monotonic()
+        if started < self._due:
+            return False
+        await self.catalog.examine()
+        took = self.monotonic() - started
+        self._due = started + took * EXAMINATION_SHARE
+        return True
+
+
+async def watch_files(catalog: Catalog) -> None:
+    """Look after the files of the database until cancelled."""
+    await run_periodically("files", catalog.check_files, FILES_SECONDS, optional=True)

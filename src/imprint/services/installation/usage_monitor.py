@@ -1,0 +1,75 @@
+"""Measures what is stored, and what the readiness probe finds, for the metrics of a deployment.
+
+One worker of a deployment does it: the values are the same in all of them.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, fields
+from typing import NoReturn
+
+from imprint.metrics import (
+    DEPENDENCY_UP,
+    DETACHED_BYTES,
+    DRAFTS,
+    POSTS,
+    READY,
+    STORED_BYTES,
+)
+from imprint.ports import Catalog, Monotonic, monotonic
+from imprint.services.installation.readiness import Condition
+from imprint.services.tasks.periodic_task import run_periodically
+
+MEASURE_SECONDS = 60.0
+"""Seconds between two measurements at least."""
+
+SHARE = 100
+"""The pause is this many times as long as the measurement before: it takes a hundredth of a core,
+however much is stored."""
+
+PROBE_SECONDS = 15.0
+"""Seconds between two readiness probes for the metrics."""
+
+_READINESS = {"ready": 2, "degraded": 1}
+
+
+@dataclass(slots=True)
+class UsageMonitor:
+    """Sets the gauges of drafts, posts and bytes, and those of readiness."""
+
+    catalog: Catalog
+    check: Callable[[], Awaitable[Condition]]
+    monotonic: Monotonic = monotonic
+
+    async def run(self) -> NoReturn:
+        """Measure until cancelled, and pause the longer the more there is to measure."""
+        await run_periodically("usage", self._measure_slowly, MEASURE_SECONDS, optional=True)
+
+    async def run_probes(self) -> NoReturn:
+        """Probe until cancelled."""
+        await run_periodically("readiness probe", self.probe, PROBE_SECONDS, optional=True)
+
+    async def measure(self) -> None:
+        """Measure once."""
+        usage = await self.catalog.measure_usage()
+        DRAFTS.set(usage.drafts)
+        POSTS.set(usage.posts)
+        STORED_BYTES.set(usage.stored_bytes)
+        DETACHED_BYTES.set(usage.detached_bytes)
+
+    async def _measure_slowly(self) -> None:
+        began = self.monotonic()
+        await self.measure()
+        await asyncio.sleep(max(SHARE * (self.monotonic() - began) - MEASURE_SECONDS, 0))
+
+    async def probe(self) -> None:
+        """Probe once."""
+        condition = await self.check()
+        READY.set(_READINESS.get(condition.status, 0))
+        found = {each.name: getattr(condition, each.name) for each in fields(condition)}
+        # `/readyz` shows a chain that has changed its history under `chain`.
+        history = found.pop("history", True)
+        found["chain"] = found["chain"] and history
+        for name, is_well in found.items():
+            if isinstance(is_well, bool):
+                DEPENDENCY_UP.labels(name).set(is_well)

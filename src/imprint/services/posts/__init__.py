@@ -1,0 +1,1 @@
+"""What the chain says of posts: index, lists, totals, search and feeds."""

@@ -1,0 +1,300 @@
+"""Feeds: the newest posts for everybody, and for a reader those that they hold or wrote."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from hashlib import sha256
+from secrets import token_urlsafe
+
+from imprint.domain.drafts.files import File, new_id
+from imprint.domain.errors import Code, Damaged, Refusal, Unavailable
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.feeds import (
+    ALL_POSTS,
+    FEED_SIZE,
+    MAX_ENTRY_BYTES,
+    MAX_FEED_BYTES,
+    PRIVATE_FEEDS,
+    Feed,
+    FeedEntry,
+    author_path,
+    tag_path,
+)
+from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter, PostPosition
+from imprint.domain.posts.post_text import readable_text
+from imprint.domain.sessions import LiveSession
+from imprint.ports import Clock
+from imprint.ports.feed_index import FeedIndex
+from imprint.ports.post_index import PostIndexReader
+from imprint.ports.private_feeds import PrivateFeed, PrivateFeeds
+from imprint.services.access.reads import Reads
+from imprint.services.posts.posts import expect_complete, find_author
+
+MAX_PRIVATE_FEEDS = 10
+"""Private feeds of one reader: one for each of their devices."""
+
+TOKEN_BYTES = 32
+"""Random bytes of the token in the addresses of a private feed."""
+
+LONGEST_TOKEN = 64
+"""Characters above which a text is no token, and not hashed."""
+
+CONCURRENT = 8
+"""Questions to the chain that one feed has running at once."""
+
+FEED_SECONDS = 20.0
+"""How long the chain and the content store may take for all texts of one feed."""
+
+NOTED_EVERY = timedelta(minutes=1)
+"""How often a fetch of the same feed is noted: readers poll, and each note is a commit."""
+
+_Find = Callable[[IndexedPost], Awaitable[File]]
+
+
+@dataclass(frozen=True, slots=True)
+class FeedAccess:
+    """A private feed and the token of its addresses, which is shown once."""
+
+    id: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Feeds:
+    """The feeds. The index says which posts are in them, the chain whose texts may be read.
+
+    If the chain cannot be asked about a text, the whole feed is `Unavailable`: programs keep the
+    copy that they have, while a feed without the text would replace it. So it is while the index
+    is being filled: its newest posts are old ones, which programs would show as new.
+    """
+
+    index: PostIndexReader
+    dates: FeedIndex
+    reads: Reads
+    private_feeds: PrivateFeeds
+    clock: Clock
+
+    async def newest(self) -> Feed:
+        """The newest posts of all authors."""
+        return await self._public("posts", "Posts", ALL_POSTS, PostFilter())
+
+    async def tagged(self, tag: str) -> Feed:
+        """The newest posts with a hashtag; none if nobody has used it."""
+        which = PostFilter(tags=(tag,))
+        return await self._public(f"tag:{tag}", f"Posts with #{tag}", tag_path(tag), which)
+
+    async def authored(self, author: Address) -> Feed:
+        """The newest posts of an author. Refuses an address that has published nothing."""
+        await expect_complete(self.index)
+        await find_author(self.index, author)
+        which, path = PostFilter(author=author), author_path(author)
+        return await self._public(f"author:{author}", f"Posts of {author}", path, which)
+
+    async def private(self, token: str, before: int | None = None) -> Feed:
+        """A page of the posts that the owner of a private feed holds or wrote, before a place.
+
+        A page ends where its texts would become too long. Refuses an unknown token.
+        """
+        feed = None
+        if len(token) <= LONGEST_TOKEN:
+            feed = await self.private_feeds.find_feed(_hash(token))
+        if feed is None:
+            raise Refusal(Code.NOT_FOUND, "There is no feed at this address.")
+        await expect_complete(self.index)
+        page = await self._library(feed.owner, before)
+        find = partial(_find_for, self.reads, feed.owner)
+        async with _bounded_time():
+            files = await _find_all([owned.post for owned in page.posts if owned.post.hosted], find)
+            page = page.cut_to_fit(files)
+            texts = await self._read_all(
+                {owned.post.post_id: files.get(owned.post.post_id) for owned in page.posts},
+                MAX_FEED_BYTES,
+            )
+        changes = await self.dates.price_changes([owned.post.post_id for owned in page.posts])
+        entries = tuple(
+            FeedEntry(
+                owned.post,
+                max(owned.since, _updated(owned.post, changes)),
+                texts.get(owned.post.post_id),
+            )
+            for owned in page.posts
+        )
+        await self._note_fetch(feed)
+        return Feed(
+            f"private:{feed.id}",
+            "Your posts",
+            f"{PRIVATE_FEEDS}{token}",
+            entries,
+            is_private=True,
+            before=before,
+            next_before=page.next_before,
+        )
+
+    # The private feeds of a reader
+
+    async def add(self, session: LiveSession) -> FeedAccess:
+        """A new private feed. Refuses `too_many_feeds`."""
+        access = FeedAccess(new_id(), token_urlsafe(TOKEN_BYTES))
+        feed = PrivateFeed(access.id, session.address, self.clock(), None)
+        if not await self.private_feeds.add_feed(feed, _hash(access.token), MAX_PRIVATE_FEEDS):
+            text = f"A reader has at most {MAX_PRIVATE_FEEDS} private feeds; remove one first."
+            raise Refusal(Code.TOO_MANY_FEEDS, text)
+        return access
+
+    async def owned(self, session: LiveSession) -> list[PrivateFeed]:
+        """The private feeds of a reader, the oldest first."""
+        return await self.private_feeds.list_feeds(session.address)
+
+    async def rotate(self, session: LiveSession, feed_id: str) -> FeedAccess:
+        """Give a feed another token; the old one ends. Refuses an unknown feed."""
+        access, owner = FeedAccess(feed_id, token_urlsafe(TOKEN_BYTES)), session.address
+        if not await self.private_feeds.replace_token(owner, feed_id, _hash(access.token)):
+            raise _no_feed()
+        return access
+
+    async def remove(self, session: LiveSession, feed_id: str) -> None:
+        """Remove a feed. Refuses an unknown one."""
+        if not await self.private_feeds.remove_feed(session.address, feed_id):
+            raise _no_feed()
+
+    # Entries
+
+    async def _public(self, name: str, title: str, path: str, which: PostFilter) -> Feed:
+        await expect_complete(self.index)
+        posts = (await self.index.list_posts(which, None, FEED_SIZE)).posts
+        readable = [post for post in posts if post.free and post.hosted]
+        async with _bounded_time():
+            files = await _find_all(readable, partial(_find_free, self.reads))
+            texts = await self._read_all(files, MAX_ENTRY_BYTES)
+        changes = await self.dates.price_changes([post.post_id for post in posts])
+        entries = tuple(
+            FeedEntry(post, _updated(post, changes), texts.get(post.post_id)) for post in posts
+        )
+        return Feed(name, title, path, entries)
+
+    async def _library(self, owner: Address, before: int | None) -> "_OwnedPage":
+        """The posts that an owner wrote or holds since before a place, the newest first."""
+        after = None if before is None else PostPosition(before)
+        wrote = (await self.index.list_posts(PostFilter(author=owner), after, FEED_SIZE)).posts
+        held = await self.index.library(owner, before, FEED_SIZE)
+        found = [_Owned(post.place, post, post.created_at) for post in wrote]
+        found += [
+            _Owned(each.arrived, each.post, each.arrived_at)
+            for each in held
+            # What the owner wrote is in the other list.
+            if each.post.author != owner
+        ]
+        # Below the end of a full list there are more, which it does not show.
+        ends = [wrote[-1].place] if len(wrote) == FEED_SIZE else []
+        ends += [held[-1].arrived] if len(held) == FEED_SIZE else []
+        end = max(ends, default=None)
+        found = [owned for owned in found if end is None or owned.place >= end]
+        found.sort(key=lambda owned: owned.place, reverse=True)
+        return _OwnedPage(tuple(found), end).cut(FEED_SIZE)
+
+    async def _read_all(self, files: Mapping[int, File | None], longest: int) -> dict[int, str]:
+        """The texts of these files, the first ones if all are long together."""
+        texts, left = {}, MAX_FEED_BYTES
+        for post_id, file in files.items():
+            if file is None or file.size > min(longest, left):
+                continue
+            left -= file.size
+            # A damaged document must not take the feed from everybody.
+            with suppress(Damaged):
+                texts[post_id] = readable_text(await self.reads.content_of(file))
+        return texts
+
+    async def _note_fetch(self, feed: PrivateFeed) -> None:
+        now = self.clock()
+        if feed.fetched_at is None or now - feed.fetched_at >= NOTED_EVERY:
+            # A database that takes no writes still serves reads.
+            with suppress(Unavailable):
+                await self.private_feeds.note_fetch(feed.id, now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Owned:
+    """A post that an owner wrote or holds, and the place and moment since when."""
+
+    place: int
+    post: IndexedPost
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnedPage:
+    """Posts of an owner, the newest first; those before `next_before` are on the next page."""
+
+    posts: tuple[_Owned, ...]
+    next_before: int | None
+
+    def cut(self, count: int) -> "_OwnedPage":
+        """The first posts of the page; the others begin the next one."""
+        if len(self.posts) <= count:
+            return self
+        return _OwnedPage(self.posts[:count], self.posts[count - 1].place)
+
+    def cut_to_fit(self, files: Mapping[int, File]) -> "_OwnedPage":
+        """The first posts, as many as have texts that fit into a feed together."""
+        left = MAX_FEED_BYTES
+        for number, owned in enumerate(self.posts):
+            file = files.get(owned.post.post_id)
+            if file is None or file.size > MAX_FEED_BYTES:
+                continue
+            left -= file.size
+            if left < 0:
+                return self.cut(number)
+        return self
+
+
+@asynccontextmanager
+async def _bounded_time() -> AsyncIterator[None]:
+    """The time that the chain and the content store have. Raises `Unavailable` after it."""
+    try:
+        async with asyncio.timeout(FEED_SECONDS):
+            yield
+    except TimeoutError:
+        raise Unavailable.chain() from None
+
+
+async def _find_all(posts: Sequence[IndexedPost], find: _Find) -> dict[int, File]:
+    """The files of these posts by their ids, in order, without those that `find` refuses."""
+    limit = asyncio.Semaphore(CONCURRENT)
+
+    async def ask(post: IndexedPost) -> File | None:
+        async with limit:
+            try:
+                return await find(post)
+            except Refusal:
+                return None
+
+    tasks = [asyncio.ensure_future(ask(post)) for post in posts]
+    try:
+        files = await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+    return {post.post_id: file for post, file in zip(posts, files, strict=True) if file is not None}
+
+
+async def _find_free(reads: Reads, post: IndexedPost) -> File:
+    return await reads.free_post(post.post_id)
+
+
+async def _find_for(reads: Reads, reader: Address, post: IndexedPost) -> File:
+    return await reads.post_for(reader, post.post_id)
+
+
+def _updated(post: IndexedPost, changes: Mapping[int, datetime]) -> datetime:
+    return max(post.created_at, changes.get(post.post_id, post.created_at))
+
+
+def _hash(token: str) -> str:
+    return sha256(token.encode()).hexdigest()
+
+
+def _no_feed() -> Refusal:
+    return Refusal(Code.NOT_FOUND, "There is no private feed with this id.")

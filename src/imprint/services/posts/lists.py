@@ -1,0 +1,107 @@
+"""Lists: pages of files, newest first; concurrent writes neither repeat nor skip a file."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from imprint.auth.page_tokens import PagePosition, PageTokens, invalid_page_token
+from imprint.domain.drafts.files import File
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.lists import (
+    DRAFTS_PAGE_SIZE,
+    PUBLIC_PAGE_SIZE,
+    ListFilter,
+    OwnDrafts,
+    PublicList,
+    cut_page,
+)
+from imprint.domain.sessions import Session
+from imprint.ports import Catalog, Clock
+from imprint.services.access.reads import check_subject
+
+PUBLIC_TOKEN_LIFETIME = timedelta(hours=24)
+"""How long a page token of a public list is valid."""
+
+DRAFTS_TOKEN_LIFETIME = timedelta(minutes=15)
+"""How long a page token of a list of drafts is valid; never longer than the session."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """The files of a page, and the encrypted token of the next page."""
+
+    files: tuple[File, ...]
+    next_page_token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The lists. Public ones show posts only, unless `public_drafts` is set."""
+
+    catalog: Catalog
+    tokens: PageTokens
+    clock: Clock
+    public_drafts: bool
+
+    async def by_tags(self, tags: tuple[str, ...]) -> ListPage:
+        """The newest files that have all the tags."""
+        which = PublicList(tags, self.public_drafts)
+        return await self._page(which, None, PUBLIC_PAGE_SIZE)
+
+    async def recent(self) -> ListPage:
+        """The newest files of all."""
+        return await self.by_tags(())
+
+    async def drafts(self, session: Session, owner: Address) -> ListPage:
+        """The newest drafts of the session's address. Refuses any other owner."""
+        check_subject(session, owner)
+        until = session.expires_at
+        return await self._page(OwnDrafts(owner), None, DRAFTS_PAGE_SIZE, until, session)
+
+    async def after(self, page_token: str) -> ListPage:
+        """The next page of the list that this token belongs to.
+
+        It needs no session: the token is the proof. Refuses one that was changed or has expired,
+        and one of a session that was ended.
+        """
+        start = self.tokens.decode(page_token, self.clock())
+        which = start.filter
+        if isinstance(which, PublicList) and not self.public_drafts:
+            # The setting may have been on when the token was issued.
+            which = replace(which, drafts_too=False)
+        try:
+            return await self._page(
+                which, start.position, PUBLIC_PAGE_SIZE, start.until, start.session
+            )
+        except Refusal as refusal:
+            if refusal.code is not Code.SESSION_ENDED:
+                raise
+            # The request has no session, so there is none for the client to renew.
+            raise invalid_page_token() from None
+
+    async def metadata(self, cid: Cid) -> ListPage:
+        """The one file with this cid, draft or post: the cid of a draft cannot be guessed."""
+        file = await self.catalog.file_by_cid(cid)
+        if file is None:
+            raise Refusal(Code.NOT_FOUND, "There is no file with this cid.")
+        return ListPage((file,), None)
+
+    async def _page(
+        self,
+        which: ListFilter,
+        before: int | None,
+        size: int,
+        until: datetime | None = None,
+        session: Session | None = None,
+    ) -> ListPage:
+        files = await self.catalog.list_files(which, before, size + 1, session)
+        page = cut_page(files, size)
+        if page.next_position is None:
+            return ListPage(page.files, None)
+        lifetime = DRAFTS_TOKEN_LIFETIME if isinstance(which, OwnDrafts) else PUBLIC_TOKEN_LIFETIME
+        expires_at = self.clock() + lifetime
+        if until is not None:
+            expires_at = min(expires_at, until)
+        following = PagePosition(which, page.next_position, until, session)
+        return ListPage(page.files, self.tokens.encode(following, expires_at))

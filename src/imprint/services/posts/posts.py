@@ -1,0 +1,339 @@
+"""Posts, authors, libraries, sales and totals, as the index shows them."""
+
+from collections.abc import Callable, Mapping, Sized
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from imprint.auth.page_tokens import invalid_page_token
+from imprint.auth.post_page_tokens import (
+    OwnList,
+    OwnPage,
+    PostPageTokens,
+    PostsPage,
+    token_expiry,
+)
+from imprint.domain.bounded_cache import BoundedCache
+from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.indexed_posts import (
+    AccountSummary,
+    HeldPost,
+    IndexedPost,
+    MarketDay,
+    MarketTotals,
+    PostFilter,
+    PostPosition,
+    Sale,
+    Sales,
+)
+from imprint.domain.posts.market_ledger import day_of
+from imprint.domain.sessions import LiveSession
+from imprint.ports import Clock
+from imprint.ports.post_index import PostIndexReader
+from imprint.services.posts.search import LibrarySearch, Search, parse_search
+
+PAGE_SIZE = 20
+"""Posts or sales on a page, unless a request asks for another number."""
+
+MAX_PAGE_SIZE = 50
+"""The most posts or sales on a page."""
+
+MAX_TABLE_SIZE = 1_000
+"""The most sales in one table of comma-separated values, and how many it has by default."""
+
+STATS_DAYS = 90
+"""The days of the statistics, today included."""
+
+KEPT_ROWS = 20_000
+"""Posts, sales or days in the pages of one kind that are kept, of about a kilobyte each."""
+
+FOUND_ROWS = 2_000
+"""Posts in the results of searches that are kept: few are asked for twice, and no crawler that
+tries words pushes lists out."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ListRequest:
+    """What a request asks of a list: members of a filter that it names, and where to go on.
+
+    A page token carries its filter and its limit. A request may repeat the filter beside the
+    token, and may name another limit.
+    """
+
+    given: Mapping[str, Any] = field(default_factory=dict)
+    page_token: str | None = None
+    limit: int | None = None
+    search: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPosts:
+    """A page of posts, and the token of the next page."""
+
+    posts: tuple[IndexedPost, ...]
+    next_page_token: str | None
+    snippets: Mapping[int, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A page of what a reader holds, and the token of the next page."""
+
+    held: tuple[HeldPost, ...]
+    next_page_token: str | None
+    snippets: Mapping[int, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SalesPage:
+    """A page of an author's sales, and the token of the next page."""
+
+    sales: tuple[Sale, ...]
+    next_page_token: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The totals of the marketplace, and every one of the last days, the oldest first."""
+
+    totals: MarketTotals
+    days: tuple[MarketDay, ...]
+
+
+class Derived(Generic[T]):
+    """Cache of derived values, keyed by the identity of what the catalog returned.
+
+    The catalog returns the same object until a commit, so a value is derived from it once. `weigh`
+    says how much memory a value takes, and all together take at most `most`: the least recently
+    used ones are evicted.
+    """
+
+    def __init__(self, weigh: Callable[[T], int], most: int) -> None:
+        self._made: BoundedCache[int, tuple[object, object, T]] = BoundedCache(
+            most, lambda made: weigh(made[2])
+        )
+
+    @property
+    def weight(self) -> int:
+        """What all results that are kept take together."""
+        return self._made.weight
+
+    def of(self, source: object, beside: object, make: Callable[[], T]) -> T:
+        """What `make` made of this source, together with an equal `beside`."""
+        known = self.find(source, beside)
+        if known is None:
+            known = make()
+            self.keep(source, beside, known)
+        return known
+
+    def find(self, source: object, beside: object) -> T | None:
+        """What is kept of this source, together with an equal `beside`."""
+        known = self._made.get(id(source))
+        if known is None or known[0] is not source or known[1] != beside:
+            return None
+        self._made.touch(id(source))
+        return known[2]
+
+    def keep(self, source: object, beside: object, made: T) -> None:
+        """Keep what was made of this source, in the place of what was made of it before."""
+        self._made.put(id(source), (source, beside, made))
+
+
+def _pages(rows: Callable[[T], Sized], most: int = KEPT_ROWS) -> Callable[[], Derived[T]]:
+    """Makes a place for pages with these rows; an empty page weighs as much as a row."""
+    return lambda: Derived(lambda page: 1 + len(rows(page)), most)
+
+
+@dataclass(frozen=True, slots=True)
+class Posts:
+    """Reads of the index. It shows what the chain said; who may read is decided elsewhere."""
+
+    index: PostIndexReader
+    tokens: PostPageTokens
+    clock: Clock
+    search: Search
+    library_search: LibrarySearch
+    _listed: Derived[ListedPosts] = field(default_factory=_pages(lambda page: page.posts))
+    _found: Derived[ListedPosts] = field(
+        default_factory=_pages(lambda page: page.posts, FOUND_ROWS)
+    )
+    _libraries: Derived[Library] = field(default_factory=_pages(lambda page: page.held))
+    _sales: Derived[SalesPage] = field(default_factory=_pages(lambda page: page.sales))
+    _stats: Derived[Stats] = field(default_factory=_pages(lambda page: page.days))
+
+    async def list(self, request: ListRequest) -> ListedPosts:
+        """A page of posts. Refuses a token that belongs to another list."""
+        which, after, limit, text = self._posts_start(request)
+        if text is not None:
+            by_score = "order" not in request.given
+            return await self._search(text, which, after, limit, by_score=by_score)
+        page = await self.index.list_posts(which, after, limit)
+        if not page.posts and page.next is None and after is None:
+            await expect_complete(self.index)
+        expires = token_expiry(self.clock())
+
+        def make() -> ListedPosts:
+            if page.next is None:
+                return ListedPosts(page.posts, None)
+            following = PostsPage(which, page.next, limit)
+            return ListedPosts(page.posts, self.tokens.encode(following, expires))
+
+        return self._listed.of(page, expires, make)
+
+    async def _search(
+        self,
+        text: str,
+        which: PostFilter,
+        after: PostPosition | None,
+        limit: int,
+        *,
+        by_score: bool,
+    ) -> ListedPosts:
+        """A page of the posts that have all words of a text."""
+        query = parse_search(text)
+        found = await self.search.find(query, which, after, limit, by_score=by_score)
+        if not found.posts and found.next is None and after is None:
+            await expect_complete(self.index)
+        expires = token_expiry(self.clock())
+
+        def make() -> ListedPosts:
+            if found.next is None:
+                return ListedPosts(found.posts, None, found.snippets)
+            token = self.tokens.encode(PostsPage(which, found.next, limit, text), expires)
+            return ListedPosts(found.posts, token, found.snippets)
+
+        # Texts that differ in case or marks find the same, but each has tokens of its own.
+        return self._found.of(found, (expires, text), make)
+
+    async def post(self, post_id: int) -> IndexedPost:
+        """The post with this id. Refuses one that does not exist."""
+        return await find_post(self.index, post_id)
+
+    async def author(self, address: Address) -> AccountSummary:
+        """What an author did. Refuses an address that has published nothing."""
+        return await find_author(self.index, address)
+
+    async def library(self, session: LiveSession, request: ListRequest) -> Library:
+        """What the session's address holds, the latest arrival first."""
+        holder = session.address
+        before, limit, text = self._own_start(OwnList.LIBRARY, holder, request, PAGE_SIZE)
+        if text is not None:
+            return await self._search_library(session, text, before, limit)
+        rows = await self.index.library(holder, before, limit + 1)
+        if not rows and before is None:
+            await expect_complete(self.index)
+        expires = token_expiry(self.clock())
+
+        def make() -> Library:
+            shown = tuple(rows[:limit])
+            if len(rows) <= limit:
+                return Library(shown, None)
+            following = OwnPage(OwnList.LIBRARY, holder, shown[-1].arrived, limit)
+            return Library(shown, self.tokens.encode(following, expires))
+
+        return self._libraries.of(rows, expires, make)
+
+    async def _search_library(
+        self, session: LiveSession, text: str, before: int | None, limit: int
+    ) -> Library:
+        query = parse_search(text)
+        found = await self.library_search.find(session, query, before, limit)
+        if not found.held and found.before is None and before is None:
+            await expect_complete(self.index)
+        if found.before is None:
+            return Library(found.held, None, found.snippets)
+        following = OwnPage(OwnList.LIBRARY, session.address, found.before, limit, text)
+        token = self.tokens.encode(following, token_expiry(self.clock()))
+        return Library(found.held, token, found.snippets)
+
+    async def sales(
+        self, session: LiveSession, request: ListRequest, size: int = PAGE_SIZE
+    ) -> SalesPage:
+        """Purchases of the posts of the session's address, the newest first."""
+        author = session.address
+        before, limit, _ = self._own_start(OwnList.SALES, author, request, size)
+        rows = await self.index.sales_of(author, before, limit + 1)
+        if not rows and before is None:
+            await expect_complete(self.index)
+        expires = token_expiry(self.clock())
+
+        def make() -> SalesPage:
+            shown = tuple(rows[:limit])
+            if len(rows) <= limit:
+                return SalesPage(shown, None)
+            following = OwnPage(OwnList.SALES, author, shown[-1].place, limit)
+            return SalesPage(shown, self.tokens.encode(following, expires))
+
+        return self._sales.of(rows, expires, make)
+
+    async def stats(self) -> Stats:
+        """The totals, and the last 90 days. Of an index that is being filled they are not known."""
+        await expect_complete(self.index)
+        today = day_of(self.clock())
+        first = today - STATS_DAYS + 1
+        totals, found = await self.index.totals(), await self.index.days_since(first)
+
+        def make() -> Stats:
+            known = {day.day: day for day in found}
+            nothing = Sales(0, 0)
+            days = (known.get(day) or MarketDay(day, 0, nothing) for day in range(first, today + 1))
+            return Stats(totals, tuple(days))
+
+        return self._stats.of(found, (today, totals), make)
+
+    def _posts_start(
+        self, request: ListRequest
+    ) -> tuple[PostFilter, PostPosition | None, int, str | None]:
+        """Which posts a list has, after which it goes on, its limit, and what is searched for."""
+        if request.page_token is None:
+            limit = request.limit or PAGE_SIZE
+            return PostFilter(**request.given), None, limit, request.search
+        start = self.tokens.decode(request.page_token, self.clock())
+        if not isinstance(start, PostsPage):
+            raise invalid_page_token()
+        if request.search is not None and request.search != start.query:
+            raise invalid_page_token()
+        for name, value in request.given.items():
+            if getattr(start.which, name) != value:
+                raise invalid_page_token()
+        return start.which, start.position, request.limit or start.limit, start.query
+
+    def _own_start(
+        self, name: OwnList, address: Address, request: ListRequest, size: int
+    ) -> tuple[int | None, int, str | None]:
+        """Before which place a list of an address goes on, its limit, and what is searched for."""
+        if request.page_token is None:
+            return None, request.limit or size, request.search
+        start = self.tokens.decode(request.page_token, self.clock())
+        if not isinstance(start, OwnPage) or (start.name, start.address) != (name, address):
+            raise invalid_page_token()
+        if request.search is not None and request.search != start.query:
+            raise invalid_page_token()
+        limit = request.limit or min(start.limit, max(size, MAX_PAGE_SIZE))
+        return start.before, limit, start.query
+
+
+async def expect_complete(index: PostIndexReader) -> None:
+    """Raise `Unavailable` if what was not found may still be on the chain."""
+    if not await index.is_complete():
+        raise Unavailable.index()
+
+
+async def find_post(index: PostIndexReader, post_id: int) -> IndexedPost:
+    """The post with this id. Refuses one that does not exist; raises `Unavailable`."""
+    found = await index.indexed_post(post_id)
+    if found is None:
+        await expect_complete(index)
+        raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
+    return found
+
+
+async def find_author(index: PostIndexReader, address: Address) -> AccountSummary:
+    """What an author did. Refuses an address that published nothing; raises `Unavailable`."""
+    found = await index.account(address)
+    if found is None or not found.posts:
+        await expect_complete(index)
+        raise Refusal(Code.NOT_FOUND, "This address has not published anything.")
+    return found

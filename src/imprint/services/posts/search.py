@@ -1,0 +1,313 @@
+"""Search: posts that have all words of a query, and what a reader finds in what they hold.
+
+The newest matches are taken in windows. A window is filtered, ordered and shown in pages, and then
+comes the next one: every match is found, and the work of a request is bounded.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from imprint.domain.bounded_cache import BoundedCache
+from imprint.domain.drafts.documents import SMALL_DOCUMENT
+from imprint.domain.errors import Code, Damaged, Refusal
+from imprint.domain.posts.indexed_posts import (
+    HeldPost,
+    IndexedPost,
+    PostFilter,
+    PostOrder,
+    PostPosition,
+)
+from imprint.domain.posts.post_text import readable_text
+from imprint.domain.posts.search import (
+    MAX_TEXT,
+    NotAQuery,
+    PostTexts,
+    SearchQuery,
+    matches,
+    parse_query,
+    snippet,
+)
+from imprint.domain.sessions import LiveSession
+from imprint.ports import Catalog
+from imprint.ports.post_index import PostIndexReader
+from imprint.ports.search import Match, SearchIndex
+from imprint.services.access.reads import Reads
+from imprint.services.content.large_documents import FairQueue
+
+WINDOW = 100
+"""Matches that are ordered together."""
+
+MOST_WINDOWS = 4
+"""Windows that one request looks at, if a filter lets few posts through."""
+
+MOST_DOCUMENTS = 50
+"""Documents of a library that one request reads."""
+
+MOST_BYTES = 4 * 1024 * 1024
+"""Bytes of documents of a library after which a request reads no more."""
+
+LIBRARY_SEARCHES = 4
+"""Searches in libraries that run at once; readers take turns."""
+
+OVERLOADED = "Too many libraries are being searched."
+
+_KEPT = 512
+"""How many pages are kept until the next commit."""
+
+_KEY_BITS = 264
+"""Bits of a position that have the score, the sales or the price of the last post shown."""
+
+_ANY_KEY = (1 << _KEY_BITS) - 1
+_END = 2**63 - 1
+
+_Keyed = tuple[int, int]
+"""What a match is ordered by, and its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPosts:
+    """Posts with their snippets, and where the next page starts."""
+
+    posts: tuple[IndexedPost, ...]
+    snippets: Mapping[int, str]
+    next: PostPosition | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundInLibrary:
+    """Posts that a reader holds, with their snippets, and before which arrival to go on."""
+
+    held: tuple[HeldPost, ...]
+    snippets: Mapping[int, str]
+    before: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """Where a page starts: in the window before a place, after a key and a place."""
+
+    window: int = _END
+    key: int = _ANY_KEY
+    place: int = _END
+    by_score: bool = True
+
+    @classmethod
+    def of(cls, position: PostPosition) -> "_Start":
+        window, key = position.value >> _KEY_BITS, position.value & _ANY_KEY
+        return cls(window >> 1, key, position.place, bool(window & 1))
+
+    @property
+    def position(self) -> PostPosition:
+        window = self.window << 1 | self.by_score
+        return PostPosition(self.place, window << _KEY_BITS | self.key)
+
+
+@lru_cache(maxsize=1024)
+def parse_search(text: str) -> SearchQuery:
+    """The query of a request. Refuses one that is too long."""
+    try:
+        return parse_query(text)
+    except NotAQuery as error:
+        raise Refusal(Code.INVALID_REQUEST, str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Finds posts for everybody, by what everybody may see of them."""
+
+    index: PostIndexReader
+    words: SearchIndex
+    _kept: BoundedCache[tuple[object, ...], tuple[object, FoundPosts]] = field(
+        default_factory=lambda: BoundedCache(_KEPT)
+    )
+
+    async def find(
+        self,
+        query: SearchQuery,
+        which: PostFilter,
+        after: PostPosition | None,
+        limit: int,
+        *,
+        by_score: bool,
+    ) -> FoundPosts:
+        """A page of matches; in each window the best first, or in the order of the filter.
+
+        What was found is kept as long as the search index returns the same matches, which is until
+        the next commit.
+        """
+        start = _Start(by_score=by_score) if after is None else _Start.of(after)
+        hits = await self.words.find_posts(query, start.window, WINDOW)
+        key = (id(hits), which, start, limit)
+        known = self._kept.get(key)
+        if known is not None and known[0] is hits:
+            return known[1]
+        found = await self._find(query, which, start, hits, limit)
+        self._kept.put(key, (hits, found))
+        return found
+
+    async def _find(
+        self,
+        query: SearchQuery,
+        which: PostFilter,
+        start: _Start,
+        hits: list[Match],
+        limit: int,
+    ) -> FoundPosts:
+        shown: list[IndexedPost] = []
+        following: _Start | None = start
+        for _ in range(MOST_WINDOWS):
+            if not hits:
+                following = None
+                break
+            if start.window == _END:
+                # Later pages are of the same window, whatever is published meanwhile.
+                start = _Start(hits[0].place + 1, start.key, start.place, start.by_score)
+            ordered, posts = await self._ordered(which, start, hits)
+            page = ordered[: limit - len(shown)]
+            shown += await self._posts_of(page, which, posts)
+            if len(page) < len(ordered):
+                key, place = page[-1] if page else (start.key, start.place)
+                following = _Start(start.window, key, place, start.by_score)
+                break
+            following = start = _Start(hits[-1].place, by_score=start.by_score)
+            if len(hits) < WINDOW:
+                following = None
+                break
+            if len(shown) == limit:
+                break
+            hits = await self.words.find_posts(query, start.window, WINDOW)
+        snippets = await self._snippets(query, shown)
+        return FoundPosts(tuple(shown), snippets, None if following is None else following.position)
+
+    async def _ordered(
+        self, which: PostFilter, start: _Start, hits: list[Match]
+    ) -> tuple[list[_Keyed], dict[int, IndexedPost] | None]:
+        """The keys and places of a window after the start of a page, in order.
+
+        The posts are returned as well, unless the order of the matches is known without them.
+        """
+        posts = None
+        if start.by_score and which.selects_all:
+            keyed = [(match.score, match.place) for match in hits]
+        else:
+            found = await self.index.posts_at([match.place for match in hits], which)
+            posts = {post.place: post for post in found}
+            scores = {match.place: match.score for match in hits}
+            order = None if start.by_score else which.order
+            keyed = [
+                (scores[place] if order is None else _key(order, post), place)
+                for place, post in posts.items()
+            ]
+        keyed.sort(reverse=True)
+        return [each for each in keyed if each < (start.key, start.place)], posts
+
+    async def _posts_of(
+        self, page: list[_Keyed], which: PostFilter, posts: dict[int, IndexedPost] | None
+    ) -> list[IndexedPost]:
+        """The posts of a page in its order, without those that a reorg has just removed."""
+        places = [place for _, place in page]
+        if posts is None:
+            found = await self.index.posts_at(places, which) if places else []
+            posts = {post.place: post for post in found}
+        return [posts[place] for place in places if place in posts]
+
+    async def _snippets(self, query: SearchQuery, posts: list[IndexedPost]) -> dict[int, str]:
+        free = [post.place for post in posts if post.free and post.hosted]
+        texts = await self.words.free_texts(free) if free else {}
+        return {
+            post.place: snippet(query, (post.description, texts.get(post.place, ""), post.title))
+            for post in posts
+        }
+
+
+def _key(order: PostOrder, post: IndexedPost) -> int:
+    """What a window is ordered by, the highest first."""
+    if order is PostOrder.SALES:
+        return post.sales.count
+    if order is PostOrder.PRICE:
+        return post.price
+    return _END - post.place if order is PostOrder.OLDEST else post.place
+
+
+@dataclass(frozen=True, slots=True)
+class LibrarySearch:
+    """Finds words in the documents that a reader holds. Nothing of them is stored."""
+
+    index: PostIndexReader
+    catalog: Catalog
+    reads: Reads
+    _turns: FairQueue = field(
+        default_factory=lambda: FairQueue(LIBRARY_SEARCHES, detail=OVERLOADED)
+    )
+
+    async def find(
+        self, session: LiveSession, query: SearchQuery, before: int | None, limit: int
+    ) -> FoundInLibrary:
+        """Matches among what the session's address holds, the latest arrival first.
+
+        A page may have fewer posts than asked for, even none, and a next one.
+        """
+        if not query.terms:
+            return FoundInLibrary((), {}, None)
+        async with self._turns.turn(session.address):
+            return await self._find(session, query, before, limit)
+
+    async def _find(
+        self, session: LiveSession, query: SearchQuery, before: int | None, limit: int
+    ) -> FoundInLibrary:
+        found: list[HeldPost] = []
+        snippets: dict[int, str] = {}
+        size = 0
+        held = await self.index.library(session.address, before, MOST_DOCUMENTS)
+        for each in held:
+            shown, read = await self._match(session, query, each.post)
+            size += read
+            before = each.arrived
+            if shown is not None:
+                found.append(each)
+                snippets[each.post.place] = shown
+            if len(found) == limit or size >= MOST_BYTES:
+                break
+        is_last = len(held) < MOST_DOCUMENTS and (not held or before == held[-1].arrived)
+        return FoundInLibrary(tuple(found), snippets, None if is_last else before)
+
+    async def _match(
+        self, session: LiveSession, query: SearchQuery, post: IndexedPost
+    ) -> tuple[str | None, int]:
+        """The snippet of a post, None if it does not match, and the bytes that were read."""
+        size = 0
+        file = await self.catalog.file_by_post_id(post.post_id) if post.hosted else None
+        if file is not None:
+            size = file.size
+            try:
+                content = await self.reads.content_of(file)
+            except Damaged:
+                content = ""
+            if len(content) > SMALL_DOCUMENT:
+                shown = await asyncio.to_thread(_match_text, query, post, content)
+            else:
+                shown = _match_text(query, post, content)
+            # The index may be behind the chain, so the chain has the last word.
+            if shown is None or await self._may_read(session, post.post_id):
+                return shown, size
+        return _match_text(query, post, ""), size
+
+    async def _may_read(self, session: LiveSession, post_id: int) -> bool:
+        try:
+            await self.reads.own_post(session, post_id)
+        except Refusal as refusal:
+            if refusal.code in (Code.NOT_ENTITLED, Code.NOT_FOUND):
+                return False
+            raise
+        return True
+
+
+def _match_text(query: SearchQuery, post: IndexedPost, content: str) -> str | None:
+    """The snippet of a post with this content, None if it does not match."""
+    body = readable_text(content)[:MAX_TEXT] if content else ""
+    texts = PostTexts(post.title, post.hashtags, post.description, body)
+    if not matches(query, texts):
+        return None
+    return snippet(query, (post.description, body, post.title))

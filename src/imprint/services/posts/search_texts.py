@@ -1,0 +1,98 @@
+"""Texts of free posts for the search index, read from their documents in the background."""
+
+import asyncio
+import logging
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+
+from imprint.domain.drafts.documents import SMALL_DOCUMENT
+from imprint.domain.errors import Damaged, Refusal
+from imprint.domain.posts.post_text import readable_text
+from imprint.domain.posts.search import MAX_TEXT
+from imprint.ports import Catalog, Clock
+from imprint.ports.search import PendingText, SearchIndex
+from imprint.services.access.reads import Reads
+from imprint.services.tasks.leases import LEASE_TIME, hold_lease, name_holder
+from imprint.services.tasks.periodic_task import run_periodically
+
+log = logging.getLogger(__name__)
+
+TEXTS_LEASE = "search texts"
+"""The lease of the process that reads the texts."""
+
+TEXTS_AT_ONCE = 100
+"""Posts that are looked at before the lease is compared again."""
+
+TEXTS_PER_ROUND = 5_000
+"""Posts of one round; the next round goes on with the rest."""
+
+UNHOSTED_TIME = timedelta(minutes=10)
+"""How long after its block a post is waited for whose document is not here.
+
+A document that comes later is noted when its file becomes the post."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchTexts:
+    """Makes the texts of free posts searchable. The chain is asked whether a post is free now."""
+
+    catalog: Catalog
+    words: SearchIndex
+    reads: Reads
+    clock: Clock
+    holder: str = field(default_factory=partial(name_holder, "search texts"))
+
+    async def run(self, interval: float) -> None:
+        """Look at pending posts until cancelled; what fails is tried again in the next round."""
+        await run_periodically("search texts", self.read_pending, interval)
+
+    async def read_pending(self) -> int:
+        """Look at pending posts once, unless another process does; returns how many were settled.
+
+        Raises `Unavailable`.
+        """
+        if not await self.words.pending_texts(0, 1):
+            return 0
+        settled = 0
+        async with hold_lease(self.catalog, TEXTS_LEASE, LEASE_TIME, self.holder) as lease:
+            after = 0
+            for _ in range(TEXTS_PER_ROUND // TEXTS_AT_ONCE):
+                if lease is None or lease.lost:
+                    break
+                pending = await self.words.pending_texts(after, TEXTS_AT_ONCE)
+                for each in pending:
+                    settled += await self._settle(each)
+                    after = each.place
+                if len(pending) < TEXTS_AT_ONCE:
+                    break
+        return settled
+
+    async def _settle(self, pending: PendingText) -> bool:
+        """Store or skip a text; False if the post stays pending."""
+        if pending.post_id is not None and pending.free:
+            if not pending.hosted and self.clock() - pending.created_at < UNHOSTED_TIME:
+                return False
+            text = await self._text(pending.post_id) if pending.hosted else None
+            if text is not None:
+                await self.words.store_text(pending.place, text)
+                return True
+        await self.words.skip_text(pending.place)
+        return True
+
+    async def _text(self, post_id: int) -> str | None:
+        """The text of a post, None if the chain does not say it is free, or it is damaged."""
+        try:
+            file = await self.reads.free_post(post_id)
+            content = await self.reads.content_of(file)
+        except Refusal:
+            return None
+        except Damaged as damaged:
+            log.warning(
+                "the text of a post is not searchable",
+                extra={"post_id": str(post_id), "code": damaged.code},
+            )
+            return None
+        if len(content) > SMALL_DOCUMENT:
+            return (await asyncio.to_thread(readable_text, content))[:MAX_TEXT]
+        return readable_text(content)[:MAX_TEXT]

@@ -1,0 +1,1 @@
+"""How a draft becomes a post."""

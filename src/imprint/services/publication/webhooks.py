@@ -1,0 +1,150 @@
+"""Webhooks: applies deliveries of the chain's events, which move files to `onchain`.
+
+Other logs in a delivery drop the cached access decisions that they may change, in the process that
+receives it. The other processes have caches of their own, and watchers that read the chain.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from imprint.domain.posts.posts import ApplyResult, DeadLetter, Delivery, EventStatus
+from imprint.metrics import DELIVERIES, EVENTS
+from imprint.ports import Catalog, Clock, WebhookProvider
+from imprint.services.access.entitlement import Entitlement
+from imprint.services.content.labels import LabelUpdater
+
+log = logging.getLogger(__name__)
+
+SMALL_DELIVERY = 64 * 1024
+"""Bytes of a delivery that is verified and decoded at once, which takes 2 ms at most."""
+
+SMALL_COMPRESSED = 1024
+"""The same for one that is compressed: it may be a thousand times as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedEvent:
+    """One event of a delivery and its status; what is not known is None."""
+
+    post_id: int | None
+    spelled_cid: str | None
+    status: EventStatus
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryResult:
+    """The result of a delivery; `events` are in the order of its logs."""
+
+    duplicate: bool
+    ignored: int
+    events: tuple[AppliedEvent, ...] = ()
+
+    @property
+    def applied(self) -> int:
+        return sum(event.status is EventStatus.ONCHAIN for event in self.events)
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """Receives the deliveries of the configured providers.
+
+    Each event is applied once, whichever provider sends it and however often.
+    """
+
+    providers: Mapping[str, WebhookProvider]
+    catalog: Catalog
+    clock: Clock
+    labels: LabelUpdater
+    entitlement: Entitlement
+    last_received: dict[str, datetime] = field(default_factory=dict, init=False)
+    """When this process received the last delivery of each provider that had signed it."""
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+
+    def is_connection_test(self, provider: str, headers: Mapping[str, str]) -> bool:
+        """Whether the request only tests the URL; its response is `CONNECTION_TEST`."""
+        return self.providers[provider].is_connection_test(headers)
+
+    def check_headers(self, provider: str, headers: Mapping[str, str]) -> None:
+        """Refuse a delivery that its headers alone prove invalid, before its body is read."""
+        self.providers[provider].check_headers(headers, self.clock())
+
+    async def receive(
+        self, provider: str, headers: Mapping[str, str], body: bytes
+    ) -> DeliveryResult:
+        """Verify and decode a delivery, and apply its events.
+
+        Refuses a delivery that the provider has not signed. One that is signed is never refused
+        for its content: the provider would only send it again.
+        """
+        delivery = await self._open(self.providers[provider], headers, body)
+        self.last_received[provider] = self.clock()
+        self._invalidate(delivery)
+        if not (delivery.key or delivery.findings):
+            DELIVERIES.labels(provider, "false").inc()
+            return DeliveryResult(duplicate=False, ignored=delivery.ignored)
+        events = delivery.events
+        result = await self.catalog.apply_events(
+            delivery.key, events, delivery.dead_letters, self.clock()
+        )
+        DELIVERIES.labels(provider, str(result.duplicate).lower()).inc()
+        if result.duplicate:
+            return DeliveryResult(duplicate=True, ignored=delivery.ignored)
+        applied = _applied_events(delivery, result)
+        for each in applied:
+            record_event(provider, each.post_id, each.status)
+        for event in events:
+            self.labels.enqueue(event.cid)
+        return DeliveryResult(False, delivery.ignored, applied)
+
+    async def _open(
+        self, provider: WebhookProvider, headers: Mapping[str, str], body: bytes
+    ) -> Delivery:
+        """Verify and decode a delivery, a large one in a thread and not beside another one.
+
+        Anybody may send it, and other requests need the event loop and the processors.
+        """
+        small = SMALL_COMPRESSED if "content-encoding" in headers else SMALL_DELIVERY
+        if len(body) <= small:
+            return provider.open(headers, body)
+        async with self._opening:
+            return await asyncio.to_thread(provider.open, headers, body)
+
+    def _invalidate(self, delivery: Delivery) -> None:
+        """Drop the access decisions that the logs of a delivery may change.
+
+        That comes first: it needs no database, and repeating it is harmless.
+        """
+        if delivery.access_changes is None:
+            self.entitlement.invalidate_all()
+            return
+        for change in delivery.access_changes:
+            self.entitlement.invalidate(change.post_id, change.holders)
+
+
+CONNECTION_TEST = DeliveryResult(duplicate=False, ignored=0)
+"""The result of a connection test: nothing was delivered."""
+
+
+def _applied_events(delivery: Delivery, result: ApplyResult) -> tuple[AppliedEvent, ...]:
+    """The status of each finding, in order."""
+    statuses = iter(result.statuses)
+    return tuple(
+        AppliedEvent(None, None, EventStatus.DEAD_LETTER)
+        if isinstance(each, DeadLetter)
+        else AppliedEvent(each.post_id, each.spelled_cid, next(statuses))
+        for each in delivery.findings
+    )
+
+
+def record_event(source: str, post_id: int | None, status: EventStatus) -> None:
+    """Count and log an event from a provider or the follower that the catalog has applied."""
+    EVENTS.labels(source, status.value).inc()
+    expected = status in (EventStatus.ONCHAIN, EventStatus.ALREADY_ONCHAIN)
+    log.log(
+        logging.INFO if expected else logging.WARNING,
+        "event applied",
+        extra={"provider": source, "post_id": str(post_id), "status": status},
+    )

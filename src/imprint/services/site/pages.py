@@ -1,0 +1,68 @@
+"""What pages show of posts: one with its text if that is free, and the newest of all.
+
+The pages for people read it, and the Markdown and lists for machines.
+"""
+
+from dataclasses import dataclass
+
+from imprint.domain.drafts.files import File
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter
+from imprint.ports.post_index import PostIndexReader
+from imprint.services.access.reads import Reads
+from imprint.services.posts.posts import find_post
+
+NEWEST = 20
+"""Posts that the page about the service names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPost:
+    """A post, with the file of its text if that is free and stored here.
+
+    `price` is None if the chain says that the post is not free any more, and the index does not
+    know its price yet.
+    """
+
+    post: IndexedPost
+    file: File | None
+    price: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PostText:
+    """A post as `ShownPost` has it, with the text itself."""
+
+    post: IndexedPost
+    text: str | None
+    price: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The posts of pages. The chain decides whether a text is shown."""
+
+    index: PostIndexReader
+    reads: Reads
+
+    async def show(self, post_id: int) -> ShownPost:
+        """A post, before its text is read. Refuses an unknown one."""
+        post = await find_post(self.index, post_id)
+        if not (post.free and post.hosted):
+            return ShownPost(post, None, post.price)
+        try:
+            file = await self.reads.free_post(post_id)
+        except Refusal as refusal:
+            is_paid = refusal.code is Code.NOT_FREE
+            return ShownPost(post, None, None if is_paid else post.price)
+        return ShownPost(post, file, post.price)
+
+    async def post(self, post_id: int) -> PostText:
+        """A post with its text. Refuses an unknown one."""
+        shown = await self.show(post_id)
+        text = None if shown.file is None else await self.reads.content_of(shown.file)
+        return PostText(shown.post, text, shown.price)
+
+    async def newest(self) -> tuple[IndexedPost, ...]:
+        """The newest posts of all authors."""
+        return (await self.index.list_posts(PostFilter(), None, NEWEST)).posts

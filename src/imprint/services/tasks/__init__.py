@@ -1,0 +1,1 @@
+"""Tasks in the background, and who of several processes runs them."""

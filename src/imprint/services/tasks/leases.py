@@ -1,0 +1,267 @@
+"""Leases: work that one process at a time does, and that another takes over if the process dies.
+
+A lease is no lock: a holder that was stopped for longer than its length goes on beside the next
+one until it notices. So what is done under a lease must be right without it, too.
+"""
+
+import asyncio
+import logging
+import math
+import os
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from secrets import token_hex
+
+from imprint.domain.errors import Unavailable
+from imprint.ports import Catalog, Clock, Monotonic, monotonic, utc_now
+from imprint.services.tasks.periodic_task import run_periodically
+
+log = logging.getLogger(__name__)
+
+COLLECTOR_LEASE = "janitor"
+"""The lease of the process that collects garbage, or has paused collection."""
+
+LEASE_TIME = timedelta(seconds=60)
+"""How long a lease lasts after it was prolonged: a holder that died ends it so."""
+
+SHORT_LEASE_TIME = timedelta(seconds=6)
+"""The same for what readers wait for: publications, and the index of posts."""
+
+PATIENCE = timedelta(minutes=10)
+"""How long a command waits for a holder that lives."""
+
+RENEWALS = 3
+"""How often a lease is prolonged within its length: two attempts may fail."""
+
+_RETRY_SECONDS = 0.2
+"""Seconds between two attempts to take a lease."""
+
+_MARK = " #"
+"""Separates the readable part of a holder's name from the part that makes it unique."""
+
+MONITOR_SECONDS = 5.0
+"""Seconds between two looks at a lease."""
+
+SHORTEST_LIMIT = timedelta(seconds=30)
+"""A lease that nobody has held for less is no reason for an alarm."""
+
+
+class CollectionNotPaused(Exception):
+    """The garbage collector could not be paused, or may have run: documents may be missing."""
+
+
+def name_holder(task: str) -> str:
+    """A name for a holder that says what it does and where; no other holder has the same one."""
+    return f"{task} on {os.uname().nodename}, process {os.getpid()}{_MARK}{token_hex(4)}"
+
+
+def describe_holder(holder: str) -> str:
+    """The readable part of a holder's name."""
+    return holder.partition(_MARK)[0]
+
+
+@dataclass(slots=True)
+class HeldLease:
+    """A lease that this process holds and prolongs; `lost` says whether it still does."""
+
+    catalog: Catalog
+    name: str
+    length: timedelta
+    holder: str
+    monotonic: Monotonic = monotonic
+    _until: float = field(default=-math.inf, init=False)
+    _lost: bool = field(default=False, init=False)
+
+    @property
+    def lost(self) -> bool:
+        """Whether another process may hold it, or may have held it."""
+        return self._lost or self.monotonic() >= self._until
+
+    async def take(self) -> bool:
+        """Take or prolong it; False if another holder has it."""
+        # Counted from before the request, so that it never ends later here than in the catalog.
+        until = self.monotonic() + self.length.total_seconds()
+        taken = await self.catalog.take_lease(self.name, self.holder, self.length)
+        self._until = until if taken else -math.inf
+        return taken
+
+    async def keep(self) -> None:
+        """Prolong it until it is lost, and say so then."""
+        while not self._lost:
+            await asyncio.sleep(self.length.total_seconds() / RENEWALS)
+            until = self._until
+            # If the database is unavailable for a moment, the next attempt comes before the end.
+            with suppress(Unavailable):
+                await self.take()
+            # After that end it may be free again, but another process may have had it.
+            self._lost = self.lost or self.monotonic() >= until
+        log.warning(
+            "a lease was lost",
+            extra={"lease": self.name, "holder": describe_holder(self.holder)},
+        )
+
+    async def release(self) -> None:
+        """End it, if it is still held; without a database it ends by itself."""
+        try:
+            await self.catalog.release_lease(self.name, self.holder)
+        except Unavailable as problem:
+            log.warning(
+                "a lease was not released",
+                extra={"lease": self.name, "code": problem.code},
+            )
+
+
+@dataclass(slots=True)
+class LeaseMonitor:
+    """Notices, in every process, that none has done the work of a lease for longer than `limit`.
+
+    `show` is called when that begins or ends, with whether some process does it.
+    """
+
+    catalog: Catalog
+    name: str
+    task: str
+    limit: timedelta
+    show: Callable[[bool], object]
+    monotonic: Monotonic = monotonic
+    show_age: Callable[[float], object] = lambda _: None
+    """Called at every look with the seconds since the lease was last held."""
+    running: bool = field(default=True, init=False)
+    _since: float = field(init=False)
+    _looked_at: float = field(init=False)
+    _late: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._since = self._looked_at = self.monotonic()
+
+    @classmethod
+    def limit_of(cls, interval: float, length: timedelta) -> timedelta:
+        """How long the lease of a task with this interval and length may be free."""
+        return max(SHORTEST_LIMIT, 3 * timedelta(seconds=interval) + length)
+
+    def is_running(self) -> bool:
+        """Whether some process does the work, as far as is known."""
+        return self.running
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        await run_periodically("lease monitor", self.look, MONITOR_SECONDS, optional=True)
+
+    async def look(self) -> None:
+        """Look once; raises the alarm after two looks, and ends it after one."""
+        now = self.monotonic()
+        if now - self._looked_at > SHORTEST_LIMIT.total_seconds():
+            # The machine slept, or this process was stopped: so may have been who does the work.
+            self._since = now
+        self._looked_at = now
+        try:
+            age = await self.catalog.lease_age(self.name)
+        except Unavailable:
+            # Nobody can take a lease meanwhile. When the database is back, one needs a moment.
+            self._since = self.monotonic()
+            raise
+        self.show_age(math.nan if age is None else age.total_seconds())
+        free = age is None or age > self.limit
+        late = free and self.monotonic() - self._since > self.limit.total_seconds()
+        if late and self._late and self.running:
+            self._tell(running=False)
+        elif not free and not self.running:
+            self._tell(running=True)
+        self._late = late
+
+    def _tell(self, *, running: bool) -> None:
+        self.running = running
+        self.show(running)
+        if running:
+            log.warning("a background task runs again", extra={"task": self.task})
+        else:
+            seconds = self.limit.total_seconds()
+            log.error(
+                "no process runs a background task that should run",
+                extra={"task": self.task, "seconds": seconds},
+            )
+
+
+@asynccontextmanager
+async def hold_lease(
+    catalog: Catalog,
+    name: str,
+    length: timedelta,
+    holder: str,
+    monotonic: Monotonic = monotonic,
+) -> AsyncIterator[HeldLease | None]:
+    """Hold a lease inside, prolonging it in the background; None if another holder has it."""
+    lease = HeldLease(catalog, name, length, holder, monotonic)
+    if not await lease.take():
+        yield None
+        return
+    async with kept(lease):
+        yield lease
+
+
+@asynccontextmanager
+async def kept(lease: HeldLease) -> AsyncIterator[None]:
+    """Prolong a lease that is held in the background, inside, and release it after."""
+    try:
+        async with prolonged(lease):
+            yield
+    finally:
+        await lease.release()
+
+
+@asynccontextmanager
+async def prolonged(lease: HeldLease) -> AsyncIterator[None]:
+    """Prolong a lease that is held in the background, inside."""
+    renewal = asyncio.create_task(lease.keep())
+    try:
+        yield
+    finally:
+        renewal.cancel()
+        # Not awaited itself: to ignore that it was cancelled would ignore that this task is, too.
+        (ended,) = await asyncio.gather(renewal, return_exceptions=True)
+        if isinstance(ended, Exception):
+            raise ended
+
+
+@asynccontextmanager
+async def pause_collection(
+    catalog: Catalog, task: str, clock: Clock = utc_now, patience: timedelta = PATIENCE
+) -> AsyncIterator[HeldLease]:
+    """Hold the collector's lease for a task, so that no process destroys a document meanwhile.
+
+    Waits for another holder, and says so once. Raises `CollectionNotPaused` if that takes longer
+    than `patience`, or if the lease was lost before the end.
+    """
+    lease = HeldLease(catalog, COLLECTOR_LEASE, LEASE_TIME, name_holder(task))
+    await _wait_for(lease, clock, patience)
+    async with kept(lease):
+        yield lease
+        if lease.lost:
+            raise CollectionNotPaused(
+                "Garbage collection may have run meanwhile. Please try again."
+            )
+
+
+async def _wait_for(lease: HeldLease, clock: Clock, patience: timedelta) -> None:
+    deadline = lease.monotonic() + patience.total_seconds()
+    told = False
+    while not await lease.take():
+        found = await lease.catalog.find_lease(lease.name)
+        if lease.monotonic() >= deadline:
+            holder = "another process" if found is None else describe_holder(found.holder)
+            raise CollectionNotPaused(
+                f"Documents are in use: {holder} has not finished in "
+                f"{patience.total_seconds():.0f} seconds. Please try again later."
+            )
+        if found is not None and found.left > timedelta(0) and not told:
+            told = True
+            now = clock()
+            log.warning(
+                "waiting for %s: until %s if it has died, until %s at the latest if it is at work",
+                describe_holder(found.holder),
+                f"{now + found.left:%H:%M:%S} UTC",
+                f"{now + patience:%H:%M:%S} UTC",
+            )
+        await asyncio.sleep(_RETRY_SECONDS)

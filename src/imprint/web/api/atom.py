@@ -1,0 +1,65 @@
+"""Feeds as Atom (RFC 4287), with pages as in RFC 5005."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from imprint.domain.formats.coins import format_ether
+from imprint.domain.formats.instants import format_instant
+from imprint.domain.posts.feeds import Feed, FeedEntry
+from imprint.web.api.feed_links import FeedLinks, teaser
+from imprint.web.http.escapes import html_paragraphs, xml_text
+
+MEDIA_TYPE = "application/atom+xml"
+
+EXTENSION = "urn:imprint:feed"
+"""The namespace of the elements that Atom does not have."""
+
+EMPTY_SINCE = datetime(1970, 1, 1, tzinfo=UTC)
+"""When a feed without entries was updated: Atom demands a date, and that of now would change."""
+
+
+def write_atom(feed: Feed, links: FeedLinks) -> bytes:
+    """The feed as an Atom document."""
+    return "".join(_document(feed, links)).encode()
+
+
+def _document(feed: Feed, links: FeedLinks) -> Iterator[str]:
+    yield '<?xml version="1.0" encoding="utf-8"?>\n'
+    yield f'<feed xmlns="http://www.w3.org/2005/Atom" xmlns:imprint="{EXTENSION}">\n'
+    yield f"<id>{xml_text(links.feed_id(feed))}</id>\n"
+    yield f"<title>{xml_text(feed.title)}</title>\n"
+    yield f"<updated>{format_instant(feed.updated_at or EMPTY_SINCE)}</updated>\n"
+    self_link = xml_text(links.address(feed, "atom"))
+    yield f'<link rel="self" type="{MEDIA_TYPE}" href="{self_link}"/>\n'
+    if (next_page := links.next_address(feed, "atom")) is not None:
+        yield f'<link rel="next" type="{MEDIA_TYPE}" href="{xml_text(next_page)}"/>\n'
+    home = xml_text(links.home)
+    yield f'<link rel="alternate" type="{links.home_type}" href="{home}"/>\n'
+    if (hub := links.hub_of(feed)) is not None:
+        yield f'<link rel="hub" href="{xml_text(hub)}"/>\n'
+    yield "<generator>Imprint</generator>\n"
+    for entry in feed.entries:
+        yield from _entry(entry, links)
+    yield "</feed>\n"
+
+
+def _entry(entry: FeedEntry, links: FeedLinks) -> Iterator[str]:
+    post = entry.post
+    yield "<entry>\n"
+    yield f"<id>{xml_text(links.post_id(post))}</id>\n"
+    yield f"<title>{xml_text(post.title)}</title>\n"
+    yield f"<published>{format_instant(post.created_at)}</published>\n"
+    yield f"<updated>{format_instant(entry.updated_at)}</updated>\n"
+    author = xml_text(links.author(post))
+    yield f"<author><name>{post.author}</name><uri>{author}</uri></author>\n"
+    yield f'<link rel="alternate" href="{xml_text(links.page(post.post_id))}"/>\n'
+    for tag in post.hashtags:
+        yield f'<category term="{xml_text(tag)}"/>\n'
+    yield f'<imprint:price wei="{post.price}">{format_ether(post.price)}</imprint:price>\n'
+    if entry.text is None:
+        yield f"<summary>{xml_text(teaser(entry))}</summary>\n"
+    else:
+        if post.description:
+            yield f"<summary>{xml_text(post.description)}</summary>\n"
+        yield f'<content type="html">{xml_text(html_paragraphs(entry.text))}</content>\n'
+    yield "</entry>\n"

@@ -1,0 +1,180 @@
+"""The endpoints of feeds: for everybody, and of one reader."""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.domain.drafts.documents import SMALL_DOCUMENT
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.posts.feeds import MAX_FEED_BYTES, PRIVATE_FEEDS, Feed
+from imprint.domain.posts.market_events import parse_place
+from imprint.domain.sessions import LiveSession
+from imprint.services.accounts.login import Login
+from imprint.services.posts.feeds import FeedAccess, Feeds
+from imprint.web.api import atom, json_feed
+from imprint.web.api.feed_links import FeedLinks
+from imprint.web.http.large_responses import LargeResponse, Lease, ResponseBudget
+from imprint.web.http.requests import (
+    SMALL_BODY,
+    BodyReader,
+    canonical_address,
+    check_parameters,
+    client_of,
+    parse_json,
+    parse_tags,
+    query_text,
+)
+from imprint.web.http.responses import OWN, SHORT_LIVED, empty_response, own_response
+from imprint.web.http.validators import is_unchanged, validators
+
+FEED_MEMORY = 8 * MAX_FEED_BYTES
+"""Bytes that a feed may take while it is made: its texts, escaped, and once more as a document."""
+
+_FEED_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
+
+Ending = Literal["atom", "json"]
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+_WRITERS = {"atom": atom.write_atom, "json": json_feed.write_json_feed}
+
+_MEDIA_TYPES = {"atom": atom.MEDIA_TYPE, "json": json_feed.MEDIA_TYPE}
+
+
+@dataclass(frozen=True, slots=True)
+class FeedRoutes:
+    """Each endpoint parses its path, calls one method of `Feeds`, and writes the result."""
+
+    login: Login
+    feeds: Feeds
+    links: FeedLinks
+    bodies: BodyReader
+    budget: ResponseBudget
+
+    def newest(self, ending: Ending) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            return await self._public(request, ending, self.feeds.newest)
+
+        return endpoint
+
+    def tagged(self, ending: Ending) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            tag = _tag(request)
+            return await self._public(request, ending, lambda: self.feeds.tagged(tag))
+
+        return endpoint
+
+    def authored(self, ending: Ending) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            author = canonical_address(request.path_params["address"])
+            return await self._public(request, ending, lambda: self.feeds.authored(author))
+
+        return endpoint
+
+    def private(self, ending: Ending) -> Endpoint:
+        async def endpoint(request: Request) -> Response:
+            token, before = request.path_params["token"], _before(request)
+            load = partial(self.feeds.private, token, before)
+            lease, _ = await self._write(request, ending, load)
+            headers = {"Cache-Control": OWN, "X-Robots-Tag": "noindex"}
+            return LargeResponse(lease, lease.body, 200, headers, _MEDIA_TYPES[ending])
+
+        return endpoint
+
+    async def all_of_reader(self, request: Request) -> Response:
+        """`/me/feeds`: the feeds of the session, or a new one."""
+        check_parameters(request)
+        session = await self._session(request)
+        if request.method == "POST":
+            await self._check_body(request)
+            return self._access(await self.feeds.add(session), 201)
+        feeds = [
+            {"id": each.id, "createdAt": each.created_at, "fetchedAt": each.fetched_at}
+            for each in await self.feeds.owned(session)
+        ]
+        return own_response({"feeds": feeds})
+
+    async def one_of_reader(self, request: Request) -> Response:
+        """`/me/feeds/{id}`: another token for a feed, or its end."""
+        check_parameters(request)
+        session = await self._session(request)
+        feed_id = _feed_id(request)
+        if request.method == "POST":
+            await self._check_body(request)
+            return self._access(await self.feeds.rotate(session, feed_id), 200)
+        await self.feeds.remove(session, feed_id)
+        return empty_response()
+
+    async def _session(self, request: Request) -> LiveSession:
+        return await self.login.authenticate(request.headers.get("authorization"))
+
+    async def _check_body(self, request: Request) -> None:
+        """Refuse a body other than none and an empty object: there is nothing to choose."""
+        body = await self.bodies.open(request, SMALL_BODY).read()
+        if body.strip() and parse_json(body) != {}:
+            raise Refusal(Code.INVALID_REQUEST, "The body is empty, or an empty object.")
+
+    def _access(self, access: FeedAccess, status: int) -> Response:
+        path = f"{self.links.service}{PRIVATE_FEEDS}{access.token}"
+        body = {"id": access.id, "atom": f"{path}.atom", "json": f"{path}.json"}
+        return own_response(body, status)
+
+    async def _public(
+        self, request: Request, ending: Ending, load: Callable[[], Awaitable[Feed]]
+    ) -> Response:
+        check_parameters(request)
+        lease, feed = await self._write(request, ending, load)
+        headers = {**validators(lease.body, feed.updated_at), "Cache-Control": SHORT_LIVED}
+        if (link := self.links.header(feed, ending)) is not None:
+            headers["Link"] = link
+        if is_unchanged(request, headers):
+            lease.close()
+            return Response(status_code=304, headers=headers)
+        return LargeResponse(lease, lease.body, 200, headers, _MEDIA_TYPES[ending])
+
+    async def _write(
+        self, request: Request, ending: Ending, load: Callable[[], Awaitable[Feed]]
+    ) -> tuple[Lease, Feed]:
+        found: list[Feed] = []
+
+        async def write() -> bytes:
+            feed = await load()
+            found.append(feed)
+            if sum(len(entry.text or "") for entry in feed.entries) > SMALL_DOCUMENT:
+                return await asyncio.to_thread(_WRITERS[ending], feed, self.links)
+            return _WRITERS[ending](feed, self.links)
+
+        lease = await self.budget.reserve(client_of(request), FEED_MEMORY, write)
+        return lease, found[0]
+
+
+def _before(request: Request) -> int | None:
+    """The place before which a page of a private feed begins."""
+    if not check_parameters(request, frozenset({"before"})):
+        return None
+    place = parse_place(query_text(request, "before", Code.INVALID_REQUEST))
+    if place is None:
+        raise Refusal(Code.INVALID_REQUEST, "The parameter 'before' is a number.")
+    return place
+
+
+def _feed_id(request: Request) -> str:
+    """The id of a private feed. No other text is sent to the database, which may not take it."""
+    text: str = request.path_params["id"]
+    if not _FEED_ID.match(text):
+        raise Refusal(Code.NOT_FOUND, "There is no private feed with this id.")
+    return text
+
+
+def _tag(request: Request) -> str:
+    text: str = request.path_params["tag"]
+    tags = parse_tags(text)
+    if len(tags) != 1 or "," in text:
+        raise Refusal(Code.INVALID_TAGS, "A feed is of one hashtag.")
+    return tags[0]

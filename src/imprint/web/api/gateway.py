@@ -1,0 +1,269 @@
+"""The gateway endpoint: public documents by cid, as bytes, as a block or as a CAR file.
+
+It follows the trustless gateway specification of IPFS and the range requests of RFC 9110.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.domain.drafts.documents import MAX_IMAGE_BYTES, SMALL_DOCUMENT
+from imprint.domain.errors import Code, OutOfRange, Refusal
+from imprint.domain.formats.car import write_car
+from imprint.domain.formats.cids import Cid, blocks
+from imprint.services.access.reads import Reads
+from imprint.web.http.large_responses import PIECE, LargeResponse, Lease, ResponseBudget
+from imprint.web.http.requests import canonical_cid, client_of, query_params, query_text
+from imprint.web.http.responses import IMMUTABLE, entity_tag, is_current, not_modified
+
+# Representations
+
+RAW_TYPE = "application/vnd.ipld.raw"
+CAR_TYPE = "application/vnd.ipld.car"
+
+_PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
+"""The first bytes of pictures. The media type comes from the bytes, because the cid covers them."""
+
+_OTHER = "application/octet-stream"
+
+
+class Format(StrEnum):
+    """The formats of a document."""
+
+    PLAIN = "plain"
+    RAW = "raw"
+    CAR = "car"
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    """The form in which a request asks for a document.
+
+    `duplicates` and `root_only` only apply to a CAR file.
+    """
+
+    format: Format
+    duplicates: bool = True
+    root_only: bool = False
+
+    def tag(self, cid: Cid) -> str:
+        """The entity tag, which differs wherever the bytes differ."""
+        if self.format is Format.PLAIN:
+            return entity_tag(cid)
+        if self.format is Format.RAW:
+            return entity_tag(f"{cid}.raw")
+        scope = "block" if self.root_only else "all"
+        return entity_tag(f"{cid}.car.{scope}.{'y' if self.duplicates else 'n'}")
+
+    def media_type(self, body: bytes) -> str:
+        """The media type of a body in this representation."""
+        if self.format is Format.RAW:
+            return RAW_TYPE
+        if self.format is Format.CAR:
+            return f"{CAR_TYPE}; version=1; order=dfs; dups={'y' if self.duplicates else 'n'}"
+        known = (kind for start, kind in _PICTURES.items() if body.startswith(start))
+        return next(known, _OTHER)
+
+    def disposition(self, cid: Cid, media_type: str) -> str | None:
+        """The `Content-Disposition`: browsers show pictures and download everything else."""
+        if self.format is Format.PLAIN:
+            return "attachment" if media_type == _OTHER else None
+        return f'attachment; filename="{cid}.{"car" if self.format is Format.CAR else "bin"}"'
+
+    def memory(self, size: int) -> int:
+        """The bytes in memory for the body of a document of this size; a CAR is a little longer."""
+        return size if self.format is Format.PLAIN else 2 * size + size // 64 + 4096
+
+    def encode(self, cid: Cid, document: bytes) -> bytes:
+        """The body."""
+        if self.format is Format.PLAIN:
+            return document
+        found = blocks(document)
+        if self.format is Format.RAW:
+            return bytes(next(found)[1])
+        kept = [next(found)] if self.root_only else found
+        return b"".join(write_car(cid, kept if self.duplicates else _deduplicated(kept)))
+
+
+def requested_representation(request: Request) -> Representation:
+    """The representation named by the parameter `format`, or else by the header `Accept`.
+
+    Refuses an unknown format, an unknown version of CAR, and an unknown scope.
+    """
+    media_type, parameters = _accepted(request)
+    chosen = {RAW_TYPE: Format.RAW, CAR_TYPE: Format.CAR}.get(media_type, Format.PLAIN)
+    if "format" in query_params(request):
+        given = query_text(request, "format", Code.INVALID_REQUEST)
+        if given not in (Format.RAW, Format.CAR):
+            raise Refusal(Code.INVALID_REQUEST, "The parameter 'format' is 'raw' or 'car'.")
+        chosen = Format(given)
+    scope = "all"
+    if "dag-scope" in query_params(request):
+        scope = query_text(request, "dag-scope", Code.INVALID_REQUEST)
+        if scope not in ("block", "entity", "all"):
+            raise Refusal(Code.INVALID_REQUEST, "A scope is 'block', 'entity' or 'all'.")
+    if chosen is not Format.CAR:
+        return Representation(chosen)
+    if parameters.get("version", "1") != "1":
+        raise Refusal(Code.INVALID_REQUEST, "Only version 1 of CAR is served.")
+    return Representation(chosen, parameters.get("dups", "y") != "n", scope == "block")
+
+
+def _accepted(request: Request) -> tuple[str, dict[str, str]]:
+    """The first IPFS media type in `Accept`, with its parameters."""
+    for part in request.headers.get("accept", "").split(","):
+        media_type, *rest = (piece.strip().lower() for piece in part.split(";"))
+        if media_type in (RAW_TYPE, CAR_TYPE):
+            parameters = dict(piece.split("=", 1) for piece in rest if "=" in piece)
+            if parameters.get("q", "1").strip("0."):
+                return media_type, parameters
+    return "", {}
+
+
+def _deduplicated(
+    found: Iterable[tuple[Cid, bytes | memoryview]],
+) -> Iterator[tuple[Cid, bytes | memoryview]]:
+    seen: set[Cid] = set()
+    for cid, block in found:
+        if cid not in seen:
+            seen.add(cid)
+            yield cid, block
+
+
+# Ranges
+
+_ONE_RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,15})-([0-9]{0,15})[ \t]*\Z", re.ASCII)
+"""One range, matched in a single pass. Several ranges do not match and get the whole document, as
+the standard allows: assembling them costs work that only attackers ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The bytes from `first` to `last`, both included, of `size`."""
+
+    first: int
+    last: int
+    size: int
+
+    @property
+    def header(self) -> str:
+        """The value of `Content-Range`."""
+        return f"bytes {self.first}-{self.last}/{self.size}"
+
+
+def requested_range(request: Request, tag: str, size: int) -> Range | None:
+    """The requested part of a document; None is the whole document.
+
+    A range whose `If-Range` names another version is the whole document, too. Raises `OutOfRange`
+    for a range that begins after the end.
+    """
+    given = _ONE_RANGE.match(request.headers.get("range", ""))
+    if given is None or request.headers.get("if-range", tag) != tag:
+        return None
+    first, last = given.groups()
+    if not first:
+        return _suffix(int(last), size) if last else None
+    if last and int(last) < int(first):
+        return None
+    if int(first) >= size:
+        raise OutOfRange(size)
+    return Range(int(first), min(int(last or size), size - 1), size)
+
+
+def _suffix(length: int, size: int) -> Range:
+    if not length or not size:
+        raise OutOfRange(size)
+    return Range(max(size - length, 0), size - 1, size)
+
+
+# The endpoint
+
+PROBE = "bafkqaaa"
+"""The cid of an empty block, with its content inline; clients request it to detect a gateway."""
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayRoutes:
+    """`/ipfs/{cid}`; private and unknown cids are not found, in every representation."""
+
+    reads: Reads
+    budget: ResponseBudget
+
+    async def document(self, request: Request) -> Response:
+        representation = requested_representation(request)
+        if request.path_params["cid"] == PROBE and representation.format is Format.RAW:
+            return Response(headers={"Cache-Control": IMMUTABLE}, media_type=RAW_TYPE)
+        cid = canonical_cid(request.path_params["cid"])
+        size = await self.reads.public_size(cid)
+        if size is None:
+            raise _not_found(request)
+        tag = representation.tag(cid)
+        if is_current(request, tag):
+            response = not_modified(tag, IMMUTABLE)
+            response.headers["Vary"] = "Accept"
+            return response
+
+        async def load() -> tuple[bytes, int]:
+            return await self._load(cid, representation)
+
+        expected = representation.memory(size or MAX_IMAGE_BYTES)
+        lease = await self.budget.share(client_of(request), tag, expected, load)
+        try:
+            return _document_response(request, cid, representation, lease)
+        except Exception:
+            lease.close()
+            raise
+
+    async def _load(self, cid: Cid, representation: Representation) -> tuple[bytes, int]:
+        """The body, and how many bytes were in memory for it."""
+        document = await self.reads.public_document(cid)
+        if representation.format is Format.PLAIN:
+            return document, len(document)
+        if len(document) > SMALL_DOCUMENT:
+            # Splitting it into blocks would block the event loop.
+            body = await asyncio.to_thread(representation.encode, cid, document)
+        else:
+            body = representation.encode(cid, document)
+        return body, len(document) + len(body)
+
+
+def _not_found(request: Request) -> Refusal:
+    # The same for private and unknown cids, so that nobody learns which drafts exist.
+    if "only-if-cached" in request.headers.get("cache-control", "").lower():
+        return Refusal(Code.NOT_CACHED, "There is no public document with this cid here.")
+    return Refusal(Code.NOT_FOUND, "There is no public document with this cid.")
+
+
+def _document_response(
+    request: Request, cid: Cid, representation: Representation, lease: Lease
+) -> Response:
+    """The response with a document, which closes the lease. Raises `OutOfRange`."""
+    body: bytes | memoryview = lease.body
+    tag, media_type = representation.tag(cid), representation.media_type(lease.body)
+    headers = {
+        "ETag": tag,
+        "Cache-Control": IMMUTABLE,
+        "Vary": "Accept",
+        "X-Ipfs-Roots": cid,
+        "Accept-Ranges": "none" if representation.format is Format.CAR else "bytes",
+    }
+    if disposition := representation.disposition(cid, media_type):
+        headers["Content-Disposition"] = disposition
+    part = None
+    if representation.format is not Format.CAR and request.method == "GET":
+        part = requested_range(request, tag, len(body))
+    if part is not None:
+        headers["Content-Range"] = part.header
+        body = memoryview(body)[part.first : part.last + 1]
+    headers["Content-Length"] = str(len(body))
+    status = 200 if part is None else 206
+    if request.method == "GET" and len(body) > PIECE:
+        return LargeResponse(lease, body, status, headers, media_type)
+    lease.close()
+    shown = b"" if request.method == "HEAD" else bytes(body)
+    return Response(shown, status, headers, media_type)

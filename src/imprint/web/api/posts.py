@@ -1,0 +1,265 @@
+"""The endpoints of the index: posts, authors, a reader's library, an author's sales, statistics."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.domain.drafts.tags import MAX_TAGS
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.posts.indexed_posts import PostOrder
+from imprint.domain.sessions import LiveSession
+from imprint.services.accounts.login import Login
+from imprint.services.posts.posts import (
+    MAX_PAGE_SIZE,
+    MAX_TABLE_SIZE,
+    PAGE_SIZE,
+    Derived,
+    ListRequest,
+    Posts,
+)
+from imprint.web.api.feed_links import page_path
+from imprint.web.api.post_records import (
+    PostRecords,
+    author_response,
+    sales_response,
+    sales_table,
+    stats_response,
+)
+from imprint.web.http.media_types import CSV_TYPE, HTML_TYPE, JSON_TYPE, prefers
+from imprint.web.http.requests import (
+    MAX_CACHED_QUERY,
+    canonical_address,
+    canonical_post_id,
+    check_parameters,
+    decimal_number,
+    parse_tags,
+    refuse_unknown,
+)
+from imprint.web.http.responses import OWN, SHORT_LIVED, encode_json, is_current
+from imprint.web.http.validators import content_tag
+
+KEPT_BYTES = 16 * 1024 * 1024
+"""Bytes of the bodies that are kept: about a thousand pages of 20 posts."""
+
+_OVERHEAD = 1_024
+"""Bytes that a kept body takes besides, with what it was made of."""
+
+PAGE_PARAMETERS = frozenset({"limit", "next_page_token"})
+LIBRARY_PARAMETERS = PAGE_PARAMETERS | {"q"}
+POSTS_PARAMETERS = LIBRARY_PARAMETERS | {"tag", "author", "free", "minPrice", "maxPrice", "sort"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """A body and its entity tag."""
+
+    body: bytes
+    tag: str
+
+    @classmethod
+    def of(cls, body: bytes) -> "_Encoded":
+        return cls(body, content_tag(body))
+
+    @property
+    def weight(self) -> int:
+        return _OVERHEAD + len(self.body)
+
+
+def _kept_bodies() -> Derived[_Encoded]:
+    return Derived(lambda encoded: encoded.weight, KEPT_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class PostRoutes:
+    """Each endpoint parses its parameters, calls one service, and encodes the result.
+
+    A result that the catalog has kept since the last request is not encoded again.
+    """
+
+    login: Login
+    posts: Posts
+    records: PostRecords
+    has_pages: bool = False
+    """Whether authors have pages for people; those of posts are Markdown without them."""
+    _encoded: Derived[_Encoded] = field(default_factory=_kept_bodies)
+
+    async def list_posts(self, request: Request) -> Response:
+        listed = await self.posts.list(posts_request(request))
+        return self._respond(request, listed, self.records.listed, SHORT_LIVED)
+
+    async def post(self, request: Request) -> Response:
+        post_id = canonical_post_id(request.path_params["id"])
+        check_parameters(request)
+        if prefers(request, HTML_TYPE):
+            return _see_page(page_path(post_id))
+        found = await self.posts.post(post_id)
+        return self._respond(request, found, self.records.of, SHORT_LIVED, "Accept")
+
+    async def author(self, request: Request) -> Response:
+        check_parameters(request)
+        address = canonical_address(request.path_params["address"])
+        if self.has_pages and prefers(request, HTML_TYPE):
+            return _see_page(f"/a/{address}")
+        found = await self.posts.author(address)
+        return self._respond(request, found, author_response, SHORT_LIVED, "Accept")
+
+    async def library(self, request: Request) -> Response:
+        session = await self._session(request)
+        asked = own_request(request, MAX_PAGE_SIZE, LIBRARY_PARAMETERS)
+        library = await self.posts.library(session, asked)
+        if library.snippets is not None:
+            # Snippets of what is not free are kept nowhere, not even in this process.
+            encoded = _Encoded.of(encode_json(self.records.library(library)))
+            return _encoded_response(request, encoded, OWN, "Authorization")
+        return self._respond(request, library, self.records.library, OWN, "Authorization")
+
+    async def sales(self, request: Request) -> Response:
+        session = await self._session(request)
+        if prefers(request, CSV_TYPE):
+            return await self._sales_table(request, session)
+        page = await self.posts.sales(session, own_request(request, MAX_PAGE_SIZE), PAGE_SIZE)
+        return self._respond(request, page, sales_response, OWN, "Accept, Authorization")
+
+    async def stats(self, request: Request) -> Response:
+        check_parameters(request)
+        return self._respond(request, await self.posts.stats(), stats_response, SHORT_LIVED)
+
+    async def _sales_table(self, request: Request, session: LiveSession) -> Response:
+        """A table of sales; the header `Link` has the address of the next one."""
+        asked = own_request(request, MAX_TABLE_SIZE)
+        page = await self.posts.sales(session, asked, MAX_TABLE_SIZE)
+        headers = {
+            "Cache-Control": OWN,
+            "Content-Disposition": 'attachment; filename="sales.csv"',
+            "Vary": "Accept, Authorization",
+        }
+        if page.next_page_token is not None:
+            headers["Link"] = f'</me/sales?next_page_token={page.next_page_token}>; rel="next"'
+        media_type = f"{CSV_TYPE}; charset=utf-8; header=present"
+        return Response(sales_table(page.sales), 200, headers, media_type)
+
+    async def _session(self, request: Request) -> LiveSession:
+        return await self.login.authenticate(request.headers.get("authorization"))
+
+    def _respond(
+        self,
+        request: Request,
+        value: Any,
+        record: Callable[[Any], object],
+        cache: str,
+        vary: str | None = None,
+    ) -> Response:
+        """The JSON of a value, or 304 if the client has it."""
+        encoded = self._encoded.of(value, None, lambda: _Encoded.of(encode_json(record(value))))
+        return _encoded_response(request, encoded, cache, vary)
+
+
+def _encoded_response(
+    request: Request, encoded: _Encoded, cache: str, vary: str | None
+) -> Response:
+    headers = {"ETag": encoded.tag, "Cache-Control": cache}
+    if vary is not None:
+        headers["Vary"] = vary
+    if is_current(request, encoded.tag):
+        return Response(status_code=304, headers=headers)
+    return Response(encoded.body, 200, headers, JSON_TYPE)
+
+
+def _see_page(path: str) -> Response:
+    """Send a browser to the page of what programs get as JSON."""
+    headers = {"Location": path, "Cache-Control": SHORT_LIVED, "Vary": "Accept"}
+    return Response(status_code=303, headers=headers)
+
+
+# Parameters
+
+
+def posts_request(request: Request) -> ListRequest:
+    """What a request asks of the list of posts. Refuses malformed parameters."""
+    query: bytes = request.scope["query_string"]
+    if len(query) <= MAX_CACHED_QUERY:
+        return _cached_posts_request(query)
+    return _parse_posts_request(check_parameters(request, POSTS_PARAMETERS))
+
+
+@lru_cache(maxsize=1024)
+def _cached_posts_request(query: bytes) -> ListRequest:
+    given = QueryParams(query)
+    refuse_unknown(given, POSTS_PARAMETERS)
+    return _parse_posts_request(given)
+
+
+def _parse_posts_request(query: QueryParams) -> ListRequest:
+    given: dict[str, Any] = {}
+    if "tag" in query:
+        given["tags"] = _tags(query.getlist("tag"))
+    if (author := only_value(query, "author", Code.INVALID_ADDRESS)) is not None:
+        given["author"] = canonical_address(author)
+    if (free := only_value(query, "free")) is not None:
+        if free not in ("true", "false"):
+            raise Refusal(Code.INVALID_REQUEST, "The parameter 'free' is 'true' or 'false'.")
+        given["free"] = free == "true"
+    for name, member in (("minPrice", "min_price"), ("maxPrice", "max_price")):
+        if (price := only_value(query, name)) is not None:
+            given[member] = decimal_number(
+                price, Code.INVALID_REQUEST, f"'{name}' is an amount in wei below 2^256."
+            )
+    if given.get("min_price", 0) > given.get("max_price", 2**256):
+        raise Refusal(Code.INVALID_REQUEST, "'minPrice' is above 'maxPrice'.")
+    if (order := only_value(query, "sort")) is not None:
+        if order not in tuple(PostOrder):
+            orders = ", ".join(PostOrder)
+            raise Refusal(Code.INVALID_REQUEST, f"The parameter 'sort' is one of {orders}.")
+        given["order"] = PostOrder(order)
+    return ListRequest(given, *_page(query, MAX_PAGE_SIZE), _search(query))
+
+
+def own_request(
+    request: Request, largest: int, known: frozenset[str] = PAGE_PARAMETERS
+) -> ListRequest:
+    """What a request asks of a list that belongs to its session. Refuses malformed parameters."""
+    query = check_parameters(request, known)
+    return ListRequest({}, *_page(query, largest), _search(query))
+
+
+def _search(query: QueryParams) -> str | None:
+    """What is searched for; an empty text is as none."""
+    return only_value(query, "q") or None
+
+
+def _page(query: QueryParams, largest: int) -> tuple[str | None, int | None]:
+    token = only_value(query, "next_page_token", Code.INVALID_PAGE_TOKEN)
+    given = only_value(query, "limit")
+    if given is None:
+        return token, None
+    problem = f"The parameter 'limit' is a number from 1 to {largest}."
+    limit = decimal_number(given, Code.INVALID_REQUEST, problem)
+    if not 1 <= limit <= largest:
+        raise Refusal(Code.INVALID_REQUEST, problem)
+    return token, limit
+
+
+def only_value(query: QueryParams, name: str, code: Code = Code.INVALID_REQUEST) -> str | None:
+    """The value of a parameter. Refuses one that is given more than once."""
+    values = query.getlist(name)
+    if len(values) > 1:
+        raise Refusal(code, f"The parameter '{name}' is given more than once.")
+    return values[0] if values else None
+
+
+def _tags(given: list[str]) -> tuple[str, ...]:
+    """Hashtags, each in a parameter of its own, in one order whatever the order they come in."""
+    if len(given) > MAX_TAGS:
+        raise Refusal(Code.INVALID_TAGS, f"At most {MAX_TAGS} hashtags are allowed.")
+    tags: set[str] = set()
+    for text in given:
+        parsed = parse_tags(text)
+        if len(parsed) != 1:
+            raise Refusal(Code.INVALID_TAGS, "Each parameter 'tag' is one hashtag.")
+        tags.update(parsed)
+    return tuple(sorted(tags))

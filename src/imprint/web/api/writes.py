@@ -1,0 +1,142 @@
+"""The signed endpoints: login, and the logout from it, and the four writes."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint import failpoints
+from imprint.auth.logins import LoginClaim
+from imprint.auth.typed_data import TypedDataClaim
+from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.rate_limits import Budget
+from imprint.metrics import OVERLOADS
+from imprint.services.accounts.login import Login
+from imprint.services.drafts.drafts import Drafts
+from imprint.web.http.requests import (
+    SMALL_BODY,
+    BodyReader,
+    LoginBody,
+    SignedBody,
+    check_parameters,
+    client_of,
+    decode_text,
+    parse_json,
+    parse_tags,
+    query_cid,
+)
+from imprint.web.http.responses import (
+    PRIVATE,
+    CreatedResponse,
+    DeletedFile,
+    DeletedResponse,
+    PublishedResponse,
+    UpdatedResponse,
+    empty_response,
+    file_record,
+    json_response,
+    login_response,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRoutes:
+    """Each endpoint parses a body, passes the claim to a service, and encodes the record.
+
+    A request is checked in this order: its length, its media type, its cid, its body. Images take
+    long to check, so `publishing` gives each client its share of those that may be waiting, and
+    one of each client is checked at a time: others do not wait for all that one has sent.
+    """
+
+    login_service: Login
+    drafts: Drafts
+    bodies: BodyReader
+    max_content: int
+    max_image: int
+    publishing: Budget
+    _turns: dict[str, asyncio.Lock] = field(default_factory=dict, init=False)
+
+    async def login(self, request: Request) -> Response:
+        body = await self.bodies.read_json(request, LoginBody, SMALL_BODY)
+        claim = LoginClaim(body.salt, body.address, body.signature, client_of(request))
+        return json_response(login_response(await self.login_service.sign_in(claim)), PRIVATE)
+
+    async def logout(self, request: Request) -> Response:
+        check_parameters(request)
+        session = self.login_service.recognize(request.headers.get("authorization"))
+        body = await self.bodies.open(request, SMALL_BODY).read()
+        await self.login_service.log_out(session, everywhere=_ends_all(body))
+        return empty_response(PRIVATE)
+
+    async def create(self, request: Request) -> Response:
+        body, content = await self.bodies.open_content(request, self.max_content).parse()
+        file = await self.drafts.create(_claim(request, body), content)
+        return _write_response(CreatedResponse(file_record(file)))
+
+    async def update(self, request: Request) -> Response:
+        unread = self.bodies.open_content(request, self.max_content)
+        cid = query_cid(request)
+        body, content = await unread.parse()
+        file = await self.drafts.update(_claim(request, body), cid, content)
+        return _write_response(UpdatedResponse(file_record(file)))
+
+    async def publish(self, request: Request) -> Response:
+        unread = self.bodies.open_form(request, self.max_image + SMALL_BODY)
+        cid = query_cid(request)
+        form = await unread.parse()
+        salt = parse_json(form.field("salt"))
+        tags_text = decode_text(form.field("hashtags", b""), Code.INVALID_TAGS)
+        client = client_of(request)
+        claim = TypedDataClaim(
+            salt,
+            form.text("address"),
+            form.text("signature"),
+            form.text("session") if "session" in form.fields else None,
+            tags_text,
+            client,
+        )
+        hashtags = parse_tags(tags_text)
+        image = form.file("file")
+        if len(image) > self.max_image:
+            raise Refusal(Code.TOO_LARGE, f"An image has at most {self.max_image} bytes.")
+        if not self.publishing.take(client):
+            OVERLOADS.labels("images").inc()
+            raise Unavailable(Code.OVERLOADED, "Too many images are being checked.")
+        try:
+            async with self._turns.setdefault(client, asyncio.Lock()):
+                thumbnail_cid = await self.drafts.publish(claim, cid, image, hashtags)
+        finally:
+            self.publishing.give_back(client)
+            if not self.publishing.held(client):
+                del self._turns[client]
+        return _write_response(PublishedResponse(thumbnail_cid))
+
+    async def delete(self, request: Request) -> Response:
+        unread = self.bodies.open_json(request, SMALL_BODY)
+        cid = query_cid(request)
+        body = await unread.parse(SignedBody)
+        file = await self.drafts.delete(_claim(request, body), cid)
+        return _write_response(DeletedResponse(DeletedFile(file.id, "deleted")))
+
+
+def _ends_all(body: bytes) -> bool:
+    """Whether a logout is from all sessions; without a body it is not. Refuses any other body."""
+    given = parse_json(body) if body.strip() else {}
+    if isinstance(given, dict) and given.keys() <= {"all"}:
+        everywhere = given.get("all", False)
+        if isinstance(everywhere, bool):
+            return everywhere
+    raise Refusal(Code.INVALID_REQUEST, 'The body is empty, {} or {"all": true}.')
+
+
+def _claim(request: Request, body: SignedBody) -> TypedDataClaim:
+    client = client_of(request)
+    return TypedDataClaim(body.salt, body.address, body.signature, body.session, client=client)
+
+
+def _write_response(
+    body: CreatedResponse | UpdatedResponse | PublishedResponse | DeletedResponse,
+) -> Response:
+    failpoints.reach("before_response")
+    return json_response(body)

@@ -1,0 +1,239 @@
+"""Large responses: their bytes are taken from a budget before they are read, and sent in pieces."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from imprint.domain.drafts.documents import SMALL_DOCUMENT
+from imprint.domain.errors import Code, Unavailable
+from imprint.domain.rate_limits import Budget
+from imprint.metrics import OVERLOADS
+
+PIECE = 64 * 1024
+"""Bytes that are passed to the server at once; it waits while the client does not take them."""
+
+WAIT_SECONDS = 20.0
+"""How long a response waits for its bytes: a client that takes none is disconnected before."""
+
+MAX_WAITING = 128
+"""Responses that wait at once; one client has a quarter of them."""
+
+
+@dataclass(slots=True)
+class _SharedBody:
+    """A body that several clients receive at once; `clients` has how many times each does."""
+
+    body: bytes
+    charged: int
+    clients: dict[str, int]
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    """A response that waits for so many bytes, or for the body of this name."""
+
+    number: int
+    client: str
+    name: str
+    amount: int
+    woken: asyncio.Future[None]
+
+
+@dataclass(slots=True)
+class Lease:
+    """A body, and the bytes of the budget that its response holds until `close`."""
+
+    body: bytes
+    _give_back: Callable[[], None] | None
+
+    def close(self) -> None:
+        """Give the bytes back; closing again does nothing."""
+        if self._give_back is not None:
+            give_back, self._give_back = self._give_back, None
+            give_back()
+
+
+Load = Callable[[], Awaitable[tuple[bytes, int]]]
+"""Loads a body; returns it and how many bytes were in memory for it."""
+
+
+@dataclass(slots=True)
+class ResponseBudget:
+    """The bytes of large responses that a process has in memory at once.
+
+    A client that has its share, or finds the budget empty, waits for a while. Simultaneous
+    responses with the same body have it in memory once; it counts once for all of them together,
+    and once for each client.
+    """
+
+    budget: Budget
+    wait_seconds: float = WAIT_SECONDS
+    _waiting: Budget = field(default_factory=lambda: Budget.of(MAX_WAITING), init=False)
+    _waiters: set[_Waiter] = field(default_factory=set, init=False)
+    _numbers: Iterator[int] = field(default_factory=count, init=False)
+    _shared: dict[str, _SharedBody] = field(default_factory=dict, init=False)
+
+    async def reserve(
+        self, client: str, expected: int, load: Callable[[], Awaitable[bytes]]
+    ) -> Lease:
+        """The body of one response; `expected` is taken from the budget while it is loaded.
+
+        Refuses `overloaded` if so many bytes are not free in time, and raises what `load` raises.
+        """
+        amount = min(expected, self.budget.share)
+        await self._enter(client, "", amount)
+        try:
+            body = await load()
+        except BaseException:
+            self._give_back(client, amount)
+            raise
+        charged = min(len(body), amount)
+        self._give_back(client, amount - charged)
+        return Lease(body, partial(self._give_back, client, charged))
+
+    async def share(self, client: str, name: str, expected: int, load: Load) -> Lease:
+        """The body of this name, loaded unless another response has it in memory.
+
+        `expected` is taken from the budget while it is loaded for the first time. Refuses as
+        `reserve` does, and raises what `load` raises.
+        """
+        if expected <= SMALL_DOCUMENT:
+            body, _ = await load()
+            return Lease(body, None)
+        while True:
+            amount = min(expected, self.budget.share)
+            await self._enter(client, name, amount)
+            if name in self._shared:
+                return self._joined(client, name)
+            try:
+                body, needed = await load()
+            except BaseException:
+                self._give_back(client, amount)
+                raise
+            if name in self._shared or amount < min(needed, self.budget.share):
+                # Another response was faster, or the body is larger than expected.
+                del body
+                expected = needed
+                self._give_back(client, amount)
+                continue
+            if len(body) <= SMALL_DOCUMENT:
+                self._give_back(client, amount)
+                return Lease(body, None)
+            charged = min(len(body), amount)
+            self._shared[name] = _SharedBody(body, charged, {client: 1})
+            self._give_back(client, amount - charged)
+            return self._joined(client, name)
+
+    def _try(self, client: str, name: str, amount: int) -> bool:
+        """Join the responses that have the body of this name, or take the bytes to load it."""
+        shared = self._shared.get(name)
+        if shared is None:
+            return self.budget.take(client, amount)
+        if client not in shared.clients:
+            if not self.budget.take(client, shared.charged, is_shared=True):
+                return False
+            shared.clients[client] = 0
+        shared.clients[client] += 1
+        return True
+
+    async def _enter(self, client: str, name: str, amount: int) -> None:
+        if self._try(client, name, amount):
+            return
+        if not self._waiting.take(client):
+            raise _overloaded()
+        woken = asyncio.get_running_loop().create_future()
+        waiter = _Waiter(next(self._numbers), client, name, amount, woken)
+        self._waiters.add(waiter)
+        try:
+            async with asyncio.timeout(self.wait_seconds):
+                await waiter.woken
+                while not self._try(client, name, amount):
+                    waiter.woken = asyncio.get_running_loop().create_future()
+                    await waiter.woken
+        except TimeoutError:
+            raise _overloaded() from None
+        finally:
+            self._waiters.remove(waiter)
+            self._waiting.give_back(client)
+            if self._waiters:
+                # This one may have been woken in place of another.
+                self._wake()
+
+    def _joined(self, client: str, name: str) -> Lease:
+        return Lease(self._shared[name].body, partial(self._leave, client, name))
+
+    def _leave(self, client: str, name: str) -> None:
+        shared = self._shared[name]
+        shared.clients[client] -= 1
+        if shared.clients[client]:
+            return
+        del shared.clients[client]
+        if not shared.clients:
+            del self._shared[name]
+        self.budget.give_back(client, shared.charged, is_shared=bool(shared.clients))
+        self._wake()
+
+    def _give_back(self, client: str, amount: int) -> None:
+        if amount:
+            self.budget.give_back(client, amount)
+        self._wake()
+
+    def _wake(self) -> None:
+        """Wake the responses that can go on, first those of the clients that hold the least."""
+        if not self._waiters:
+            return
+        free = self.budget.total - self.budget.taken
+        for waiter in sorted(self._waiters, key=self._order):
+            shared = self._shared.get(waiter.name)
+            amount = waiter.amount if shared is None else shared.charged
+            is_joined = shared is not None and waiter.client in shared.clients
+            if not is_joined and self.budget.held(waiter.client) + amount > self.budget.share:
+                continue
+            if shared is None:
+                if amount > free:
+                    continue
+                free -= amount
+            if not waiter.woken.done():
+                waiter.woken.set_result(None)
+
+    def _order(self, waiter: _Waiter) -> tuple[int, int]:
+        return self.budget.held(waiter.client), waiter.number
+
+
+def _overloaded() -> Unavailable:
+    OVERLOADS.labels("response_bytes").inc()
+    return Unavailable(Code.OVERLOADED, "Too many bytes are being sent.")
+
+
+class LargeResponse(Response):
+    """A response that is sent in pieces, so that the server buffers few of its bytes.
+
+    It closes its lease when it has been sent, or when the client is gone.
+    """
+
+    def __init__(
+        self,
+        lease: Lease,
+        body: bytes | memoryview,
+        status: int,
+        headers: Mapping[str, str],
+        media_type: str,
+    ) -> None:
+        super().__init__(body, status, headers, media_type)
+        self._lease = lease
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start = {"status": self.status_code, "headers": self.raw_headers}
+        view = memoryview(self.body)
+        try:
+            await send({"type": "http.response.start", **start})
+            for first in range(0, max(len(view), 1), PIECE):
+                piece, more = view[first : first + PIECE], first + PIECE < len(view)
+                await send({"type": "http.response.body", "body": piece, "more_body": more})
+        finally:
+            self._lease.close()

@@ -1,0 +1,370 @@
+"""The outermost middleware, which every request and response passes.
+
+It chooses the request id, applies the rate limits per client and the budgets that all requests
+share, drains refused bodies, adds the security headers, counts and logs the response, and responds
+to unexpected errors.
+"""
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Callable, Mapping, MutableMapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from prometheus_client import Counter, Histogram
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from imprint.domain.drafts.files import new_id
+from imprint.domain.errors import Code, RateLimited, Unavailable
+from imprint.domain.posts.feeds import PRIVATE_FEEDS
+from imprint.domain.rate_limits import Budget, RateLimiter, client_key
+from imprint.metrics import OVERLOADS, RESPONSE_SECONDS, RESPONSES
+from imprint.ports import Monotonic
+from imprint.web.http.cors import WEBHOOK_PATHS
+from imprint.web.http.problems import error_response
+from imprint.web.http.proxies import FORWARDED_FOR, warn_of_untrusted_proxy
+
+log = logging.getLogger("imprint.request")
+
+request_id: ContextVar[str] = ContextVar("request_id", default="-")
+"""The id of the current request, which every log line of the request carries."""
+
+_GIVEN_ID = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")
+"""A request id that is accepted from the caller."""
+
+SECURITY_HEADERS = {
+    # Documents are written by strangers: a browser must not guess a type for them, run anything in
+    # them, or send another site the address of the page that a reader came from.
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+    "Referrer-Policy": "no-referrer",
+    # Front ends on other origins show the thumbnails.
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "Cache-Control": "no-store",
+}
+"""Headers of every response that does not set them itself."""
+
+RAW_SECURITY_HEADERS = [
+    (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
+]
+"""The same as a server sends them."""
+
+HEALTH_PATH = "/healthz"
+"""The path without any limit."""
+
+UNLIMITED_PATHS = (HEALTH_PATH, "/readyz", WEBHOOK_PATHS)
+"""Paths without a rate limit here: probes must get through, and `WebhookRoutes` has its own."""
+
+SIGNED_PATHS = (
+    "/auth/",
+    "/create/",
+    "/update/",
+    "/publish/",
+    "/delete/",
+    "/writing/",
+    "/operator",
+)
+"""Paths where every POST costs the check of a signature, or tries a secret."""
+
+PREVIEW_PATH = "/studio/preview"
+"""Where every POST costs a rendering. Counted apart: who writes and looks can always save."""
+
+CONTENT_PATHS = ("/create/", "/update/", "/publish/")
+"""Paths whose bodies are stored, and have a rate limit by their bytes."""
+
+LOGGED_PATH = 200
+"""Characters of a path that are logged: ours are shorter, and others can be of any length."""
+
+OTHER_PATHS = "other"
+"""The metrics label of all unknown paths, so that callers cannot add labels."""
+
+MAX_DRAINED = 32 * 1024 * 1024
+"""Bytes of a refused body that are read and discarded; bodies sent by mistake are smaller."""
+
+DRAIN_SECONDS = 2.0
+"""How long a refused body is drained."""
+
+UNDRAINED = (Code.REQUEST_TIMEOUT, Code.OVERLOADED)
+"""Refusals that save time: their bodies are not drained."""
+
+UNCOUNTED_BODY = 64 * 1024
+"""Bytes of a body that do not count as bytes in flight: a connection buffers as many anyway."""
+
+_MAX_LENGTH_DIGITS = len(str(MAX_DRAINED)) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLimits:
+    """The rate limits per client, and the budgets that all requests of a process share.
+
+    A request takes one of the `slots` when its body is complete, so that clients that do not send
+    theirs keep nobody out. A webhook has one of its own slots from the beginning: nobody knows
+    that it is a provider's before its body has been read.
+    """
+
+    monotonic: Monotonic
+    reads: RateLimiter
+    signed: RateLimiter
+    previews: RateLimiter
+    signed_bytes: RateLimiter
+    slots: Budget
+    webhook_slots: Budget
+    body_bytes: Budget
+
+
+@dataclass(slots=True)
+class RequestBody:
+    """The `receive` of one request, which knows whether the whole body has arrived.
+
+    It holds what the request has taken from the budgets until `release`. A body that `is_stored`
+    has a rate limit by its bytes.
+    """
+
+    receive: Receive
+    client: str
+    limits: RequestLimits
+    declared: int | None = None
+    is_complete: bool = False
+    expects_continue: bool = False
+    is_stored: bool = field(default=False, init=False)
+    is_over_budget: bool = field(default=False, init=False)
+    received: int = field(default=0, init=False)
+    _slots: Budget | None = field(default=None, init=False)
+    _counted: int = field(default=0, init=False)
+
+    @classmethod
+    def of(
+        cls,
+        headers: Mapping[bytes, bytes],
+        receive: Receive,
+        client: str,
+        limits: RequestLimits,
+    ) -> "RequestBody":
+        """The body that the headers of a request announce."""
+        length = headers.get(b"content-length", b"")
+        if not length and b"transfer-encoding" not in headers:
+            return cls(receive, client, limits, is_complete=True)
+        declared = int(length[:_MAX_LENGTH_DIGITS]) if length.isdigit() else None
+        expects_continue = headers.get(b"expect", b"").lower() == b"100-continue"
+        return cls(receive, client, limits, declared, declared == 0, expects_continue)
+
+    async def __call__(self) -> Message:
+        """The next message. Refuses `overloaded` beyond a budget, `rate_limited` beyond a rate."""
+        message = await self.receive()
+        self._note(message)
+        if self.received > UNCOUNTED_BODY:
+            self._count()
+        if self.is_complete and self._slots is None and message["type"] == "http.request":
+            self.take_slot(self.limits.slots)
+            if self.is_stored and self.limits.signed_bytes.rate is not None:
+                self.limits.signed_bytes.admit(self.client, self.limits.monotonic(), self.received)
+        return message
+
+    def take_slot(self, slots: Budget) -> None:
+        """Take one of these slots for the request. Raises `Unavailable` if there is none."""
+        if not slots.take(self.client):
+            is_general = slots is self.limits.slots
+            OVERLOADS.labels("requests" if is_general else "webhooks").inc()
+            raise Unavailable(Code.OVERLOADED, "Too many requests are being answered.")
+        self._slots = slots
+
+    def release(self) -> None:
+        """Give back everything that the request has taken."""
+        if self._slots is not None:
+            self._slots.give_back(self.client)
+            self._slots = None
+        if self._counted:
+            self.limits.body_bytes.give_back(self.client, self._counted)
+            self._counted = 0
+
+    async def drain(self) -> None:
+        """Read and discard the rest of the body, within `MAX_DRAINED` and `DRAIN_SECONDS`.
+
+        A client that is still sending when its connection is closed never sees the response: its
+        system discards it.
+        """
+        # A client that expects 100 Continue has not sent its body, and will not after a refusal.
+        if self.expects_continue or (self.declared or 0) > MAX_DRAINED:
+            return
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while not self.is_complete and self.received <= MAX_DRAINED:
+                    self._note(await self.receive())
+        except TimeoutError:
+            pass
+
+    def _note(self, message: Message) -> None:
+        if message["type"] != "http.request":
+            self.is_complete = True
+            return
+        self.received += len(message.get("body", b""))
+        has_all = self.declared is not None and self.received >= self.declared
+        self.is_complete = has_all or not message.get("more_body", False)
+
+    def _count(self) -> None:
+        if self.limits.body_bytes.take(self.client, self.received - self._counted):
+            self._counted = self.received
+            return
+        # Whoever reads the body drops what it has, so the others can have the bytes at once.
+        self.is_over_budget = True
+        self.release()
+        OVERLOADS.labels("body_bytes").inc()
+        raise Unavailable(Code.OVERLOADED, "Too many bytes are being received.")
+
+
+def _respond_to_failure(request: Request) -> Response:
+    return error_response()
+
+
+@dataclass(slots=True)
+class RequestMiddleware:
+    """The middleware around the whole application; `paths` are the routes without parameters.
+
+    With `counts_clients`, each client has limits, so a proxy that hides its clients is a mistake.
+    `respond_to_failure` makes the response to a request that ended in an unexpected error.
+    """
+
+    app: ASGIApp
+    limits: RequestLimits
+    paths: frozenset[str] = frozenset()
+    counts_clients: bool = True
+    respond_to_failure: Callable[[Request], Response] = _respond_to_failure
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = dict(scope["headers"])
+        id_token = request_id.set(_choose_id(headers))
+        started = time.perf_counter()
+        status = 0
+        peer = scope.get("client")
+        client = client_key(peer[0]) if peer else "-"
+        if FORWARDED_FOR in headers and peer and peer[1] and self.counts_clients:
+            warn_of_untrusted_proxy()
+        state = scope["state"] = {"client": client}
+        body = RequestBody.of(headers, receive, client, self.limits)
+
+        async def send_response(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                if not body.is_complete and (
+                    body.is_over_budget or state.get("code") not in UNDRAINED
+                ):
+                    await body.drain()
+                _add_headers(message, body.is_complete)
+            await send(message)
+
+        try:
+            self._limit(scope, body)
+            await self.app(scope, body, send_response)
+        except Exception as error:
+            log.error("unexpected failure", exc_info=error)
+            if status == 0:
+                await self.respond_to_failure(Request(scope))(scope, receive, send_response)
+        finally:
+            body.release()
+            self._report(scope, status, time.perf_counter() - started)
+            request_id.reset(id_token)
+
+    def _limit(self, scope: Scope, body: RequestBody) -> None:
+        """Note in the state of the request that the router has to refuse it.
+
+        It is refused there, and not here, because pages of other origins can read only responses
+        that passed the CORS middleware.
+        """
+        path: str = scope["path"]
+        method: str = scope["method"]
+        limits = self.limits
+        try:
+            if path.startswith(UNLIMITED_PATHS):
+                if path.startswith(WEBHOOK_PATHS):
+                    body.take_slot(limits.webhook_slots)
+                elif path != HEALTH_PATH:
+                    body.take_slot(limits.slots)
+                return
+            # Only endpoints with the method POST read a body.
+            if body.is_complete or method != "POST":
+                body.take_slot(limits.slots)
+            elif path.startswith(CONTENT_PATHS):
+                body.is_stored = True
+            limiter = self._limiter(method, path)
+            if limiter.rate is not None:
+                limiter.admit(body.client, limits.monotonic())
+        except (Unavailable, RateLimited) as problem:
+            scope["state"]["refusal"] = problem
+
+    def _limiter(self, method: str, path: str) -> RateLimiter:
+        """Who counts this request of a client."""
+        if method == "POST" and path.startswith(SIGNED_PATHS):
+            return self.limits.signed
+        if method == "POST" and path == PREVIEW_PATH:
+            return self.limits.previews
+        return self.limits.reads
+
+    def _report(self, scope: Scope, status: int, seconds: float) -> None:
+        path, code = scope["path"], scope["state"].get("code")
+        label = path if path in self.paths else scope["state"].get("route") or _path_label(path)
+        _response_counter(label, status, code or "").inc()
+        _response_histogram(label).observe(seconds)
+        if log.isEnabledFor(logging.INFO):
+            # Without the query, which may contain a page token.
+            fields = {
+                "method": scope["method"],
+                "path": _logged_path(path),
+                "status": status,
+                "code": code,
+                "milliseconds": round(seconds * 1000, 2),
+            }
+            log.info("answered", extra=fields)
+
+
+@lru_cache(maxsize=4096)
+def _response_counter(path: str, status: int, code: str) -> Counter:
+    # Finding a child by its labels costs several times as much as incrementing it.
+    return RESPONSES.labels(path, status, code)
+
+
+@lru_cache(maxsize=256)
+def _response_histogram(path: str) -> Histogram:
+    return RESPONSE_SECONDS.labels(path)
+
+
+def _path_label(path: str) -> str:
+    return "/ipfs/{cid}" if path.startswith("/ipfs/") else OTHER_PATHS
+
+
+def _logged_path(path: str) -> str:
+    """A path as it is logged: the token of a private feed is a secret.
+
+    Also in a path that is not found, such as `//feeds/private/…`: the token in it is a real one.
+    """
+    start, private, _ = path.partition(PRIVATE_FEEDS)
+    return f"{start[:LOGGED_PATH]}{private}…" if private else path[:LOGGED_PATH]
+
+
+def _choose_id(headers: Mapping[bytes, bytes]) -> str:
+    given = headers.get(b"x-request-id")
+    if given is None:
+        return new_id()
+    text = given.decode("latin-1")
+    return text if _GIVEN_ID.match(text) else new_id()
+
+
+def _add_headers(message: MutableMapping[str, Any], keeps_connection: bool) -> None:
+    headers = message["headers"]
+    present = dict(headers)
+    message["headers"] = headers = [
+        *headers,
+        (b"x-request-id", request_id.get().encode()),
+        *[header for header in RAW_SECURITY_HEADERS if header[0] not in present],
+    ]
+    if not keeps_connection:
+        headers.append((b"connection", b"close"))

@@ -1,0 +1,494 @@
+"""Requests: bodies read within limits, JSON parsed strictly, query parameters parsed."""
+
+import asyncio
+import json
+import re
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.datastructures import Headers, QueryParams
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect, Request
+
+from imprint.domain.drafts.documents import ContentTooLarge, NotContent, check_content
+from imprint.domain.drafts.tags import NotTags, parse_hashtags
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.formats.addresses import Address, NotAnAddress, parse_address
+from imprint.domain.formats.cids import Cid, NotACid, parse_cid
+from imprint.web.http.content_splitter import ContentSplitter
+
+# Request bodies
+
+
+class LoginBody(msgspec.Struct):
+    """`POST /auth/login`"""
+
+    signature: str
+    salt: str
+    address: str
+
+
+class SignedBody(msgspec.Struct):
+    """`POST /delete/file`: a signed write without content; `salt` is checked by its verifier."""
+
+    salt: Any
+    address: str
+    signature: str
+    session: str | None = None
+
+
+class ContentBody(SignedBody, kw_only=True):
+    """`POST /create/group`, `POST /update/file`: a signed write with content."""
+
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields of a multipart form; those that are no files are not decoded yet."""
+
+    fields: Mapping[str, bytes]
+    files: Mapping[str, bytes]
+
+    def field(self, name: str, default: bytes | None = None) -> bytes:
+        """A field that is no file. Refuses a missing one, unless there is a default."""
+        value = self.fields.get(name, default)
+        if value is None:
+            raise Refusal(Code.INVALID_REQUEST, f"The form needs a text field '{name}'.")
+        return value
+
+    def text(self, name: str) -> str:
+        """A text field. Refuses a missing one, and one that is not UTF-8."""
+        return decode_text(self.field(name), Code.INVALID_REQUEST)
+
+    def file(self, name: str) -> bytes:
+        """The bytes of a file. Refuses a missing one."""
+        if name not in self.files:
+            raise Refusal(Code.INVALID_REQUEST, f"The form needs a file '{name}'.")
+        return self.files[name]
+
+
+def decode_text(field: bytes, code: Code) -> str:
+    """The text of a form field. Refuses bytes that are not UTF-8 with this code."""
+    try:
+        return field.decode()
+    except UnicodeDecodeError:
+        raise Refusal(code, "The texts of a form are UTF-8.") from None
+
+
+# Reading a body, in two steps: its headers are checked when it is opened, the rest while it is read
+
+Schema = TypeVar("Schema", bound=msgspec.Struct)
+
+MAX_LENGTH_DIGITS = 18
+"""A declared length with more digits is too large, and not parsed."""
+
+MAX_FORM_FIELDS = 8
+"""Text fields of a form; more than any signed form has."""
+
+SMALL_BODY = 64 * 1024
+"""Bytes of a body without its content or image, and of each text field of a form: a signature and
+the signed data are shorter. A body of this size is parsed at once, which takes 4 ms at most."""
+
+FILE_FIELD = "file"
+"""The only field of a form that is a file; every other one is text, whatever its part says."""
+
+ESCAPED = 6
+"""How many times longer JSON may be than its text: the length of an escaped character."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadBody:
+    """A body whose headers are checked and of which nothing is read yet."""
+
+    request: Request
+    limit: int
+    timeout: float
+
+    async def read(self) -> bytes:
+        """The bytes. Refuses `too_large` beyond the limit, and a client that is too slow."""
+        chunks: list[bytes] = []
+        await self.receive(chunks.append)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def receive(self, take: Callable[[bytes], None]) -> None:
+        """Pass on every chunk as it arrives. Refuses as `read` does."""
+        try:
+            async with asyncio.timeout(self.timeout):
+                await self._receive(take)
+        except TimeoutError:
+            raise Refusal(Code.REQUEST_TIMEOUT, "The request took too long to arrive.") from None
+        except ClientDisconnect:
+            raise Refusal(Code.INVALID_REQUEST, "The request was not sent completely.") from None
+
+    async def _receive(self, take: Callable[[bytes], None]) -> None:
+        size, more = 0, True
+        while more:
+            message = await self.request.receive()
+            if message["type"] != "http.request":
+                raise ClientDisconnect
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > self.limit:
+                raise _too_large(self.limit)
+            take(chunk)
+            more = message.get("more_body", False)
+
+
+class UnreadJson(UnreadBody):
+    """A JSON body that is not read yet."""
+
+    __slots__ = ()
+
+    async def parse(self, schema: type[Schema]) -> Schema:
+        """The value. Refuses `invalid_json`, and `invalid_request` if it is not of this schema."""
+        return _convert(parse_json(await self.read()), schema)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadContent(UnreadBody):
+    """A JSON body with content of at most `max_content` bytes of UTF-8."""
+
+    max_content: int
+
+    async def parse(self) -> tuple[ContentBody, str | Callable[[], str]]:
+        """The value and its content; large content is a function that decodes it, once.
+
+        Refuses as `UnreadJson.parse` does, and content that is too large, has NUL characters or
+        lone surrogates. Of large content only the size is checked here; the function refuses the
+        rest. It takes up to a tenth of a second, and is for signers who are known.
+        """
+        sink = _ContentSink(self.max_content)
+        await self.receive(sink.take)
+        if sink.splitter is None:
+            body = _convert(parse_json(sink.body), ContentBody)
+            return body, _check_content(body.content, self.max_content)
+        body = _convert(parse_json(sink.splitter.envelope), ContentBody)
+        return body, partial(self._decode, sink.splitter)
+
+    def _decode(self, splitter: ContentSplitter) -> str:
+        return _check_content(splitter.decode_content(), self.max_content)
+
+
+class _ContentSink:
+    """Keeps a small body as it is, and splits a larger one as it arrives."""
+
+    __slots__ = ("_max_content", "body", "splitter")
+
+    def __init__(self, max_content: int) -> None:
+        self.body = bytearray()
+        self.splitter: ContentSplitter | None = None
+        self._max_content = max_content
+
+    def take(self, chunk: bytes) -> None:
+        if self.splitter is None:
+            self.body += chunk
+            if len(self.body) <= SMALL_BODY:
+                return
+            self.splitter = ContentSplitter(SMALL_BODY, self._max_content)
+            chunk = bytes(self.body)
+            self.body.clear()
+        self.splitter.take(chunk)
+
+
+class UnreadForm(UnreadBody):
+    """A multipart form that is not read yet."""
+
+    __slots__ = ()
+
+    async def parse(self) -> Form:
+        """The form. Refuses one that is malformed, not ended, or has a field twice."""
+        chunks: deque[bytes] = deque()
+        await self.receive(chunks.append)
+        parser = _InMemoryParser(self.request.headers, chunks)
+        try:
+            form = await parser.parse()
+        except (MultiPartException, KeyError, ValueError, AttributeError):
+            raise Refusal(Code.INVALID_REQUEST, "The form cannot be read.") from None
+        items = form.multi_items()
+        files = {name: await value.read() for name, value in items if not isinstance(value, str)}
+        await form.close()
+        if len({name for name, _ in items}) != len(items):
+            raise Refusal(Code.INVALID_REQUEST, "A form field was given twice.")
+        return Form(parser.fields, files)
+
+
+class _InMemoryParser(MultiPartParser):
+    """Starlette's parser for a body that is in memory already, and so are its files."""
+
+    spool_max_size = 64 * 1024 * 1024
+
+    def __init__(self, headers: Headers, chunks: deque[bytes]) -> None:
+        super().__init__(
+            headers,
+            self._feed(chunks),
+            max_files=2,  # the file, and a text field that is a file until its name is known
+            max_fields=MAX_FORM_FIELDS,
+            max_part_size=SMALL_BODY,
+        )
+        self.fields: dict[str, bytes] = {}
+        self.is_ended = False
+
+    def on_headers_finished(self) -> None:
+        super().on_headers_finished()
+        part = self._current_part
+        if part.file is not None and part.field_name != FILE_FIELD:
+            # Browsers name a file in the part of every Blob, and JSON is sent as a Blob.
+            part.file = None
+            self._files_to_close_on_error.pop().close()
+            self._current_files -= 1
+            self._current_fields += 1
+            if self._current_fields > self.max_fields:
+                raise MultiPartException("Too many fields.")
+
+    def on_part_end(self) -> None:
+        # Starlette decodes fields, and replaces what is not in the charset of the client's choice.
+        if self._current_part.file is None:
+            self.fields[self._current_part.field_name] = bytes(self._current_part.data)
+        super().on_part_end()
+
+    def on_end(self) -> None:
+        self.is_ended = True
+
+    async def _feed(self, chunks: deque[bytes]) -> AsyncGenerator[bytes, None]:
+        while chunks:
+            yield chunks.popleft()
+            if chunks:
+                # A form of 5 MB takes 12 ms, in which other requests have their turns.
+                await asyncio.sleep(0)
+        if not self.is_ended:
+            # Raised while the parser reads, because then it closes a file whose end never came.
+            raise MultiPartException("The form has no end.")
+
+
+@dataclass(frozen=True, slots=True)
+class BodyReader:
+    """Opens the bodies of requests; `timeout` is how many seconds a client may take to send one."""
+
+    timeout: float
+
+    def open(self, request: Request, limit: int) -> UnreadBody:
+        """The body of at most `limit` bytes. Refuses one whose headers declare more."""
+        _check_length(request, limit)
+        return UnreadBody(request, limit, self.timeout)
+
+    def open_json(self, request: Request, limit: int) -> UnreadJson:
+        """The JSON body of at most `limit` bytes. Also refuses other and compressed media."""
+        _check_length(request, limit)
+        _check_media_type(request, "application/json")
+        return UnreadJson(request, limit, self.timeout)
+
+    def open_content(self, request: Request, max_content: int) -> UnreadContent:
+        """The JSON body with content of at most `max_content` bytes of UTF-8. Refuses as above."""
+        limit = ESCAPED * max_content + SMALL_BODY
+        _check_length(request, limit)
+        _check_media_type(request, "application/json")
+        return UnreadContent(request, limit, self.timeout, max_content)
+
+    def open_form(self, request: Request, limit: int) -> UnreadForm:
+        """The multipart form of at most `limit` bytes. Refuses as above."""
+        _check_length(request, limit)
+        _check_media_type(request, "multipart/form-data")
+        return UnreadForm(request, limit, self.timeout)
+
+    async def read_json(self, request: Request, schema: type[Schema], limit: int) -> Schema:
+        """The JSON body, opened and parsed."""
+        return await self.open_json(request, limit).parse(schema)
+
+
+def _check_length(request: Request, limit: int) -> None:
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and (len(declared) > MAX_LENGTH_DIGITS or int(declared) > limit):
+        raise _too_large(limit)
+
+
+def _check_media_type(request: Request, expected: str) -> None:
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given != expected:
+        raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, f"The body must be {expected}.")
+    for coding in request.headers.getlist("content-encoding"):
+        if coding.strip().lower() not in ("", "identity"):
+            raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "The body must not be compressed.")
+
+
+def _check_content(content: str, limit: int) -> str:
+    try:
+        check_content(content, limit)
+    except ContentTooLarge as error:
+        raise Refusal(Code.TOO_LARGE, str(error)) from None
+    except NotContent as error:
+        raise Refusal(Code.INVALID_REQUEST, str(error)) from None
+    return content
+
+
+def _too_large(limit: int) -> Refusal:
+    return Refusal(Code.TOO_LARGE, f"The body may have at most {limit} bytes.")
+
+
+# Strict JSON
+
+_PAIRED = re.compile(
+    r"(?:[^\\]++|\\(?:[^u]|u(?:[^dD]|[dD][0-7])|u[dD][89abAB]..\\u[dD][c-fC-F]))*+", re.DOTALL
+)
+"""JSON in which every escaped surrogate is one of a pair."""
+
+
+def parse_json(body: bytes | bytearray) -> Any:
+    """A JSON value.
+
+    Refuses `invalid_json`, which includes a key given twice, NaN, Infinity and lone surrogates.
+    """
+    try:
+        text = body.decode()
+        value = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise _invalid_json() from None
+    # The searches are cheap, and few texts have escaped surrogates.
+    if ("\\ud" in text or "\\uD" in text) and not _PAIRED.fullmatch(text):
+        raise _invalid_json()
+    return value
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a key is given twice")
+    return members
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _convert(value: Any, schema: type[Schema]) -> Schema:
+    try:
+        return msgspec.convert(value, schema)
+    except msgspec.ValidationError as error:
+        raise Refusal(Code.INVALID_REQUEST, f"{error}.") from None
+
+
+def _invalid_json() -> Refusal:
+    return Refusal(Code.INVALID_JSON, "The body is not valid JSON.")
+
+
+# The client
+
+
+def client_of(request: Request) -> str:
+    """The key of the client that sent the request, which `RequestMiddleware` noted."""
+    client: str = request.scope["state"]["client"]
+    return client
+
+
+# Query parameters
+
+_DECIMAL = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
+
+MAX_CACHED_QUERY = 512
+"""Bytes of the longest query whose parsed parameters are cached."""
+
+MAX_QUERY = 8 * 1024
+"""Bytes of a query: twice the longest list of hashtags. 60 KB of fields take 50 ms to parse."""
+
+
+def query_params(request: Request, code: Code = Code.INVALID_REQUEST) -> QueryParams:
+    """The query parameters, cached by query string (docs/decisions/query-parameter-cache.md).
+
+    Refuses a query that is too long with this code.
+    """
+    query: bytes = request.scope["query_string"]
+    if len(query) <= MAX_CACHED_QUERY:
+        return _cached_params(query)
+    if len(query) > MAX_QUERY:
+        raise Refusal(code, f"A query has at most {MAX_QUERY} bytes.")
+    return QueryParams(query)
+
+
+@lru_cache(maxsize=1024)
+def _cached_params(query: bytes) -> QueryParams:
+    return QueryParams(query)
+
+
+def check_parameters(request: Request, known: frozenset[str] = frozenset()) -> QueryParams:
+    """The query parameters. Refuses one that the endpoint does not have."""
+    given = query_params(request)
+    refuse_unknown(given, known)
+    return given
+
+
+def refuse_unknown(given: QueryParams, known: frozenset[str]) -> None:
+    """Refuse a parameter that an endpoint does not have."""
+    if not given.keys() <= known:
+        raise Refusal(Code.INVALID_REQUEST, "The query has a parameter that is not known here.")
+
+
+def query_text(request: Request, name: str, code: Code) -> str:
+    """A query parameter, given exactly once. Refuses otherwise with this code."""
+    values = query_params(request, code).getlist(name)
+    if len(values) != 1:
+        raise Refusal(code, f"The parameter '{name}' must be given once.")
+    return values[0]
+
+
+def query_cid(request: Request) -> Cid:
+    """The parameter `cid` in its canonical spelling. Refuses `invalid_cid`."""
+    return canonical_cid(query_text(request, "cid", Code.INVALID_CID))
+
+
+def canonical_cid(text: str) -> Cid:
+    """A cid in its canonical spelling. Refuses `invalid_cid`."""
+    try:
+        return parse_cid(text)
+    except NotACid as error:
+        raise Refusal(Code.INVALID_CID, str(error)) from None
+
+
+def query_address(request: Request, name: str) -> Address:
+    """A query parameter that is an address. Refuses `invalid_address`."""
+    return canonical_address(query_text(request, name, Code.INVALID_ADDRESS))
+
+
+def canonical_address(text: str) -> Address:
+    """An address in its canonical spelling. Refuses `invalid_address`."""
+    try:
+        return parse_address(text)
+    except NotAnAddress as error:
+        raise Refusal(Code.INVALID_ADDRESS, str(error)) from None
+
+
+def query_post_id(request: Request) -> int:
+    """The parameter `postId`: plain decimal, below 2^256. Refuses `invalid_post_id`."""
+    return canonical_post_id(query_text(request, "postId", Code.INVALID_POST_ID))
+
+
+def canonical_post_id(text: str) -> int:
+    """A post id: plain decimal, below 2^256. Refuses `invalid_post_id`."""
+    problem = "A post id is a decimal number below 2^256."
+    return decimal_number(text, Code.INVALID_POST_ID, problem)
+
+
+def decimal_number(text: str, code: Code, problem: str) -> int:
+    """A plain decimal number below 2^256. Refuses any other text with this code."""
+    if not _DECIMAL.match(text) or (number := int(text)) >= 2**256:
+        raise Refusal(code, problem)
+    return number
+
+
+def query_tags(request: Request) -> tuple[str, ...]:
+    """The parameter `tags`: at least one hashtag. Refuses `invalid_tags`."""
+    tags = parse_tags(query_text(request, "tags", Code.INVALID_TAGS))
+    if not tags:
+        raise Refusal(Code.INVALID_TAGS, "Give at least one hashtag.")
+    return tags
+
+
+def parse_tags(text: str) -> tuple[str, ...]:
+    """A list of hashtags, which may be empty. Refuses `invalid_tags`."""
+    try:
+        return parse_hashtags(text)
+    except NotTags as error:
+        raise Refusal(Code.INVALID_TAGS, str(error)) from None

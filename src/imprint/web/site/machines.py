@@ -1,0 +1,92 @@
+"""The endpoints that machines read: posts as Markdown, `llms.txt`, `robots.txt`, the sitemap."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.domain.drafts.documents import SMALL_DOCUMENT
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.posts.market_events import parse_place
+from imprint.services.site.pages import Pages
+from imprint.services.site.sitemap import Sitemap
+from imprint.web.http.large_responses import LargeResponse, ResponseBudget
+from imprint.web.http.requests import canonical_post_id, check_parameters, client_of
+from imprint.web.http.responses import SHORT_LIVED
+from imprint.web.http.validators import cached_response, is_unchanged, validators
+from imprint.web.site.machine_pages import MachinePages
+
+MARKDOWN = "text/markdown"
+
+CRAWLED = "public, max-age=3600"
+"""For what only crawlers fetch, and may be an hour old."""
+
+PAGE_MEMORY = 16 * 1024 * 1024
+"""Bytes that a page of the sitemap, or the text of a large post, may take while it is made."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineRoutes:
+    """Each endpoint calls one service, and writes the result as a page."""
+
+    pages: Pages
+    sitemaps: Sitemap
+    written: MachinePages
+    budget: ResponseBudget
+
+    async def post(self, request: Request) -> Response:
+        check_parameters(request)
+        post_id = canonical_post_id(request.path_params["id"])
+
+        async def write() -> bytes:
+            found = await self.pages.post(post_id)
+            if len(found.text or "") > SMALL_DOCUMENT:
+                return (await asyncio.to_thread(self.written.post, found)).encode()
+            return self.written.post(found).encode()
+
+        return await self._large(request, write, MARKDOWN, SHORT_LIVED)
+
+    async def page(self, request: Request) -> Response:
+        """`/p/{id}`: the page of a post is its Markdown."""
+        check_parameters(request)
+        post_id = canonical_post_id(request.path_params["id"])
+        headers = {"Location": f"/posts/{post_id}.md", "Cache-Control": SHORT_LIVED}
+        return Response(status_code=303, headers=headers)
+
+    async def llms(self, request: Request) -> Response:
+        check_parameters(request)
+        text = self.written.llms(await self.pages.newest())
+        return cached_response(request, text, MARKDOWN, SHORT_LIVED)
+
+    async def robots(self, request: Request) -> Response:
+        check_parameters(request)
+        return cached_response(request, self.written.robots(), "text/plain", CRAWLED)
+
+    async def sitemap_index(self, request: Request) -> Response:
+        check_parameters(request)
+        text = self.written.sitemap_index(await self.sitemaps.pages())
+        return cached_response(request, text, "application/xml", CRAWLED)
+
+    async def sitemap(self, request: Request) -> Response:
+        check_parameters(request)
+        start = parse_place(request.path_params["start"])
+        if start is None:
+            raise Refusal(Code.NOT_FOUND, "There is no such page of the sitemap.")
+
+        async def write() -> bytes:
+            posts = await self.sitemaps.page(start - 1)
+            return (await asyncio.to_thread(self.written.sitemap, posts)).encode()
+
+        return await self._large(request, write, "application/xml", CRAWLED)
+
+    async def _large(
+        self, request: Request, write: Callable[[], Awaitable[bytes]], media_type: str, cache: str
+    ) -> Response:
+        lease = await self.budget.reserve(client_of(request), PAGE_MEMORY, write)
+        headers = {**validators(lease.body), "Cache-Control": cache}
+        if is_unchanged(request, headers):
+            lease.close()
+            return Response(status_code=304, headers=headers)
+        return LargeResponse(lease, lease.body, 200, headers, media_type)

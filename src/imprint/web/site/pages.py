@@ -1,0 +1,387 @@
+"""The pages for people: lists of posts, a post, the library and the Studio."""
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from imprint.domain.drafts.documents import SMALL_DOCUMENT
+from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.posts.indexed_posts import IndexedPost, MarketTotals, PostOrder
+from imprint.services.access.reads import Reads
+from imprint.services.accounts.login import Login
+from imprint.services.posts.posts import Derived, ListedPosts, ListRequest, Posts
+from imprint.services.posts.totals import Totals
+from imprint.services.site.pages import Pages, ShownPost
+from imprint.services.tasks.single_flight import SingleFlight
+from imprint.web.api.posts import only_value
+from imprint.web.http.large_responses import LargeResponse, ResponseBudget
+from imprint.web.http.media_types import HTML_TYPE, prefers
+from imprint.web.http.requests import (
+    SMALL_BODY,
+    BodyReader,
+    canonical_address,
+    canonical_post_id,
+    check_parameters,
+    client_of,
+    parse_json,
+    parse_tags,
+)
+from imprint.web.http.responses import OWN, PRIVATE, SHORT_LIVED
+from imprint.web.http.validators import cached_response
+from imprint.web.site.cards import Card, Cards, post_title
+from imprint.web.site.icon import ICON, web_manifest
+from imprint.web.site.license import LICENSE_TYPE, license_document
+from imprint.web.site.policy import content_policy
+from imprint.web.site.problem_pages import problem_page
+from imprint.web.site.rendered_page import RenderedPage
+from imprint.web.site.templates import Templates
+from imprint.web.site.texts.rendered_texts import RenderedTexts
+
+DAILY = "public, max-age=86400"
+"""For what an operator changes: the icon, the manifest, the licence."""
+
+KEPT_BYTES = 16 * 1024 * 1024
+"""Bytes of the pages of lists that are kept, and of those of posts; of each kind those that were
+read least recently are dropped."""
+
+SEARCH_BYTES = 1024 * 1024
+"""Bytes of the pages of searches that are kept: few are asked for twice, and no crawler that tries
+words pushes the front page out."""
+
+LARGEST_KEPT = KEPT_BYTES // 4
+"""Bytes of the largest page of a post that is kept."""
+
+MOST_BOUGHT = 5
+"""Posts that the front page names besides the newest."""
+
+POPULAR_TAGS = 12
+"""Hashtags that the front page names, of those that its posts have."""
+
+PAGE_MEMORY = 16 * 1024 * 1024
+"""Bytes that the page of a post may take while it is made: its text, its HTML, its bytes."""
+
+ESCAPED_PREVIEW = 2
+"""How many times longer than its text the body of a preview may be."""
+
+TOKEN = "next_page_token"
+_TOKENS = frozenset({TOKEN})
+
+
+class PreviewBody(msgspec.Struct):
+    """`POST /studio/preview`"""
+
+    content: str
+
+
+def _kept_pages() -> Derived[RenderedPage]:
+    return Derived(lambda page: page.weight, KEPT_BYTES)
+
+
+def _kept_searches() -> Derived[RenderedPage]:
+    return Derived(lambda page: page.weight, SEARCH_BYTES)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSources:
+    """The services that the pages call."""
+
+    login: Login
+    posts: Posts
+    pages: Pages
+    reads: Reads
+    totals: Totals
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRoutes:
+    """Each page calls a service and renders one template.
+
+    A page of what the catalog has kept since the last request is not rendered again.
+    """
+
+    sources: SiteSources
+    templates: Templates
+    cards: Cards
+    bodies: BodyReader
+    budget: ResponseBudget
+    max_content: int
+    ai_training: str
+    rpc_url: str | None
+    texts: RenderedTexts = field(default_factory=RenderedTexts)
+    _lists: Derived[RenderedPage] = field(default_factory=_kept_pages)
+    _searches: Derived[RenderedPage] = field(default_factory=_kept_searches)
+    _posts: Derived[RenderedPage] = field(default_factory=_kept_pages)
+    _composed: SingleFlight[object, RenderedPage] = field(default_factory=SingleFlight)
+
+    # Lists
+
+    async def front(self, request: Request) -> Response:
+        """`/`: the newest posts; the first page has totals and what is bought most."""
+        token = only_value(check_parameters(request, _TOKENS), TOKEN)
+        posts = self.sources.posts
+        newest = await posts.list(ListRequest({}, token))
+        bought: ListedPosts | None = None
+        totals: MarketTotals | None = None
+        if token is None and newest.posts:
+            by_sales = ListRequest({"order": PostOrder.SALES}, None, MOST_BOUGHT)
+            bought, totals = await posts.list(by_sales), await self._totals()
+
+        def render() -> RenderedPage:
+            most = [] if bought is None else [each for each in bought.posts if each.sales.count]
+            return self._rendered(
+                "front.html",
+                self.cards.page("/", self.cards.name, _ABOUT, indexed=token is None),
+                listed=newest,
+                first=token is None,
+                about=_ABOUT,
+                bought=most,
+                totals=totals,
+                tag_names=popular_tags(newest.posts),
+            )
+
+        beside = token, totals, None if bought is None else bought.posts
+        return self._respond(request, self._lists.of(newest, beside, render))
+
+    async def tag(self, request: Request) -> Response:
+        """`/t/{tag}`: the newest posts with a hashtag."""
+        given = parse_tags(request.path_params["tag"])
+        if len(given) != 1:
+            raise Refusal(Code.INVALID_TAGS, "This page is of one hashtag.")
+        (tag,) = given
+        token = only_value(check_parameters(request, _TOKENS), TOKEN)
+        listed = await self.sources.posts.list(ListRequest({"tags": given}, token))
+
+        def render() -> RenderedPage:
+            card = self.cards.tag(tag, indexed=bool(listed.posts) and token is None)
+            return self._rendered("tag.html", card, listed=listed, tag=tag, first=token is None)
+
+        return self._respond(request, self._lists.of(listed, (tag, token), render))
+
+    async def author(self, request: Request) -> Response:
+        """`/a/{address}`: an author, and their posts."""
+        address = canonical_address(request.path_params["address"])
+        token = only_value(check_parameters(request, _TOKENS), TOKEN)
+        author = await self.sources.posts.author(address)
+        listed = await self.sources.posts.list(ListRequest({"author": address}, token))
+
+        def render() -> RenderedPage:
+            card = self.cards.author(address)
+            return self._rendered("author.html", card, listed=listed, author=author)
+
+        return self._respond(request, self._lists.of(listed, (author, token), render))
+
+    async def search(self, request: Request) -> Response:
+        """`/search`: posts that have all words of a query."""
+        query = check_parameters(request, _TOKENS | {"q"})
+        text, token = (only_value(query, "q") or "").strip(), only_value(query, TOKEN)
+        card = self.cards.page("/search", "Search", "Search in all posts.", indexed=False)
+        if not text and token is None:
+            page = self._rendered("search.html", card, q="", listed=None, problem=None)
+            return self._respond(request, page)
+        try:
+            listed = await self.sources.posts.list(ListRequest({}, token, None, text or None))
+        except Refusal as refusal:
+            if token is not None or not prefers(request, HTML_TYPE):
+                raise
+            refused = self.templates.render(
+                "search.html", card=card, q=text[:200], listed=None, problem=refusal.detail
+            )
+            return Response(refused, 400, self._plain_headers(PRIVATE), HTML_TYPE)
+
+        def render() -> RenderedPage:
+            return self._rendered("search.html", card, q=text, listed=listed, problem=None)
+
+        return self._respond(request, self._searches.of(listed, (text, token), render))
+
+    async def _totals(self) -> MarketTotals | None:
+        """The totals; None of an index that is being filled."""
+        try:
+            return await self.sources.totals.market()
+        except Unavailable as problem:
+            if problem.code is not Code.INDEX_UNAVAILABLE:
+                raise
+            return None
+
+    # A post
+
+    async def post(self, request: Request) -> Response:
+        """`/p/{id}`: a post, with its text if it is free."""
+        check_parameters(request)
+        post_id = canonical_post_id(request.path_params["id"])
+        client = client_of(request)
+        headers: dict[str, str] = {}
+
+        async def write() -> bytes:
+            page = await self._post_page(client, await self.sources.pages.show(post_id))
+            headers.update(page.headers(content_policy(self.rpc_url), SHORT_LIVED))
+            if page.is_current(request):
+                return b""
+            return page.encoded(request, headers)
+
+        lease = await self.budget.reserve(client, PAGE_MEMORY, write)
+        if not lease.body:
+            lease.close()
+            return Response(status_code=304, headers=headers)
+        return LargeResponse(lease, lease.body, 200, headers, HTML_TYPE)
+
+    async def _post_page(self, client: str, shown: ShownPost) -> RenderedPage:
+        """The page of a post. One that is kept needs neither its text nor a turn."""
+        post, file = shown.post, shown.file
+        beside = shown.price, file is None
+        known = self._posts.find(post, beside)
+        if known is not None:
+            return known
+        text = None
+        if file is not None:
+            content = await self.sources.reads.content_of(file)
+            text = await self.texts.of(client, file.cid, content, post_title(post))
+
+        def render() -> RenderedPage:
+            return self._rendered(
+                "post.html", self.cards.post(post), post=post, text=text, price=shown.price
+            )
+
+        async def compose() -> RenderedPage:
+            page = await asyncio.to_thread(render)
+            if page.weight <= LARGEST_KEPT:
+                self._posts.keep(post, beside, page)
+            return page
+
+        if text is None or len(text) <= SMALL_DOCUMENT:
+            return self._posts.of(post, beside, render)
+        return await self._composed.run((id(post), beside), compose)
+
+    async def text(self, request: Request) -> Response:
+        """`/p/{id}/text`: the text of a post that the session may read, as a part of its page."""
+        post_id = canonical_post_id(request.path_params["id"])
+        check_parameters(request)
+        session = self.sources.login.recognize(request.headers.get("authorization"))
+        file = await self.sources.reads.own_post(session, post_id)
+        client = client_of(request)
+
+        async def write() -> bytes:
+            content = await self.sources.reads.content_of(file)
+            title = post_title(await self.sources.posts.post(post_id))
+            return (await self.texts.of(client, file.cid, content, title)).encode()
+
+        lease = await self.budget.reserve(client, PAGE_MEMORY, write)
+        headers = {"Cache-Control": OWN, "Vary": "Authorization"}
+        return LargeResponse(lease, lease.body, 200, headers, HTML_TYPE)
+
+    async def document(self, request: Request) -> Response:
+        """`/p/{id}/document`: the stored bytes of a post, for whoever may read it to check."""
+        post_id = canonical_post_id(request.path_params["id"])
+        check_parameters(request)
+        reads = self.sources.reads
+        if "authorization" in request.headers:
+            session = self.sources.login.recognize(request.headers["authorization"])
+            file = await reads.own_post(session, post_id)
+        else:
+            file = await reads.free_post(post_id)
+        write = partial(reads.document_of, file)
+        lease = await self.budget.reserve(client_of(request), PAGE_MEMORY, write)
+        headers = {"Cache-Control": OWN, "Vary": "Authorization"}
+        return LargeResponse(lease, lease.body, 200, headers, "application/octet-stream")
+
+    # The library, the Studio
+
+    async def library(self, request: Request) -> Response:
+        """`/library`: scripts fill it, when they know whose it is."""
+        check_parameters(request)
+        card = self.cards.page("/library", "Library", "Posts that you hold.", indexed=False)
+        return self._respond(request, self._rendered("library.html", card))
+
+    async def studio(self, request: Request) -> Response:
+        """`/studio`: where authors write; scripts fill it."""
+        check_parameters(request)
+        nonce = secrets.token_urlsafe(16)
+        card = self.cards.page("/studio", "Studio", "Write and publish.", indexed=False)
+        page = self.templates.render("studio.html", card=card, style_nonce=nonce)
+        headers = {
+            "Content-Security-Policy": content_policy(self.rpc_url, nonce),
+            "Cache-Control": PRIVATE,
+        }
+        return Response(page, 200, headers, HTML_TYPE)
+
+    async def preview(self, request: Request) -> Response:
+        """`/studio/preview`: what is being written, as its page will show it; needs a session."""
+        check_parameters(request)
+        await self.sources.login.authenticate(request.headers.get("authorization"))
+        limit = ESCAPED_PREVIEW * self.max_content + SMALL_BODY
+        unread = self.bodies.open_json(request, limit)
+        client = client_of(request)
+        body = await unread.read()
+
+        async def write() -> bytes:
+            content = await asyncio.to_thread(_preview_content, body, self.max_content)
+            return (await self.texts.preview(client, content)).encode()
+
+        lease = await self.budget.reserve(client, PAGE_MEMORY, write)
+        return LargeResponse(lease, lease.body, 200, {"Cache-Control": OWN}, HTML_TYPE)
+
+    # Files
+
+    async def icon(self, request: Request) -> Response:
+        """`/icon.svg`."""
+        check_parameters(request)
+        response = cached_response(request, ICON, "image/svg+xml", DAILY)
+        # The icon has a style of its own, for dark tabs.
+        response.headers["Content-Security-Policy"] = (
+            "default-src 'none'; style-src 'unsafe-inline'"
+        )
+        return response
+
+    async def manifest(self, request: Request) -> Response:
+        """`/site.webmanifest`."""
+        check_parameters(request)
+        document = web_manifest(self.cards.name)
+        return cached_response(request, document, "application/manifest+json", DAILY)
+
+    async def license(self, request: Request) -> Response:
+        """`/license.xml`."""
+        check_parameters(request)
+        document = license_document(self.cards.service, self.ai_training)
+        return cached_response(request, document, LICENSE_TYPE, DAILY)
+
+    # Responses
+
+    def refuse(self, problem: Response, detail: str) -> Response:
+        """The page in the place of a response with a problem."""
+        return problem_page(self.templates, problem, detail, self.rpc_url)
+
+    def _rendered(self, template: str, card: Card, **values: Any) -> RenderedPage:
+        return RenderedPage.of(self.templates.render(template, card=card, **values))
+
+    def _respond(self, request: Request, page: RenderedPage) -> Response:
+        return page.response(request, content_policy(self.rpc_url), SHORT_LIVED)
+
+    def _plain_headers(self, cache: str) -> dict[str, str]:
+        return {"Content-Security-Policy": content_policy(self.rpc_url), "Cache-Control": cache}
+
+
+_ABOUT = "Writing that its authors own and its readers keep."
+"""What this place is, in one sentence."""
+
+
+def popular_tags(posts: Sequence[IndexedPost]) -> list[str]:
+    """The hashtags that most of these posts have."""
+    counted = Counter(tag for post in posts for tag in post.hashtags)
+    return [tag for tag, _ in counted.most_common(POPULAR_TAGS)]
+
+
+def _preview_content(body: bytes, most: int) -> str:
+    try:
+        content = msgspec.convert(parse_json(body), PreviewBody).content
+    except msgspec.ValidationError as error:
+        raise Refusal(Code.INVALID_REQUEST, f"{error}.") from None
+    if len(content.encode()) > most:
+        raise Refusal(Code.TOO_LARGE, f"A text has at most {most} bytes.")
+    return content

@@ -1,0 +1,105 @@
+"""Markdown as HTML: CommonMark with tables and strikethrough; HTML in it is shown as text."""
+
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+
+from imprint.web.site.texts.pictures import Pictures
+from imprint.web.site.texts.text_links import link_address, picture_markup
+
+MAX_ANCHOR = 60
+"""Characters of the anchor of a heading."""
+
+_NOT_WORD = re.compile(r"[^\w]+")
+
+
+class _Renderer(RendererHTML):
+    """Writes links, pictures and tables in the forms that pages have."""
+
+    def link_open(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        target = link_address(str(tokens[index].attrGet("href") or ""))
+        return "<a>" if target is None else f'<a href="{escape(target)}">'
+
+    def image(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        token = tokens[index]
+        alt = self.renderInlineAsText(token.children or [], options, env)
+        return picture_markup(str(token.attrGet("src") or ""), alt, env["pictures"])
+
+    def fence(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
+        return code_markup(tokens[index].content)
+
+    def code_block(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        return code_markup(tokens[index].content)
+
+    def table_open(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        return '<div class="scroll" tabindex="0" role="region" aria-label="Table">\n<table>\n'
+
+    def table_close(
+        self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
+    ) -> str:
+        return "</table>\n</div>\n"
+
+
+def code_markup(code: str) -> str:
+    """Code, in a box that one can scroll with the keyboard."""
+    return f'<pre tabindex="0"><code>{escape(code)}</code></pre>\n'
+
+
+_markdown = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer)
+_markdown.enable(["table", "strikethrough"])
+_markdown.validateLink = lambda url: True  # type: ignore[method-assign] # `link_address` decides
+
+
+def markdown_html(text: str, pictures: Pictures, title: str = "") -> str:
+    """The HTML of a text; a first heading that repeats the title is left out."""
+    environment: dict[str, Any] = {"pictures": pictures}
+    tokens = _markdown.parse(text, environment)
+    if len(tokens) > 2 and tokens[0].type == "heading_open" and _same(tokens[1].content, title):
+        del tokens[:3]
+    _number_headings(tokens)
+    rendered: str = _markdown.renderer.render(tokens, _markdown.options, environment)
+    return rendered
+
+
+def _same(heading: str, title: str) -> bool:
+    return (
+        bool(title) and " ".join(heading.split()).casefold() == " ".join(title.split()).casefold()
+    )
+
+
+def _number_headings(tokens: list[Token]) -> None:
+    """Let headings begin below that of the page, skip no level, and have anchors."""
+    opening = [at for at, token in enumerate(tokens) if token.type == "heading_open"]
+    levels = heading_levels([int(tokens[at].tag[1]) for at in opening])
+    anchors: dict[str, int] = {}
+    for at, level in zip(opening, levels, strict=True):
+        tokens[at].tag = tokens[at + 2].tag = f"h{level}"
+        tokens[at].attrSet("id", heading_anchor(tokens[at + 1].content, anchors))
+
+
+def heading_levels(given: Sequence[int]) -> list[int]:
+    """Levels from 2 on for headings with these levels, none more than one below the last."""
+    shift, last, levels = 2 - min(given, default=2), 1, []
+    for level in given:
+        last = min(level + shift, last + 1, 6)
+        levels.append(last)
+    return levels
+
+
+def heading_anchor(text: str, anchors: dict[str, int]) -> str:
+    """An anchor that no other heading of the text has, nor any element of a page."""
+    name = _NOT_WORD.sub("-", text.lower()).strip("-")[:MAX_ANCHOR]
+    count = anchors[name] = anchors.get(name, 0) + 1
+    return f"s-{name}" if count == 1 else f"s-{name}-{count}"

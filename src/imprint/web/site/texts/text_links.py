@@ -1,0 +1,60 @@
+"""Addresses in texts: where links may go, and which pictures a page may load."""
+
+import re
+from html import escape
+
+from imprint.domain.formats.cids import NotACid, parse_cid
+from imprint.web.site.texts.pictures import SCHEME, Pictures
+
+MAX_ADDRESS = 2_000
+"""Characters of an address; a longer one is no link."""
+
+_IPFS = re.compile(r"(?:ipfs://(?:ipfs/)?|/ipfs/)([A-Za-z0-9]{1,128})/?\Z")
+_OPEN = re.compile(
+    r"(?:https?://[^\s/?#]+|mailto:[^\s@]+@)[^\s<>\"\x00-\x1f\x7f]*\Z", re.IGNORECASE
+)
+_WITHIN = re.compile(r"(?:#|/(?![/\\]))[^\s<>\"\\\x00-\x1f\x7f]*\Z")
+
+
+def link_address(given: str) -> str | None:
+    """The address of a link: another site, mail, a document here, or this site; else None."""
+    if len(given) > MAX_ADDRESS:
+        return None
+    if (path := ipfs_path(given)) is not None:
+        return path
+    if _OPEN.match(given) or _WITHIN.match(given):
+        return given
+    return None
+
+
+def picture_address(given: str) -> str | None:
+    """The address of a picture that a page may load: in the text, or at this service; else None."""
+    if given.startswith(f"{SCHEME}:"):
+        return given
+    return ipfs_path(given)
+
+
+def ipfs_path(given: str) -> str | None:
+    """The path of a document here, of `ipfs://{cid}` or `/ipfs/{cid}`."""
+    found = _IPFS.match(given)
+    if found is None:
+        return None
+    try:
+        return f"/ipfs/{parse_cid(found[1])}"
+    except NotACid:
+        return None
+
+
+def picture_markup(given: str, alt: str, pictures: Pictures) -> str:
+    """A picture, or a link to one that another host has: pages load nothing from there."""
+    source = picture_address(given)
+    # A text can have such a name by itself, or go on after its picture.
+    if source is not None and (pictures.has(source) or not source.startswith(f"{SCHEME}:")):
+        size = pictures.size(source)
+        box = 'class="unsized"' if size is None else f'width="{size[0]}" height="{size[1]}"'
+        return f'<img src="{escape(source)}" alt="{escape(alt)}" {box} loading="lazy">'
+    target = link_address(given)
+    if target is None:
+        return escape(alt)
+    label = alt or "Picture"
+    return f'<a href="{escape(target)}">{escape(label)} (picture on another site)</a>'

@@ -1,0 +1,90 @@
+"""A document gets the cid that every IPFS node would give it."""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imprint.domain.formats.cids import (
+    KUBO_LAYOUT,
+    WIDE_LAYOUT,
+    Codec,
+    Layout,
+    blocks,
+    cid_bytes,
+    cid_of,
+    codec_of,
+    document_cid,
+)
+
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "cid.json").read_text())["vectors"]
+
+small_layouts = st.builds(Layout, chunk=st.integers(1, 9), width=st.integers(2, 5))
+documents = st.binary(max_size=400)
+
+
+def name_vector(vector: dict[str, object]) -> str:
+    return f"{vector.get('text', vector.get('size'))} in {vector['chunk']}"
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=name_vector)
+def test_a_document_has_the_cid_that_ipfs_gives_it(vector: dict[str, object]) -> None:
+    text = vector.get("text")
+    data = text.encode() if isinstance(text, str) else bytes(int(str(vector["size"])))
+    layout = Layout(int(str(vector["chunk"])), int(str(vector["width"])))
+    assert layout in (KUBO_LAYOUT, WIDE_LAYOUT)
+    assert document_cid(data, layout) == vector["cid"]
+
+
+def test_the_layout_is_that_of_ipfs_add_unless_another_is_asked_for() -> None:
+    data = bytes(300_000)
+    assert document_cid(data) == document_cid(data, KUBO_LAYOUT)
+    assert document_cid(data) != document_cid(data, WIDE_LAYOUT)
+
+
+def test_a_document_of_one_chunk_is_its_own_only_block() -> None:
+    assert list(blocks(b"hello world")) == [(document_cid(b"hello world"), b"hello world")]
+
+
+def test_an_empty_document_has_one_empty_block() -> None:
+    assert list(blocks(b"")) == [(document_cid(b""), b"")]
+
+
+def test_leaves_are_views_of_the_document_and_not_copies() -> None:
+    data = bytes(300_000)
+    leaves = [block for cid, block in blocks(data) if codec_of(cid) is Codec.RAW]
+    assert all(isinstance(leaf, memoryview) and leaf.obj is data for leaf in leaves)
+
+
+@given(documents, small_layouts)
+def test_the_first_block_is_the_root(data: bytes, layout: Layout) -> None:
+    assert next(blocks(data, layout))[0] == document_cid(data, layout)
+
+
+@given(documents, small_layouts)
+def test_every_block_has_its_cid(data: bytes, layout: Layout) -> None:
+    for cid, block in blocks(data, layout):
+        assert cid_of(codec_of(cid), sha256(block).digest()) == cid
+
+
+@given(documents, small_layouts)
+def test_the_leaves_in_order_are_the_document(data: bytes, layout: Layout) -> None:
+    leaves = [bytes(block) for cid, block in blocks(data, layout) if codec_of(cid) is Codec.RAW]
+    assert b"".join(leaves) == data
+    assert all(0 < len(leaf) <= layout.chunk for leaf in leaves) or leaves == [b""]
+
+
+@given(documents, small_layouts)
+def test_every_block_is_named_by_one_that_came_before(data: bytes, layout: Layout) -> None:
+    seen = b""
+    for place, (cid, block) in enumerate(blocks(data, layout)):
+        assert place == 0 or cid_bytes(cid) in seen
+        seen += bytes(block)
+
+
+@given(documents, documents, small_layouts)
+def test_different_documents_have_different_cids(a: bytes, b: bytes, layout: Layout) -> None:
+    assert (document_cid(a, layout) == document_cid(b, layout)) is (a == b)

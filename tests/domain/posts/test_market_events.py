@@ -1,0 +1,79 @@
+"""Places have the order of the chain, and hashtags belong to the post of their transaction."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.market_events import (
+    HIGHEST_BLOCK,
+    LOGS_PER_BLOCK,
+    Origin,
+    PostPublished,
+    PostTagged,
+    attach_hashtags,
+    block_of,
+    place_of,
+)
+from imprint.domain.posts.posts import BlockRef
+
+AUTHOR = Address("0x" + "a1" * 20)
+
+places = st.tuples(st.integers(0, HIGHEST_BLOCK), st.integers(0, LOGS_PER_BLOCK - 1))
+
+
+def origin(index: int, tx_hash: str = "0x01") -> Origin:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    return Origin(place_of(1, index), BlockRef(1, "0x00"), tx_hash, at)
+
+
+def post(post_id: int, index: int = 0, tx_hash: str = "0x01") -> PostPublished:
+    where = origin(index, tx_hash)
+    return PostPublished(where, post_id, AUTHOR, b"cid", None, b"thumbnail", b"title", 0)
+
+
+def tag(post_id: int, text: bytes, index: int = 1, tx_hash: str = "0x01") -> PostTagged:
+    return PostTagged(origin(index, tx_hash), post_id, text)
+
+
+@given(places, places)
+def test_positions_have_the_order_of_the_chain(one, other):
+    assert (place_of(*one) < place_of(*other)) == (one < other)
+    assert block_of(place_of(*one)) == one[0]
+    assert place_of(*one) < 2**63
+
+
+@pytest.mark.parametrize(("block", "index"), [(-1, 0), (0, -1), (HIGHEST_BLOCK + 1, 0), (0, 2**20)])
+def test_a_position_out_of_range_is_refused(block, index):
+    with pytest.raises(ValueError, match="too high"):
+        place_of(block, index)
+
+
+def test_hashtags_are_normalized_and_belong_to_their_post():
+    events = [tag(1, b"#Poetry", 0), post(1, 1), tag(1, "M\u00c4RCHEN".encode(), 2), post(2, 3)]
+    one, two = attach_hashtags(events)
+    assert isinstance(one, PostPublished)
+    assert isinstance(two, PostPublished)
+    assert one.hashtags == ("poetry", "m\u00e4rchen")
+    assert two.hashtags == ()
+
+
+@pytest.mark.parametrize("text", [b"", b" ", b"\xff", b"a,b", b"<b>", b"x" * 33, b"a\0"])
+def test_an_invalid_hashtag_is_dropped(text):
+    (one,) = attach_hashtags([post(1), tag(1, text)])
+    assert isinstance(one, PostPublished)
+    assert one.hashtags == ()
+
+
+def test_a_hashtag_of_another_transaction_does_not_count():
+    (one,) = attach_hashtags([post(1), tag(1, b"poetry", tx_hash="0x02")])
+    assert isinstance(one, PostPublished)
+    assert one.hashtags == ()
+
+
+def test_a_post_has_ten_hashtags_at_most():
+    (one,) = attach_hashtags([post(1), *(tag(1, b"t%d" % n, n + 1) for n in range(12))])
+    assert isinstance(one, PostPublished)
+    assert len(one.hashtags) == 10

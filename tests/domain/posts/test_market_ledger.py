@@ -1,0 +1,150 @@
+"""What events change in the rows of the ledger, in the cases where that is easily got wrong."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
+from imprint.domain.posts.market_events import (
+    Origin,
+    PostPublished,
+    PostPurchased,
+    PriceChanged,
+    TokensMoved,
+    place_of,
+)
+from imprint.domain.posts.market_ledger import AccountRow, Ledger, PostRow, TotalsRow
+from imprint.domain.posts.posts import BlockRef
+
+AUTHOR, READER, OTHER = (Address("0x" + digits * 20) for digits in ("a1", "b2", "c3"))
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def at(number: int, tx_hash: str | None = None) -> Origin:
+    moment = START + timedelta(days=number)
+    return Origin(place_of(number, 0), BlockRef(number, "0x00"), tx_hash or f"0x{number}", moment)
+
+
+def publish(number: int, post_id: int = 1, price: int = 5) -> PostPublished:
+    return PostPublished(at(number), post_id, AUTHOR, b"cid", None, b"thumb", b"title", price)
+
+
+def mint(number: int, receiver: Address, amount: int = 1) -> TokensMoved:
+    return TokensMoved(at(number), 1, ZERO_ADDRESS, receiver, amount)
+
+
+def move(number: int, sender: Address, receiver: Address, amount: int = 1) -> TokensMoved:
+    return TokensMoved(at(number), 1, sender, receiver, amount)
+
+
+@pytest.fixture
+def ledger() -> Ledger:
+    ledger = Ledger()
+    ledger.apply([publish(0)])
+    return ledger
+
+
+def test_a_token_that_is_minted_before_its_post_counts(ledger):
+    early = Ledger()
+    early.apply([mint(0, READER), publish(0)])
+    post = early.posts.get(1)
+    assert post is not None
+    assert post.holders == 1
+
+
+def test_a_holder_who_transfers_every_token_is_no_longer_a_reader(ledger):
+    ledger.apply([mint(1, READER, 2), move(2, READER, OTHER), move(3, READER, OTHER)])
+    assert ledger.holdings.get((READER, 1)) is None
+    assert ledger.accounts.get(AUTHOR).readers == 1
+    assert ledger.accounts.get(READER) == AccountRow()
+    assert ledger.totals.get(1) == TotalsRow(posts=1, authors=1, readers=1, users=2, worth=5)
+
+
+@pytest.mark.parametrize("event", [move(1, READER, READER, 3), move(1, READER, OTHER, 0)])
+def test_a_transfer_that_moves_nothing_changes_nothing(ledger, event):
+    ledger.apply([mint(1, READER)])
+    before = ledger.holdings.get((READER, 1))
+    ledger.apply([event])
+    assert ledger.holdings.get((READER, 1)) == before
+    assert ledger.holdings.get((OTHER, 1)) is None
+
+
+def test_a_burnt_token_is_not_held(ledger):
+    ledger.apply([mint(1, READER), move(2, READER, ZERO_ADDRESS)])
+    assert ledger.posts.get(1).holders == 0
+
+
+def test_a_mint_settles_a_transfer_of_tokens_from_before_the_first_block(ledger):
+    ledger.apply([move(1, READER, OTHER), mint(2, READER)])
+    assert ledger.holdings.get((READER, 1)) is None
+    assert ledger.holdings.get((OTHER, 1)).balance == 1
+    assert ledger.posts.get(1).holders == 1
+
+
+def test_buying_again_after_selling_restarts_the_holding(ledger):
+    first = [mint(1, READER), PostPurchased(at(1), 1, READER, 5), move(2, READER, OTHER)]
+    ledger.apply([*first, PostPurchased(at(3), 1, READER, 7), mint(3, READER)])
+    holding = ledger.holdings.get((READER, 1))
+    assert (holding.paid, holding.arrived) == (7, at(3).place)
+    assert ledger.holdings.get((OTHER, 1)).paid is None
+
+
+def test_another_token_of_the_same_post_keeps_the_arrival_time(ledger):
+    ledger.apply([mint(1, READER), mint(2, READER)])
+    holding = ledger.holdings.get((READER, 1))
+    assert (holding.balance, holding.arrived) == (2, at(1).place)
+
+
+def test_total_worth_is_the_sum_of_first_prices(ledger):
+    ledger.apply([PriceChanged(at(1), 1, 100)])
+    assert ledger.posts.get(1).price == 100
+    assert ledger.totals.get(1).worth == 5
+
+
+def test_an_author_earns_what_was_paid_whatever_the_price_is(ledger):
+    bought = [PostPurchased(at(1), 1, READER, 5), PostPurchased(at(3), 1, OTHER, 7)]
+    ledger.apply([bought[0], PriceChanged(at(2), 1, 100), bought[1]])
+    account, post = ledger.accounts.get(AUTHOR), ledger.posts.get(1)
+    assert (account.sales, account.volume) == (post.sales, post.volume) == (2, 12)
+
+
+def test_a_purchase_of_an_unknown_post_counts_towards_volume(ledger):
+    ledger.apply([PostPurchased(at(1), 77, READER, 9)])
+    assert ledger.totals.get(1).volume == 9
+    assert ledger.accounts.get(READER).spent == 9
+    assert ledger.purchased[-1][1] is None
+
+
+def test_an_id_stays_with_its_first_post(ledger):
+    ledger.apply([publish(1, price=99)])
+    assert ledger.posts.get(1) == PostRow(at(0).place, AUTHOR, 5)
+    assert ledger.totals.get(1).posts == 1
+
+
+def test_take_before_returns_changed_rows_once(ledger):
+    ledger.posts.take_before()
+    ledger.apply([PriceChanged(at(1), 1, 6), PriceChanged(at(2), 1, 7)])
+    assert ledger.posts.take_before() == {1: PostRow(at(0).place, AUTHOR, 5)}
+    assert ledger.posts.take_before() == {}
+
+
+def test_a_gift_in_the_transaction_of_a_purchase_does_not_count_as_bought(ledger):
+    def in_one(index: int) -> Origin:
+        return Origin(place_of(1, index), BlockRef(1, "0x00"), "0x1", START)
+
+    ledger.apply(
+        [
+            TokensMoved(in_one(0), 1, ZERO_ADDRESS, READER, 1),
+            PostPurchased(in_one(1), 1, READER, 5),
+            TokensMoved(in_one(2), 1, ZERO_ADDRESS, READER, 1),
+        ]
+    )
+    bought = ledger.holdings.get((READER, 1))
+    assert (bought.balance, bought.arrived, bought.paid) == (2, place_of(1, 0), 5)
+    ledger.apply(
+        [
+            TokensMoved(in_one(3), 1, READER, ZERO_ADDRESS, 2),
+            TokensMoved(in_one(4), 1, ZERO_ADDRESS, READER, 1),
+        ]
+    )
+    assert ledger.holdings.get((READER, 1)).paid is None

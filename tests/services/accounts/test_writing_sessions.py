@@ -1,0 +1,154 @@
+"""Writing sessions: what a process keeps of them, and what it asks the database again."""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from tests.world import Wallet, World
+from tests.writing_sessions import WritingKey
+
+from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier
+from imprint.auth.writing_sessions import OpeningClaim, OpeningVerifier
+from imprint.domain.drafts.files import Action, new_id
+from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.domain.formats.addresses import Address
+from imprint.domain.rate_limits import RateLimiter
+from imprint.domain.sessions import WritingSession
+from imprint.services.accounts import writing_sessions
+from imprint.services.accounts.contract_wallets import WalletProofs
+from imprint.services.accounts.writing_sessions import WritingSessions
+
+
+@dataclass
+class CountingStore:
+    """A store in memory that counts how often a session is looked for."""
+
+    sessions: dict[str, WritingSession] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    is_down: bool = False
+
+    async def add_session(self, session: WritingSession, nonce: str, limit: int) -> bool:
+        self.sessions[session.id] = session
+        return len(self.sessions) <= limit
+
+    async def list_sessions(self, wallet: Address, now: datetime) -> list[WritingSession]:
+        return [each for each in self.sessions.values() if each.wallet == wallet]
+
+    async def find_session(self, session_id: str) -> WritingSession | None:
+        self.asked.append(session_id)
+        if self.is_down:
+            raise Unavailable.database()
+        return self.sessions.get(session_id)
+
+    async def revoke_session(self, wallet: Address, session_id: str) -> bool:
+        return self.sessions.pop(session_id, None) is not None
+
+    async def revoke_sessions(self, wallet: Address) -> None:
+        self.sessions.clear()
+
+
+def service_of(world: World, store: CountingStore) -> WritingSessions:
+    domain, url = SigningDomain("Imprint", "1", 31337), world.settings.server.public_url
+    wallets = WalletProofs(None, RateLimiter(None), RateLimiter(None), world.clock.monotonic)
+    return WritingSessions(
+        OpeningVerifier(domain, url),
+        WriteVerifier(domain, url),
+        wallets,
+        store,
+        world.adapters.catalog,
+        world.clock,
+        None,
+    )
+
+
+async def opened(service: WritingSessions, wallet: Wallet) -> WritingKey:
+    key = WritingKey(wallet)
+    body = wallet.sign_envelope(key.opening())
+    claim = OpeningClaim(body["salt"], body["address"], body["signature"])
+    key.id = (await service.open(claim)).id
+    return key
+
+
+async def prove(service: WritingSessions, key: WritingKey) -> Any:
+    body = key.create_body()
+    claim = TypedDataClaim(body["salt"], body["address"], body["signature"], key.id)
+    return await service.prove(claim, key.id, Action.CREATE, None)
+
+
+async def test_the_key_of_a_session_is_loaded_once(world: World) -> None:
+    store = CountingStore()
+    service = service_of(world, store)
+    key = await opened(service, world.wallet(1))
+    for _ in range(3):
+        write = await prove(service, key)
+        assert (write.signer, write.session) == (world.wallet(1).address, key.id)
+    assert store.asked == [key.id]
+
+
+async def test_a_session_that_is_unknown_is_looked_for_again(world: World) -> None:
+    store = CountingStore()
+    service = service_of(world, store)
+    key = WritingKey(world.wallet(1), id=new_id())
+    for _ in range(2):
+        with pytest.raises(Refusal) as refusal:
+            await prove(service, key)
+        assert refusal.value.code is Code.WRITING_SESSION_INVALID
+    assert store.asked == [key.id] * 2
+
+
+@pytest.mark.parametrize("text", ["", "short", "\0" * 36, "Z" * 36, "0" * 37])
+async def test_an_invalid_session_id_is_not_looked_up(world: World, text: str) -> None:
+    store = CountingStore()
+    with pytest.raises(Refusal) as refusal:
+        await prove(service_of(world, store), WritingKey(world.wallet(1), id=text))
+    assert refusal.value.code is Code.WRITING_SESSION_INVALID
+    assert store.asked == []
+
+
+async def test_an_unavailable_database_is_not_a_refusal(world: World) -> None:
+    store = CountingStore(is_down=True)
+    with pytest.raises(Unavailable):
+        await prove(service_of(world, store), WritingKey(world.wallet(1), id=new_id()))
+
+
+async def test_the_number_of_cached_keys_is_bounded_and_the_oldest_is_evicted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing_sessions, "LOADED_KEYS", 2)
+    store = CountingStore()
+    service = service_of(world, store)
+    keys = [await opened(service, world.wallet(1)) for _ in range(3)]
+    for key in keys:
+        await prove(service, key)
+    store.asked.clear()
+    for key in (keys[2], keys[1], keys[0]):
+        await prove(service, key)
+    assert store.asked == [keys[0].id]
+
+
+async def test_a_known_session_expires_by_the_clock_of_the_process(world: World) -> None:
+    store = CountingStore()
+    service = service_of(world, store)
+    key = await opened(service, world.wallet(1))
+    await prove(service, key)
+    world.clock.advance(timedelta(hours=1).total_seconds())
+    with pytest.raises(Refusal) as refusal:
+        await prove(service, key)
+    assert refusal.value.code is Code.WRITING_SESSION_EXPIRED
+
+
+async def test_a_session_that_another_process_has_opened_is_known_at_once(world: World) -> None:
+    store = CountingStore()
+    here, there = service_of(world, store), service_of(world, store)
+    key = await opened(here, world.wallet(1))
+    assert (await prove(there, key)).session == key.id
+
+
+async def test_a_session_with_a_damaged_key_is_unavailable(world: World) -> None:
+    store = CountingStore()
+    service = service_of(world, store)
+    key = await opened(service, world.wallet(1))
+    store.sessions[key.id] = replace(store.sessions[key.id], public_key=b"\x04" + bytes(64))
+    with pytest.raises(Unavailable):
+        await prove(service, key)

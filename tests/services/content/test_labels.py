@@ -1,0 +1,57 @@
+"""Labels in the content store follow the state of files."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from tests.world import World
+
+from imprint.domain.errors import Unavailable
+from imprint.services.content.labels import LabelUpdater
+
+
+@dataclass(slots=True)
+class Console:
+    """A content store's console: what it shows, and whether it is unavailable."""
+
+    shown: list[tuple[str, str]] = field(default_factory=list)
+    away: bool = False
+    refused: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def relabel(self, cid, network, label):
+        if self.away:
+            self.refused.set()
+            raise Unavailable.storage()
+        self.shown.append((label.name, label.status))
+
+
+async def test_a_post_is_labelled_onchain(world: World) -> None:
+    _, file = await world.post(world.wallet(1))
+    console = Console()
+    labels = LabelUpdater(world.adapters.catalog, console)
+    labels.enqueue(file["cid"])
+    await labels.update_all()
+    assert console.shown == [(file["name"], "onchain")]
+
+
+async def test_a_replaced_file_is_not_labelled(world: World) -> None:
+    alice = world.wallet(1)
+    file = await world.create(alice)
+    await world.update(alice, file["cid"], "Better words.")
+    console = Console()
+    labels = LabelUpdater(world.adapters.catalog, console)
+    labels.enqueue(file["cid"])
+    await labels.update_all()
+    assert console.shown == []
+
+
+async def test_a_label_that_could_not_be_updated_stays_enqueued(world: World) -> None:
+    _, file = await world.post(world.wallet(1))
+    console = Console(away=True)
+    labels = LabelUpdater(world.adapters.catalog, console)
+    labels.enqueue(file["cid"])
+    running = asyncio.create_task(labels.run())
+    await console.refused.wait()
+    running.cancel()
+    console.away = False
+    await labels.update_all()
+    assert [status for _, status in console.shown] == ["onchain"]

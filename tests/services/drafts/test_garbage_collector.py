@@ -1,0 +1,227 @@
+"""The garbage collector destroys everything that is due, even if one document cannot be removed."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+from tests.world import World, picture
+
+from imprint.adapters.catalog import sql
+from imprint.adapters.catalog.catalog import CatalogBase
+from imprint.adapters.catalog.transaction import Transaction
+from imprint.domain.drafts.files import Network
+from imprint.domain.errors import Unavailable
+from imprint.domain.formats.cids import Cid
+from imprint.ports import ContentStore
+from imprint.services.drafts.garbage_collector import RECOUNT_LEASE, GarbageCollector, UsageRecount
+
+OTHER = "5e" * 16
+"""The id of another installation."""
+
+
+@dataclass(slots=True)
+class Stubborn:
+    """A store that cannot remove some documents."""
+
+    store: ContentStore
+    kept: set[str] = field(default_factory=set)
+
+    there: bool = True
+
+    async def remove(self, cid, network, fence=None):
+        if cid in self.kept:
+            raise Unavailable.storage()
+        await self.store.remove(cid, network, fence)
+
+    async def read(self, cid, network):
+        return await self.store.read(cid, network)
+
+    async def claimed_by(self, installation):
+        return await self.store.claimed_by(installation)
+
+    async def probe(self):
+        if not self.there:
+            raise Unavailable.storage()
+
+
+async def detach(world: World, count: int) -> list[str]:
+    alice, cids = world.wallet(1), []
+    for _ in range(count):
+        file = await world.create(alice)
+        cids.append(file["cid"])
+        assert (await world.send_delete(alice, file["cid"])).status_code == 200
+    world.clock.advance(25 * 3600)
+    return cids
+
+
+async def miscount(world: World, owner: str) -> None:
+    """Count what is not there."""
+
+    async def charge(tx: Transaction) -> None:
+        await tx.execute(sql.COUNT_USAGE, owner=owner, bytes=1000, drafts=-1)
+
+    assert isinstance(world.adapters.catalog, CatalogBase)
+    await world.adapters.catalog.transact((), charge)
+
+
+async def test_a_recount_corrects_what_counts_for_a_signer(world: World) -> None:
+    alice, catalog = world.wallet(1), world.adapters.catalog
+    await world.create(alice)
+    recount = UsageRecount(catalog)
+    assert await recount.recount() == 0
+    await miscount(world, alice.address)
+    assert await recount.recount() == 1
+    assert await recount.recount() == 0
+
+
+async def test_only_one_process_recounts(world: World) -> None:
+    alice, catalog = world.wallet(1), world.adapters.catalog
+    await world.create(alice)
+    await miscount(world, alice.address)
+    assert await catalog.take_lease(RECOUNT_LEASE, "another", timedelta(minutes=1))
+    recount = UsageRecount(catalog)
+    assert await recount.recount() == 0
+    await catalog.release_lease(RECOUNT_LEASE, "another")
+    assert await recount.recount() == 1
+
+
+async def test_one_round_collects_several_batches(world: World) -> None:
+    await detach(world, 5)
+    adapters, day = world.adapters, timedelta(hours=24)
+    collector = GarbageCollector(adapters.catalog, adapters.content, world.clock, day, batch=2)
+    assert await collector.collect() == 5
+    assert await collector.collect() == 0
+
+
+async def test_a_document_that_cannot_be_removed_does_not_block_others(world: World) -> None:
+    cids = await detach(world, 3)
+    store = Stubborn(world.adapters.content, {cids[0]})
+    collector = GarbageCollector(world.adapters.catalog, store, world.clock, timedelta(hours=24))
+    assert await collector.collect() == 2
+    store.kept.clear()
+    assert await collector.collect() == 1
+
+
+async def test_documents_that_cannot_be_removed_do_not_block_the_queue(world: World) -> None:
+    cids = await detach(world, 7)
+    store = Stubborn(world.adapters.content, set(cids[:4]))
+    day = timedelta(hours=24)
+    collector = GarbageCollector(world.adapters.catalog, store, world.clock, day, batch=2)
+    assert await collector.collect() == 3
+    store.kept.clear()
+    assert await collector.collect() == 4
+
+
+async def test_nothing_more_is_condemned_while_the_store_is_not_there(world: World) -> None:
+    cids = await detach(world, 5)
+    store = Stubborn(world.adapters.content, set(cids), there=False)
+    day, now = timedelta(hours=24), world.clock()
+    collector = GarbageCollector(world.adapters.catalog, store, world.clock, day, batch=2)
+    assert await collector.collect() == 0
+    # What is not condemned is still known to the catalog, and an event could restore it.
+    assert len(await world.adapters.catalog.documents_after(Network.PRIVATE, "", 10)) == 3
+    assert (await world.adapters.catalog.report_garbage(now, now - day, 0)).due == 5
+
+
+async def test_nothing_is_destroyed_in_the_store_of_another_installation(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    cids = await detach(world, 3)
+    catalog, content, day = world.adapters.catalog, world.adapters.content, timedelta(hours=24)
+    collector = GarbageCollector(catalog, content, world.clock, day)
+    own = catalog.identity.id
+    assert await content.claim(OTHER, own) == OTHER
+    assert await collector.collect() == 0
+    assert "not this installation's" in caplog.text
+    assert (await catalog.report_garbage(world.clock(), world.clock() - day, 0)).due == 3
+    for cid in cids:
+        assert await content.read(cid, Network.PRIVATE) is not None
+    assert await content.claim(own, OTHER) == own
+    assert await collector.collect() == 3
+
+
+async def test_nothing_is_destroyed_without_the_marker_or_without_the_store(world: World) -> None:
+    await detach(world, 1)
+    catalog, day = world.adapters.catalog, timedelta(hours=24)
+    collector = GarbageCollector(catalog, world.adapters.content, world.clock, day)
+    marker = world.settings.storage.data_dir / "content" / "installation"
+    marker.rename(marker.with_name("moved"))
+    assert await collector.collect() == 0
+    marker.with_name("moved").rename(marker)
+    folder = marker.parent
+    folder.rename(folder.with_name("unmounted"))
+    with pytest.raises(Unavailable):
+        await collector.collect()
+    folder.with_name("unmounted").rename(folder)
+    assert await collector.collect() == 1
+
+
+@dataclass(slots=True)
+class Careless:
+    """A store that compares fences too early, and lets a write come in between."""
+
+    store: ContentStore
+    meanwhile: Callable[[], Awaitable[None]]
+    puts: int = 0
+
+    async def claimed_by(self, installation):
+        return await self.store.claimed_by(installation)
+
+    async def remove(self, cid, network, fence=None):
+        await self.meanwhile()
+        await self.store.remove(cid, network)
+
+    async def read(self, cid, network):
+        return await self.store.read(cid, network)
+
+    async def put(self, cid, document, network, label=None, fence=0):
+        self.puts += 1
+        await self.store.put(cid, document, network, label, fence)
+
+
+async def dropped_picture(world: World, image: bytes) -> tuple[str, str]:
+    """A draft, and the cid of a picture that it does not have any more."""
+    alice = world.wallet(1)
+    draft = (await world.create(alice))["cid"]
+    response = await world.send_publish(alice, draft, image=image)
+    await world.publish(alice, draft)
+    world.clock.advance(25 * 3600)
+    return draft, response.json()["thumbnailCid"]
+
+
+async def test_a_document_published_during_its_removal_is_put_back(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    image = picture()
+    draft, thumbnail = await dropped_picture(world, image)
+
+    async def publish() -> None:
+        response = await world.send_publish(world.wallet(1), draft, image=image)
+        assert response.json()["thumbnailCid"] == thumbnail
+
+    store = Careless(world.adapters.content, publish)
+    collector = GarbageCollector(world.adapters.catalog, store, world.clock, timedelta(hours=24))
+    assert await collector.collect() == 0
+    assert store.puts == 1
+    assert (await world.client.get(f"/ipfs/{thumbnail}")).status_code == 200
+    (record,) = [each for each in caplog.records if each.levelname == "CRITICAL"]
+    assert "put back" in record.getMessage()
+
+
+async def test_a_removal_by_two_collectors_is_not_mistaken_for_a_write(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    _, thumbnail = await dropped_picture(world, picture())
+    adapters = world.adapters
+
+    async def collect() -> None:
+        other = GarbageCollector(adapters.catalog, adapters.content, world.clock, timedelta(0))
+        assert await other.destroy_due() > 0
+
+    store = Careless(adapters.content, collect)
+    collector = GarbageCollector(adapters.catalog, store, world.clock, timedelta(hours=24))
+    assert await collector.collect() == 0
+    assert store.puts == 0
+    assert await adapters.content.read(Cid(thumbnail), Network.PUBLIC) is None
+    assert not [each for each in caplog.records if each.levelname == "CRITICAL"]

@@ -1,0 +1,32 @@
+"""A repair stores documents so that a collector which is about to remove them spares them."""
+
+from datetime import timedelta
+
+from tests.services.installations import ignore
+from tests.world import World
+
+from imprint.domain.drafts.files import Network
+from imprint.domain.formats.cids import Cid
+from imprint.services.installation.repair import Repair, RepairReport
+
+
+async def test_a_document_from_a_backup_survives_an_older_removal(world: World) -> None:
+    catalog, content = world.adapters.catalog, world.adapters.content
+    author = world.wallet(1)
+    gone = await world.create(author, "Gone.")
+    await world.send_delete(author, gone["cid"])
+    world.clock.advance(25 * 3600)
+    now = world.clock()
+    (condemned,) = await catalog.condemn_documents(now, now - timedelta(hours=24), 10)
+    draft = await world.create(author, "With a picture.")
+    thumbnail = Cid(await world.publish(author, draft["cid"]))
+    document = await content.read(thumbnail, Network.PUBLIC)
+    assert document is not None
+    await content.remove(thumbnail, Network.PUBLIC)
+    report = RepairReport()
+    saved = [(thumbnail, Network.PUBLIC, document)]
+    await Repair(catalog, content, lambda wanted: saved, report).restore_documents(ignore)
+    assert report.documents_from_backup == 1
+    assert report.found == [f"The thumbnail {thumbnail} is missing or damaged."]
+    await content.remove(thumbnail, Network.PUBLIC, condemned.fence)
+    assert await content.read(thumbnail, Network.PUBLIC) == document

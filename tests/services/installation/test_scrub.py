@@ -1,0 +1,188 @@
+"""The scrub: damaged records and documents raise an alarm, and repaired ones end it."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.world import World, open_world
+
+from imprint.domain.drafts.files import Network
+from imprint.domain.errors import Unavailable
+from imprint.domain.formats.cids import Cid
+from imprint.ports import ContentStore
+from imprint.services.installation.scrub import SCRUB_LEASE, Examination, Scrub, verify_everything
+
+QUICK = 1e9
+"""Records in a second: without pauses."""
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with open_world(tmp_path) as world:
+        yield world
+
+
+def scrub_of(world: World) -> Scrub:
+    return Scrub(world.adapters.catalog, world.adapters.content, QUICK)
+
+
+def execute(folder: Path, statement: str) -> None:
+    """Change the catalog as damage does, without its triggers."""
+    with closing(sqlite3.connect(folder / "imprint.db", isolation_level=None)) as connection:
+        connection.execute("DROP TRIGGER IF EXISTS files_without_checksum")
+        connection.execute(statement)
+
+
+async def test_a_pass_over_sound_records_finds_nothing(world: World):
+    for number in range(30):
+        file = await world.create(world.wallet(1), f"Words {number}.")
+    await world.publish(world.wallet(1), file["cid"], "letters")
+    assert await scrub_of(world).scrub()
+    assert not world.adapters.catalog.damage.found
+
+
+async def test_a_damaged_record_is_found_and_forgotten_when_it_is_repaired(
+    world: World, tmp_path: Path
+):
+    await world.create(world.wallet(1))
+    execute(tmp_path, "UPDATE files SET size = size + 1")
+    scrub, damage = scrub_of(world), world.adapters.catalog.damage
+    await scrub.scrub()
+    assert len(damage.records) == 1
+    execute(tmp_path, "UPDATE files SET size = size - 1")
+    await scrub.scrub()
+    assert not damage.found
+
+
+@pytest.mark.parametrize("large", [False, True])
+@pytest.mark.parametrize("missing", [False, True])
+async def test_a_missing_or_damaged_document_is_found(
+    world: World, tmp_path: Path, large: bool, missing: bool
+):
+    file = await world.create(world.wallet(1), "words " * (20_000 if large else 2))
+    cid, content = Cid(file["cid"]), world.adapters.content
+    if missing:
+        await content.remove(cid, Network.PRIVATE)
+    elif large:
+        (tmp_path / "content" / "private" / cid[-3:-1] / cid).write_bytes(b"other bytes")
+    else:
+        with closing(sqlite3.connect(tmp_path / "content/private/small.db")) as connection:
+            connection.execute("UPDATE documents SET document = zeroblob(9)")
+            connection.commit()
+    await scrub_of(world).scrub()
+    (found,) = world.adapters.catalog.damage.documents
+    assert cid in found
+
+
+async def test_a_damaged_page_of_small_documents_does_not_hold_the_scrub_up(
+    world: World, tmp_path: Path
+):
+    cids = [(await world.create(world.wallet(1), f"Words {n}. " * 300))["cid"] for n in range(12)]
+    path = tmp_path / "content" / "private" / "small.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        (leaf,) = connection.execute(
+            "SELECT pageno FROM dbstat WHERE name = 'documents' AND pagetype = 'leaf' LIMIT 1"
+        ).fetchone()
+    content = bytearray(path.read_bytes())
+    content[(leaf - 1) * 8192 : leaf * 8192] = bytes(8192)
+    path.write_bytes(content)
+    assert await scrub_of(world).scrub()
+    found = world.adapters.catalog.damage.documents
+    assert 0 < len(found) < len(cids)
+    assert all(any(cid in each for cid in cids) for each in found)
+
+
+async def test_a_missing_thumbnail_is_found(world: World):
+    file = await world.create(world.wallet(1))
+    thumbnail = await world.publish(world.wallet(1), file["cid"], "letters")
+    await world.adapters.content.remove(Cid(thumbnail), Network.PUBLIC)
+    await scrub_of(world).scrub()
+    (found,) = world.adapters.catalog.damage.documents
+    assert thumbnail in found
+
+
+async def test_documents_of_deleted_drafts_may_be_missing(world: World):
+    file = await world.create(world.wallet(1))
+    await world.send_delete(world.wallet(1), file["cid"])
+    await world.adapters.content.remove(Cid(file["cid"]), Network.PRIVATE)
+    await scrub_of(world).scrub()
+    assert not world.adapters.catalog.damage.found
+
+
+async def test_checksums_that_are_missing_are_filled(world: World, tmp_path: Path):
+    await world.create(world.wallet(1))
+    execute(tmp_path, "UPDATE files SET checksum = NULL")
+    await scrub_of(world).scrub()
+    (record,) = await world.adapters.catalog.verify_records(-1, 9)
+    assert not record.unchecked
+
+
+async def test_only_one_process_scrubs_at_a_time(world: World):
+    first, second = scrub_of(world), scrub_of(world)
+    catalog = world.adapters.catalog
+    assert await catalog.take_lease(SCRUB_LEASE, "another", timedelta(seconds=60))
+    assert not await second.scrub()
+    await catalog.release_lease(SCRUB_LEASE, "another")
+    assert await first.scrub()
+    assert await second.scrub()
+
+
+@dataclass(slots=True)
+class Moody:
+    """A content store that fails once."""
+
+    content: ContentStore
+    fails_at: str
+    read_cids: list[str] = field(default_factory=list)
+
+    async def read(self, cid: Cid, network: Network) -> bytes | None:
+        self.read_cids.append(cid)
+        if cid == self.fails_at:
+            self.fails_at = ""
+            raise Unavailable.storage()
+        return await self.content.read(cid, network)
+
+
+async def test_a_pass_continues_where_the_store_was_unavailable(world: World):
+    files = [await world.create(world.wallet(1), f"Words {number}.") for number in range(3)]
+    content = Moody(world.adapters.content, files[1]["cid"])
+    scrub = Scrub(world.adapters.catalog, content, QUICK)
+    with pytest.raises(Unavailable):
+        await scrub.scrub()
+    assert not world.adapters.catalog.damage.found
+    assert await scrub.scrub()
+    assert content.read_cids == [files[n]["cid"] for n in (0, 1, 1, 2)]
+
+
+async def test_a_complete_check_lists_records_documents_and_tags(world: World, tmp_path: Path):
+    catalog, content = world.adapters.catalog, world.adapters.content
+    files = [await world.create(world.wallet(1), f"Words {number}.") for number in range(3)]
+    await content.remove(Cid(files[0]["cid"]), Network.PRIVATE)
+    execute(tmp_path, f"UPDATE files SET size = 1 WHERE cid = '{files[1]['cid']}'")
+    execute(tmp_path, "INSERT INTO file_tags VALUES ('letters', 999, 'onchain')")
+    found = [what async for _, what in verify_everything(catalog, content) if what is not None]
+    assert len(found) == 3
+    assert files[0]["cid"] in found[0]
+
+
+async def test_a_slow_examination_runs_rarely():
+    now = 0.0
+    examined: list[float] = []
+
+    class Examined:
+        async def examine(self) -> list[str]:
+            nonlocal now
+            examined.append(now)
+            now += 2.0
+            return []
+
+    examination = Examination(Examined(), lambda: now)
+    for _ in range(6):
+        await examination.examine()
+        now += 600.0
+    assert examined == [0.0, 2402.0]

@@ -1,0 +1,53 @@
+"""What is left out of a feed: documents that are lost, and those that are too long together."""
+
+from datetime import timedelta
+from typing import Any
+
+from tests.indexed import fill_index
+from tests.world import World
+
+from imprint.domain.drafts.files import Network
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.feeds import MAX_ENTRY_BYTES, MAX_FEED_BYTES
+from imprint.services.access.entitlement import Entitlement
+from imprint.services.access.reads import Reads
+from imprint.services.content.content_cache import ContentCache
+from imprint.services.posts.feeds import Feeds
+
+
+class LosingStore:
+    """A content store that has lost some documents."""
+
+    def __init__(self, store: Any, *lost: str) -> None:
+        self._store = store
+        self._lost = lost
+
+    async def read(self, cid: Cid, network: Network) -> bytes | None:
+        found: bytes | None = await self._store.read(cid, network)
+        return None if cid in self._lost else found
+
+
+def feeds_of(world: World, content: Any) -> Feeds:
+    """The feeds of a world over this content store, without any cache."""
+    adapters, clock = world.adapters, world.clock
+    access = Entitlement(adapters.marketplace, clock.monotonic, timedelta(0))
+    reads = Reads(adapters.catalog, content, adapters.cipher, access, ContentCache(0))
+    return Feeds(adapters.index_reader, adapters.feed_index, reads, adapters.private_feeds, clock)
+
+
+async def test_a_lost_document_removes_only_its_own_text_from_the_feed(world: World) -> None:
+    _, lost = await world.post(world.wallet(1), "Lost.", 0)
+    await world.post(world.wallet(1), "Kept.", 0)
+    await fill_index(world)
+    feed = await feeds_of(world, LosingStore(world.adapters.content, lost["cid"])).newest()
+    assert [entry.text for entry in feed.entries] == ["Kept.", None]
+
+
+async def test_the_newest_texts_are_taken_first_until_the_feed_is_full(world: World) -> None:
+    long = "x" * (MAX_ENTRY_BYTES - 1_000)
+    fitting = MAX_FEED_BYTES // MAX_ENTRY_BYTES
+    for _ in range(fitting + 2):
+        await world.post(world.wallet(1), long, 0)
+    await fill_index(world)
+    feed = await feeds_of(world, world.adapters.content).newest()
+    assert [entry.text is not None for entry in feed.entries] == [True] * fitting + [False] * 2

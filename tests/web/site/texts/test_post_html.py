@@ -1,0 +1,346 @@
+"""HTML of posts: what is rendered, what is left out, and that nothing else survives."""
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from imprint.web.site.texts.pictures import picture_size
+from imprint.web.site.texts.post_html import (
+    ATTRIBUTES,
+    MAX_BRACKETS,
+    MAX_LINES,
+    MAX_TEXT,
+    TAGS,
+    is_bounded,
+    post_html,
+)
+
+PNG = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAYAAACddGYaAAAADUlEQVR42mNk+M9QDwADhgGA"
+    "WjR9awAAAABJRU5ErkJggg=="
+)
+CID = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
+TOO_LONG = "too long or too intricate"
+
+
+class Elements(HTMLParser):
+    """Every start tag of a page, with its attributes."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(markup)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def check_safe(markup: str) -> None:
+    """Fail if an element, an attribute or an address is not one that texts may have."""
+    for tag, attributes in Elements(markup).found:
+        assert tag in TAGS
+        allowed = ATTRIBUTES.get(tag, set()) | {"class"} | ({"rel"} if tag == "a" else set())
+        assert set(attributes) <= allowed
+        if "href" in attributes:
+            assert re.match(r"https?://|mailto:|/(?!/)|#", attributes["href"] or "", re.IGNORECASE)
+            assert attributes["rel"] == "nofollow noopener ugc"
+        if "src" in attributes:
+            source = attributes["src"] or ""
+            assert re.match(r"data:image/(png|jpeg|gif|webp);base64,|/ipfs/", source) or (
+                source.startswith("imprint-picture:")
+            )
+
+
+def blocks(*given: tuple[str, dict[str, Any]]) -> str:
+    made = [{"type": kind, "data": data} for kind, data in given]
+    return json.dumps({"title": "A title", "content": {"blocks": made}})
+
+
+@pytest.mark.parametrize(
+    ("text", "markup"),
+    [
+        ("a *b* **c** ~~d~~ `e`", "<p>a <em>b</em> <strong>c</strong> <s>d</s> <code>e</code></p>"),
+        ("# A\n\n### B", '<h2 id="s-a">A</h2>\n<h3 id="s-b">B</h3>'),
+        ("## A\n\n## A", '<h2 id="s-a">A</h2>\n<h2 id="s-a-2">A</h2>'),
+        ("<b>x</b>", "<p>&lt;b&gt;x&lt;/b&gt;</p>"),
+        ("> a", "<blockquote>\n<p>a</p>\n</blockquote>"),
+        ("```js\na < b\n```", '<pre tabindex="0"><code>a &lt; b\n</code></pre>'),
+        ("3. a", '<ol start="3">\n<li>a</li>\n</ol>'),
+    ],
+)
+def test_markdown_is_rendered(text: str, markup: str) -> None:
+    assert str(post_html(text)).strip() == markup
+
+
+def test_a_table_can_be_scrolled() -> None:
+    markup = post_html("|a|b|\n|-|-|\n|1|2|")
+    (tag, attributes), *_ = Elements(markup).found
+    assert tag == "div"
+    assert (attributes["class"], attributes["tabindex"]) == ("scroll", "0")
+    assert "<td>1</td>" in markup
+
+
+def test_a_first_heading_that_repeats_the_title_is_left_out() -> None:
+    assert str(post_html("# On  Ink\n\nText.", "On ink")).strip() == "<p>Text.</p>"
+    assert "<h2" in post_html("# On Ink\n\nText.", "Another")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "javascript:alert(1)",
+        "JaVaScRiPt:alert(1)",
+        "data:text/html;base64,AAAA",
+        "vbscript:x",
+        "//other.example/x",
+        "file:///etc/passwd",
+        PNG,
+    ],
+)
+def test_a_link_with_an_unsafe_scheme_has_no_href(address: str) -> None:
+    markup = post_html(f"[x](<{address}>)")
+    assert all("href" not in attributes for _, attributes in Elements(markup).found)
+
+
+@pytest.mark.parametrize(
+    "address", ["https://a.example/b?c=d", "mailto:a@b.example", "/p/1", "#s-a"]
+)
+def test_a_link_is_marked_as_user_generated(address: str) -> None:
+    ((_, _), (tag, attributes)) = Elements(post_html(f"[x]({address})")).found
+    assert tag == "a"
+    assert attributes == {"href": address, "rel": "nofollow noopener ugc"}
+
+
+def test_a_link_to_ipfs_goes_to_this_service() -> None:
+    assert f'href="/ipfs/{CID}"' in post_html(f"[x](ipfs://{CID})")
+
+
+def test_a_picture_in_the_text_has_its_size() -> None:
+    (_, (tag, attributes)) = Elements(post_html(f"![alt *x*]({PNG})")).found
+    assert (tag, attributes["src"], attributes["alt"]) == ("img", PNG, "alt x")
+    assert (attributes["width"], attributes["height"]) == ("3", "2")
+    assert attributes["loading"] == "lazy"
+
+
+def test_a_picture_at_this_service_has_a_box() -> None:
+    (_, (_, attributes)) = Elements(post_html(f"![](ipfs://{CID})")).found
+    assert (attributes["src"], attributes["class"]) == (f"/ipfs/{CID}", "unsized")
+
+
+def test_a_picture_of_another_host_is_a_link() -> None:
+    markup = post_html("![A *cat*](https://other.example/cat.png)")
+    assert "<img" not in markup
+    assert "A cat (picture on another site)</a>" in markup
+
+
+def test_a_picture_that_may_have_scripts_is_not_shown() -> None:
+    assert "<img" not in post_html("![x](data:image/svg+xml;base64,AAAA)")
+
+
+def test_blocks_are_rendered() -> None:
+    markup = post_html(
+        blocks(
+            ("header", {"text": "A <b>b</b>", "level": 3}),
+            ("paragraph", {"text": 'c <i>d</i> <a href="https://e.example/" onclick="x()">e</a>'}),
+            ("list", {"style": "ordered", "items": ["f", {"content": "g", "items": ["h"]}, "i"]}),
+            ("checklist", {"items": [{"text": "j", "checked": True}, {"text": "k"}]}),
+            ("quote", {"text": "l", "caption": "m"}),
+            ("code", {"code": "n < o"}),
+            ("image", {"file": {"url": PNG}, "caption": "p"}),
+            ("delimiter", {}),
+            ("table", {"withHeadings": True, "content": [["q"], ["r"]]}),
+            ("embed", {"source": "https://s.example/", "caption": "t"}),
+            ("unknown", {"text": "u"}),
+        )
+    )
+    for part in (
+        '<h2 id="s-a-b">A <b>b</b></h2>',
+        '<p>c <i>d</i> <a href="https://e.example/" rel="nofollow noopener ugc">e</a></p>',
+        "<ol><li>f</li><li>g<ol><li>h</li></ol></li><li>i</li></ol>",
+        "<ul><li>☑ j</li><li>☐ k</li></ul>",
+        "<blockquote><p>l</p><p><cite>m</cite></p></blockquote>",
+        "<code>n &lt; o</code>",
+        f'<img src="{PNG}" alt="p" width="3" height="2" loading="lazy">',
+        "<figcaption>p</figcaption>",
+        "<hr>",
+        "<tr><th>q</th></tr><tr><td>r</td></tr>",
+        '<a href="https://s.example/" rel="nofollow noopener ugc">https://s.example/</a><br>t',
+        "<p>u</p>",
+    ):
+        assert part in markup
+    check_safe(markup)
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["{", '{"title": 1, "content": 2}', '{"blocks": [1, null, {"type": 7, "data": []}]}', "{}"],
+)
+def test_malformed_blocks_are_rendered_safely(content: str) -> None:
+    check_safe(post_html(content))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * (MAX_TEXT + 1),
+        "[" * (MAX_BRACKETS + 1),
+        "a\n" * (MAX_LINES + 1),
+        "b\n\n" + "a\n" * (MAX_LINES + 1),
+    ],
+    ids=["long", "brackets", "lines", "lines after others"],
+)
+def test_text_beyond_the_limits_is_shown_unrendered(text: str) -> None:
+    assert not is_bounded(text)
+    assert TOO_LONG in post_html(text)
+
+
+def test_a_text_of_many_short_paragraphs_is_rendered() -> None:
+    assert is_bounded("a\n\n" * (MAX_LINES + 1))
+
+
+def test_a_text_beyond_the_bounds_is_escaped() -> None:
+    markup = post_html("<script>alert(1)</script>\n" * MAX_LINES + "\n")
+    check_safe(markup)
+
+
+def test_pictures_do_not_count_as_text() -> None:
+    picture = "data:image/png;base64," + "A" * MAX_TEXT
+    assert TOO_LONG not in post_html(f"![x]({picture})")
+
+
+@pytest.mark.parametrize(
+    ("head", "size"),
+    [
+        (b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + b"\0\0\0\x05\0\0\0\x07", (5, 7)),
+        (b"GIF89a\x05\0\x07\0", (5, 7)),
+        (b"\xff\xd8\xff\xe0\0\x04ab\xff\xc0\0\x11\x08\0\x07\0\x05\x03", (5, 7)),
+        (b"RIFF\0\0\0\0WEBPVP8X\0\0\0\0\0\0\0\0\x04\0\0\x06\0\0", (5, 7)),
+        (b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a\x05\0\x07\0", (5, 7)),
+        (b"\xff\xd8\xff\xe0\0\0", None),
+        (b"\x89PNG\r\n\x1a\n", None),
+        (b"", None),
+    ],
+)
+def test_the_size_of_a_picture_is_read_from_its_head(
+    head: bytes, size: tuple[int, int] | None
+) -> None:
+    assert picture_size(head) == size
+
+
+HOSTILE = st.lists(
+    st.sampled_from(
+        [
+            *("<script>", "</script>", "<img src=x onerror=alert(1)>", "<svg/onload=a>", "<!--"),
+            *("[a](", "![a](", ")", "javascript:alert(1)", "https://a.example", "\n", "\n\n", "- "),
+            *(
+                "> ",
+                "`",
+                "```",
+                "|",
+                "|-|",
+                "#",
+                "*",
+                "_",
+                "~~",
+                "<",
+                ">",
+                '"',
+                "'",
+                "&",
+                "\\",
+                "\0",
+            ),
+            *(
+                "imprint-picture:0",
+                PNG,
+                f"ipfs://{CID}",
+                "//b.example",
+                "[r]: ",
+                "[r]",
+                "\t",
+                "&#x6a;",
+            ),
+            *("<a href='javascript:1'>", "<iframe srcdoc=x>", "<style>", "<math>", "<b style=x>"),
+        ]
+    )
+    | st.text(max_size=8),
+    max_size=40,
+).map("".join)
+
+
+RUNNING = {
+    *("applet", "audio", "base", "body", "button", "embed", "form", "frame", "head", "html"),
+    *("iframe", "input", "link", "math", "meta", "object", "script", "select", "source", "style"),
+    *("svg", "template", "textarea", "video"),
+}
+"""Elements that run, load or send something, or change the page around them."""
+
+
+def test_no_element_or_attribute_of_texts_runs_or_loads_anything() -> None:
+    assert not TAGS & RUNNING
+    attributes = {name for names in ATTRIBUTES.values() for name in names}
+    known = {"alt", "aria-label", "height", "href", "id", "loading", "role", "src", "start"}
+    assert attributes <= known | {"tabindex", "width"}
+    assert {tag for tag, names in ATTRIBUTES.items() if names & {"href", "src"}} == {"a", "img"}
+
+
+@given(HOSTILE)
+def test_rendered_markdown_has_only_allowed_elements(text: str) -> None:
+    check_safe(post_html(text))
+
+
+@given(
+    st.sampled_from(
+        [
+            *("paragraph", "header", "list", "quote", "code", "image", "table", "checklist"),
+            *("embed", "raw", "warning", "unknown"),
+        ]
+    ),
+    HOSTILE,
+)
+def test_rendered_blocks_have_only_allowed_elements(kind: str, text: str) -> None:
+    data = {
+        **dict.fromkeys(("text", "caption", "code", "html", "title", "url", "source"), text),
+        "items": [text, {"content": text, "items": [text]}],
+        "content": [[text, text]],
+        "file": {"url": text},
+        "level": text,
+    }
+    check_safe(post_html(blocks((kind, data))))
+
+
+PICTURE = "data:image/png;base64," + "A" * 10_000
+
+
+def test_text_cannot_insert_a_picture_by_its_placeholder():
+    html = post_html(f"![a]({PICTURE})\n\n" + "imprint-picture:0 " * 1_000)
+    assert html.count("base64") == 1
+
+
+def test_a_picture_referenced_often_is_embedded_at_most_twice():
+    html = post_html(f"[p]: {PICTURE}\n\n" + "![a][p] " * 1_000)
+    assert html.count(PICTURE) == 2
+    assert html.count("<img") == 1_000
+
+
+def test_tables_with_very_many_cells_are_shown_as_they_were_written():
+    table = "|a" * 181 + "\n" + "|-" * 181 + "\n" + "|\n" * 360 + "\n"
+    assert "<table" not in post_html(table)
+    assert "too intricate" in post_html(table)
+    assert "<table" in post_html("|a|b|\n|-|-|\n|1|2|\n")
+
+
+def test_a_block_with_too_many_tags_is_stripped_of_them():
+    blocks = [{"type": "paragraph", "data": {"text": "<b>" * 1_001 + "words"}}]
+    assert post_html(json.dumps({"title": "", "content": {"blocks": blocks}})) == "<p>words</p>"
+
+
+def test_half_a_surrogate_pair_is_shown_as_a_replacement():
+    text = r'{"title":"","content":{"blocks":[{"type":"paragraph","data":{"text":"a\ud800<b>b"}}]}}'
+    assert post_html(text) == "<p>a�<b>b</b></p>"
