@@ -57,8 +57,15 @@ function openDialog(): Promise<Account> {
       dialog.remove();
       if (!isDone) reject(new Cancelled());
     });
-    // A click on the backdrop is a click on the dialog itself.
-    dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close());
+    // A click on the backdrop is a click on the dialog itself. So is one that began on a button
+    // which has moved away since.
+    let pressed: EventTarget | null = null;
+    dialog.addEventListener("pointerdown", ({ target }) => {
+      pressed = target;
+    });
+    dialog.addEventListener("click", ({ target }) => {
+      if (target === dialog && pressed === dialog) dialog.close();
+    });
     dialog.append(
       h(
         "div",

@@ -6,7 +6,7 @@ No page may report a violation of its content security policy or an uncaught err
 expects one says so with `opened.expected`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -91,8 +91,24 @@ def new_wallet(chain: Chain, new_account: NewAccount) -> NewWallet:
     return make
 
 
+FAILED = pytest.StashKey[bool]()
+"""Whether the body of a test failed."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: "pytest.CallInfo[None]"
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.when == "call":
+        item.stash[FAILED] = report.failed
+    return report
+
+
 @pytest.fixture
-def open_page(browser: Browser, service: Service) -> Iterator[OpenPage]:
+def open_page(
+    browser: Browser, service: Service, request: pytest.FixtureRequest
+) -> Iterator[OpenPage]:
     """Opens a browser of its own for a person: `open_page(wallet, color_scheme="dark", …)`."""
     everyone: list[Opened] = []
 
@@ -109,6 +125,9 @@ def open_page(browser: Browser, service: Service) -> Iterator[OpenPage]:
         return opened
 
     yield open_one
+    if request.node.stash.get(FAILED, False):
+        for each in everyone:
+            each.describe()
     found = [
         problem
         for each in everyone

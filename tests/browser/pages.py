@@ -58,6 +58,11 @@ class Opened:
                 found += page.evaluate("window.__violations ?? []")
         return found
 
+    def describe(self) -> None:
+        """Print what every page shows: the report of a failed test has it."""
+        for page in self.context.pages:
+            print(f"--- {page.url}", *self.errors, page.inner_text("body"), sep="\n")
+
 
 OpenPage = Callable[..., Opened]
 

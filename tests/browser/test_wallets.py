@@ -1,7 +1,7 @@
 """Signing in, with a browser's wallet and with the accounts of the development chain."""
 
-from playwright.sync_api import expect
-from tests.browser.accounts import NewAccount
+from playwright.sync_api import Route, expect
+from tests.browser.accounts import Chain, NewAccount
 from tests.browser.pages import OpenPage
 from tests.browser.wallet import NewWallet, wait_until
 
@@ -52,6 +52,29 @@ def test_a_development_account_signs_in_by_one_click_and_stays_after_a_reload(
     expect(page.get_by_role("searchbox", name="Search your library")).to_be_visible()
     page.reload()
     expect(page.get_by_role("searchbox", name="Search your library")).to_be_visible()
+
+
+def test_wallets_stay_in_place_while_accounts_of_the_chain_are_loaded(
+    open_page: OpenPage, new_wallet: NewWallet, chain: Chain
+) -> None:
+    opened = open_page(new_wallet())
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    opened.page.route(f"{chain.rpc_url}/**", hold)
+    page = opened.visit("/studio")
+    page.get_by_role("button", name="Connect your wallet").click()
+    dialog = page.locator("dialog")
+    expect(dialog).to_contain_text("Asking the node")
+    wallet = dialog.locator(".choice", has_text="Test Wallet")
+    before = wallet.bounding_box()
+    for route in held:
+        route.continue_()
+    page.unroute(f"{chain.rpc_url}/**")
+    expect(dialog).to_contain_text("play money")
+    assert wallet.bounding_box() == before
 
 
 def test_an_impersonated_wallet_is_not_used_silently(

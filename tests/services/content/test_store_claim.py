@@ -245,7 +245,7 @@ async def test_a_claim_is_valid_again_when_the_store_is_back(
         await asyncio.sleep(0.001)
     watching.cancel()
     await claim.content.put(document_cid(DOCUMENT), DOCUMENT, Network.PUBLIC)
-    assert [each.levelname for each in caplog.records if each.name.endswith("installation")] == [
+    assert [each.levelname for each in caplog.records if each.name.endswith("store_claim")] == [
         "CRITICAL",
         "WARNING",
     ]
