@@ -13,6 +13,7 @@ import pytest
 from tests.adapters.catalog.conftest import World
 from tests.adapters.catalog.databases import Database
 
+from imprint.adapters.catalog import sql
 from imprint.domain.drafts.files import Action, Network
 
 HOLD = """
@@ -125,3 +126,27 @@ async def test_an_intent_of_the_same_thumbnail_does_not_wait(world, database):
         intent = world.intent(write, picture, Network.PUBLIC)
         assert await world.catalog.begin_write(intent) is None
     assert await first is not None
+
+
+async def test_a_thumbnail_that_another_draft_has_just_dropped_is_taken_back(world, database):
+    draft, other = await world.draft(), await world.draft()
+    old = await world.prepare(other, thumbnail="bafkreithumbnail")
+    write = world.write(Action.PUBLISH, world.alice)
+    intent = await world.begin_thumbnail(write, "bafkreithumbnail")
+    async with holding(database) as session:
+        dropped = asyncio.ensure_future(world.delete(old, "held"))
+        await until_held(session)
+        taken = asyncio.ensure_future(
+            world.catalog.prepare_draft(write, intent, draft.cid, (), draft)
+        )
+        await until_waiting(session)
+    assert None not in await asyncio.gather(dropped, taken)
+    assert await database.rows("SELECT cid FROM detached WHERE network = 'public'") == []
+    assert await database.rows(sql.COMPARE_USAGE) == []
+
+
+async def until_waiting(session: asyncpg.Connection) -> None:
+    """Return when a write waits for the lock of a document."""
+    waiting = WAITING.replace("objid = 42", "objid <> 42")
+    while not await session.fetchval(waiting):  # noqa: ASYNC110 - as above
+        await asyncio.sleep(0.01)

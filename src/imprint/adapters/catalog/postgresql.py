@@ -361,13 +361,28 @@ class PostgresqlCatalog(CatalogBase):
     async def _run_once(self, statement: writes.Statement) -> tuple[Row | None, bool]:
         """The row of a statement that commits itself, and whether its connection was lost."""
         failpoints.reach("during_commit")
+        text, values = translate(statement.text, statement.values)
         try:
-            rows = await self._pool.rows(*translate(statement.text, statement.values))
+            if statement.locked_by is None:
+                rows = await self._pool.rows(text, values)
+            else:
+                rows = await self._run_locked(statement.locked_by, text, values)
         except LOST:
             return None, True
         except (*CONFLICT, *REFUSED, asyncpg.InvalidCachedStatementError):
             return None, False
         return (rows[0] if rows else None), False
+
+    async def _run_locked(
+        self, locks: str, text: str, values: Sequence[object]
+    ) -> "list[asyncpg.Record]":
+        """The rows of a statement whose snapshot must be newer than these locks."""
+        async with self._pool.connection() as connection:
+            await connection.execute(f"BEGIN;{locks}")
+            rows = await connection.run(text, values)
+            if await connection.execute(_COMMIT) != "COMMIT":
+                raise NotCommitted("The transaction was rolled back.")
+            return rows
 
     async def _settle(self, change: Coroutine[Any, Any, T]) -> T:
         """The result of a change, which goes on if its caller is cancelled."""

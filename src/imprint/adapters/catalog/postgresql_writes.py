@@ -40,6 +40,8 @@ class Statement:
 
     text: str
     values: Mapping[str, ListValue]
+    locked_by: str | None = None
+    """What takes its locks before it begins, so that it sees what their last holders have done."""
 
 
 def _key_of(lock: frozenset[str]) -> int:
@@ -437,8 +439,12 @@ def prepare_statement(
     if old.thumbnail_cid is not None:
         change = PREPARE_SAME if old.thumbnail_cid == intent.cid else PREPARE_OTHER
         thumbnails.append(old.thumbnail_cid)
-    values["locks"] = _lock_keys(write.signer, *thumbnails)
-    return Statement(change, values), file
+    locks = values["locks"] = _lock_keys(write.signer, *thumbnails)
+    return Statement(change, values, ";".join(_lock(key, values["lock"]) for key in locks)), file
+
+
+def _lock(key: int, shared: ListValue) -> str:
+    return f"SELECT pg_advisory_xact_lock{'_shared' if key == shared else ''}({key})"
 
 
 def _effect(write: Write, intent: Intent | None) -> dict[str, ListValue]:
