@@ -5,6 +5,7 @@ import json
 import shutil
 import sqlite3
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -47,9 +48,9 @@ POSSIBLY_LOST = (
 """What a report says of rows that have no names, even if all of them are in the backup."""
 
 
-async def fill(world: World) -> None:
+async def fill(world: World, files: int = FILES) -> None:
     """Drafts, some with versions, tags and thumbnails, and posts of three authors."""
-    for number in range(FILES):
+    for number in range(files):
         author = world.wallet(1 + number % 3)
         if number % (FILES // POSTED) == 0:
             await world.post(author, f"Post {number}.")
@@ -221,14 +222,38 @@ async def test_an_unreadable_file_is_replaced_by_the_backup_as_a_whole(tmp_path:
 
 
 FRAME = 24 + PAGE
-LOG_DAMAGES = (3, 17, 32 + 9, *(32 + FRAME * 40 + at for at in (9, 17, 2000)))
+FEW_FILES = 16
+"""So few that SQLite has moved nothing of the log into the database yet."""
+
+
+def place_in_header(_: Path, at: int) -> int:
+    return at
+
+
+def place_in_first_frame(_: Path, at: int) -> int:
+    return 32 + at
+
+
+def place_in_middle_frame(log: Path, at: int) -> int:
+    frames = (log.stat().st_size - 32) // FRAME
+    return 32 + FRAME * (frames // 2) + at
+
+
+LOG_DAMAGES = [
+    (place_in_header, 3),
+    (place_in_header, 17),
+    (place_in_first_frame, 9),
+    *((place_in_middle_frame, at) for at in (9, 17, 2000)),
+]
 """The magic number and a salt of the header; of frames a salt, a checksum and the content."""
 
 
-@pytest.mark.parametrize("at", LOG_DAMAGES)
-async def test_a_damaged_log_is_given_up_only_with_a_backup_or_by_consent(tmp_path: Path, at: int):
+@pytest.mark.parametrize(("place", "at"), LOG_DAMAGES)
+async def test_a_damaged_log_is_given_up_only_with_a_backup_or_by_consent(
+    tmp_path: Path, place: Callable[[Path, int], int], at: int
+):
     async with open_world(tmp_path / "world") as world:
-        await fill(world)
+        await fill(world, FEW_FILES)
         saved = await save(world, tmp_path / "saved.tar")
         source, folder = world.settings.storage.data_dir, tmp_path / "copy"
         before = records(source)
@@ -236,7 +261,7 @@ async def test_a_damaged_log_is_given_up_only_with_a_backup_or_by_consent(tmp_pa
         without = shutil.ignore_patterns("*-shm")
         await asyncio.to_thread(shutil.copytree, source, folder, ignore=without)
         for log in ("imprint.db-wal", "content/private/small.db-wal"):
-            flip(folder / log, at)
+            flip(folder / log, place(folder / log, at))
         again = await asyncio.to_thread(shutil.copytree, folder, tmp_path / "again")
         environ = environment_beside(world) | {"IMPRINT_DATA_DIR": str(folder)}
         refused = await asyncio.to_thread(run, environ, "check")
@@ -252,7 +277,7 @@ async def test_a_damaged_log_is_given_up_only_with_a_backup_or_by_consent(tmp_pa
         assert not any("document" in each for each in report["lost"] if late["cid"] not in each)
         deep = await asyncio.to_thread(run, environ, "check", "--deep")
         assert deep.exit_code == 0, deep.output
-        if at >= FRAME:
+        if place is place_in_middle_frame:
             status, report = await repair(world, again, "--accept-loss")
             assert (status, list(again.glob("imprint.db.damaged-*")) != []) == (1, True)
             assert 0 < report["kept"] < len(before)

@@ -27,6 +27,7 @@ HOSTILE = "\"><script>alert(1)</script>'&{{ 7*7 }}"
 async def town(tmp_path_factory: pytest.TempPathFactory, records: None) -> AsyncIterator[World]:
     folder = tmp_path_factory.mktemp("town")
     async with open_world(folder, FEDIVERSE_CREATOR="@ink@example.social") as opened:
+        await opened.index()
         yield opened
 
 
