@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imprint.auth.base64url import encode_base64url
 from imprint.auth.page_tokens import (
     MAX_PAGE_TOKEN_LENGTH,
     NONCE_BYTES,
@@ -16,6 +15,7 @@ from imprint.auth.page_tokens import (
     PageTokens,
     TokenCiphers,
 )
+from imprint.auth.sessions import encode_base64url
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address

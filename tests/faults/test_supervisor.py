@@ -24,7 +24,7 @@ def test_a_signal_at_any_moment_stops_every_process():
     running = _start(
         """
         import os, signal, time
-        from imprint.server.plan import Plan
+        from imprint.server.supervisor import Plan
         from imprint.server.supervisor import Supervisor
 
         def work(place, link):
@@ -52,7 +52,7 @@ def test_a_stop_while_a_worker_waits_to_be_replaced_starts_none():
     running = _start(
         """
         import logging, sys
-        from imprint.server.plan import Plan
+        from imprint.server.supervisor import Plan
         from imprint.server.supervisor import Supervisor
 
         logging.basicConfig(level="ERROR", stream=sys.stdout)
@@ -96,7 +96,7 @@ def _line(running: "subprocess.Popen[str]") -> str:
 PROGRAM = """
     import logging, os, signal, sys, time
     from pathlib import Path
-    from imprint.server.plan import Plan, ReloadRefused
+    from imprint.server.supervisor import Plan, ReloadRefused
     from imprint.server.supervisor import MISCONFIGURED, Supervisor
 
     logging.basicConfig(level="ERROR", stream=sys.stdout, format="%(message)s")

@@ -21,7 +21,7 @@ def test_a_scraper_that_timed_out_is_not_waited_for():
         import signal, socket, sys, time
         from imprint.server import metrics_server, supervisor
         from imprint.server.listeners import listen
-        from imprint.server.plan import Plan
+        from imprint.server.supervisor import Plan
 
         metrics_server.CLIENT_SECONDS, supervisor.SAMPLE_SECONDS = 0.2, 0.4
         turns = 0
@@ -57,7 +57,7 @@ def test_a_service_starts_with_the_workers_that_the_system_allows():
         """
         import logging, os, signal, sys
         from imprint.server import supervisor
-        from imprint.server.plan import Plan
+        from imprint.server.supervisor import Plan
 
         logging.basicConfig(level="ERROR", stream=sys.stdout, format="%(message)s")
         supervisor.LONGEST_RESTART_SECONDS = 0.2
@@ -90,7 +90,7 @@ def test_a_reload_that_fails_during_the_start_does_not_end_the_start():
     said = _run(
         """
         import os, signal, sys
-        from imprint.server.plan import Plan, ReloadRefused
+        from imprint.server.supervisor import Plan, ReloadRefused
         from imprint.server.supervisor import Supervisor
 
         told, tell = os.pipe()

@@ -5,7 +5,7 @@ from tools.mutations.mutation import Mutation
 SCRIPTS = (
     Mutation(
         "Services use no database themselves",
-        "src/imprint/services/content/content_cache.py",
+        "src/imprint/services/access/reads.py",
         "import sys\n",
         "import sqlite3\nimport sys\n",
         "check",

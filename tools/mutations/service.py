@@ -222,7 +222,7 @@ OPERATION = (
         "        await drain_connections(self._connections, self._keep_alive)\n",
         "",
         "test",
-        ("tests/server/test_drain.py",),
+        ("tests/server/test_http_drain.py",),
     ),
     Mutation(
         "A worker that dies is replaced",

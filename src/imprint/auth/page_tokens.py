@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from imprint.auth.base64url import decode_base64url, encode_base64url
+from imprint.auth.sessions import decode_base64url, encode_base64url
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.lists import ListFilter, OwnDrafts, PublicList

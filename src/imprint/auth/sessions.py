@@ -7,6 +7,8 @@ import hashlib
 import hmac
 import os
 import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,11 +16,32 @@ from typing import Literal
 
 import msgspec
 
-from imprint.auth.base64url import decode_base64url, encode_base64url
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address, parse_address
 from imprint.domain.sessions import SESSION_SECONDS, Session
+
+
+class NotBase64Url(ValueError):
+    """The text is not base64url, or not the canonical text of its bytes."""
+
+
+def encode_base64url(data: bytes) -> str:
+    """Encode bytes."""
+    return urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def decode_base64url(text: str) -> bytes:
+    """Decode the canonical text of some bytes. Raises `NotBase64Url`."""
+    try:
+        data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except (Error, ValueError) as error:
+        raise NotBase64Url("This is not base64url.") from error
+    # The decoder ignores foreign characters and stray bits; encoding again reveals both.
+    if encode_base64url(data) != text:
+        raise NotBase64Url("This is not the canonical base64url of its bytes.")
+    return data
+
 
 MAX_AUTHORIZATION_LENGTH = 2048
 """Longer Authorization headers are refused undecoded; a session has about 400 characters."""

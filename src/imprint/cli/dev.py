@@ -3,6 +3,9 @@
 import asyncio
 import os
 import socket
+import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -16,13 +19,13 @@ from rich.text import Text
 
 from imprint.bootstrap import build_service
 from imprint.cli.errors import reporting_errors
-from imprint.cli.extras import import_dev_chain
 from imprint.cli.installation import (
     config_option,
     configure_service_logging,
     connection_limits,
     open_checked_adapters,
 )
+from imprint.domain.errors import CannotStart
 from imprint.domain.formats.addresses import checksum_address, parse_address
 from imprint.server.http import HttpServer, serve_all
 from imprint.server.listeners import listen
@@ -30,6 +33,9 @@ from imprint.settings import DEVELOPMENT, Settings, read_settings
 
 if TYPE_CHECKING:
     from imprint.cli.dev_chain import DevChain
+
+WITHOUT_DEV_CHAIN = (3, 13)
+"""The first version of Python that pyrevm, which runs the contract, has no wheel for."""
 
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never listened on without being asked
 """The host that listens on every address."""
@@ -192,3 +198,23 @@ def _list_steps(url: str) -> Table:
     steps.add_row("Readiness", Text(f"curl {url}/readyz", "green"))
     steps.add_row("Stop", Text("Ctrl+C; the data stays", "dim"))
     return steps
+
+
+def import_with_extra(module: str, what: str, extra: str) -> ModuleType:
+    """Import a module that needs an extra, for `what`. Raises `CannotStart` without the extra."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "imprint":
+            raise
+        raise CannotStart.missing_extra(what, extra) from error
+
+
+def import_dev_chain() -> ModuleType:
+    """Import `cli.dev_chain`. Raises `CannotStart` if this Python or this installation cannot."""
+    if sys.version_info >= WITHOUT_DEV_CHAIN and find_spec("pyrevm") is None:
+        raise CannotStart(
+            "The chain of imprint dev needs pyrevm, which has no release for this version of"
+            " Python: use Python 3.11 or 3.12 for imprint dev."
+        )
+    return import_with_extra("imprint.cli.dev_chain", "imprint dev", "dev")

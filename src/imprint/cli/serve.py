@@ -14,6 +14,7 @@ from pathlib import Path
 import click
 import uvloop
 
+from imprint import __version__
 from imprint.bootstrap import (
     Adapters,
     OpenCatalog,
@@ -21,6 +22,8 @@ from imprint.bootstrap import (
     build_starting_service,
     open_when_reachable,
 )
+from imprint.bootstrap.adapters import describe_database
+from imprint.bootstrap.archives import describe_store
 from imprint.bootstrap.installation_check import log_findings
 from imprint.cli.errors import FAILED, report_cannot_start, reporting_errors
 from imprint.cli.installation import (
@@ -29,13 +32,12 @@ from imprint.cli.installation import (
     connection_limits,
     open_checked_adapters,
 )
-from imprint.cli.start_line import describe_start
 from imprint.domain.errors import CannotStart, Unavailable
+from imprint.domain.formats.addresses import checksum_address
 from imprint.server.http import HttpServer, NotStarted, serve_all
 from imprint.server.link import Link
 from imprint.server.listeners import listen
-from imprint.server.plan import Plan, ReloadRefused
-from imprint.server.supervisor import Supervisor
+from imprint.server.supervisor import Plan, ReloadRefused, Supervisor
 from imprint.settings import (
     Settings,
     SettingsProblems,
@@ -241,3 +243,19 @@ async def _serve(
         may_serve=waits if link is None or link.serves_early else None,
         on_ready=note_ready,
     )
+
+
+def describe_start(settings: Settings) -> dict[str, object]:
+    """The fields of the line that `imprint serve` logs first."""
+    server, storage, chain = settings.server, settings.storage, settings.chain
+    host = f"[{server.host}]" if ":" in server.host else server.host
+    return {
+        "version": __version__,
+        "address": f"{host}:{server.port}",
+        "data": str(storage.data_dir.absolute()),
+        "database": describe_database(storage.database),
+        "store": describe_store(settings),
+        "chain": chain.id,
+        "marketplace": checksum_address(chain.marketplace),
+        "workers": server.workers,
+    }

@@ -7,22 +7,35 @@ response: a client could keep its connection, and what it sent in memory, foreve
 
 import asyncio
 import contextlib
+import logging
 import socket
 import struct
+from collections.abc import Iterable
 from typing import Any
 
 import httptools
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
     HttpToolsProtocol,
     RequestResponseCycle,
 )
 
+from imprint.domain.drafts.files import new_id
 from imprint.domain.errors import Code, Problem, Refusal, Unavailable
-from imprint.metrics import CONNECTIONS_CLOSED
+from imprint.metrics import CONNECTIONS_CLOSED, RESPONSES
 from imprint.server.connection_limits import Admission, OpenConnections
-from imprint.server.refusals import write_refusal
-from imprint.web.http.middleware import DRAIN_SECONDS, MAX_DRAINED
+from imprint.web.http.middleware import (
+    DRAIN_SECONDS,
+    MAX_DRAINED,
+    OTHER_PATHS,
+    RAW_SECURITY_HEADERS,
+    request_id,
+)
+from imprint.web.http.problems import problem_response
+
+log = logging.getLogger("imprint.request")
+
 
 MAX_HEAD_BYTES = 64 * 1024
 """Bytes of a request line and its headers together; browsers send far less."""
@@ -487,3 +500,22 @@ def _unreadable(detail: str) -> Refusal:
 
 def _head_too_long() -> Refusal:
     return _unreadable(f"The request line and headers have at most {MAX_HEAD_BYTES} bytes.")
+
+
+def write_refusal(problem: Problem, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """The bytes of a refusal that the application never sees; it is counted and logged as well."""
+    response = problem_response(problem)
+    token = request_id.set(new_id())
+    fields = {"status": response.status_code, "code": problem.code}
+    RESPONSES.labels(OTHER_PATHS, response.status_code, problem.code).inc()
+    log.info("answered", extra={"method": None, "path": None, **fields, "milliseconds": 0})
+    headers = [
+        *default_headers,
+        *response.raw_headers,
+        (b"x-request-id", request_id.get().encode()),
+        *RAW_SECURITY_HEADERS,
+        (b"connection", b"close"),
+    ]
+    request_id.reset(token)
+    lines = [name + b": " + value + b"\r\n" for name, value in headers]
+    return STATUS_LINE[response.status_code] + b"".join(lines) + b"\r\n" + bytes(response.body)

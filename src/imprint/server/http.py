@@ -13,11 +13,23 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.lifespan.on import LifespanOn
 
+from imprint.domain.errors import Code, Unavailable
 from imprint.server.connection import HttpConnection
 from imprint.server.connection_limits import ConnectionLimits, OpenConnections
-from imprint.server.drain import POLL_SECONDS, drain_connections
 from imprint.server.listeners import BACKLOG, accept_waiting, refuse_connections
 from imprint.web.api.about import DRAINING
+
+POLL_SECONDS = 0.05
+"""How often a starting server, and the connections of a stopping one, are checked."""
+
+DRAIN_IDLE_SECONDS = 5.0
+"""How long idle connections stay open at most: their clients may be about to send."""
+
+DRAIN_BODY_PAUSE_SECONDS = 2.0
+"""How long a client that sends a body may be silent."""
+
+DRAIN_BODY_SECONDS = 5.0
+"""How long a body may take to arrive."""
 
 ACCEPT_SECONDS = 0.5
 """How long a stopping server accepts connections whose clients began before it stopped: longer than
@@ -261,3 +273,37 @@ async def _first(*awaited: Awaitable[Any]) -> None:
         for task, each in zip(tasks, awaited, strict=True):
             if task is not each:
                 task.cancel()
+
+
+async def drain_connections(
+    connections: Callable[[], Sequence[HttpConnection]], keep_alive: float
+) -> None:
+    """Wait until all connections are closed, or only those are left that run a request.
+
+    Each is closed after its next response. Idle ones have `keep_alive` seconds, but at most
+    `DRAIN_IDLE_SECONDS`; what has not arrived in time is refused instead of reset.
+    """
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    idle_until = began + min(keep_alive, DRAIN_IDLE_SECONDS)
+    progress: dict[HttpConnection, tuple[int, float]] = {}
+    while open_now := connections():
+        now = loop.time()
+        receiving = [each for each in open_now if each.receives_body]
+        for connection in receiving:
+            count, since = progress.get(connection, (-1, now))
+            if connection.received != count:
+                since = now
+            progress[connection] = connection.received, since
+            if now - since >= DRAIN_BODY_PAUSE_SECONDS or now - began >= DRAIN_BODY_SECONDS:
+                connection.refuse_rest(_stopping())
+        if now >= idle_until and not receiving:
+            break
+        await asyncio.sleep(POLL_SECONDS)
+    for connection in connections():
+        if connection.receives_head:
+            connection.refuse_rest(_stopping())
+
+
+def _stopping() -> Unavailable:
+    return Unavailable(Code.OVERLOADED, "The service is stopping.")

@@ -6,9 +6,11 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from types import FrameType
 
 import msgspec
 
@@ -16,7 +18,6 @@ from imprint.metrics import READY, RELOADS, SUPERVISOR, WORKERS
 from imprint.server.link import Kind, Link, WorkerLink, open_link
 from imprint.server.listeners import refuse_connections
 from imprint.server.metrics_server import MetricsServer
-from imprint.server.plan import Plan, ReloadRefused
 from imprint.server.samples import (
     Family,
     MergedSamples,
@@ -25,10 +26,16 @@ from imprint.server.samples import (
     read_samples,
     set_value,
 )
-from imprint.server.signals import SIGNALS, reset_signals, signal_socket
 from imprint.server.systemd import ServiceNotifier
 
 log = logging.getLogger(__name__)
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
+"""The signals that wake the supervisor."""
+
+
+STOP_SECONDS = 60.0
+"""How long workers may take to stop before they are killed."""
 
 MISCONFIGURED = 2
 """The exit status for what a restart does not mend, as wrong settings."""
@@ -44,6 +51,37 @@ SUCCESSOR_SECONDS = 60.0
 
 SAMPLE_SECONDS = 1.0
 """How long a scrape waits for the metrics of a worker; then its last known counters are used."""
+
+
+class ReloadRefused(Exception):
+    """A reload cannot begin; one sentence for each reason."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        super().__init__(" ".join(reasons))
+        self.reasons = list(reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run: how many workers, what each does, and the sockets that are open for it.
+
+    `work` runs in the worker: it gets the worker's place and its link to the supervisor, and
+    returns its exit status. `changes` are the names of the settings in which the plan differs from
+    the one before, and `adopt` is called when it takes over.
+    """
+
+    count: int
+    work: Callable[[int, Link], int]
+    listeners: tuple[socket.socket, ...] = ()
+    metrics: socket.socket | None = None
+    stop_seconds: float = STOP_SECONDS
+    changes: tuple[str, ...] = ()
+    adopt: Callable[[], None] = lambda: None
+
+    @property
+    def sockets(self) -> tuple[socket.socket, ...]:
+        """All sockets of the plan."""
+        return self.listeners if self.metrics is None else (*self.listeners, self.metrics)
 
 
 class _State(Enum):
@@ -475,3 +513,30 @@ def _close_sockets(left: Plan, kept: Plan) -> None:
         if each in left.listeners:
             refuse_connections(each)
         each.close()
+
+
+@contextmanager
+def signal_socket() -> Iterator[socket.socket]:
+    """A socket on which the numbers of signals arrive, until the end of the block."""
+    reader, writer = socket.socketpair()
+    with reader, writer:
+        writer.setblocking(False)
+        signal.set_wakeup_fd(writer.fileno())
+        previous = {each: signal.signal(each, _ignore) for each in SIGNALS}
+        try:
+            yield reader
+        finally:
+            for each, handler in previous.items():
+                signal.signal(each, handler)
+            signal.set_wakeup_fd(-1)
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Do nothing: Python writes to the socket only for signals that have a handler."""
+
+
+def reset_signals() -> None:
+    """Undo the supervisor's handlers in a worker. SIGHUP is ignored: it is for the supervisor."""
+    signal.set_wakeup_fd(-1)
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN if each == signal.SIGHUP else signal.SIG_DFL)

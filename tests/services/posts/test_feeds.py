@@ -10,8 +10,7 @@ from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.feeds import MAX_ENTRY_BYTES, MAX_FEED_BYTES
 from imprint.services.access.entitlement import Entitlement
-from imprint.services.access.reads import Reads
-from imprint.services.content.content_cache import ContentCache
+from imprint.services.access.reads import ContentCache, Reads
 from imprint.services.posts.feeds import Feeds
 
 

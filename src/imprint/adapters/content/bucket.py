@@ -16,8 +16,8 @@ from datetime import datetime
 
 from imprint import failpoints
 from imprint.adapters.content.bucket_client import AlreadyThere, BucketClient
+from imprint.adapters.content.embedded import verify_received
 from imprint.adapters.content.http_retry import DEFAULT_POLICY, RetryPolicy, StoreFailure
-from imprint.adapters.content.verification import verify_document
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.files import Label, Network
 from imprint.domain.errors import Damaged, StoreMisconfigured, Unavailable
@@ -76,7 +76,7 @@ class BucketStore:
 
         Of a public document, which is stored again and again, copies with lower fences are deleted.
         """
-        await verify_document(cid, document, network)
+        await verify_received(cid, document, network)
         size = len(document)
         try:
             async with self._client.operation("store", self._policy.timeout, size) as deadline:
@@ -259,7 +259,7 @@ class BucketStore:
 
     async def _load(self, cid: Cid, network: Network, fence: int, deadline: float) -> bytes | None:
         found = await self._client.get(_key(network, cid, fence), deadline)
-        return None if found is None else await verify_document(cid, found.data, network)
+        return None if found is None else await verify_received(cid, found.data, network)
 
     async def _list_fences(self, cid: Cid, network: Network, deadline: float) -> list[int]:
         """The fences of the copies of a document, the highest first."""

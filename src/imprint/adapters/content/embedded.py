@@ -447,6 +447,13 @@ def verify_document(cid: Cid, document: bytes, network: Network) -> bytes:
     return document
 
 
+async def verify_received(cid: Cid, document: bytes, network: Network) -> bytes:
+    """As `verify_document`, for other stores; a large document is hashed in a thread."""
+    if len(document) <= SMALL_DOCUMENT:
+        return verify_document(cid, document, network)
+    return await asyncio.to_thread(verify_document, cid, document, network)
+
+
 def _apply(job: Job[_Write]) -> None:
     """Make a change, unless its caller gave up while the transaction waited for a lock."""
     if job.is_overdue or job.work.abandoned:

@@ -11,6 +11,7 @@ import logging
 import re
 from hashlib import sha256
 
+from imprint.adapters.content.embedded import verify_received
 from imprint.adapters.content.http_retry import (
     DEFAULT_POLICY,
     MAX_DOCUMENT,
@@ -19,7 +20,6 @@ from imprint.adapters.content.http_retry import (
     StoreFailure,
 )
 from imprint.adapters.content.kubo_rpc import RETRY_STATUSES, BlockMissing, KuboRpc
-from imprint.adapters.content.verification import verify_document
 from imprint.domain.drafts.files import Label, Network
 from imprint.domain.formats.car import NotACar, read_header, read_sections
 from imprint.domain.formats.cids import (
@@ -109,7 +109,7 @@ class KuboStore:
         The cid that the node returns is not enough: it is that of the bytes that were sent, and
         the node keeps a block that it already has, even a damaged one.
         """
-        await verify_document(cid, document, network)
+        await verify_received(cid, document, network)
         async with self._client.operation(
             "store", self._policy.timeout, 2 * len(document)
         ) as deadline:
@@ -159,7 +159,7 @@ class KuboStore:
                     return None
                 _log.critical("Blocks of the %s document %s are missing.", network, cid)
                 raise StoreFailure("blocks of the document are missing") from error
-        return await verify_document(cid, document, network)
+        return await verify_received(cid, document, network)
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
         """Unpin a document, and delete the blocks that no other pin holds.

@@ -15,6 +15,7 @@ import asyncio
 import logging
 import re
 
+from imprint.adapters.content.embedded import verify_received
 from imprint.adapters.content.http_retry import (
     DEFAULT_POLICY,
     RetryingClient,
@@ -22,7 +23,6 @@ from imprint.adapters.content.http_retry import (
     StoreFailure,
 )
 from imprint.adapters.content.pinata_api import RETRY_STATUSES, Account, Group, PinataApi, Record
-from imprint.adapters.content.verification import verify_document
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.files import Label, Network
 from imprint.domain.formats.cids import WIDE_LAYOUT, Cid, Codec, codec_of, document_cid
@@ -80,7 +80,7 @@ class PinataStore:
         fence: int = 0,
     ) -> None:
         """Upload a document, and check what was stored by its cid or by reading it back."""
-        await verify_document(cid, document, network)
+        await verify_received(cid, document, network)
         where = self._where(network)
         async with self._client.operation(
             "store", self._policy.timeout, 3 * len(document)
@@ -128,7 +128,7 @@ class PinataStore:
                 document = await self._api.fetch(where, found, deadline)
             if document is None:
                 raise StoreFailure("the gateway does not have a listed file")
-        return await verify_document(cid, document, network)
+        return await verify_received(cid, document, network)
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
         """Delete every file of a document; a file that is shared loses only our keyvalues."""

@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import sys
 from dataclasses import dataclass, field
 
 from imprint.domain.access import Access
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.documents import SMALL_DOCUMENT, NotADocument, read_document
 from imprint.domain.drafts.files import File, Network, State
 from imprint.domain.errors import Code, Damaged, Refusal
@@ -14,9 +16,34 @@ from imprint.domain.sessions import Session
 from imprint.ports import Catalog, ContentStore
 from imprint.ports.content import DocumentCipher
 from imprint.services.access.entitlement import Entitlement
-from imprint.services.content.content_cache import ContentCache
 
 log = logging.getLogger(__name__)
+
+CACHED_BYTES = 16 * 1024 * 1024
+"""Bytes of memory that cached contents may take; the least recently read one is evicted."""
+
+
+class ContentCache:
+    """Contents that were read recently, so that a popular post is decrypted once.
+
+    The bytes of a cid never change, and cached contents were verified against it, so an entry
+    cannot become stale. Access is decided before the cache is consulted.
+    """
+
+    def __init__(self, capacity: int = CACHED_BYTES) -> None:
+        self._contents: BoundedCache[Cid, str] = BoundedCache(capacity, sys.getsizeof)
+
+    def get(self, cid: Cid) -> str | None:
+        """The content with this cid, if it is cached."""
+        content = self._contents.get(cid)
+        if content is not None:
+            self._contents.touch(cid)
+        return content
+
+    def put(self, cid: Cid, content: str) -> None:
+        """Cache a content, unless it is large: that would evict many others."""
+        if len(content) <= SMALL_DOCUMENT:
+            self._contents.put(cid, content)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from imprint.domain.errors import Code, Refusal
 from imprint.domain.posts.market_events import parse_place
 from imprint.services.site.pages import Pages
 from imprint.services.site.sitemap import Sitemap
+from imprint.web.http.escapes import xml_text
 from imprint.web.http.large_responses import LargeResponse, ResponseBudget
 from imprint.web.http.requests import canonical_post_id, check_parameters, client_of
 from imprint.web.http.responses import SHORT_LIVED
@@ -19,6 +20,7 @@ from imprint.web.http.validators import cached_response, is_unchanged, validator
 from imprint.web.site.machine_pages import MachinePages
 
 MARKDOWN = "text/markdown"
+LICENSE_TYPE = "application/rsl+xml"
 
 CRAWLED = "public, max-age=3600"
 """For what only crawlers fetch, and may be an hour old."""
@@ -90,3 +92,25 @@ class MachineRoutes:
             lease.close()
             return Response(status_code=304, headers=headers)
         return LargeResponse(lease, lease.body, 200, headers, media_type)
+
+
+def license_document(service: str, ai_training: str) -> str:
+    """The licence for machines at `/license.xml` (RSL 1.0).
+
+    Search is always permitted; what is paid stays paid.
+    """
+    trains = ai_training == "permit"
+    permitted = "search ai-input ai-train" if trains else "search ai-input"
+    prohibited = "" if trains else '      <prohibits type="usage">ai-train</prohibits>\n'
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n'
+        '<rsl xmlns="https://rslstandard.org/rsl">\n'
+        f'  <content url="{xml_text(service)}/">\n'
+        "    <license>\n"
+        f'      <permits type="usage">{permitted}</permits>\n'
+        f"{prohibited}"
+        '      <payment type="attribution"/>\n'
+        "    </license>\n"
+        "  </content>\n"
+        "</rsl>\n"
+    )

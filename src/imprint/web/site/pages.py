@@ -38,7 +38,7 @@ from imprint.web.http.responses import OWN, PRIVATE, SHORT_LIVED
 from imprint.web.http.validators import cached_response
 from imprint.web.site.cards import Card, Cards, post_title
 from imprint.web.site.icon import ICON, web_manifest
-from imprint.web.site.license import LICENSE_TYPE, license_document
+from imprint.web.site.machines import LICENSE_TYPE, license_document
 from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import problem_page
 from imprint.web.site.rendered_page import RenderedPage

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imprint.auth.base64url import NotBase64Url, decode_base64url, encode_base64url
+from imprint.auth.sessions import NotBase64Url, decode_base64url, encode_base64url
 
 TEXTS = {
     b"": "",

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from imprint.adapters.content.verification import verify_document
+from imprint.adapters.content.embedded import verify_received
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Code, Unavailable
@@ -17,7 +17,7 @@ LARGE = b"l" * (SMALL_DOCUMENT + 1)
 
 @pytest.mark.parametrize("document", [b"", b"a poem", SMALL, LARGE], ids=len)
 async def test_a_document_with_its_cid_is_returned(document, caplog):
-    assert await verify_document(document_cid(document), document, Network.PUBLIC) == document
+    assert await verify_received(document_cid(document), document, Network.PUBLIC) == document
     assert caplog.records == []
 
 
@@ -34,14 +34,14 @@ async def test_a_document_with_its_cid_is_returned(document, caplog):
 )
 async def test_other_bytes_are_unavailable(document, spoil):
     with pytest.raises(Unavailable) as caught:
-        await verify_document(document_cid(document), spoil(document), Network.PRIVATE)
+        await verify_received(document_cid(document), spoil(document), Network.PRIVATE)
     assert caught.value.code is Code.STORAGE_UNAVAILABLE
 
 
 async def test_other_bytes_are_logged_as_critical_and_not_shown(caplog):
     cid = document_cid(b"a poem")
     with pytest.raises(Unavailable):
-        await verify_document(cid, b"a secret", Network.PRIVATE)
+        await verify_received(cid, b"a secret", Network.PRIVATE)
     (record,) = caplog.records
     assert record.levelno == logging.CRITICAL
     assert cid in record.getMessage()
@@ -55,5 +55,5 @@ async def test_other_bytes_are_logged_as_critical_and_not_shown(caplog):
 async def test_verifying_a_large_document_does_not_block_the_event_loop(document, others_run):
     cid, ran = document_cid(document), asyncio.Event()
     asyncio.get_running_loop().call_soon(ran.set)
-    await verify_document(cid, document, Network.PUBLIC)
+    await verify_received(cid, document, Network.PUBLIC)
     assert ran.is_set() == others_run

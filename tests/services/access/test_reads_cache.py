@@ -4,7 +4,7 @@ import sys
 
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.formats.cids import Cid
-from imprint.services.content.content_cache import ContentCache
+from imprint.services.access.reads import ContentCache
 
 CIDS = [Cid(f"bafy{number}") for number in range(10)]
 CONTENT = "x" * 1000

@@ -3,7 +3,7 @@
 import pytest
 from tests.settings.environments import JWT, KEY, PINATA, read
 
-from imprint.cli.start_line import describe_start
+from imprint.cli.serve import describe_start
 
 KUBO = "kubo:http://127.0.0.1:5001"
 

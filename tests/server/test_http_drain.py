@@ -16,7 +16,7 @@ from tests.server.connections import (
     until,
 )
 
-from imprint.server.drain import BODY_PAUSE_SECONDS, IDLE_SECONDS
+from imprint.server.http import DRAIN_BODY_PAUSE_SECONDS, DRAIN_IDLE_SECONDS
 from imprint.web.api.about import DRAINING
 
 UPLOAD = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n"
@@ -79,7 +79,7 @@ async def test_a_long_keep_alive_does_not_delay_the_drain() -> None:
         reader, writer = await place.connect()
         writer.write(REQUEST)
         await reader.readuntil(b"/any")
-        async with asyncio.timeout(10 * IDLE_SECONDS):
+        async with asyncio.timeout(10 * DRAIN_IDLE_SECONDS):
             await server.drain()
         server.stop()
         assert await read_all(reader) == b""
@@ -104,7 +104,7 @@ async def test_a_body_that_keeps_arriving_is_served() -> None:
         await until(lambda: any(each.receives_body for each in connections()))
         draining = asyncio.create_task(server.drain())
         for _ in range(4):
-            await asyncio.sleep(BODY_PAUSE_SECONDS / 4)
+            await asyncio.sleep(DRAIN_BODY_PAUSE_SECONDS / 4)
             writer.write(b"a")
         assert b"4 bytes" in await read_all(reader)
         writer.close()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from imprint.cli.extras import import_with_extra
+from imprint.cli.dev import import_with_extra
 from imprint.domain.errors import CannotStart
 
 
