@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from imprint.domain.posts.text_work import TextWork
+from imprint.services.content.text_conversions import TextConversions
 from imprint.web.site.rendered_page import RenderedPage
-from imprint.web.site.texts.post_html import post_html
-from imprint.web.site.texts.rendered_texts import RenderedTexts
+from imprint.web.site.texts.post_html import TextMarkup, text_markup
 
 TEXTS = Path(__file__).parents[2] / "site" / "samples" / "texts"
 
@@ -21,22 +22,29 @@ CALLS = 400
 def main() -> None:
     """Print the microseconds of each step, for the longest sample post."""
     text = max((each.read_text(encoding="utf-8") for each in TEXTS.glob("*.md")), key=len)
-    texts = RenderedTexts()
-    made = asyncio.run(texts.of("client", "cid", text, ""))
+    texts = TextConversions()
+    made = asyncio.run(_convert(texts, text))
     print(f"A text of {len(text)} characters, {len(made)} as HTML; microseconds:")
     steps: dict[str, Callable[[], object]] = {
-        "render and sanitise it": lambda: post_html(text, ""),
+        "render and sanitise it": lambda: text_markup(text, "", TextWork()),
         "find it by its cid": lambda: _find(texts, text),
-        "compress and digest a page of it": lambda: RenderedPage.of(made),
+        "compress and digest a page of it": lambda: RenderedPage.of(made.markup),
     }
     for name, step in steps.items():
         print(f"{_best(step):8.1f}  {name}")
 
 
-def _find(texts: RenderedTexts, text: str) -> None:
+async def _convert(texts: TextConversions, text: str) -> TextMarkup:
+    async def load() -> str:
+        return text
+
+    return await texts.of("client", "cid", load, lambda given, work: text_markup(given, "", work))
+
+
+def _find(texts: TextConversions, text: str) -> None:
     # What is kept is returned without waiting for anything.
     try:
-        texts.of("client", "cid", text, "").send(None)
+        _convert(texts, text).send(None)
     except StopIteration:
         return
     raise RuntimeError("The text is not kept.")

@@ -38,7 +38,7 @@ async def test_a_lost_document_removes_only_its_own_text_from_the_feed(world: Wo
     _, lost = await world.post(world.wallet(1), "Lost.", 0)
     await world.post(world.wallet(1), "Kept.", 0)
     await fill_index(world)
-    feed = await feeds_of(world, LosingStore(world.adapters.content, lost["cid"])).newest()
+    feed = await feeds_of(world, LosingStore(world.adapters.content, lost["cid"])).newest("client")
     assert [entry.text for entry in feed.entries] == ["Kept.", None]
 
 
@@ -48,5 +48,5 @@ async def test_the_newest_texts_are_taken_first_until_the_feed_is_full(world: Wo
     for _ in range(fitting + 2):
         await world.post(world.wallet(1), long, 0)
     await fill_index(world)
-    feed = await feeds_of(world, world.adapters.content).newest()
+    feed = await feeds_of(world, world.adapters.content).newest("client")
     assert [entry.text is not None for entry in feed.entries] == [True] * fitting + [False] * 2

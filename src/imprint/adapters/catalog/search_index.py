@@ -6,6 +6,7 @@ PostgreSQL gives all of them in any order, so it is asked for buckets of posts, 
 
 # ruff: noqa: S608  every text here is made of constants; values are always named
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -72,7 +73,7 @@ class CatalogSearch:
         return await self.catalog.read(_pending_texts, after, limit, reach=limit)
 
     async def store_text(self, place: int, text: str) -> None:
-        body = fold(text)
+        body = await asyncio.to_thread(fold, text)
         await self.catalog.transact(INDEX_LOCK, _store_text, place, text[:MAX_TEXT], body)
 
     async def skip_text(self, place: int) -> None:

@@ -1,19 +1,35 @@
 """Readable text of a document: Markdown, or the JSON of blocks that the earlier front end stores.
 
-Content comes from anybody, so nothing here raises for any text, and time grows with its length.
+Content comes from anybody: no text raises an error, time grows with its length, and what would take
+too much work is left out. Functions that take a `TextWork` raise `Abandoned`.
 """
 
 import html
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
 from typing import Any
+
+from imprint.domain.posts.text_work import TextWork, TooIntricate
 
 MAX_JSON = 2 * 1024 * 1024
 """Characters of JSON without its pictures above which it is not parsed: memory is 30 times that."""
 
 MAX_DEPTH = 8
 """Levels of nested lists; items that are deeper are shown at this level."""
+
+LOOKED_AT = 8
+"""How many times the characters that are wanted of a text are looked at: most may be marks."""
+
+INLINE_STEPS = 20
+"""What converting one inline text counts as."""
+
+TOO_INTRICATE = "*The rest of this document is too intricate to be written as Markdown.*"
+
+_SLICE = 32 * 1024
+"""Characters that are converted together: a regular expression holds the interpreter meanwhile."""
 
 _DATA_URL = re.compile(r"data:[A-Za-z0-9.+-]{1,40}/[^\s\"'()<>\\]*")
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,15})([^<>]*)>|<[!/?][^<>]*>")
@@ -36,31 +52,59 @@ _EMPHASIS = re.compile(r"\*\*|__|~~|`|(?<!\w)\*|\*(?!\w)")
 Block = dict[str, Any]
 
 
-def readable_text(content: str) -> str:
-    """The words of a document for search and snippets, one paragraph per line."""
+def readable_text(content: str, work: TextWork | None = None, longest: int | None = None) -> str:
+    """The words of a document for search and snippets, one paragraph per line.
+
+    With `longest`, up to so many characters from its beginning.
+    """
+    work = work or TextWork()
     document = parse_blocks(content)
+    parts: Iterable[str]
     if document is None:
-        text = _DATA_URL.sub(" ", _LINK.sub(r"\1", content))
-        text = _EMPHASIS.sub("", _LINE_MARK.sub("", text))
+        parts = _plain_markdown(_DATA_URL.sub("", content), work, longest)
     else:
         title, blocks = document
-        text = "\n".join([title, *_converted(blocks, _PLAIN)])
-    text = _SPACES.sub(" ", _CONTROLS.sub(" ", text))
-    return _BLANK_LINES.sub("\n", text).strip()
+        parts = chain([title], _converted(blocks, _PLAIN, work))
+    text = _SPACES.sub(" ", _CONTROLS.sub(" ", "\n".join(_first(parts, longest))))
+    text = _BLANK_LINES.sub("\n", text).strip()
+    return text if longest is None else text[:longest]
 
 
-def markdown_text(content: str) -> str:
+def markdown_text(content: str, work: TextWork | None = None) -> str:
     """The document as Markdown; of blocks without the title, which the post has itself."""
     document = parse_blocks(content)
     if document is None:
         return content
-    text = "\n\n".join(part for part in _converted(document[1], _MARKDOWN) if part)
-    return _CONTROLS.sub(" ", text)
+    parts = []
+    try:
+        for part in _converted(document[1], _MARKDOWN, work or TextWork()):
+            parts += [part] if part else []
+    except TooIntricate:
+        parts.append(TOO_INTRICATE)
+    return _CONTROLS.sub(" ", "\n\n".join(parts))
+
+
+def is_markdown(content: str) -> bool:
+    """Whether the content cannot be blocks, and so is Markdown as it is."""
+    return not content.lstrip().startswith("{")
+
+
+def _plain_markdown(content: str, work: TextWork, longest: int | None) -> Iterator[str]:
+    """The words of Markdown, in slices that end with lines."""
+    size = len(content) if longest is None else min(len(content), LOOKED_AT * longest)
+    start = 0
+    while start < size:
+        end = content.find("\n", start + _SLICE, start + 2 * _SLICE)
+        end = start + 2 * _SLICE if end < 0 else end
+        work.spend(_SLICE // INLINE_STEPS)
+        text = _LINK.sub(r"\1", content[start : min(end, size)])
+        yield _EMPHASIS.sub("", _LINE_MARK.sub("", text))
+        start = end
 
 
 def parse_blocks(content: str) -> tuple[str, list[Block]] | None:
     """Title and blocks of a document of the earlier front end; None for any other content."""
-    if not content.lstrip().startswith("{"):
+    if is_markdown(content):
         return None
     found = _decode(content)
     if not isinstance(found, dict):
@@ -99,14 +143,42 @@ def _blocks_of(items: list[Any]) -> list[Block]:
     return [item for item in items if isinstance(item, dict)]
 
 
-def _converted(blocks: list[Block], converters: dict[str, Callable[[Block], str]]) -> Iterator[str]:
+def _first(parts: Iterable[str], longest: int | None) -> Iterator[str]:
+    """The first parts: as many as have so many characters, and do not take too much work."""
+    size = 0
+    with suppress(TooIntricate):
+        for part in parts:
+            yield part
+            size += len(part)
+            if longest is not None and size >= longest:
+                return
+
+
+def _converted(
+    blocks: list[Block], converters: dict[str, Callable[[Block], str]], work: TextWork
+) -> Iterator[str]:
+    """What each block is converted into. Raises what `TextWork.spend` raises."""
     for block in blocks:
         kind, data = block.get("type"), block.get("data")
         if not isinstance(data, dict):
             data = {}
         convert = converters.get(kind, converters["paragraph"]) if isinstance(kind, str) else None
         if convert is not None:
+            work.spend(INLINE_STEPS * _count_values(data))
             yield convert(data)
+
+
+def _count_values(data: Block) -> int:
+    """How many values a block has at all depths."""
+    count, left = 0, [data]
+    while left:
+        each: Any = left.pop()
+        count += 1
+        if isinstance(each, dict):
+            left.extend(each.values())
+        elif isinstance(each, list):
+            left.extend(each)
+    return count
 
 
 def _text(data: Any, member: str) -> str:

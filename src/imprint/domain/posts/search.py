@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from imprint.domain.posts.text_work import TextWork, TooIntricate
+
 MAX_SEARCH = 200
 """The most characters of a query."""
 
@@ -24,6 +26,9 @@ MAX_TEXT = 64 * 1024
 
 MAX_FOLDED = 128 * 1024
 """Characters of a folded text: some characters fold into many."""
+
+SNIPPET_WINDOW = 16 * 1024
+"""Characters of a text that are looked at closely for a snippet."""
 
 SNIPPET = 160
 """About how many characters a snippet has."""
@@ -165,22 +170,45 @@ def pattern_of(term: SearchTerm) -> str:
     return f" {' '.join(term.words)}{'' if term.prefix else ' '}"
 
 
-def snippet(query: SearchQuery, texts: Iterable[str]) -> str:
+def snippet(query: SearchQuery, texts: Iterable[str], work: TextWork | None = None) -> str:
     """Part of the first of the texts that has a match, with marks around the matching words.
 
-    It is HTML in which everything but the marks is text. Without a match it is the beginning of
-    the first text that is not empty.
+    It is HTML in which everything but the marks is text. Without a match at the beginning of the
+    texts, or after all `work`, it is the beginning of the first text that is not empty.
     """
-    shown = [clean for text in texts if (clean := _displayed(text))]
+    given = [text for text in texts if text]
+    try:
+        found = _find_match(query, given, work or TextWork())
+    except TooIntricate:
+        found = None
+    if found is not None:
+        return found
+    shown = (_displayed(text[:SNIPPET_WINDOW]) for text in given)
+    return _cut(next(filter(None, shown), ""), [])
+
+
+def _find_match(query: SearchQuery, texts: Iterable[str], work: TextWork) -> str | None:
     patterns = [pattern_of(term) for term in query.terms]
-    for text in shown:
+    for given in texts:
+        start = _likely_start(query, given)
+        text = _displayed(given[start : start + SNIPPET_WINDOW])
         for start, part in _chunks(text):
             folded = fold(part)
+            work.spend(len(part) + len(folded))
             if any(pattern in folded for pattern in patterns):
                 marks = _marked(query, part)
                 if marks:
                     return _cut(text, [(start + first, start + last) for first, last in marks])
-    return _cut(shown[0], []) if shown else ""
+    return None
+
+
+def _likely_start(query: SearchQuery, text: str) -> int:
+    """Where to begin to look: before the first word of the query that is there letter by letter."""
+    if len(text) <= SNIPPET_WINDOW:
+        return 0
+    lower = text[:MAX_TEXT].lower()
+    found = [at for term in query.terms if (at := lower.find(term.words[0])) >= 0]
+    return max(0, min(found, default=0) - _OVERLAP)
 
 
 def _terms(words: Sequence[str]) -> list[SearchTerm]:

@@ -3,7 +3,10 @@
 import asyncio
 import logging
 import sys
+from collections.abc import Hashable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 from imprint.domain.access import Access
 from imprint.domain.bounded_cache import BoundedCache
@@ -16,6 +19,9 @@ from imprint.domain.sessions import Session
 from imprint.ports import Catalog, ContentStore
 from imprint.ports.content import DocumentCipher
 from imprint.services.access.entitlement import Entitlement
+from imprint.services.content.text_conversions import Convert, TextConversions
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +64,7 @@ class Reads:
     cipher: DocumentCipher
     entitlement: Entitlement
     content_cache: ContentCache = field(default_factory=ContentCache)
+    texts: TextConversions = field(default_factory=TextConversions)
 
     async def draft(self, session: Session, cid: Cid) -> File:
         """The session's own draft. Refuses a cid that is not a draft, and another owner's."""
@@ -116,6 +123,17 @@ class Reads:
             content = await self._read_content(file)
             self.content_cache.put(file.cid, content)
         return content
+
+    async def converted(
+        self, client: str, file: File, into: Hashable, convert: Convert[T], *, keep: bool = True
+    ) -> T:
+        """The text of a file that one of the methods above returned, converted.
+
+        Concurrent requests for the same conversion share one, and clients take turns. A result
+        that is kept has a length. Raises `Unavailable` after a long wait.
+        """
+        load = partial(self.content_of, file)
+        return await self.texts.of(client, (file.cid, into), load, convert, keep=keep)
 
     async def _read_content(self, file: File) -> str:
         document = await self._document(file.cid, Network.PRIVATE)

@@ -77,23 +77,23 @@ class Feeds:
     private_feeds: PrivateFeeds
     clock: Clock
 
-    async def newest(self) -> Feed:
+    async def newest(self, client: str) -> Feed:
         """The newest posts of all authors."""
-        return await self._public("posts", "Posts", ALL_POSTS, PostFilter())
+        return await self._public(client, "posts", "Posts", ALL_POSTS, PostFilter())
 
-    async def tagged(self, tag: str) -> Feed:
+    async def tagged(self, client: str, tag: str) -> Feed:
         """The newest posts with a hashtag; none if nobody has used it."""
-        which = PostFilter(tags=(tag,))
-        return await self._public(f"tag:{tag}", f"Posts with #{tag}", tag_path(tag), which)
+        which, path = PostFilter(tags=(tag,)), tag_path(tag)
+        return await self._public(client, f"tag:{tag}", f"Posts with #{tag}", path, which)
 
-    async def authored(self, author: Address) -> Feed:
+    async def authored(self, client: str, author: Address) -> Feed:
         """The newest posts of an author. Refuses an address that has published nothing."""
         await expect_complete(self.index)
         await find_author(self.index, author)
         which, path = PostFilter(author=author), author_path(author)
-        return await self._public(f"author:{author}", f"Posts of {author}", path, which)
+        return await self._public(client, f"author:{author}", f"Posts of {author}", path, which)
 
-    async def private(self, token: str, before: int | None = None) -> Feed:
+    async def private(self, client: str, token: str, before: int | None = None) -> Feed:
         """A page of the posts that the owner of a private feed holds or wrote, before a place.
 
         A page ends where its texts would become too long. Refuses an unknown token.
@@ -110,6 +110,7 @@ class Feeds:
             files = await _find_all([owned.post for owned in page.posts if owned.post.hosted], find)
             page = page.cut_to_fit(files)
             texts = await self._read_all(
+                client,
                 {owned.post.post_id: files.get(owned.post.post_id) for owned in page.posts},
                 MAX_FEED_BYTES,
             )
@@ -162,13 +163,15 @@ class Feeds:
 
     # Entries
 
-    async def _public(self, name: str, title: str, path: str, which: PostFilter) -> Feed:
+    async def _public(
+        self, client: str, name: str, title: str, path: str, which: PostFilter
+    ) -> Feed:
         await expect_complete(self.index)
         posts = (await self.index.list_posts(which, None, FEED_SIZE)).posts
         readable = [post for post in posts if post.free and post.hosted]
         async with _bounded_time():
             files = await _find_all(readable, partial(_find_free, self.reads))
-            texts = await self._read_all(files, MAX_ENTRY_BYTES)
+            texts = await self._read_all(client, files, MAX_ENTRY_BYTES)
         changes = await self.dates.price_changes([post.post_id for post in posts])
         entries = tuple(
             FeedEntry(post, _updated(post, changes), texts.get(post.post_id)) for post in posts
@@ -195,7 +198,9 @@ class Feeds:
         found.sort(key=lambda owned: owned.place, reverse=True)
         return _OwnedPage(tuple(found), end).cut(FEED_SIZE)
 
-    async def _read_all(self, files: Mapping[int, File | None], longest: int) -> dict[int, str]:
+    async def _read_all(
+        self, client: str, files: Mapping[int, File | None], longest: int
+    ) -> dict[int, str]:
         """The texts of these files, the first ones if all are long together."""
         texts, left = {}, MAX_FEED_BYTES
         for post_id, file in files.items():
@@ -204,7 +209,7 @@ class Feeds:
             left -= file.size
             # A damaged document must not take the feed from everybody.
             with suppress(Damaged):
-                texts[post_id] = readable_text(await self.reads.content_of(file))
+                texts[post_id] = await self.reads.converted(client, file, "words", readable_text)
         return texts
 
     async def _note_fetch(self, feed: PrivateFeed) -> None:

@@ -7,10 +7,9 @@ comes the next one: every match is found, and the work of a request is bounded.
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from imprint.domain.bounded_cache import BoundedCache
-from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Damaged, Refusal
 from imprint.domain.posts.indexed_posts import (
     HeldPost,
@@ -29,6 +28,7 @@ from imprint.domain.posts.search import (
     parse_query,
     snippet,
 )
+from imprint.domain.posts.text_work import TextWork
 from imprint.domain.sessions import LiveSession
 from imprint.ports import Catalog
 from imprint.ports.post_index import PostIndexReader
@@ -47,6 +47,12 @@ MOST_DOCUMENTS = 50
 
 MOST_BYTES = 4 * 1024 * 1024
 """Bytes of documents of a library after which a request reads no more."""
+
+SNIPPETS_AT_ONCE = 8 * 1024
+"""Characters of texts above which snippets are made in a thread."""
+
+SNIPPET_STEPS = 256 * 1024
+"""Folded characters in which one request looks for matches; then a snippet is how a text begins."""
 
 LIBRARY_SEARCHES = 4
 """Searches in libraries that run at once; readers take turns."""
@@ -216,10 +222,17 @@ class Search:
     async def _snippets(self, query: SearchQuery, posts: list[IndexedPost]) -> dict[int, str]:
         free = [post.place for post in posts if post.free and post.hosted]
         texts = await self.words.free_texts(free) if free else {}
-        return {
-            post.place: snippet(query, (post.description, texts.get(post.place, ""), post.title))
-            for post in posts
+        shown = {
+            post.place: (post.description, texts.get(post.place, ""), post.title) for post in posts
         }
+        if sum(len(text) for each in shown.values() for text in each) <= SNIPPETS_AT_ONCE:
+            return _make_snippets(query, shown)
+        return await asyncio.to_thread(_make_snippets, query, shown)
+
+
+def _make_snippets(query: SearchQuery, shown: Mapping[int, tuple[str, ...]]) -> dict[int, str]:
+    work = TextWork(SNIPPET_STEPS)
+    return {place: snippet(query, texts, work) for place, texts in shown.items()}
 
 
 def _key(order: PostOrder, post: IndexedPost) -> int:
@@ -282,13 +295,10 @@ class LibrarySearch:
         if file is not None:
             size = file.size
             try:
-                content = await self.reads.content_of(file)
+                body = await self.reads.converted(session.address, file, "first words", _words)
             except Damaged:
-                content = ""
-            if len(content) > SMALL_DOCUMENT:
-                shown = await asyncio.to_thread(_match_text, query, post, content)
-            else:
-                shown = _match_text(query, post, content)
+                body = ""
+            shown = await asyncio.to_thread(_match_text, query, post, body)
             # The index may be behind the chain, so the chain has the last word.
             if shown is None or await self._may_read(session, post.post_id):
                 return shown, size
@@ -304,9 +314,12 @@ class LibrarySearch:
         return True
 
 
-def _match_text(query: SearchQuery, post: IndexedPost, content: str) -> str | None:
-    """The snippet of a post with this content, None if it does not match."""
-    body = readable_text(content)[:MAX_TEXT] if content else ""
+_words = partial(readable_text, longest=MAX_TEXT)
+"""The words of a document that are searched."""
+
+
+def _match_text(query: SearchQuery, post: IndexedPost, body: str) -> str | None:
+    """The snippet of a post with these words, None if it does not match."""
     texts = PostTexts(post.title, post.hashtags, post.description, body)
     if not matches(query, texts):
         return None

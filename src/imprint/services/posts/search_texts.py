@@ -1,12 +1,10 @@
 """Texts of free posts for the search index, read from their documents in the background."""
 
-import asyncio
 import logging
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
-from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Damaged, Refusal
 from imprint.domain.posts.post_text import readable_text
 from imprint.domain.posts.search import MAX_TEXT
@@ -84,7 +82,8 @@ class SearchTexts:
         """The text of a post, None if the chain does not say it is free, or it is damaged."""
         try:
             file = await self.reads.free_post(post_id)
-            content = await self.reads.content_of(file)
+            first_words = partial(readable_text, longest=MAX_TEXT)
+            return await self.reads.converted(TEXTS_LEASE, file, "first words", first_words)
         except Refusal:
             return None
         except Damaged as damaged:
@@ -93,6 +92,3 @@ class SearchTexts:
                 extra={"post_id": str(post_id), "code": damaged.code},
             )
             return None
-        if len(content) > SMALL_DOCUMENT:
-            return (await asyncio.to_thread(readable_text, content))[:MAX_TEXT]
-        return readable_text(content)[:MAX_TEXT]

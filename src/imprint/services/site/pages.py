@@ -30,15 +30,6 @@ class ShownPost:
 
 
 @dataclass(frozen=True, slots=True)
-class PostText:
-    """A post as `ShownPost` has it, with the text itself."""
-
-    post: IndexedPost
-    text: str | None
-    price: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class Pages:
     """The posts of pages. The chain decides whether a text is shown."""
 
@@ -56,12 +47,6 @@ class Pages:
             is_paid = refusal.code is Code.NOT_FREE
             return ShownPost(post, None, None if is_paid else post.price)
         return ShownPost(post, file, post.price)
-
-    async def post(self, post_id: int) -> PostText:
-        """A post with its text. Refuses an unknown one."""
-        shown = await self.show(post_id)
-        text = None if shown.file is None else await self.reads.content_of(shown.file)
-        return PostText(shown.post, text, shown.price)
 
     async def newest(self) -> tuple[IndexedPost, ...]:
         """The newest posts of all authors."""

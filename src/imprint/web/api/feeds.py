@@ -42,6 +42,9 @@ Ending = Literal["atom", "json"]
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
+LoadFeed = Callable[[str], Awaitable[Feed]]
+"""Makes a feed for a client."""
+
 _WRITERS = {"atom": atom.write_atom, "json": json_feed.write_json_feed}
 
 _MEDIA_TYPES = {"atom": atom.MEDIA_TYPE, "json": json_feed.MEDIA_TYPE}
@@ -66,21 +69,23 @@ class FeedRoutes:
     def tagged(self, ending: Ending) -> Endpoint:
         async def endpoint(request: Request) -> Response:
             tag = _tag(request)
-            return await self._public(request, ending, lambda: self.feeds.tagged(tag))
+            load = partial(self.feeds.tagged, tag=tag)
+            return await self._public(request, ending, load)
 
         return endpoint
 
     def authored(self, ending: Ending) -> Endpoint:
         async def endpoint(request: Request) -> Response:
             author = canonical_address(request.path_params["address"])
-            return await self._public(request, ending, lambda: self.feeds.authored(author))
+            load = partial(self.feeds.authored, author=author)
+            return await self._public(request, ending, load)
 
         return endpoint
 
     def private(self, ending: Ending) -> Endpoint:
         async def endpoint(request: Request) -> Response:
             token, before = request.path_params["token"], _before(request)
-            load = partial(self.feeds.private, token, before)
+            load = partial(self.feeds.private, token=token, before=before)
             lease, _ = await self._write(request, ending, load)
             headers = {"Cache-Control": OWN, "X-Robots-Tag": "noindex"}
             return LargeResponse(lease, lease.body, 200, headers, _MEDIA_TYPES[ending])
@@ -125,9 +130,7 @@ class FeedRoutes:
         body = {"id": access.id, "atom": f"{path}.atom", "json": f"{path}.json"}
         return own_response(body, status)
 
-    async def _public(
-        self, request: Request, ending: Ending, load: Callable[[], Awaitable[Feed]]
-    ) -> Response:
+    async def _public(self, request: Request, ending: Ending, load: LoadFeed) -> Response:
         check_parameters(request)
         lease, feed = await self._write(request, ending, load)
         headers = {**validators(lease.body, feed.updated_at), "Cache-Control": SHORT_LIVED}
@@ -138,19 +141,17 @@ class FeedRoutes:
             return Response(status_code=304, headers=headers)
         return LargeResponse(lease, lease.body, 200, headers, _MEDIA_TYPES[ending])
 
-    async def _write(
-        self, request: Request, ending: Ending, load: Callable[[], Awaitable[Feed]]
-    ) -> tuple[Lease, Feed]:
-        found: list[Feed] = []
+    async def _write(self, request: Request, ending: Ending, load: LoadFeed) -> tuple[Lease, Feed]:
+        client, found = client_of(request), list[Feed]()
 
         async def write() -> bytes:
-            feed = await load()
+            feed = await load(client)
             found.append(feed)
             if sum(len(entry.text or "") for entry in feed.entries) > SMALL_DOCUMENT:
                 return await asyncio.to_thread(_WRITERS[ending], feed, self.links)
             return _WRITERS[ending](feed, self.links)
 
-        lease = await self.budget.reserve(client_of(request), FEED_MEMORY, write)
+        lease = await self.budget.reserve(client, FEED_MEMORY, write)
         return lease, found[0]
 
 

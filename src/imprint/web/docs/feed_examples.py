@@ -7,7 +7,7 @@ import msgspec
 from imprint.domain.posts.feeds import Feed, FeedEntry
 from imprint.domain.posts.indexed_posts import IndexedPost, Sales
 from imprint.domain.posts.posts import BlockRef
-from imprint.services.site.pages import PostText
+from imprint.services.site.pages import ShownPost
 from imprint.web.api import atom, json_feed
 from imprint.web.api.feed_links import FeedLinks
 from imprint.web.docs.examples import (
@@ -65,6 +65,6 @@ FEED_EXAMPLES: dict[str, Any] = {
         "feeds": [{"id": FEED_ID, "createdAt": "2026-01-15T09:30:00Z", "fetchedAt": None}]
     },
     "EmptyBody": {},
-    "Markdown": MachinePages(_LINKS).post(PostText(_POST, CONTENT, 0)),
+    "Markdown": MachinePages(_LINKS).post(ShownPost(_POST, None, 0), CONTENT),
 }
 """Examples by the names of their components."""

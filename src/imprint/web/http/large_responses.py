@@ -96,6 +96,21 @@ class ResponseBudget:
         self._give_back(client, amount - charged)
         return Lease(body, partial(self._give_back, client, charged))
 
+    async def admit(self, client: str, make: Callable[[], Awaitable[bytes]]) -> Lease:
+        """The body of one response, whose size is not known before it is made.
+
+        A large one that does not fit is dropped, and made again when so many bytes are free:
+        `make` keeps what is expensive. Refuses and raises as `reserve` does.
+        """
+        body = await make()
+        if len(body) <= SMALL_DOCUMENT:
+            return Lease(body, None)
+        amount = min(len(body), self.budget.share)
+        if self._try(client, "", amount):
+            return Lease(body, partial(self._give_back, client, amount))
+        del body
+        return await self.reserve(client, amount, make)
+
     async def share(self, client: str, name: str, expected: int, load: Load) -> Lease:
         """The body of this name, loaded unless another response has it in memory.
 

@@ -7,9 +7,8 @@ from imprint.domain.formats.coins import format_ether
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import PRIVATE_FEEDS
 from imprint.domain.posts.indexed_posts import IndexedPost
-from imprint.domain.posts.post_text import markdown_text
 from imprint.ports.feed_index import PostAddress
-from imprint.services.site.pages import PostText
+from imprint.services.site.pages import ShownPost
 from imprint.web.api.feed_links import FeedLinks
 from imprint.web.http.escapes import markdown_line
 
@@ -40,9 +39,9 @@ class MachinePages:
 
     links: FeedLinks
 
-    def post(self, found: PostText) -> str:
-        """A post as Markdown; of one that is not free, how to get it."""
-        post = found.post
+    def post(self, shown: ShownPost, text: str | None) -> str:
+        """A post with this Markdown; of one that is not free, how to get it."""
+        post = shown.post
         lines = [f"# {markdown_line(post.title) or f'Post {post.post_id}'}", ""]
         lines.append(f"By `{post.author}`, {post.created_at:%Y-%m-%d}")
         if post.hashtags:
@@ -50,18 +49,18 @@ class MachinePages:
             lines += ["", f"Tags: {tags}"]
         if description := markdown_line(post.description):
             lines += ["", description]
-        rest = self._access(found) if found.text is None else ["---", "", markdown_text(found.text)]
+        rest = self._access(shown) if text is None else ["---", "", text]
         return "\n".join([*lines, "", *rest, ""])
 
-    def _access(self, found: PostText) -> Iterator[str]:
-        post, links = found.post, self.links
-        if found.price == 0:
+    def _access(self, shown: ShownPost) -> Iterator[str]:
+        post, links = shown.post, self.links
+        if shown.price == 0:
             yield "The post is free, but its text is not stored at this service."
             return
-        if found.price is None:
+        if shown.price is None:
             yield "The post is not free any more; its price has just been changed."
         else:
-            yield f"Price: {format_ether(found.price)} ({found.price} wei)"
+            yield f"Price: {format_ether(shown.price)} ({shown.price} wei)"
         yield ""
         yield "To read it:"
         yield ""

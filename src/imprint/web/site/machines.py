@@ -1,7 +1,6 @@
 """The endpoints that machines read: posts as Markdown, `llms.txt`, `robots.txt`, the sitemap."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -10,10 +9,12 @@ from starlette.responses import Response
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.posts.market_events import parse_place
-from imprint.services.site.pages import Pages
+from imprint.domain.posts.post_text import is_markdown, markdown_text
+from imprint.domain.posts.text_work import TextWork
+from imprint.services.site.pages import Pages, ShownPost
 from imprint.services.site.sitemap import Sitemap
 from imprint.web.http.escapes import xml_text
-from imprint.web.http.large_responses import LargeResponse, ResponseBudget
+from imprint.web.http.large_responses import LargeResponse, Lease, ResponseBudget
 from imprint.web.http.requests import canonical_post_id, check_parameters, client_of
 from imprint.web.http.responses import SHORT_LIVED
 from imprint.web.http.validators import cached_response, is_unchanged, validators
@@ -26,7 +27,7 @@ CRAWLED = "public, max-age=3600"
 """For what only crawlers fetch, and may be an hour old."""
 
 PAGE_MEMORY = 16 * 1024 * 1024
-"""Bytes that a page of the sitemap, or the text of a large post, may take while it is made."""
+"""Bytes that a page of the sitemap may take while it is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +44,26 @@ class MachineRoutes:
         post_id = canonical_post_id(request.path_params["id"])
 
         async def write() -> bytes:
-            found = await self.pages.post(post_id)
-            if len(found.text or "") > SMALL_DOCUMENT:
-                return (await asyncio.to_thread(self.written.post, found)).encode()
-            return self.written.post(found).encode()
+            shown = await self.pages.show(post_id)
+            return await self._write_post(client_of(request), shown)
 
-        return await self._large(request, write, MARKDOWN, SHORT_LIVED)
+        lease = await self.budget.admit(client_of(request), write)
+        return _send(request, lease, MARKDOWN, SHORT_LIVED)
+
+    async def _write_post(self, client: str, shown: ShownPost) -> bytes:
+        reads, file = self.pages.reads, shown.file
+        if file is None:
+            return self.written.post(shown, None).encode()
+        if file.size > SMALL_DOCUMENT:
+
+            def write(content: str, work: TextWork) -> bytes:
+                return self.written.post(shown, markdown_text(content, work)).encode()
+
+            return await reads.converted(client, file, ("page", id(shown)), write, keep=False)
+        content = await reads.content_of(file)
+        if not is_markdown(content):
+            content = await reads.converted(client, file, "markdown", markdown_text)
+        return self.written.post(shown, content).encode()
 
     async def page(self, request: Request) -> Response:
         """`/p/{id}`: the page of a post is its Markdown."""
@@ -81,17 +96,16 @@ class MachineRoutes:
             posts = await self.sitemaps.page(start - 1)
             return (await asyncio.to_thread(self.written.sitemap, posts)).encode()
 
-        return await self._large(request, write, "application/xml", CRAWLED)
-
-    async def _large(
-        self, request: Request, write: Callable[[], Awaitable[bytes]], media_type: str, cache: str
-    ) -> Response:
         lease = await self.budget.reserve(client_of(request), PAGE_MEMORY, write)
-        headers = {**validators(lease.body), "Cache-Control": cache}
-        if is_unchanged(request, headers):
-            lease.close()
-            return Response(status_code=304, headers=headers)
-        return LargeResponse(lease, lease.body, 200, headers, media_type)
+        return _send(request, lease, "application/xml", CRAWLED)
+
+
+def _send(request: Request, lease: Lease, media_type: str, cache: str) -> Response:
+    headers = {**validators(lease.body), "Cache-Control": cache}
+    if is_unchanged(request, headers):
+        lease.close()
+        return Response(status_code=304, headers=headers)
+    return LargeResponse(lease, lease.body, 200, headers, media_type)
 
 
 def license_document(service: str, ai_training: str) -> str:

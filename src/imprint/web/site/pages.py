@@ -3,24 +3,27 @@
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
+from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.posts.indexed_posts import IndexedPost, MarketTotals, PostOrder
+from imprint.domain.posts.text_work import TextWork
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
+from imprint.services.content.text_conversions import Convert, TextConversions
 from imprint.services.posts.posts import Derived, ListedPosts, ListRequest, Posts
 from imprint.services.posts.totals import Totals
 from imprint.services.site.pages import Pages, ShownPost
-from imprint.services.tasks.single_flight import SingleFlight
 from imprint.web.api.posts import only_value
 from imprint.web.http.large_responses import LargeResponse, ResponseBudget
 from imprint.web.http.media_types import HTML_TYPE, prefers
@@ -43,7 +46,9 @@ from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import problem_page
 from imprint.web.site.rendered_page import RenderedPage
 from imprint.web.site.templates import Templates
-from imprint.web.site.texts.rendered_texts import RenderedTexts
+from imprint.web.site.texts.post_html import TextMarkup, text_markup
+
+T = TypeVar("T")
 
 DAILY = "public, max-age=86400"
 """For what an operator changes: the icon, the manifest, the licence."""
@@ -64,9 +69,6 @@ MOST_BOUGHT = 5
 
 POPULAR_TAGS = 12
 """Hashtags that the front page names, of those that its posts have."""
-
-PAGE_MEMORY = 16 * 1024 * 1024
-"""Bytes that the page of a post may take while it is made: its text, its HTML, its bytes."""
 
 ESCAPED_PREVIEW = 2
 """How many times longer than its text the body of a preview may be."""
@@ -115,11 +117,11 @@ class SiteRoutes:
     max_content: int
     ai_training: str
     rpc_url: str | None
-    texts: RenderedTexts = field(default_factory=RenderedTexts)
     _lists: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _searches: Derived[RenderedPage] = field(default_factory=_kept_searches)
     _posts: Derived[RenderedPage] = field(default_factory=_kept_pages)
-    _composed: SingleFlight[object, RenderedPage] = field(default_factory=SingleFlight)
+    _previews: TextConversions = field(default_factory=partial(TextConversions, at_once=1))
+    """One at a time: previews take no reader's turn."""
 
     # Lists
 
@@ -221,14 +223,14 @@ class SiteRoutes:
 
         async def write() -> bytes:
             page = await self._post_page(client, await self.sources.pages.show(post_id))
+            headers.clear()
             headers.update(page.headers(content_policy(self.rpc_url), SHORT_LIVED))
             if page.is_current(request):
                 return b""
             return page.encoded(request, headers)
 
-        lease = await self.budget.reserve(client, PAGE_MEMORY, write)
+        lease = await self.budget.admit(client, write)
         if not lease.body:
-            lease.close()
             return Response(status_code=304, headers=headers)
         return LargeResponse(lease, lease.body, 200, headers, HTML_TYPE)
 
@@ -239,40 +241,68 @@ class SiteRoutes:
         known = self._posts.find(post, beside)
         if known is not None:
             return known
-        text = None
-        if file is not None:
-            content = await self.sources.reads.content_of(file)
-            text = await self.texts.of(client, file.cid, content, post_title(post))
+        if file is None:
+            return self._posts.of(post, beside, partial(self._write_post, shown, None))
+        text = await self._markup(client, file, post_title(post))
+        if text.secret is None and len(text) <= SMALL_DOCUMENT:
+            return self._posts.of(post, beside, partial(self._write_post, shown, text.markup))
 
-        def render() -> RenderedPage:
-            return self._rendered(
-                "post.html", self.cards.post(post), post=post, text=text, price=shown.price
-            )
+        def write(content: str, work: TextWork) -> RenderedPage:
+            return self._write_post(shown, text.with_pictures(content))
 
-        async def compose() -> RenderedPage:
-            page = await asyncio.to_thread(render)
-            if page.weight <= LARGEST_KEPT:
-                self._posts.keep(post, beside, page)
-            return page
+        page = await self._with_pictures(client, file, text, ("page", id(post), beside), write)
+        if page.weight <= LARGEST_KEPT:
+            self._posts.keep(post, beside, page)
+        return page
 
-        if text is None or len(text) <= SMALL_DOCUMENT:
-            return self._posts.of(post, beside, render)
-        return await self._composed.run((id(post), beside), compose)
+    def _write_post(self, shown: ShownPost, text: Markup | None) -> RenderedPage:
+        post, price = shown.post, shown.price
+        card = self.cards.post(post)
+        return self._rendered("post.html", card, post=post, text=text, price=price)
+
+    async def _markup(self, client: str, file: File, title: str) -> TextMarkup:
+        """The HTML of a text; a heading that repeats the title is left out."""
+
+        def render(content: str, work: TextWork) -> TextMarkup:
+            return text_markup(content, title, work)
+
+        return await self.sources.reads.converted(client, file, ("html", title), render)
+
+    async def _with_pictures(
+        self, client: str, file: File, text: TextMarkup, into: Hashable, write: Convert[T]
+    ) -> T:
+        """What `write` makes of a content for its pictures; without any, the content is not read.
+
+        It is large, and made in turns like the text itself.
+        """
+        reads = self.sources.reads
+
+        async def load() -> str:
+            return "" if text.secret is None else await reads.content_of(file)
+
+        return await reads.texts.of(client, (file.cid, into), load, write, keep=False)
 
     async def text(self, request: Request) -> Response:
         """`/p/{id}/text`: the text of a post that the session may read, as a part of its page."""
         post_id = canonical_post_id(request.path_params["id"])
         check_parameters(request)
+        reads = self.sources.reads
         session = self.sources.login.recognize(request.headers.get("authorization"))
-        file = await self.sources.reads.own_post(session, post_id)
+        file = await reads.own_post(session, post_id)
         client = client_of(request)
 
         async def write() -> bytes:
-            content = await self.sources.reads.content_of(file)
             title = post_title(await self.sources.posts.post(post_id))
-            return (await self.texts.of(client, file.cid, content, title)).encode()
+            text = await self._markup(client, file, title)
+            if text.secret is None and len(text) <= SMALL_DOCUMENT:
+                return text.markup.encode()
 
-        lease = await self.budget.reserve(client, PAGE_MEMORY, write)
+            def put_pictures(content: str, work: TextWork) -> bytes:
+                return text.with_pictures(content).encode()
+
+            return await self._with_pictures(client, file, text, ("text", title), put_pictures)
+
+        lease = await self.budget.admit(client, write)
         headers = {"Cache-Control": OWN, "Vary": "Authorization"}
         return LargeResponse(lease, lease.body, 200, headers, HTML_TYPE)
 
@@ -286,8 +316,8 @@ class SiteRoutes:
             file = await reads.own_post(session, post_id)
         else:
             file = await reads.free_post(post_id)
-        write = partial(reads.document_of, file)
-        lease = await self.budget.reserve(client_of(request), PAGE_MEMORY, write)
+        load = partial(reads.document_of, file)
+        lease = await self.budget.reserve(client_of(request), file.size, load)
         headers = {"Cache-Control": OWN, "Vary": "Authorization"}
         return LargeResponse(lease, lease.body, 200, headers, "application/octet-stream")
 
@@ -320,11 +350,16 @@ class SiteRoutes:
         client = client_of(request)
         body = await unread.read()
 
-        async def write() -> bytes:
-            content = await asyncio.to_thread(_preview_content, body, self.max_content)
-            return (await self.texts.preview(client, content)).encode()
+        async def parse() -> str:
+            return await asyncio.to_thread(_preview_content, body, self.max_content)
 
-        lease = await self.budget.reserve(client, PAGE_MEMORY, write)
+        def render(content: str, work: TextWork) -> bytes:
+            return text_markup(content, "", work).with_pictures(content).encode()
+
+        async def write() -> bytes:
+            return await self._previews.of(client, object(), parse, render, keep=False)
+
+        lease = await self.budget.admit(client, write)
         return LargeResponse(lease, lease.body, 200, {"Cache-Control": OWN}, HTML_TYPE)
 
     # Files

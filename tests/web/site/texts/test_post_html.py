@@ -1,7 +1,9 @@
 """HTML of posts: what is rendered, what is left out, and that nothing else survives."""
 
 import json
+import math
 import re
+from html import escape
 from html.parser import HTMLParser
 from typing import Any
 
@@ -9,15 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from imprint.domain.posts.text_work import MAX_STEPS, TextWork
 from imprint.web.site.texts.pictures import picture_size
 from imprint.web.site.texts.post_html import (
     ATTRIBUTES,
-    MAX_BRACKETS,
-    MAX_LINES,
     MAX_TEXT,
     TAGS,
-    is_bounded,
     post_html,
+    text_markup,
 )
 
 PNG = (
@@ -185,28 +186,81 @@ def test_malformed_blocks_are_rendered_safely(content: str) -> None:
     check_safe(post_html(content))
 
 
+ROW = "|a|b|c|\n|-|-|-|\n"
+
+INTRICATE = {
+    "long": "a" * (MAX_TEXT + 1),
+    "short lines": "a\n" * (MAX_TEXT + 1),
+    "brackets": "[" * 20_000,
+    "pictures": "![](" * 20_000,
+    "titles": "[](a '" * 10_000,
+    "emphasis": "*a**b_c__" * 10_000,
+    "strikethrough": "~~a" * 20_000,
+    "references": "[a]: b\n" * 14_000,
+    "lines of one paragraph": ("a\n" * 4_000 + "\n") * 10,
+    "headings": "# a\n" * 20_000,
+    "list": "1. a\n" * 20_000,
+    "backslashes": "\\" * 90_000,
+    "entities": "&a" * 40_000,
+    "table": ROW + "|\n" * 30_000,
+    "table with CR": (ROW + "|\n" * 30_000).replace("\n", "\r"),
+    "table with CRLF": (ROW + "|\n" * 30_000).replace("\n", "\r\n"),
+    "wide tables with CR": "".join(
+        f"|{'a|' * 40}\r|{'-|' * 40}\r{'|' + chr(13)}" * 8 + "\r" for _ in range(40)
+    ),
+    "cells": json.dumps({"blocks": [{"type": "table", "data": {"content": [["a"] * 6_000]}}]}),
+    "items": json.dumps({"blocks": [{"type": "list", "data": {"items": ["a"] * 6_000}}]}),
+    "blocks": json.dumps({"blocks": [{"type": "x", "data": {"text": ""}}] * 2_600}),
+}
+"""A tenth of texts that take seconds or minutes, or gigabytes, where nothing bounds the work."""
+
+
+@pytest.mark.parametrize("text", INTRICATE.values(), ids=INTRICATE)
+def test_text_that_takes_too_much_work_is_shown_as_it_was_written(text: str) -> None:
+    made = text_markup(text, "", TextWork(MAX_STEPS // 10, math.inf))
+    assert TOO_LONG in made.markup
+    assert len(made.markup) <= len(escape(text[:MAX_TEXT])) + 1_000
+    check_safe(made.markup)
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        "a" * (MAX_TEXT + 1),
-        "[" * (MAX_BRACKETS + 1),
-        "a\n" * (MAX_LINES + 1),
-        "b\n\n" + "a\n" * (MAX_LINES + 1),
+        "a\n\n" * 8_000,
+        "An ordinary sentence with a [link](https://a.example/) and *emphasis* in it.\n\n" * 4_000,
+        "A line of verse,\nand another one\n\n" * 4_000,
+        ROW + "|1|2|3|\n" * 1_000,
+        "> quoted\n" * 5_000,
     ],
-    ids=["long", "brackets", "lines", "lines after others"],
+    ids=["paragraphs", "links", "verse", "table", "quote"],
 )
-def test_text_beyond_the_limits_is_shown_unrendered(text: str) -> None:
-    assert not is_bounded(text)
-    assert TOO_LONG in post_html(text)
+def test_a_long_ordinary_text_is_rendered(text: str) -> None:
+    assert TOO_LONG not in text_markup(text, "", TextWork(seconds=math.inf)).markup
 
 
-def test_a_text_of_many_short_paragraphs_is_rendered() -> None:
-    assert is_bounded("a\n\n" * (MAX_LINES + 1))
+def test_lines_may_end_in_any_way() -> None:
+    text = "# A\n\nb\nc\n\n|d|\n|-|\n|e|"
+    assert {post_html(text.replace("\n", end)) for end in ("\n", "\r\n", "\r")} == {post_html(text)}
 
 
-def test_a_text_beyond_the_bounds_is_escaped() -> None:
-    markup = post_html("<script>alert(1)</script>\n" * MAX_LINES + "\n")
+def test_a_text_that_is_not_rendered_is_escaped() -> None:
+    markup = post_html("<script>alert(1)</script>\n" * (MAX_TEXT // 20))
+    assert TOO_LONG in markup
     check_safe(markup)
+
+
+def test_pictures_of_a_text_that_is_not_rendered_are_left_out() -> None:
+    markup = post_html(f"![x]({PNG})\n" + "[" * 200_000)
+    assert "![x](picture)" in markup
+    assert PNG not in markup
+
+
+def test_words_of_blocks_that_take_too_much_work_are_shown() -> None:
+    items = [{"type": "paragraph", "data": {"text": "<b>first</b>"}}]
+    items.append({"type": "list", "data": {"items": ["a"] * 60_000}})
+    markup = post_html(json.dumps({"blocks": items}))
+    assert TOO_LONG in markup
+    assert '<pre class="written">first' in markup
 
 
 def test_pictures_do_not_count_as_text() -> None:

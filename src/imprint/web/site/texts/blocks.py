@@ -13,6 +13,7 @@ from imprint.domain.posts.post_text import (
     table_rows,
     walk_items,
 )
+from imprint.domain.posts.text_work import TextWork
 from imprint.web.site.texts.markdown import code_markup, heading_anchor, heading_levels
 from imprint.web.site.texts.pictures import Pictures
 from imprint.web.site.texts.text_links import link_address, picture_markup
@@ -23,6 +24,9 @@ INLINE_TAGS = {"a", "b", "br", "code", "em", "i", "mark", "s", "strong", "u"}
 
 MAX_TAGS = 1_000
 """Tags in one text: the sanitiser's time grows with the square of those that are open."""
+
+INLINE_STEPS = 20
+"""What sanitising one text counts as."""
 
 
 def inline_html(text: str) -> str:
@@ -41,15 +45,19 @@ def inline_html(text: str) -> str:
     )
 
 
-def blocks_html(blocks: Sequence[Block], pictures: Pictures) -> str:
-    """The HTML of blocks; an unknown kind is shown as a paragraph of what text it has."""
-    return "\n".join(_Writer(blocks, pictures).write())
+def blocks_html(blocks: Sequence[Block], pictures: Pictures, work: TextWork) -> str:
+    """The HTML of blocks; an unknown kind is shown as a paragraph of what text it has.
+
+    Raises what `TextWork.spend` raises.
+    """
+    return "\n".join(_Writer(blocks, pictures, work).write())
 
 
 class _Writer:
     """Writes the blocks of one post."""
 
-    def __init__(self, blocks: Sequence[Block], pictures: Pictures) -> None:
+    def __init__(self, blocks: Sequence[Block], pictures: Pictures, work: TextWork) -> None:
+        self._work = work
         self._blocks = [
             (str(block.get("type")), data if isinstance(data := block.get("data"), dict) else {})
             for block in blocks
@@ -60,40 +68,98 @@ class _Writer:
         self._levels = iter(heading_levels([_level(data) for data in headers]))
         self._kinds: dict[str, Callable[[Block], str]] = {
             "header": self._header,
-            "list": _list,
-            "checklist": lambda data: _list({**data, "style": "checklist"}),
-            "quote": _quote,
+            "list": self._list,
+            "checklist": lambda data: self._list({**data, "style": "checklist"}),
+            "quote": self._quote,
             "code": lambda data: code_markup(_member(data, "code")),
             "raw": lambda data: code_markup(_member(data, "html")),
             "image": self._image,
             "simpleImage": self._image,
             "delimiter": lambda data: "<hr>",
-            "table": _table,
-            "embed": _embed,
-            "linkTool": _embed,
-            "warning": lambda data: _paragraphs(data, "title", "message"),
+            "table": self._table,
+            "embed": self._embed,
+            "linkTool": self._embed,
+            "warning": lambda data: self._paragraphs(data, "title", "message"),
         }
 
     def write(self) -> list[str]:
         """The HTML of each block that has any."""
-        made = [self._kinds.get(kind, _paragraph)(data) for kind, data in self._blocks]
+        made = [self._kinds.get(kind, self._paragraph)(data) for kind, data in self._blocks]
         return [each for each in made if each]
 
     def _header(self, data: Block) -> str:
         text, level = _member(data, "text"), next(self._levels)
         anchor = heading_anchor(re.sub(r"<[^<>]*>", "", text), self._anchors)
-        return f'<h{level} id="{escape(anchor)}">{inline_html(text)}</h{level}>'
+        return f'<h{level} id="{escape(anchor)}">{self._inline(text)}</h{level}>'
 
     def _image(self, data: Block) -> str:
         file = data.get("file")
         url = _member(file, "url") if isinstance(file, dict) else _member(data, "url")
-        caption = inline_html(_member(data, "caption"))
+        caption = self._inline(_member(data, "caption"))
         plain = re.sub(r"<[^<>]*>", "", _member(data, "caption"))
         picture = picture_markup(url, plain, self._pictures)
         if not picture:
             return ""
         below = f"<figcaption>{caption}</figcaption>" if caption else ""
         return f"<figure>{picture}{below}</figure>"
+
+    def _inline(self, text: str) -> str:
+        self._work.spend(INLINE_STEPS)
+        return inline_html(text)
+
+    def _paragraphs(self, data: Block, *names: str) -> str:
+        texts = (self._inline(_member(data, name)) for name in names)
+        return "".join(f"<p>{text}</p>" for text in texts if text.strip())
+
+    def _paragraph(self, data: Block) -> str:
+        return self._paragraphs(data, "text", "caption")
+
+    def _quote(self, data: Block) -> str:
+        caption = self._inline(_member(data, "caption"))
+        source = f"<p><cite>{caption}</cite></p>" if caption else ""
+        return f"<blockquote><p>{self._inline(_member(data, 'text'))}</p>{source}</blockquote>"
+
+    def _list(self, data: Block) -> str:
+        tag = "ol" if data.get("style") == "ordered" else "ul"
+        checks = data.get("style") == "checklist"
+        parts: list[str] = []
+        open_lists = 0
+        for depth, _, item in walk_items(data.get("items")):
+            while open_lists > depth + 1:
+                parts.append(f"</li></{tag}>")
+                open_lists -= 1
+            if open_lists == depth + 1:
+                parts.append("</li>")
+            else:
+                parts.append(f"<{tag}>")
+                open_lists += 1
+            mark = ("☑ " if is_checked(item) else "☐ ") if checks else ""
+            parts.append(f"<li>{mark}{self._inline(item_text(item))}")
+        parts.append(f"</li></{tag}>" * open_lists)
+        return "".join(parts)
+
+    def _table(self, data: Block) -> str:
+        rows = table_rows(data)
+        if not rows:
+            return ""
+        has_head = data.get("withHeadings") is True
+        lines = []
+        for number, row in enumerate(rows):
+            cell = "th" if has_head and number == 0 else "td"
+            cells = "".join(f"<{cell}>{self._inline(each)}</{cell}>" for each in row)
+            lines.append(f"<tr>{cells}</tr>")
+        return (
+            '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
+            f"{''.join(lines)}</table></div>"
+        )
+
+    def _embed(self, data: Block) -> str:
+        target = link_address(_member(data, "source") or _member(data, "link"))
+        caption = self._inline(_member(data, "caption"))
+        if target is None:
+            return f"<p>{caption}</p>" if caption else ""
+        below = f"<br>{caption}" if caption else ""
+        return f'<p><a href="{escape(target)}">{escape(target)}</a>{below}</p>'
 
 
 def _member(data: Block, name: str) -> str:
@@ -104,63 +170,3 @@ def _member(data: Block, name: str) -> str:
 def _level(data: Block) -> int:
     level = data.get("level")
     return level if isinstance(level, int) and 1 <= level <= 6 else 2
-
-
-def _paragraphs(data: Block, *names: str) -> str:
-    texts = (inline_html(_member(data, name)) for name in names)
-    return "".join(f"<p>{text}</p>" for text in texts if text.strip())
-
-
-def _paragraph(data: Block) -> str:
-    return _paragraphs(data, "text", "caption")
-
-
-def _quote(data: Block) -> str:
-    caption = inline_html(_member(data, "caption"))
-    source = f"<p><cite>{caption}</cite></p>" if caption else ""
-    return f"<blockquote><p>{inline_html(_member(data, 'text'))}</p>{source}</blockquote>"
-
-
-def _list(data: Block) -> str:
-    tag = "ol" if data.get("style") == "ordered" else "ul"
-    checks = data.get("style") == "checklist"
-    parts: list[str] = []
-    open_lists = 0
-    for depth, _, item in walk_items(data.get("items")):
-        while open_lists > depth + 1:
-            parts.append(f"</li></{tag}>")
-            open_lists -= 1
-        if open_lists == depth + 1:
-            parts.append("</li>")
-        else:
-            parts.append(f"<{tag}>")
-            open_lists += 1
-        mark = ("☑ " if is_checked(item) else "☐ ") if checks else ""
-        parts.append(f"<li>{mark}{inline_html(item_text(item))}")
-    parts.append(f"</li></{tag}>" * open_lists)
-    return "".join(parts)
-
-
-def _table(data: Block) -> str:
-    rows = table_rows(data)
-    if not rows:
-        return ""
-    has_head = data.get("withHeadings") is True
-    lines = []
-    for number, row in enumerate(rows):
-        cell = "th" if has_head and number == 0 else "td"
-        cells = "".join(f"<{cell}>{inline_html(each)}</{cell}>" for each in row)
-        lines.append(f"<tr>{cells}</tr>")
-    return (
-        '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
-        f"{''.join(lines)}</table></div>"
-    )
-
-
-def _embed(data: Block) -> str:
-    target = link_address(_member(data, "source") or _member(data, "link"))
-    caption = inline_html(_member(data, "caption"))
-    if target is None:
-        return f"<p>{caption}</p>" if caption else ""
-    below = f"<br>{caption}" if caption else ""
-    return f'<p><a href="{escape(target)}">{escape(target)}</a>{below}</p>'

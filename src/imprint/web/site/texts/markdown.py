@@ -1,22 +1,72 @@
-"""Markdown as HTML: CommonMark with tables and strikethrough; HTML in it is shown as text."""
+"""Markdown as HTML: CommonMark with tables and strikethrough; HTML in it is shown as text.
+
+The parser is that of markdown-it. Every rule that it tries and every token that it makes counts as
+work, so that no text takes much more time or memory than its length explains.
+"""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 from markdown_it import MarkdownIt
+from markdown_it.parser_block import ParserBlock
+from markdown_it.parser_inline import ParserInline
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 
+from imprint.domain.posts.text_work import TextWork
 from imprint.web.site.texts.pictures import Pictures
 from imprint.web.site.texts.text_links import link_address, picture_markup
 
 MAX_ANCHOR = 60
 """Characters of the anchor of a heading."""
 
+TOKEN_STEPS = 10
+"""What a token counts as: it takes time to make and to render, and some 350 bytes."""
+
 _NOT_WORD = re.compile(r"[^\w]+")
+
+
+class _BlockState(StateBlock):
+    """Counts the tokens of blocks."""
+
+    def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
+        self.env["work"].spend(TOKEN_STEPS)
+        return super().push(ttype, tag, nesting)
+
+
+class _InlineState(StateInline):
+    """Counts the tokens inside of blocks."""
+
+    def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
+        self.env["work"].spend(TOKEN_STEPS)
+        return super().push(ttype, tag, nesting)
+
+
+class _BlockParser(ParserBlock):
+    def parse(
+        self,
+        src: str,
+        md: MarkdownIt,
+        env: EnvType,
+        outTokens: list[Token],  # noqa: N803 - as in the class above
+    ) -> list[Token] | None:
+        state = _BlockState(src, md, env, outTokens)
+        self.tokenize(state, state.line, state.lineMax)
+        return state.tokens
+
+
+class _InlineParser(ParserInline):
+    def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
+        state = _InlineState(src, md, env, tokens)
+        self.tokenize(state)
+        for rule in self.ruler2.getRules(""):
+            rule(state)
+        return state.tokens
 
 
 class _Renderer(RendererHTML):
@@ -57,14 +107,38 @@ def code_markup(code: str) -> str:
     return f'<pre tabindex="0"><code>{escape(code)}</code></pre>\n'
 
 
-_markdown = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer)
-_markdown.enable(["table", "strikethrough"])
-_markdown.validateLink = lambda url: True  # type: ignore[method-assign] # `link_address` decides
+def _counted(rule: Callable[..., bool]) -> Callable[..., bool]:
+    """A rule of the parser that counts as work when it is tried."""
+
+    def run(state: Any, *given: Any) -> bool:
+        state.env["work"].spend()
+        return rule(state, *given)
+
+    return run
 
 
-def markdown_html(text: str, pictures: Pictures, title: str = "") -> str:
-    """The HTML of a text; a first heading that repeats the title is left out."""
-    environment: dict[str, Any] = {"pictures": pictures}
+def _build_parser() -> MarkdownIt:
+    parser = MarkdownIt("zero", renderer_cls=_Renderer)
+    parser.block, parser.inline = _BlockParser(), _InlineParser()
+    parser.configure("commonmark", {"html": False})
+    parser.enable(["table", "strikethrough"])
+    parser.validateLink = lambda url: True  # type: ignore[method-assign] # `link_address` decides
+    for ruler in (parser.block.ruler, parser.inline.ruler):
+        for rule in ruler.__rules__:
+            rule.fn = _counted(rule.fn)
+        ruler.__cache__ = None
+    return parser
+
+
+_markdown = _build_parser()
+
+
+def markdown_html(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
+    """The HTML of a text; a first heading that repeats the title is left out.
+
+    Raises what `TextWork.spend` raises.
+    """
+    environment: dict[str, Any] = {"pictures": pictures, "work": work}
     tokens = _markdown.parse(text, environment)
     if len(tokens) > 2 and tokens[0].type == "heading_open" and _same(tokens[1].content, title):
         del tokens[:3]

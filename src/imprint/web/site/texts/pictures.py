@@ -45,6 +45,10 @@ class Pictures:
 
         return _DATA_URL.sub(name, text)
 
+    def left_out(self, text: str) -> str:
+        """The text with a word in the place of each name."""
+        return self._name.sub("picture", text)
+
     def put_back(self, markup: str) -> str:
         """The HTML with the pictures in it; a URL of base64 needs no escape.
 

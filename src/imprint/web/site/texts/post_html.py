@@ -5,26 +5,21 @@ The sanitiser is the last step, whatever the text was: what it does not know is 
 
 import re
 import secrets
+from dataclasses import dataclass
+from html import escape
 
 import nh3
 from markupsafe import Markup
 
-from imprint.domain.posts.post_text import parse_blocks
-from imprint.web.http.escapes import html_paragraphs
+from imprint.domain.posts.post_text import is_markdown, parse_blocks, readable_text
+from imprint.domain.posts.text_work import TextWork, TooIntricate
 from imprint.web.site.texts.blocks import blocks_html
 from imprint.web.site.texts.markdown import markdown_html
 from imprint.web.site.texts.pictures import SCHEME, Pictures
 from imprint.web.site.texts.text_links import link_address, picture_address
 
-MAX_TEXT = 200_000
-"""Characters of a text, without its pictures, that is rendered; each takes up to ten microseconds.
-It is a book of 35 000 words."""
-
-MAX_BRACKETS = 10_000
-"""Opening brackets of a text that is rendered: each begins a link, which is looked for."""
-
-MAX_LINES = 5_000
-"""Lines without a blank one among them: time grows with the square of those of a paragraph."""
+MAX_TEXT = 1_000_000
+"""Characters of a text, without its pictures, that is shown: a book of 170 000 words."""
 
 TAGS = {
     *("a", "b", "blockquote", "br", "cite", "code", "del", "div", "em", "figcaption", "figure"),
@@ -43,49 +38,74 @@ ATTRIBUTES = {
 }
 """The attributes of each element, besides the classes below."""
 
-CLASSES = {"div": {"scroll", "notice"}, "img": {"unsized"}}
-
-MAX_CELLS = 20_000
-"""Cells of the tables of a text that is rendered; a short row is filled up to the longest one."""
-
-_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+CLASSES = {"div": {"scroll", "notice"}, "img": {"unsized"}, "pre": {"written"}}
 
 NOTICE = (
     '<div class="notice"><p>This text is too long or too intricate to be formatted, so it is '
-    "shown as it was written.</p></div>"
+    "shown as it was written{cut}.</p></div>"
 )
+CUT = ", and only its first million characters"
+
+_LINE_END = re.compile(r"\r\n?")
+
+
+@dataclass(frozen=True, slots=True)
+class TextMarkup:
+    """The HTML of a text with names in the place of its pictures, which can be megabytes.
+
+    `secret` is what the names have in common; None if the text has no pictures.
+    """
+
+    markup: Markup
+    secret: str | None
+
+    def __len__(self) -> int:
+        return len(self.markup)
+
+    def with_pictures(self, content: str) -> Markup:
+        """The HTML with the pictures of the text that it was made of."""
+        if self.secret is None:
+            return self.markup
+        pictures = Pictures(self.secret)
+        pictures.take_out(content)
+        return Markup(pictures.put_back(self.markup))  # noqa: S704 - sanitised
+
+
+def text_markup(content: str, title: str, work: TextWork) -> TextMarkup:
+    """The HTML of a post's content; a first heading that repeats the title is left out.
+
+    A text that takes too much work is shown as it was written. Raises `Abandoned`.
+    """
+    pictures = Pictures(secrets.token_hex(8))
+    text = _LINE_END.sub("\n", pictures.take_out(content))
+    secret = pictures.secret if pictures.urls else None
+    try:
+        markup = _render(text, pictures, title, work)
+    except TooIntricate:
+        markup, secret = _as_written(pictures.left_out(text)), None
+    return TextMarkup(Markup(sanitised(markup)), secret)  # noqa: S704 - sanitised
 
 
 def post_html(content: str, title: str = "") -> Markup:
-    """The HTML of a post's content; a first heading that repeats the title is left out."""
-    pictures = Pictures(secrets.token_hex(8))
-    text = pictures.take_out(content)
+    """The HTML of a post's content with its pictures."""
+    return text_markup(content, title, TextWork()).with_pictures(content)
+
+
+def _render(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
+    if len(text) > MAX_TEXT:
+        raise TooIntricate("The text is too long.")
     document = parse_blocks(text)
-    if document is not None:
-        markup = blocks_html(document[1], pictures) if len(text) <= MAX_TEXT else None
-        plain = "\n".join(_block_texts(document[1]))
-    else:
-        markup = markdown_html(text, pictures, title) if is_bounded(text) else None
-        plain = text
-    if markup is None:
-        markup = NOTICE + html_paragraphs(plain)
-    return Markup(pictures.put_back(sanitised(markup)))  # noqa: S704 - sanitised
+    if document is None:
+        return markdown_html(text, pictures, title, work)
+    return blocks_html(document[1], pictures, work)
 
 
-def is_bounded(text: str) -> bool:
-    """Whether the time to render this text is bounded by its length."""
-    if len(text) > MAX_TEXT or text.count("[") > MAX_BRACKETS:
-        return False
-    parts = [part.split("\n") for part in _BLANK_LINE.split(text)]
-    if any(len(lines) > MAX_LINES for lines in parts):
-        return False
-    return sum(_cells(lines) for lines in parts) <= MAX_CELLS
-
-
-def _cells(lines: list[str]) -> int:
-    """At most so many cells has a table of these lines."""
-    widest = max(line.count("|") for line in lines)
-    return (widest + 1) * len(lines) if widest else 0
+def _as_written(text: str) -> str:
+    """The beginning of a text in its lines; of blocks, their words."""
+    if not is_markdown(text):
+        text = readable_text(text) or text
+    notice = NOTICE.format(cut=CUT if len(text) > MAX_TEXT else "")
+    return f'{notice}<pre class="written">{escape(text[:MAX_TEXT], quote=False)}</pre>'
 
 
 def sanitised(markup: str) -> str:
@@ -109,9 +129,3 @@ def _attribute(tag: str, name: str, value: str) -> str | None:
     if name == "id":
         return value if value.startswith("s-") else None
     return value
-
-
-def _block_texts(blocks: list[dict[str, object]]) -> list[str]:
-    datas = [block.get("data") for block in blocks]
-    texts = [data.get("text") for data in datas if isinstance(data, dict)]
-    return [re.sub(r"<[^<>]*>", "", text) for text in texts if isinstance(text, str)]

@@ -1,0 +1,52 @@
+"""A bound on the work that converting a text may take: texts come from anybody."""
+
+import time
+
+MAX_STEPS = 1_000_000
+"""Steps of one conversion. An ordinary text of a million characters takes less than half of them,
+in a third of a second."""
+
+MAX_SECONDS = 2.0
+"""Seconds of processor time, for a text whose steps take unusually long."""
+
+_CHECKED_EVERY = 64
+"""How many calls of `spend` there are between two looks at the clock."""
+
+
+class TooIntricate(Exception):
+    """The conversion would take too much work."""
+
+
+class Abandoned(Exception):
+    """Nobody waits for the conversion any more."""
+
+
+class TextWork:
+    """Counts the steps of one conversion, which runs in one thread; any thread may abandon it."""
+
+    __slots__ = ("_calls", "_deadline", "_left", "_seconds", "is_abandoned")
+
+    def __init__(self, steps: int = MAX_STEPS, seconds: float = MAX_SECONDS) -> None:
+        self._left = steps
+        self._seconds = seconds
+        self._deadline: float | None = None
+        self._calls = 0
+        self.is_abandoned = False
+
+    def spend(self, steps: int = 1) -> None:
+        """Count steps. Raises `TooIntricate` beyond the bound, and `Abandoned`."""
+        self._left -= steps
+        if self._left < 0:
+            raise TooIntricate("The conversion of a text takes too many steps.")
+        if self._calls % _CHECKED_EVERY == 0:
+            self._check()
+        self._calls += 1
+
+    def _check(self) -> None:
+        if self.is_abandoned:
+            raise Abandoned
+        now = time.thread_time()
+        if self._deadline is None:
+            self._deadline = now + self._seconds
+        elif now > self._deadline:
+            raise TooIntricate("The conversion of a text takes too much time.")

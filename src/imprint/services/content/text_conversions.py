@@ -1,0 +1,110 @@
+"""Conversions of texts into HTML, Markdown or plain words: made once, in a thread, and kept."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from imprint.domain.bounded_cache import BoundedCache
+from imprint.domain.posts.text_work import TextWork
+from imprint.services.content.large_documents import FairQueue, Turn
+
+T = TypeVar("T")
+
+CAPACITY = 16 * 1024 * 1024
+"""Characters of the results that are kept; the least recently used are dropped."""
+
+AT_ONCE = 2
+"""Conversions that run at once; clients take turns."""
+
+OVERLOADED = "Too many texts are being converted."
+
+Load = Callable[[], Awaitable[str]]
+"""Reads the text of a document."""
+
+Convert = Callable[[str, TextWork], T]
+"""Converts a text, within the bounds of its work."""
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    """A conversion that clients wait for."""
+
+    turn: Turn
+    work: TextWork = field(default_factory=TextWork)
+    waiting: int = 0
+    is_begun: bool = False
+
+
+class TextConversions:
+    """Makes conversions, and keeps them by their keys; who may read a text is decided before.
+
+    Clients that want the same conversion share one. It begins when it is the turn of any of them,
+    goes on when the one that came first is gone, and stops when none is left. The text is read when
+    it is its turn: those that wait are not in memory.
+    """
+
+    def __init__(self, capacity: int = CAPACITY, at_once: int = AT_ONCE) -> None:
+        self._kept: BoundedCache[Hashable, Any] = BoundedCache(capacity, len)
+        self._turns = FairQueue(at_once, detail=OVERLOADED)
+        self._running: dict[Hashable, tuple[_Running, asyncio.Task[Any]]] = {}
+
+    @property
+    def size(self) -> int:
+        """Characters of the results that are kept now."""
+        return self._kept.weight
+
+    async def of(
+        self, client: str, key: Hashable, load: Load, convert: Convert[T], *, keep: bool = True
+    ) -> T:
+        """The result of converting a text; the key says of which document, and into what.
+
+        A result that is kept has a length. Raises `Unavailable` after a long wait, and what `load`
+        and `convert` raise.
+        """
+        if (known := self._kept.get(key)) is not None:
+            self._kept.touch(key)
+            result: T = known
+            return result
+        if key in self._running:
+            running, task = self._running[key]
+            self._turns.join(running.turn, client)
+        else:
+            running = _Running(Turn([client]))
+            task = asyncio.create_task(self._make(key, running, load, convert, keep))
+            task.add_done_callback(_retrieve)
+            self._running[key] = running, task
+        running.waiting += 1
+        try:
+            return await asyncio.shield(task)
+        finally:
+            running.waiting -= 1
+            if not running.waiting and not task.done():
+                self._abandon(key, running, task)
+
+    def _abandon(self, key: Hashable, running: _Running, task: "asyncio.Task[Any]") -> None:
+        """Let a conversion end that nobody waits for; whoever comes now begins anew."""
+        del self._running[key]
+        running.work.is_abandoned = True
+        if not running.is_begun:
+            task.cancel()
+
+    async def _make(
+        self, key: Hashable, running: _Running, load: Load, convert: Convert[T], keep: bool
+    ) -> T:
+        try:
+            async with self._turns.take(running.turn):
+                running.is_begun = True
+                made = await asyncio.to_thread(convert, await load(), running.work)
+        finally:
+            if not running.work.is_abandoned:
+                del self._running[key]
+        if keep:
+            self._kept.put(key, made)
+        return made
+
+
+def _retrieve(task: "asyncio.Task[Any]") -> None:
+    """Take an error that no client waits for, or asyncio would warn of it."""
+    if not task.cancelled():
+        task.exception()
