@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ import httpx2
 from coincurve import PrivateKey
 from eth_abi.abi import encode
 from tests.hostile.honest_client import Facts
+from tests.hostile.registry import Attack
 from tests.hostile.wallets import (
     AUTHOR_KEY,
     DOMAIN,
@@ -70,6 +71,11 @@ class Node:
         assert receipt["status"] == "0x1", receipt
         return dict(receipt)
 
+    def create_post(self, author: str, contract: str, entry: Sequence[object]) -> int:
+        """The id of a new post."""
+        receipt = self.transact(author, contract, _call(f"createPost({_POST})", [_POST], [entry]))
+        return int(receipt["logs"][0]["topics"][1], 16)
+
     def _rpc(self, method: str, *params: object) -> Any:
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         return httpx2.post(self.url, json=body, timeout=60, verify=PLAIN).json()["result"]
@@ -88,10 +94,9 @@ class Installation:
     _number: int = field(default=0, init=False)
 
     @contextmanager
-    def serve(
-        self, given: Mapping[str, str], open_files: int | None, postgresql: Server | None
-    ) -> Iterator[tuple[Service, Facts]]:
+    def serve(self, attack: Attack, postgresql: Server | None) -> Iterator[tuple[Service, Facts]]:
         """A service that runs until the end of the block, and what can be read there."""
+        given, open_files = attack.settings, attack.open_files
         self._number += 1
         folder = self.folder / f"service-{self._number}"
         folder.mkdir()
@@ -107,6 +112,7 @@ class Installation:
             service.start()
             facts = fill(service.url, self.node, self.marketplace)
         try:
+            publish_texts(service.url, self.node, self.marketplace, attack.texts)
             yield service, facts
         finally:
             service.kill()
@@ -164,16 +170,27 @@ def fill(url: str, node: Node, marketplace: str) -> Facts:
             published = client.post(f"/publish/file?cid={cid}", content=body, headers=FORM)
             thumbnail = published.json()["thumbnailCid"]
             entry = (cid, "A title", thumbnail, "", price, [])
-            receipt = node.transact(
-                author.address, marketplace, _call(f"createPost({_POST})", [_POST], [entry])
-            )
-            posts.append(int(receipt["logs"][0]["topics"][1], 16))
+            posts.append(node.create_post(author.address, marketplace, entry))
         bought = _call("subscribePost(uint256)", ["uint256"], [posts[1]])
         node.transact(reader.address, marketplace, bought, PRICE)
         for post in posts:
             _wait_until_on_chain(client, post)
     free, paid, other = posts
     return Facts(free, paid, other, thumbnail, TAG)
+
+
+def publish_texts(url: str, node: Node, marketplace: str, texts: Sequence[str]) -> None:
+    """Publish texts as free posts, without thumbnails, and wait until all can be read."""
+    author = Wallet(DOMAIN, LOGIN_DOMAIN, PrivateKey(bytes.fromhex(AUTHOR_KEY)))
+    with httpx2.Client(base_url=url, timeout=60, verify=PLAIN) as client:
+        posts = []
+        for text in texts:
+            made = client.post("/create/group", content=author.creation(text), headers=JSON)
+            cid = made.json()["updatedUpload"]["cid"]
+            entry = (cid, "A title", "bafkreithumbnail", "", 0, [])
+            posts.append(node.create_post(author.address, marketplace, entry))
+        for post in posts:
+            _wait_until_on_chain(client, post)
 
 
 def _wait_until_on_chain(client: httpx2.Client, post: int) -> None:

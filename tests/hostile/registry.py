@@ -21,7 +21,8 @@ class Attack:
 
     `attacked` says whether a tally shows that the attack took place; `check` gives a sentence for
     what does not hold; `node_bytes` is the size of the node's responses about the newest post;
-    `kept_open` are connections to the node that stay open for later.
+    `kept_open` are connections to the node that stay open for later; `texts` are published as free
+    posts before.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Attack:
     postgresql: bool = False
     node_bytes: int = 0
     kept_open: int = 0
+    texts: tuple[str, ...] = ()
     check: "Check | None" = None
 
 

@@ -57,7 +57,7 @@ def run_trial(
     """Attack a new service, and say what happened."""
     seen = Observation(attack)
     with (
-        installation.serve(attack.settings, attack.open_files, postgresql) as (service, facts),
+        installation.serve(attack, postgresql) as (service, facts),
         _reading_honestly(service, facts) as lines,
         _attacking(service, attack) as begin,
     ):

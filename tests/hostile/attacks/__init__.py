@@ -1,6 +1,6 @@
 """Every attack, in the order in which they are tried."""
 
-from tests.hostile.attacks import bodies, connections, reads, signers, webhooks
+from tests.hostile.attacks import bodies, connections, reads, signers, texts, webhooks
 from tests.hostile.registry import Attack
 
 ATTACKS: tuple[Attack, ...] = (
@@ -9,4 +9,5 @@ ATTACKS: tuple[Attack, ...] = (
     *webhooks.ATTACKS,
     *signers.ATTACKS,
     *reads.ATTACKS,
+    *texts.ATTACKS,
 )
