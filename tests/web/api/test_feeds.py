@@ -11,6 +11,10 @@ from tests.world import World, open_world, problem
 
 from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.adapters.catalog.transaction import Transaction
+from imprint.domain.posts.feeds import Feed
+from imprint.web.api import feeds
+from imprint.web.api.atom import write_atom
+from imprint.web.api.feed_links import FeedLinks
 
 pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
 
@@ -228,3 +232,23 @@ async def test_a_large_text_is_left_out(world: World) -> None:
     short, long = items(await world.client.get("/feeds/posts.json"))
     assert short["content_text"] == "Short."
     assert long["content_text"] == "About it.\n\nRead it on its page."
+
+
+async def test_a_feed_is_written_once_until_something_in_it_changes(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Feed] = []
+
+    def count(feed: Feed, links: FeedLinks) -> bytes:
+        written.append(feed)
+        return write_atom(feed, links)
+
+    monkeypatch.setitem(feeds.WRITERS, "atom", count)
+    await publish(world, "First words.", 0)
+    first = await world.client.get("/feeds/posts.atom")
+    second = await world.client.get("/feeds/posts.atom")
+    assert (first.content, first.headers["etag"]) == (second.content, second.headers["etag"])
+    assert len(written) == 1
+    await publish(world, "Second words.", 0)
+    assert len(entries(await world.client.get("/feeds/posts.atom"))) == 2
+    assert len(written) == 2

@@ -38,7 +38,10 @@ class CatalogFeedIndex:
         if not post_ids:
             return {}
         refuse_damaged_index(self.catalog)
-        return await self.catalog.read(_price_changes, tuple(post_ids))
+        ids = tuple(post_ids)
+        return await self.catalog.cached(
+            ("price changes", ids), lambda: self.catalog.read(_price_changes, ids)
+        )
 
     async def place_after(self, after: int, count: int) -> int | None:
         refuse_damaged_index(self.catalog)

@@ -50,6 +50,15 @@ class Feed:
     before: int | None = None
     next_before: int | None = None
 
+    def has_entries_of(self, other: "Feed") -> bool:
+        """Whether both are made of the same posts, dates and texts: the same objects."""
+        return len(self.entries) == len(other.entries) and all(
+            ours.post is theirs.post
+            and ours.text is theirs.text
+            and ours.updated_at == theirs.updated_at
+            for ours, theirs in zip(self.entries, other.entries, strict=True)
+        )
+
     @property
     def updated_at(self) -> datetime | None:
         """When the newest change was; None without entries."""

@@ -111,6 +111,11 @@ class Entitlement:
             access = await self._ask_chain(file, key)
         return access
 
+    def has_grant(self, post_id: int, reader: Address | None) -> bool:
+        """Whether a positive decision about a post is cached, so that the chain is not asked."""
+        grant = self._grants.get((post_id, reader))
+        return grant is not None and self.monotonic() < grant.until
+
     def invalidate(self, post_id: int, readers: Collection[Address] | None) -> None:
         """Drop what is cached about a post: for these readers, or for all of them."""
         self._invalidations += 1

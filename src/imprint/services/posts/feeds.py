@@ -107,7 +107,8 @@ class Feeds:
         page = await self._library(feed.owner, before)
         find = partial(_find_for, self.reads, feed.owner)
         async with _bounded_time():
-            files = await _find_all([owned.post for owned in page.posts if owned.post.hosted], find)
+            hosted = [owned.post for owned in page.posts if owned.post.hosted]
+            files = await self._find_all(hosted, feed.owner, find)
             page = page.cut_to_fit(files)
             texts = await self._read_all(
                 client,
@@ -170,7 +171,7 @@ class Feeds:
         posts = (await self.index.list_posts(which, None, FEED_SIZE)).posts
         readable = [post for post in posts if post.free and post.hosted]
         async with _bounded_time():
-            files = await _find_all(readable, partial(_find_free, self.reads))
+            files = await self._find_all(readable, None, partial(_find_free, self.reads))
             texts = await self._read_all(client, files, MAX_ENTRY_BYTES)
         changes = await self.dates.price_changes([post.post_id for post in posts])
         entries = tuple(
@@ -197,6 +198,42 @@ class Feeds:
         found = [owned for owned in found if end is None or owned.place >= end]
         found.sort(key=lambda owned: owned.place, reverse=True)
         return _OwnedPage(tuple(found), end).cut(FEED_SIZE)
+
+    async def _find_all(
+        self, posts: Sequence[IndexedPost], reader: Address | None, find: _Find
+    ) -> dict[int, File]:
+        """The files of these posts by their ids, in order, without those that `find` refuses.
+
+        The chain is asked about several at once, and not about those whose access is cached.
+        """
+        has_grant, limit = self.reads.entitlement.has_grant, asyncio.Semaphore(CONCURRENT)
+
+        async def ask(post: IndexedPost) -> File | None:
+            try:
+                return await find(post)
+            except Refusal:
+                return None
+
+        async def ask_chain(post: IndexedPost) -> File | None:
+            async with limit:
+                return await ask(post)
+
+        tasks = {
+            post.post_id: asyncio.ensure_future(ask_chain(post))
+            for post in posts
+            if not has_grant(post.post_id, reader)
+        }
+        files = {}
+        try:
+            for post in posts:
+                task = tasks.get(post.post_id)
+                file = await (ask(post) if task is None else task)
+                if file is not None:
+                    files[post.post_id] = file
+        finally:
+            for task in tasks.values():
+                task.cancel()
+        return files
 
     async def _read_all(
         self, client: str, files: Mapping[int, File | None], longest: int
@@ -263,26 +300,6 @@ async def _bounded_time() -> AsyncIterator[None]:
             yield
     except TimeoutError:
         raise Unavailable.chain() from None
-
-
-async def _find_all(posts: Sequence[IndexedPost], find: _Find) -> dict[int, File]:
-    """The files of these posts by their ids, in order, without those that `find` refuses."""
-    limit = asyncio.Semaphore(CONCURRENT)
-
-    async def ask(post: IndexedPost) -> File | None:
-        async with limit:
-            try:
-                return await find(post)
-            except Refusal:
-                return None
-
-    tasks = [asyncio.ensure_future(ask(post)) for post in posts]
-    try:
-        files = await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-    return {post.post_id: file for post, file in zip(posts, files, strict=True) if file is not None}
 
 
 async def _find_free(reads: Reads, post: IndexedPost) -> File:

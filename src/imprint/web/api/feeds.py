@@ -2,14 +2,15 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.posts.feeds import MAX_FEED_BYTES, PRIVATE_FEEDS, Feed
@@ -36,6 +37,12 @@ from imprint.web.http.validators import is_unchanged, validators
 FEED_MEMORY = 8 * MAX_FEED_BYTES
 """Bytes that a feed may take while it is made: its texts, escaped, and once more as a document."""
 
+KEPT_BYTES = 8 * 1024 * 1024
+"""Bytes of the feeds that are kept; those that were fetched least recently are dropped."""
+
+_OVERHEAD = 1_024
+"""Bytes that a kept feed takes besides."""
+
 _FEED_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 Ending = Literal["atom", "json"]
@@ -45,20 +52,40 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 LoadFeed = Callable[[str], Awaitable[Feed]]
 """Makes a feed for a client."""
 
-_WRITERS = {"atom": atom.write_atom, "json": json_feed.write_json_feed}
+WRITERS = {"atom": atom.write_atom, "json": json_feed.write_json_feed}
 
 _MEDIA_TYPES = {"atom": atom.MEDIA_TYPE, "json": json_feed.MEDIA_TYPE}
 
 
 @dataclass(frozen=True, slots=True)
+class _Written:
+    """A feed as a document, with the validators of its bytes."""
+
+    feed: Feed
+    body: bytes
+    validators: Mapping[str, str]
+
+    @property
+    def weight(self) -> int:
+        """About the bytes that this takes in memory."""
+        return _OVERHEAD + len(self.body)
+
+
+@dataclass(frozen=True, slots=True)
 class FeedRoutes:
-    """Each endpoint parses its path, calls one method of `Feeds`, and writes the result."""
+    """Each endpoint parses its path, calls one method of `Feeds`, and writes the result.
+
+    A feed of the same posts and texts as before is not written again.
+    """
 
     login: Login
     feeds: Feeds
     links: FeedLinks
     bodies: BodyReader
     budget: ResponseBudget
+    _kept: BoundedCache[tuple[str, int | None, Ending], _Written] = field(
+        default_factory=lambda: BoundedCache(KEPT_BYTES, lambda written: written.weight)
+    )
 
     def newest(self, ending: Ending) -> Endpoint:
         async def endpoint(request: Request) -> Response:
@@ -86,7 +113,7 @@ class FeedRoutes:
         async def endpoint(request: Request) -> Response:
             token, before = request.path_params["token"], _before(request)
             load = partial(self.feeds.private, token=token, before=before)
-            lease, _ = await self._write(request, ending, load)
+            lease, _ = await self._open(request, ending, load)
             headers = {"Cache-Control": OWN, "X-Robots-Tag": "noindex"}
             return LargeResponse(lease, lease.body, 200, headers, _MEDIA_TYPES[ending])
 
@@ -132,27 +159,42 @@ class FeedRoutes:
 
     async def _public(self, request: Request, ending: Ending, load: LoadFeed) -> Response:
         check_parameters(request)
-        lease, feed = await self._write(request, ending, load)
-        headers = {**validators(lease.body, feed.updated_at), "Cache-Control": SHORT_LIVED}
-        if (link := self.links.header(feed, ending)) is not None:
+        lease, written = await self._open(request, ending, load)
+        headers = {**written.validators, "Cache-Control": SHORT_LIVED}
+        if (link := self.links.header(written.feed, ending)) is not None:
             headers["Link"] = link
         if is_unchanged(request, headers):
             lease.close()
             return Response(status_code=304, headers=headers)
         return LargeResponse(lease, lease.body, 200, headers, _MEDIA_TYPES[ending])
 
-    async def _write(self, request: Request, ending: Ending, load: LoadFeed) -> tuple[Lease, Feed]:
-        client, found = client_of(request), list[Feed]()
+    async def _open(
+        self, request: Request, ending: Ending, load: LoadFeed
+    ) -> tuple[Lease, _Written]:
+        client = client_of(request)
+        feed = await load(client)
+        key = feed.path, feed.before, ending
+        written = self._kept.get(key)
+        if written is None or not written.feed.has_entries_of(feed):
+            lease = await self.budget.reserve(
+                client, FEED_MEMORY, partial(_write, self.links, feed, ending)
+            )
+            written = _Written(feed, lease.body, validators(lease.body, feed.updated_at))
+            self._kept.put(key, written)
+            return lease, written
+        self._kept.touch(key)
+        body = written.body
 
-        async def write() -> bytes:
-            feed = await load(client)
-            found.append(feed)
-            if sum(len(entry.text or "") for entry in feed.entries) > SMALL_DOCUMENT:
-                return await asyncio.to_thread(_WRITERS[ending], feed, self.links)
-            return _WRITERS[ending](feed, self.links)
+        async def send() -> bytes:
+            return body
 
-        lease = await self.budget.reserve(client, FEED_MEMORY, write)
-        return lease, found[0]
+        return await self.budget.admit(client, send), written
+
+
+async def _write(links: FeedLinks, feed: Feed, ending: Ending) -> bytes:
+    if sum(len(entry.text or "") for entry in feed.entries) > SMALL_DOCUMENT:
+        return await asyncio.to_thread(WRITERS[ending], feed, links)
+    return WRITERS[ending](feed, links)
 
 
 def _before(request: Request) -> int | None:
