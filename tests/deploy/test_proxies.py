@@ -411,9 +411,13 @@ def test_neither_queries_nor_sessions_are_in_the_logs_of_the_proxy(proxy: Proxy)
         )
         # A token is as valid in an address that a program has put together wrongly.
         client.get("/elsewhere/feeds/private/seen-by-nobody.atom")
+        for spelled in ("/FEEDS/Private", "/feeds/%70rivate", "/feeds/%2570rivate"):
+            client.get(f"{spelled}/seen-by-nobody.atom")
         client.get("/feeds/private/seen-by-nobody.atom", params={"a": "seen-by-nobody"})
-    wait_until(lambda: "filesByNextPageToken" in proxy.log)
-    wait_until(lambda: proxy.log.count("/feeds/private/") == 2)
+        client.get("/the-last-one")
+    wait_until(lambda: "/the-last-one" in proxy.log)
+    assert "filesByNextPageToken" in proxy.log
+    assert proxy.log.count("/feeds/private/") >= 2
     assert "seen-by-nobody" not in proxy.log
     assert "hidden" not in proxy.log
 

@@ -192,6 +192,13 @@ async def test_the_token_is_in_no_log_metric_or_problem(
         refused = await fetch(world, feed["atom"])
         unrouted = await fetch(world, feed["atom"].removesuffix(".atom"))
         misplaced = await fetch(world, f"/elsewhere/feeds/private/{token}.atom")
+        for spelled in (
+            "/FEEDS/private",
+            "/feeds/Private",
+            "/feeds/%70rivate",
+            "/feeds/%2570rivate",
+        ):
+            await fetch(world, f"{spelled}/{token}.atom")
     own = [record for record in caplog.records if record.name.startswith("imprint")]
     assert any(record.__dict__.get("path") == "/feeds/private/…" for record in own)
     assert not any(token in str(record.__dict__) for record in own)

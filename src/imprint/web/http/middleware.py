@@ -22,7 +22,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from imprint.domain.drafts.files import new_id
 from imprint.domain.errors import Code, RateLimited, Unavailable
-from imprint.domain.posts.feeds import PRIVATE_FEEDS
 from imprint.domain.rate_limits import Budget, RateLimiter, client_key
 from imprint.metrics import OVERLOADS, RESPONSE_SECONDS, RESPONSES
 from imprint.ports import Monotonic
@@ -34,6 +33,9 @@ log = logging.getLogger("imprint.request")
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
 """The id of the current request, which every log line of the request carries."""
+
+_BEFORE_SECRET = re.compile(r"private/?|%", re.IGNORECASE)
+"""What is before the token of a private feed in every spelling of its path."""
 
 _GIVEN_ID = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")
 """A request id that is accepted from the caller."""
@@ -342,12 +344,15 @@ def _path_label(path: str) -> str:
 
 
 def _logged_path(path: str) -> str:
-    """A path as it is logged: the token of a private feed is a secret.
+    """A path as it is logged: the token of a private feed is a secret, however its path is spelled.
 
-    Also in a path that is not found, such as `//feeds/private/…`: the token in it is a real one.
+    Also in one that is not found, such as `/FEEDS/private/…` or `/feeds/%2570rivate/…`, in which an
+    escape is left: the token in it is a real one.
     """
-    start, private, _ = path.partition(PRIVATE_FEEDS)
-    return f"{start[:LOGGED_PATH]}{private}…" if private else path[:LOGGED_PATH]
+    secret = _BEFORE_SECRET.search(path)
+    if secret is None:
+        return path[:LOGGED_PATH]
+    return f"{path[: secret.start()][:LOGGED_PATH]}{secret[0]}…"
 
 
 def _choose_id(headers: Mapping[bytes, bytes]) -> str:
