@@ -11,7 +11,7 @@ import pytest
 from imprint.devchain.calls import Request, sign_request
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import deploy_marketplace
-from imprint.devchain.journal import JournalDamaged, JournalInUse
+from imprint.devchain.journal import Journal, JournalDamaged, JournalInUse
 
 STRANGER = "0x" + "ab" * 20
 
@@ -153,3 +153,9 @@ def test_a_journal_has_one_user_at_a_time(path: Path, open_chain: OpenChain) -> 
 def test_a_chain_without_a_path_writes_nothing(tmp_path: Path) -> None:
     pay(Chain.open(None, lambda: 1_700_000_000))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_only_the_owner_can_read_a_journal(tmp_path: Path) -> None:
+    Journal.open(tmp_path / "data" / "chain.jsonl").close()
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "data" / "chain.jsonl").stat().st_mode & 0o777 == 0o600

@@ -34,14 +34,15 @@ class Journal:
 
     @classmethod
     def open(cls, path: Path | None) -> Self:
-        """Open or create a journal; without a path it is kept in memory.
+        """Open or create a journal for its owner only; without a path it is kept in memory.
 
         A last line that was cut off by a crash is dropped. Raises `JournalInUse` if another process
         has the file open, and `JournalDamaged` for any other damage.
         """
         if path is None:
             return cls(None, [])
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600, exist_ok=True)
         file = path.open("a+b", buffering=0)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
