@@ -68,8 +68,8 @@ class Limits:
     )
     signed: Rate = setting(
         "RATE_SIGNED",
-        "How many logins and writes, and how many previews, an IP address may send in so many "
-        "seconds.",
+        "How many logins, writes and new private feeds, and how many previews, an IP address may "
+        "send in so many seconds.",
         parse_rate,
         "120/60",
     )

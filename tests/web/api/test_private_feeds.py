@@ -1,13 +1,14 @@
 """Private feeds: made, listed, rotated and removed by their reader, and read with their token."""
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 from prometheus_client import REGISTRY, generate_latest
 from tests.indexed import fill_index
-from tests.world import Wallet, World, problem
+from tests.world import Wallet, World, open_world, problem
 
 from imprint.bootstrap import build_service, open_adapters
 from imprint.domain.posts.feeds import MAX_FEED_BYTES
@@ -159,6 +160,17 @@ async def test_a_body_with_members_is_refused(world: World) -> None:
     ):
         response = await world.client.post("/me/feeds", headers=session, content=body)
         assert problem(response) == (400, code)
+
+
+async def test_a_client_makes_a_limited_number_of_feeds_in_a_minute(
+    tmp_path: Path, records: None
+) -> None:
+    async with open_world(tmp_path, RATE_LIMITS="on", RATE_SIGNED="3/60") as world:
+        _, session = await make(world, world.wallet(1))
+        made = await world.client.post("/me/feeds", headers=session)
+        refused = await world.client.post("/me/feeds", headers=session)
+        assert (made.status_code, problem(refused)) == (201, (429, "rate_limited"))
+        assert (await world.client.get("/me/feeds", headers=session)).status_code == 200
 
 
 async def test_an_unknown_token_is_not_found(world: World) -> None:

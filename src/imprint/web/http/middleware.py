@@ -71,8 +71,9 @@ SIGNED_PATHS = (
     "/delete/",
     "/writing/",
     "/operator",
+    "/me/feeds",
 )
-"""Paths where every POST costs the check of a signature, or tries a secret."""
+"""Paths where every POST costs the check of a signature or a commit, or tries a secret."""
 
 PREVIEW_PATH = "/studio/preview"
 """Where every POST costs a rendering. Counted apart: who writes and looks can always save."""
