@@ -15,9 +15,10 @@ from tools.write_tables import (
 )
 
 from imprint.domain.errors import Code
+from imprint.interface.problems import FAILURE
 from imprint.marketplace import artifact
 from imprint.settings import SETTINGS
-from imprint.web.http.problems import FAILURE, STATUS_OF
+from imprint.web.http.problems import STATUS_OF
 
 CONFIGURATION = ROOT / "docs" / "configuration.md"
 ERRORS = ROOT / "docs" / "errors.md"

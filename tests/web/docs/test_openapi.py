@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
+import msgspec
 import pytest
 import schemathesis
 from hypothesis import given, settings
@@ -20,18 +21,21 @@ from tests.world import World, open_world
 
 from imprint.auth.login_message import parse_login_message
 from imprint.auth.logins import LoginClaim, LoginVerifier
-from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier, check_body
+from imprint.auth.typed_data import TypedDataClaim, WriteVerifier, check_body
 from imprint.auth.writing_sessions import OpeningClaim, OpeningVerifier
 from imprint.domain.drafts.files import Action
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS, NotTags, parse_hashtags
 from imprint.domain.errors import Code
 from imprint.domain.formats.addresses import Address, checksum_address, parse_address
 from imprint.domain.formats.cids import cid_bytes, parse_cid
-from imprint.web.docs import examples, patterns
+from imprint.interface import patterns
+from imprint.interface.problems import FAILURE
+from imprint.web.docs import examples
+from imprint.web.docs.accounts import EXPIRES
 from imprint.web.docs.errors import MEANINGS
-from imprint.web.docs.operations import OPERATIONS
-from imprint.web.docs.writing_session_schemas import EXPIRES
-from imprint.web.http.problems import FAILURE, HIDDEN, STATUS_OF
+from imprint.web.docs.openapi import OPERATIONS
+from imprint.web.docs.service import UNREADY
+from imprint.web.http.problems import HIDDEN, STATUS_OF
 
 SCHEMAS = DOCUMENT["components"]["schemas"]
 NARROWED = narrow(DOCUMENT, FACTS)["components"]["schemas"]
@@ -108,13 +112,13 @@ async def test_the_facts_of_a_service_are_as_described(world: World) -> None:
     facts = (await world.client.get("/.well-known/imprint.json")).json()
     jsonschema_rs.validate(component("Facts"), facts)
     jsonschema_rs.validate(component("Facts"), facts | {"chain": facts["chain"] | {"rpc_url": "x"}})
-    assert members_of(facts) == members_of(examples.FACTS)
+    assert members_of(facts) == members_of(msgspec.to_builtins(examples.FACTS))
 
 
 async def test_the_readiness_of_a_service_is_as_described(world: World) -> None:
     readiness = (await world.client.get("/readyz")).json()
     jsonschema_rs.validate(component("Readiness"), readiness)
-    assert set(readiness["checks"]) == set(examples.UNREADY["checks"])
+    assert set(readiness["checks"]) == set(msgspec.to_builtins(UNREADY.checks))
 
 
 def members_of(facts: dict[str, Any]) -> dict[str, Any]:
@@ -243,9 +247,7 @@ def test_every_example_satisfies_its_schema(schema: dict[str, Any], example: Any
 )
 def test_the_signatures_of_the_examples_verify(path: str, action: Action, form: str) -> None:
     body = request_example(path, form)
-    signing = examples.FACTS["signing"]
-    domain = SigningDomain(signing["name"], signing["version"], signing["chainId"])
-    verifier = WriteVerifier(domain, examples.FACTS["service"])
+    verifier = WriteVerifier(examples.DOMAIN, examples.FACTS.service)
     tags = body.get("hashtags", "")
     claim = TypedDataClaim(body["salt"], body["address"], body["signature"], hashtags=tags)
     write = proved(verifier.verify(claim, action, examples.MOMENT, examples.CID))
@@ -257,7 +259,7 @@ def test_the_signatures_of_the_examples_verify(path: str, action: Action, form: 
 def test_the_login_of_the_example_verifies() -> None:
     body = request_example("/auth/login")
     facts = examples.FACTS
-    verifier = LoginVerifier(facts["login"]["domains"], facts["signing"]["chainId"])
+    verifier = LoginVerifier(facts.login.domains, facts.signing.chain_id)
     claim = LoginClaim(body["salt"], body["address"], body["signature"])
     login = proved(verifier.verify(claim, examples.MOMENT + timedelta(seconds=5)))
     assert login.address == examples.OWNER
@@ -265,9 +267,7 @@ def test_the_login_of_the_example_verifies() -> None:
 
 def test_the_opening_of_the_example_verifies() -> None:
     body = request_example("/writing/sessions")
-    signing = examples.FACTS["signing"]
-    domain = SigningDomain(signing["name"], signing["version"], signing["chainId"])
-    verifier = OpeningVerifier(domain, examples.FACTS["service"])
+    verifier = OpeningVerifier(examples.DOMAIN, examples.FACTS.service)
     claim = OpeningClaim(body["salt"], body["address"], body["signature"])
     opening = proved(verifier.verify(claim, examples.MOMENT))
     assert (opening.wallet, opening.expires_at) == (examples.OWNER, EXPIRES)
