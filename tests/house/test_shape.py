@@ -29,6 +29,7 @@ MIRRORED = (
     "client",
     "devchain",
     "domain",
+    "interface",
     "server",
     "services",
     "settings",

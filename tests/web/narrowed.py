@@ -14,7 +14,7 @@ from typing import Any
 from imprint.auth.typed_data import WRITE_TYPES
 from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
-from imprint.interface.patterns import CID_PATTERN
+from imprint.interface.values import CID_PATTERN
 from imprint.web.docs.accounts import OPENING
 from imprint.web.docs.typed_data import component_of
 

@@ -6,8 +6,15 @@ from msgspec import Struct
 
 from imprint.auth.login_message import MAX_MESSAGE_BYTES
 from imprint.domain.sessions import WRITING_ACTIONS
-from imprint.interface.patterns import LOGIN_MESSAGE_PATTERN
-from imprint.interface.values import Address, LowerAddress, Moment, Signature, WritingSessionId, doc
+from imprint.interface.values import (
+    LOGIN_MESSAGE_PATTERN,
+    Address,
+    LowerAddress,
+    Moment,
+    Signature,
+    WritingSessionId,
+    doc,
+)
 
 LoginMessage = Annotated[
     str,

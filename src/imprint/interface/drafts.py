@@ -7,8 +7,9 @@ from msgspec import Struct, field
 from imprint.domain.drafts.documents import MAX_IMAGE_BYTES, MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
 from imprint.domain.drafts.files import State
 from imprint.domain.drafts.tags import MAX_TAGS
-from imprint.interface.patterns import HASHTAGS_OR_NONE_PATTERN, WITHOUT_NUL_PATTERN
 from imprint.interface.values import (
+    HASHTAGS_OR_NONE_PATTERN,
+    WITHOUT_NUL_PATTERN,
     Address,
     Cid,
     Count,

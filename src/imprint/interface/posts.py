@@ -5,8 +5,9 @@ from typing import Annotated
 from msgspec import Struct, field
 
 from imprint.interface.drafts import Hashtags
-from imprint.interface.patterns import POST_ID_PATTERN, TRANSACTION_PATTERN
 from imprint.interface.values import (
+    POST_ID_PATTERN,
+    TRANSACTION_PATTERN,
     Amount,
     Count,
     LowerAddress,

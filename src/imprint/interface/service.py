@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from imprint.interface.patterns import LOWER_ADDRESS_PATTERN
-from imprint.interface.values import Count, Positive, doc
+from imprint.interface.values import LOWER_ADDRESS_PATTERN, Count, Positive, doc
 
 ChainId = Annotated[Positive, doc("The id of the chain.")]
 

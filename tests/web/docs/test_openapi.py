@@ -28,7 +28,7 @@ from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS, NotTags, parse_
 from imprint.domain.errors import Code
 from imprint.domain.formats.addresses import Address, checksum_address, parse_address
 from imprint.domain.formats.cids import cid_bytes, parse_cid
-from imprint.interface import patterns
+from imprint.interface import values
 from imprint.interface.problems import FAILURE
 from imprint.web.docs import examples
 from imprint.web.docs.accounts import EXPIRES
@@ -106,6 +106,21 @@ def test_no_page_is_described() -> None:
 def test_every_component_is_used() -> None:
     used = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(DOCUMENT)))
     assert used == SCHEMAS.keys()
+
+
+FOREIGN = {"ProviderADelivery", "ProviderBDelivery"}
+"""Components that providers define."""
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS.keys() - FOREIGN))
+def test_every_component_and_member_has_a_sentence(name: str) -> None:
+    silent = [
+        member
+        for member, schema in SCHEMAS[name].get("properties", {}).items()
+        if not schema.keys() & {"description", "$ref", "anyOf"}
+    ]
+    assert SCHEMAS[name]["description"].endswith((".", "`"))
+    assert silent == []
 
 
 async def test_the_facts_of_a_service_are_as_described(world: World) -> None:
@@ -373,9 +388,9 @@ def test_the_pattern_matches_every_hashtag_list_that_the_service_accepts(text: s
         tags = parse_hashtags(text)
     except NotTags:
         return
-    assert re.search(patterns.HASHTAGS_OR_NONE_PATTERN, text)
-    assert bool(re.search(patterns.HASHTAGS_PATTERN, text)) or not tags
-    validator = jsonschema_rs.validator_for({"pattern": patterns.HASHTAGS_OR_NONE_PATTERN})
+    assert re.search(values.HASHTAGS_OR_NONE_PATTERN, text)
+    assert bool(re.search(values.HASHTAGS_PATTERN, text)) or not tags
+    validator = jsonschema_rs.validator_for({"pattern": values.HASHTAGS_OR_NONE_PATTERN})
     assert validator.is_valid(text)
 
 
@@ -392,7 +407,7 @@ def test_the_pattern_matches_every_hashtag_list_that_the_service_accepts(text: s
 )
 def test_the_pattern_matches_unusual_hashtags_that_the_service_accepts(text: str) -> None:
     assert parse_hashtags(text)
-    assert re.search(patterns.HASHTAGS_PATTERN, text)
+    assert re.search(values.HASHTAGS_PATTERN, text)
 
 
 ASCII = [chr(point) for point in range(0x80)]
@@ -408,7 +423,7 @@ def test_the_pattern_refuses_every_ascii_text_that_the_service_refuses(spelled: 
             is_taken = False
         else:
             is_taken = True
-        assert bool(re.search(patterns.HASHTAGS_OR_NONE_PATTERN + r"\Z", text)) == is_taken, text
+        assert bool(re.search(values.HASHTAGS_OR_NONE_PATTERN + r"\Z", text)) == is_taken, text
 
 
 @pytest.mark.parametrize("spelled", [31337, "31337", "0x7a69", "0x7A69", "0x0007a69"])
@@ -420,5 +435,5 @@ def test_the_chain_id_may_be_a_number_or_a_string_in_decimal_or_hex(spelled: obj
 
 
 def test_the_post_id_pattern_matches_every_number_below_2_to_the_256() -> None:
-    assert re.fullmatch(patterns.POST_ID_PATTERN, str(2**256 - 1))
-    assert not re.fullmatch(patterns.POST_ID_PATTERN, "01")
+    assert re.fullmatch(values.POST_ID_PATTERN, str(2**256 - 1))
+    assert not re.fullmatch(values.POST_ID_PATTERN, "01")

@@ -3,7 +3,7 @@
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.domain.errors import Code
 from imprint.interface.drafts import Content, FilesResponse, TaggedFilesResponse
-from imprint.interface.patterns import HASHTAGS_PATTERN, PAGE_TOKEN_PATTERN, POST_ID_PATTERN
+from imprint.interface.values import HASHTAGS_PATTERN, PAGE_TOKEN_PATTERN, POST_ID_PATTERN
 from imprint.web.docs.examples import (
     CID,
     CONTENT,

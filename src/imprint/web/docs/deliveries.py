@@ -8,7 +8,7 @@ from imprint.domain.errors import Code
 from imprint.domain.formats.abi import encode_call
 from imprint.domain.posts.marketplace import POST_CREATED
 from imprint.interface.deliveries import DeliveryResponse, EventResponse
-from imprint.interface.patterns import DELIVERY_NONCE_PATTERN, DELIVERY_SIGNATURE_PATTERN
+from imprint.interface.values import DELIVERY_NONCE_PATTERN, DELIVERY_SIGNATURE_PATTERN
 from imprint.web.docs.examples import (
     BLOCK_HASH,
     CID,

@@ -10,7 +10,7 @@ from imprint.interface.feeds import (
     JsonFeed,
     PrivateFeed,
 )
-from imprint.interface.patterns import FEED_TOKEN_PATTERN, HASHTAG_PATTERN, PLACE_PATTERN
+from imprint.interface.values import FEED_TOKEN_PATTERN, HASHTAG_PATTERN, PLACE_PATTERN
 from imprint.web.api import atom, json_feed
 from imprint.web.docs.examples import (
     CONTENT,

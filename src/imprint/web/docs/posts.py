@@ -10,7 +10,6 @@ from imprint.domain.formats.addresses import keccak256
 from imprint.domain.posts.indexed_posts import PostOrder
 from imprint.domain.posts.search import MAX_SEARCH
 from imprint.interface.drafts import Content
-from imprint.interface.patterns import POST_ID_PATTERN, POST_PAGE_TOKEN_PATTERN
 from imprint.interface.posts import (
     Author,
     CreatorMetrics,
@@ -32,7 +31,7 @@ from imprint.interface.posts import (
     UserMetrics,
     UserMetricsResponse,
 )
-from imprint.interface.values import Wei
+from imprint.interface.values import POST_ID_PATTERN, POST_PAGE_TOKEN_PATTERN, Wei
 from imprint.services.posts.posts import MAX_PAGE_SIZE, MAX_TABLE_SIZE
 from imprint.services.site.pages import PostText
 from imprint.web.api.post_records import post_record

@@ -10,7 +10,7 @@ from imprint.auth.typed_data import (
 from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.domain.drafts.files import Action
 from imprint.domain.sessions import WRITING_ACTIONS
-from imprint.interface.patterns import (
+from imprint.interface.values import (
     ANY_CID_PATTERN,
     HASH_PATTERN,
     P256_POINT_PATTERN,

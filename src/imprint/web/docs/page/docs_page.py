@@ -1,24 +1,36 @@
 """The HTML page at /docs, rendered from the OpenAPI document."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from imprint.interface.problems import FAILURE
+from imprint.web.docs.errors import FAILURE_MEANING, MEANINGS
 from imprint.web.docs.guide import CURL_SIGNING
-from imprint.web.docs.page.code_panels import code_block, request_panels
-from imprint.web.docs.page.commands import BASE, SECRET_NOTE, SESSION, is_delivery
-from imprint.web.docs.page.error_list import error_section, link_codes
+from imprint.web.docs.page.client_examples import python_example, typescript_example
+from imprint.web.docs.page.commands import (
+    BASE,
+    SECRET_NOTE,
+    SESSION,
+    curl_command,
+    delivery_command,
+    is_delivery,
+)
 from imprint.web.docs.page.fields import Field, list_fields, name_kind, resolve
 from imprint.web.docs.page.html import (
     Markup,
     anchor_of,
     element,
+    join,
+    render_code,
     render_json,
     render_line,
     render_text,
 )
 from imprint.web.docs.page.tryable import describe_request
+from imprint.web.http.problems import STATUSES
 from imprint.web.site.icon import MARK
 from imprint.web.site.templates import script_data
 
@@ -33,6 +45,11 @@ _NOTE = (
 
 _THIS_SERVICE = "This service"
 _SIGNING = "Signing for curl"
+
+LANGUAGES = {"curl": "curl", "typescript": "TypeScript", "python": "Python"}
+"""Languages by the values of their inputs, in the order in which they are shown."""
+
+_LISTED = re.compile(r"<li><code>(\w+)</code>")
 
 Json = Mapping[str, Any]
 
@@ -169,7 +186,7 @@ def _main(openapi: Json, topics: Mapping[str, list[PlacedOperation]], facts: Jso
             id="guide",
         ),
         *sections,
-        error_section(),
+        _error_section(),
         id="main",
         tabindex="-1",
     )
@@ -186,7 +203,7 @@ def _opening(info: Json, facts: Json) -> Markup:
     start = element(
         "div",
         element("h2", "First request"),
-        code_block(f'{BASE[1:]}={facts["service"]}\n\ncurl "{BASE}/posts"'),
+        _code_block(f'{BASE[1:]}={facts["service"]}\n\ncurl "{BASE}/posts"'),
         class_="start",
     )
     return element("div", words, start, class_="opening")
@@ -210,14 +227,14 @@ def _signing() -> Iterator[Markup]:
     yield element("h2", _SIGNING, id=f"guide-{anchor_of(_SIGNING)}")
     text, source = CURL_SIGNING
     yield render_text(text)
-    yield code_block(source)
+    yield _code_block(source)
 
 
 def _this_service(facts: Json) -> Iterator[Markup]:
     """What differs between services, which the description does not contain."""
     yield element("h2", _THIS_SERVICE, id=f"guide-{anchor_of(_THIS_SERVICE)}")
     yield element("p", render_line("`GET /.well-known/imprint.json` returns this to programs:"))
-    yield code_block(render_json(dict(facts)))
+    yield _code_block(render_json(dict(facts)))
 
 
 def _article(method: str, path: str, operation: Json, openapi: Json) -> Markup:
@@ -303,7 +320,7 @@ def _success_row(status: str, response: Json) -> Markup:
 
 def _error_row(status: str, response: Json) -> Markup:
     title = element("span", status, class_="status", title=HTTPStatus(int(status)).phrase)
-    described = element("dd", link_codes(render_text(response["description"])))
+    described = element("dd", _link_codes(render_text(response["description"])))
     return element("div", element("dt", title), described)
 
 
@@ -326,17 +343,87 @@ def _row(field: Field) -> Markup:
 
 def _sample(method: str, path: str, operation: Json) -> Iterator[Markup]:
     yield element("h4", "Request")
-    yield request_panels(method, path, operation)
+    yield _request_panels(method, path, operation)
     if is_delivery(operation):
         yield element("p", render_line(SECRET_NOTE), class_="hint")
     media = next(iter(_bodies(operation)), {})
     if "example" in media:
         example = media["example"]
         yield element("h4", "Response")
-        yield code_block(example if isinstance(example, str) else render_json(example))
+        yield _code_block(example if isinstance(example, str) else render_json(example))
 
 
 def _bodies(operation: Json) -> list[Json]:
     """The media types of the response without an error, if it has a body."""
     first = next(iter(operation["responses"].values()))
     return list(first.get("content", {}).values())
+
+
+# Code
+
+
+def _code_block(source: str) -> Markup:
+    """Code that can be scrolled by keyboard; the script adds a button that copies it."""
+    shown = source if isinstance(source, Markup) else render_code(source)
+    return element("div", element("pre", shown, tabindex="0"), class_="code")
+
+
+def _request_panels(method: str, path: str, operation: Json) -> Markup:
+    """The request in every language that has a client; radio buttons choose one."""
+    if is_delivery(operation):
+        return _code_block(delivery_command(path, operation))
+    sources = {
+        "curl": curl_command(method, path, operation),
+        "typescript": typescript_example(operation),
+        "python": python_example(operation),
+    }
+    name = operation["operationId"]
+    choices = [_choice(f"{name}-language", language) for language in sources]
+    panels = [
+        element("div", _code_block(source), class_=f"panel {language}")
+        for language, source in sources.items()
+    ]
+    legend = element("legend", "Language", class_="unseen")
+    return element(
+        "div",
+        element("fieldset", legend, *choices, class_="languages"),
+        *panels,
+        class_="panels",
+    )
+
+
+def _choice(group: str, language: str) -> Markup:
+    checked = " checked" if language == "curl" else ""
+    field = Markup(f'<input type="radio" name="{group}" value="{language}"{checked}>')
+    return element("label", join([field, LANGUAGES[language]]))
+
+
+# Error codes
+
+
+def _error_section() -> Markup:
+    """Every code with its statuses and its meaning, in the order of the statuses."""
+    rows = [
+        _code_row(code, status, MEANINGS[code])
+        for status, codes in STATUSES.items()
+        for code in codes
+    ]
+    rows.append(_code_row(FAILURE, 500, FAILURE_MEANING))
+    return element(
+        "section",
+        element("h2", "Error codes"),
+        element("p", "What code of a problem can be; programs decide by it."),
+        element("dl", *rows, class_="codes"),
+        class_="topic",
+        id="errors",
+    )
+
+
+def _link_codes(errors: Markup) -> Markup:
+    """The list of an operation's codes, each with a link to its explanation."""
+    return Markup(_LISTED.sub(r'<li><a href="#error-\1"><code>\1</code></a>', errors))
+
+
+def _code_row(code: str, status: int, meaning: str) -> Markup:
+    title = element("dt", element("code", code), element("span", str(status), class_="kind"))
+    return element("div", title, element("dd", render_line(meaning)), id=f"error-{code}")
