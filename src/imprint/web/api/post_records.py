@@ -64,7 +64,9 @@ class PostRecords:
     def _listed(self, post: IndexedPost, snippets: Mapping[int, str] | None) -> records.Post:
         """A post for a list; most lists have posts that were encoded for another."""
         if snippets is None:
-            return self._encoded.of(post, None, lambda: encode_once(self.of(post)))
+            return self._encoded.of(
+                post, None, lambda: encode_once(post_record(post, self.public_url))
+            )
         return self._found(post, snippets)
 
 
