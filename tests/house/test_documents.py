@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.house.sources import SOURCE, kept_files, place
 from tools.files import ROOT
+from tools.write_records import RECORDS_FILE, update_records
 from tools.write_tables import (
     update_codes,
     update_commands,
@@ -67,6 +68,11 @@ def test_the_table_of_metrics_is_up_to_date():
 def test_the_table_of_suites_is_up_to_date():
     page = CONTRIBUTING.read_text(encoding="utf-8")
     assert page == update_suites(page), "run: make fix"
+
+
+def test_the_records_of_the_typescript_client_are_up_to_date():
+    source = RECORDS_FILE.read_text(encoding="utf-8")
+    assert source == update_records(source), "run: make fix"
 
 
 def test_every_setting_named_in_a_page_exists():

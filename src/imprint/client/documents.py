@@ -1,12 +1,11 @@
 """Documents: their bytes, and whether they are those that a cid names."""
 
-from dataclasses import dataclass
+import msgspec
 
 from imprint.domain.formats.cids import KUBO_LAYOUT, WIDE_LAYOUT, NotACid, document_cid, parse_cid
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(msgspec.Struct, frozen=True, rename="camel"):
     """The bytes of a document, with their media type and entity tag."""
 
     data: bytes

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from imprint.interface.values import LOWER_ADDRESS_PATTERN, Count, Positive, doc
+from imprint.interface.values import ADDRESS_PATTERN, LOWER_ADDRESS_PATTERN, Count, Positive, doc
 
 ChainId = Annotated[Positive, doc("The id of the chain.")]
 
@@ -30,7 +30,7 @@ class ChainFacts(Struct, frozen=True, omit_defaults=True):
     """Where posts are published."""
 
     id: ChainId
-    marketplace: Annotated[str, doc("The contract, in the mixed case of EIP-55.")]
+    marketplace: Annotated[str, doc("The contract, in the mixed case of EIP-55.", ADDRESS_PATTERN)]
     rpc_url: Annotated[str | None, doc("A node; only services for development name theirs.")] = None
 
 
