@@ -8,7 +8,7 @@ import msgspec
 from tools.files import ROOT
 
 from imprint import __version__
-from imprint.interface import accounts, drafts, feeds, posts, problems, service
+from imprint.interface import accounts, drafts, posts, problems, service
 from imprint.interface.values import ADDRESS_PATTERN, LOWER_ADDRESS_PATTERN, TRANSACTION_PATTERN
 from imprint.web.docs.openapi import describe_interface
 from imprint.web.docs.schema import component_name
@@ -36,9 +36,9 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "GlobalMetrics": posts.MarketMetrics,
     "UserMetrics": posts.UserMetrics,
     "HeatMap": posts.HeatMap,
-    "FeedAccess": feeds.FeedAccess,
-    "PrivateFeed": feeds.PrivateFeed,
-    "JsonFeed": feeds.JsonFeed,
+    "FeedAccess": posts.FeedAccess,
+    "PrivateFeed": posts.PrivateFeed,
+    "JsonFeed": posts.JsonFeed,
 }
 """The records of the client; those inside them keep the names of their components."""
 

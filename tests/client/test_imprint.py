@@ -18,11 +18,10 @@ from imprint import client as package
 from imprint.client import Imprint, Unreachable
 from imprint.client.accounts import AccountMethods
 from imprint.client.drafts import DraftMethods
-from imprint.client.feeds import FeedMethods
 from imprint.client.posts import PostMethods
 
 ROOT = Path(__file__).parents[2]
-ROOMS = (AccountMethods, DraftMethods, FeedMethods, PostMethods)
+ROOMS = (AccountMethods, DraftMethods, PostMethods)
 BESIDE = {
     "build_write",
     "resume_writing_session",

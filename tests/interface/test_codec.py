@@ -7,8 +7,7 @@ import pytest
 
 from imprint.interface.accounts import Session
 from imprint.interface.codec import decode_json, encode_json, encode_once
-from imprint.interface.feeds import FeedAccess, JsonFeed
-from imprint.interface.posts import PostLinks, SalesTotal
+from imprint.interface.posts import FeedAccess, JsonFeed, PostLinks, SalesTotal
 from imprint.interface.values import Wei
 
 TOTAL = SalesTotal(2, Wei(2**256 - 1))

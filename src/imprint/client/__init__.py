@@ -44,8 +44,16 @@ from imprint.client.writing_session import (
 from imprint.domain.errors import Code
 from imprint.interface.accounts import Session, WritingSessionRecord
 from imprint.interface.drafts import Content, DeletedDraft, Draft, File, Published
-from imprint.interface.feeds import FeedAccess, JsonFeed, PrivateFeed
-from imprint.interface.posts import Author, HeldPost, Post, Sale, Stats
+from imprint.interface.posts import (
+    Author,
+    FeedAccess,
+    HeldPost,
+    JsonFeed,
+    Post,
+    PrivateFeed,
+    Sale,
+    Stats,
+)
 from imprint.interface.problems import Problem
 from imprint.interface.service import ServiceFacts
 from imprint.interface.values import Wei

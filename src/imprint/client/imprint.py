@@ -8,7 +8,6 @@ import aiohttp
 
 from imprint.client.accounts import AccountMethods
 from imprint.client.drafts import DraftMethods
-from imprint.client.feeds import FeedMethods
 from imprint.client.node import Node
 from imprint.client.posts import PostMethods
 from imprint.client.problems import NodeError
@@ -16,7 +15,7 @@ from imprint.client.transport import DEFAULT_TIMEOUT, Transport
 from imprint.interface.service import ServiceFacts
 
 
-class Imprint(AccountMethods, DraftMethods, PostMethods, FeedMethods):
+class Imprint(AccountMethods, DraftMethods, PostMethods):
     """A client of one service, with at most one reader logged in.
 
     Methods are named after the operations in `/openapi.json`. They raise `Refusal` if the service

@@ -1,11 +1,12 @@
 """The types that requests and responses share, with what the description says of them.
 
-A type with a title is a component of that name. Patterns, formats and enums are for the
-description: the service refuses a value with a code of its own, and a client takes what a later
-version of the service sends. Patterns are written as ECMAScript, Python and Rust all read them.
-That of a request takes every string that the service takes, because generated clients check it
-before they send; what it cannot express, such as the checksum of an address or the category of a
-letter, stands in the sentence. That of a response takes exactly what the service returns.
+A type with a title is a component of that name. Patterns, formats and enums describe and do not
+validate (docs/decisions/api-structs.md).
+
+Patterns are written as ECMAScript, Python and Rust all read them. That of a request takes every
+string that the service takes, because generated clients check it before they send; what it cannot
+express, such as the checksum of an address or the category of a letter, stands in the sentence.
+That of a response takes exactly what the service returns.
 """
 
 from datetime import datetime
@@ -130,10 +131,13 @@ Total = Annotated[Wei, doc("A sum of amounts in wei.", TOTAL_PATTERN)]
 """A sum may be larger than any amount on the chain."""
 
 Count = Annotated[int, Meta(extra_json_schema={"format": "int64", "minimum": 0})]
+"""A number that may be zero."""
 
 Positive = Annotated[int, Meta(extra_json_schema={"format": "int64", "minimum": 1})]
+"""A number that is not zero."""
 
 Moment = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
+"""A time with its zone."""
 
 Address = Annotated[
     str,

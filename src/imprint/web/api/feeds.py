@@ -15,7 +15,7 @@ from imprint.domain.errors import Code, Refusal
 from imprint.domain.posts.feeds import MAX_FEED_BYTES, PRIVATE_FEEDS, Feed
 from imprint.domain.posts.market_events import parse_place
 from imprint.domain.sessions import LiveSession
-from imprint.interface import feeds as records
+from imprint.interface import posts as records
 from imprint.services.accounts.login import Login
 from imprint.services.posts.feeds import FeedAccess, Feeds
 from imprint.web.api import atom, json_feed

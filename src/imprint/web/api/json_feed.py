@@ -3,7 +3,7 @@
 from imprint.domain.formats.coins import format_ether
 from imprint.domain.posts.feeds import Feed, FeedEntry
 from imprint.interface.codec import encode_json
-from imprint.interface.feeds import VERSION, FeedAuthor, FeedHub, FeedItem, FeedPost, JsonFeed
+from imprint.interface.posts import JSON_FEED, FeedAuthor, FeedHub, FeedItem, FeedPost, JsonFeed
 from imprint.interface.values import Wei
 from imprint.web.api.feed_links import FeedLinks, teaser
 
@@ -19,7 +19,7 @@ def make_json_feed(feed: Feed, links: FeedLinks) -> JsonFeed:
     """The feed as a JSON Feed document."""
     hub = links.hub_of(feed)
     return JsonFeed(
-        VERSION,
+        JSON_FEED,
         feed.title,
         links.home,
         links.address(feed, "json"),

@@ -14,7 +14,7 @@ from imprint.web.docs.deliveries import DELIVERY_COMPONENTS, DELIVERY_OPERATIONS
 from imprint.web.docs.drafts import DRAFT_OPERATIONS, SIGNED_ACTIONS
 from imprint.web.docs.errors import MEANINGS
 from imprint.web.docs.examples import MOMENT
-from imprint.web.docs.feeds import FEED_COMPONENTS, FEED_OPERATIONS
+from imprint.web.docs.feed_endpoints import FEED_COMPONENTS, FEED_OPERATIONS
 from imprint.web.docs.guide import GUIDE
 from imprint.web.docs.operation import TOPICS, Body, Operation, Parameter
 from imprint.web.docs.posts import POST_COMPONENTS, POST_OPERATIONS

@@ -3,7 +3,7 @@
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH
 from imprint.domain.errors import Code
 from imprint.domain.posts.feeds import Feed, FeedEntry
-from imprint.interface.feeds import (
+from imprint.interface.posts import (
     EmptyBody,
     FeedAccess,
     FeedsResponse,
