@@ -135,14 +135,15 @@ def _describe_components() -> dict[str, Schema]:
         schemas[name]["properties"]["salt"] = describe_salt(action)
     schemas["WritingSessionBody"]["properties"]["salt"] = ref("WritingSessionTypedData")
     schemas["KeyValues"]["additionalProperties"] = string("A hashtag, under its own name.")
+    # The deliveries come first: generators number a class whose name is taken by a component.
     return {
-        **schemas,
+        **DELIVERY_COMPONENTS,
         **describe_typed_data(),
         **CONTENT_COMPONENTS,
         **POST_COMPONENTS,
-        **DELIVERY_COMPONENTS,
         **FEED_COMPONENTS,
         **SERVICE_COMPONENTS,
+        **schemas,
     }
 
 
