@@ -36,6 +36,7 @@ fix: $(READY) ## Repair what lint and formatting can repair
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 	$(BIN)/python -m tools.write_tables
+	$(BIN)/python -m tools.write_records
 	@if command -v npm > /dev/null; then $(MAKE) --no-print-directory fix-site; fi
 
 fix-site: site/node_modules/.ready clients/typescript/node_modules/.ready ## As fix, for TypeScript alone (needs Node)

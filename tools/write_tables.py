@@ -11,11 +11,12 @@ from tools.suites import SUITES, Suite
 from imprint import metrics
 from imprint.cli import COMMANDS
 from imprint.cli import main as imprint
+from imprint.interface.problems import FAILURE
 from imprint.settings import DEVELOPMENT
 from imprint.settings.declaration import Setting, declared_in
 from imprint.settings.values import GROUPS
 from imprint.web.docs.errors import FAILURE_MEANING, MEANINGS
-from imprint.web.http.problems import FAILURE, STATUSES
+from imprint.web.http.problems import STATUSES
 
 DOCS = ROOT / "docs"
 

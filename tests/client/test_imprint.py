@@ -16,14 +16,12 @@ from tests.processes import Service, free_port
 
 from imprint import client as package
 from imprint.client import Imprint, Unreachable
-from imprint.client.draft_operations import DraftOperations
-from imprint.client.feed_operations import FeedOperations
-from imprint.client.post_operations import PostOperations
-from imprint.client.service_operations import ServiceOperations
-from imprint.client.session_operations import SessionOperations
+from imprint.client.accounts import AccountMethods
+from imprint.client.drafts import DraftMethods
+from imprint.client.posts import PostMethods
 
 ROOT = Path(__file__).parents[2]
-ROOMS = (DraftOperations, FeedOperations, PostOperations, ServiceOperations, SessionOperations)
+ROOMS = (AccountMethods, DraftMethods, PostMethods)
 BESIDE = {
     "build_write",
     "resume_writing_session",

@@ -31,8 +31,8 @@ from imprint.client import (
     verify_document,
     wait_for_receipt,
 )
-from imprint.client.records import encode_record
 from imprint.devchain.wallet import Wallet as DevelopmentKeys
+from imprint.interface.codec import encode_json
 
 ROOT = Path(__file__).parents[2]
 SCENARIO = json.loads((ROOT / "clients" / "scenario.json").read_text(encoding="utf-8"))
@@ -178,7 +178,7 @@ class Runner:
 
 def plain(value: Any) -> Any:
     """A result as the JSON that it came from."""
-    return json.loads(encode_record(value))
+    return json.loads(encode_json(value))
 
 
 def find(result: Any, path: str) -> Any:

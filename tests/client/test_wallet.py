@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from imprint.auth.typed_data import SigningForm
 from imprint.client import Call, FileKeyStore, KeyWallet, NodeError, NodeWallet, WritingSession
-from imprint.client.records import SigningFacts, WritingSessionRecord
 from imprint.client.transactions import Transaction
 from imprint.client.typed_data import Write, opening_typed_data, write_typed_data
 from imprint.client.writing_session import new_key, public_point
 from imprint.domain.drafts.files import Action
+from imprint.interface.accounts import WritingSessionRecord
+from imprint.interface.service import SigningFacts
 
 KEY = bytes(range(1, 33))
 ACCOUNT = Account.from_key(KEY)

@@ -10,7 +10,7 @@ import pytest
 from tests.processes import Service, free_port, running
 from tests.web.described import DOCUMENT
 
-from imprint.web.docs.delivery_commands import delivery_command
+from imprint.web.docs.page.commands import delivery_command
 
 SECRETS = {"provider-a": "whsec-of-a-8f2c61d0b7", "provider-b": "whsec-of-b-13e9a75c44"}
 

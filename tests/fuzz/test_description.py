@@ -17,7 +17,7 @@ from schemathesis.schemas import BaseSchema
 from tests.fuzz.live import Live, run_live
 from tests.web.narrowed import narrow
 
-from imprint.web.docs.operations import OPERATIONS
+from imprint.web.docs.openapi import OPERATIONS
 
 pytestmark = pytest.mark.timeout(3600)
 

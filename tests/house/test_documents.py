@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.house.sources import SOURCE, kept_files, place
 from tools.files import ROOT
+from tools.write_records import RECORDS_FILE, update_records
 from tools.write_tables import (
     update_codes,
     update_commands,
@@ -15,9 +16,10 @@ from tools.write_tables import (
 )
 
 from imprint.domain.errors import Code
+from imprint.interface.problems import FAILURE
 from imprint.marketplace import artifact
 from imprint.settings import SETTINGS
-from imprint.web.http.problems import FAILURE, STATUS_OF
+from imprint.web.http.problems import STATUS_OF
 
 CONFIGURATION = ROOT / "docs" / "configuration.md"
 ERRORS = ROOT / "docs" / "errors.md"
@@ -66,6 +68,11 @@ def test_the_table_of_metrics_is_up_to_date():
 def test_the_table_of_suites_is_up_to_date():
     page = CONTRIBUTING.read_text(encoding="utf-8")
     assert page == update_suites(page), "run: make fix"
+
+
+def test_the_records_of_the_typescript_client_are_up_to_date():
+    source = RECORDS_FILE.read_text(encoding="utf-8")
+    assert source == update_records(source), "run: make fix"
 
 
 def test_every_setting_named_in_a_page_exists():

@@ -14,9 +14,9 @@ from typing import Any
 from imprint.auth.typed_data import WRITE_TYPES
 from imprint.auth.writing_sessions import OPENING_TYPE
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
-from imprint.web.docs.patterns import CID_PATTERN
-from imprint.web.docs.request_schemas import component_of
-from imprint.web.docs.writing_session_schemas import WRITING_SESSION_EXAMPLES
+from imprint.interface.values import CID_PATTERN
+from imprint.web.docs.accounts import OPENING
+from imprint.web.docs.typed_data import component_of
 
 UNMIXED_ADDRESS_PATTERN = "^0x([0-9a-f]{40}|[0-9A-F]{40})$"
 """An address that needs no checksum."""
@@ -99,7 +99,7 @@ def _narrow_writing_sessions(components: dict[str, Any], facts: Mapping[str, Any
         "WritingSession": {"const": OPENING_TYPE.declared},
         "EIP712Domain": {"const": DOMAIN_MEMBERS},
     }
-    example = WRITING_SESSION_EXAMPLES["WritingSessionBody"]["salt"]["message"]
+    example = OPENING.salt["message"]
     # Few points are on the curve; and the end is after the beginning, and no float.
     expires = facts.get("now", example["expires"]) + 12 * 3600
     components["WritingSessionPublicKey"] = {"const": example["publicKey"]}

@@ -41,9 +41,9 @@ SCRIPTS = (
 RANDOM = (
     Mutation(
         "A response has the form that the description gives it",
-        "src/imprint/web/docs/response_schemas.py",
-        '    "size": integer("Bytes of the stored document."),\n',
-        '    "size": string("Bytes of the stored document."),\n',
+        "src/imprint/interface/drafts.py",
+        '    size: Annotated[Count, doc("Bytes of the stored document.")]\n',
+        '    size: Annotated[str, doc("Bytes of the stored document.")]\n',
         "fuzz",
         ("tests/fuzz/test_description.py::test_every_response_is_as_described",),
     ),
@@ -57,7 +57,7 @@ RANDOM = (
     ),
     Mutation(
         "A client generated from the description sends its session",
-        "src/imprint/web/docs/operations.py",
+        "src/imprint/web/docs/content.py",
         '    parameters=(Parameter("cid", "AnyCid", "The draft\'s cid.", CID), IF_NONE_MATCH),\n'
         "    needs_session=True,\n",
         '    parameters=(Parameter("cid", "AnyCid", "The draft\'s cid.", CID), IF_NONE_MATCH),\n',

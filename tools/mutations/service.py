@@ -243,7 +243,7 @@ OPERATION = (
     ),
     Mutation(
         "The description names every code of an operation",
-        "src/imprint/web/docs/operations.py",
+        "src/imprint/web/docs/accounts.py",
         "Code.INVALID_LOGIN_MESSAGE, Code.NONCE_USED, ",
         "Code.INVALID_LOGIN_MESSAGE, ",
         "test",

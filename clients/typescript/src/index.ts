@@ -20,7 +20,7 @@ export {
   SELECTORS,
   waitForReceipt,
 } from "./marketplace.js";
-export { CODES, type Code, type Problem, Refusal, Unreachable, WalletNeeded } from "./problems.js";
+export { CODES, Refusal, Unreachable, WalletNeeded } from "./problems.js";
 export {
   type ClientOptions,
   ImprintReader,

@@ -1,6 +1,6 @@
 /** Why a call failed: the service refused it, could not be reached, or needs the wallet. */
 
-import type { Draft } from "./records.js";
+import type { Code, Problem } from "./records.js";
 
 /** All stable codes of refusals. */
 export const CODES = [
@@ -51,25 +51,7 @@ export const CODES = [
   "index_unavailable",
   "overloaded",
   "internal_error",
-] as const;
-
-export type Code = (typeof CODES)[number];
-
-/** The body of a refusal (RFC 9457). A later service may add members and codes. */
-export interface Problem {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  code: Code;
-  error: string;
-  /** With `nonce_used`: what spent the nonce. */
-  action?: string;
-  /** With `nonce_used`: the record that it produced, or null if that is gone. */
-  file?: Draft | null;
-  /** With `signature_stale`: the time of the service in Unix seconds. */
-  now?: number;
-}
+] as const satisfies readonly Code[];
 
 /** The service said no. Act upon `code`; show `detail` to people. */
 export class Refusal extends Error {

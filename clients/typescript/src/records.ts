@@ -8,241 +8,11 @@ export type Form = "imprint-1" | "inkdao-1" | "imprint-2";
 export type Action = "create" | "update" | "publish" | "delete";
 export type WritingAction = "create" | "update";
 
-/** `/.well-known/imprint.json`: what differs between services. */
-export interface ServiceFacts {
-  name: string;
-  version: string;
-  /** The public address, without a slash at its end. Signatures are bound to it. */
-  service: string;
-  signing: { name: string; version: string; chainId: number };
-  signing_forms: string[];
-  features: string[];
-  login: { domains: string[]; freshness_seconds: number };
-  chain: { id: number; marketplace: Address; rpc_url?: string };
-  limits: {
-    content_bytes: number;
-    quota_bytes: number;
-    quota_drafts: number;
-    thumbnail_bytes: number;
-    thumbnail_pixels: number;
-    thumbnail_side: number;
-    hashtags: number;
-    hashtag_length: number;
-    nonce_length: number;
-    login_message_bytes: number;
-  };
-  page_sizes: Record<string, number>;
-  /** The time of the service in Unix seconds. */
-  now: number;
-}
-
-export interface MarketplaceFacts {
-  chainId: number;
-  address: Address;
-  startBlock: number;
-  abi: Record<string, unknown>[];
-}
-
-/** A session for reading; `token` is sent as bearer. */
-export interface Session {
-  address: Address;
-  token: string;
-  expiresAt: string;
-  expiresIn: string;
-}
-
-/** A draft, as a write returns it. */
-export interface Draft {
-  id: string;
-  name: string;
-  cid: string;
-  size: number;
-  created_at: string;
-  group_id: string;
-  keyvalues: { owner: Address; status: "pending" | "onchain"; publishedAt?: string } & {
-    [name: string]: string;
-  };
-}
-
-/** A draft or post of this service, as reads and lists return it. */
-export interface HostedFile extends Draft {
-  hashtags: string[];
-  thumbnail_cid: string | null;
-  post_id: string | null;
-  published_at: string | null;
-  tx_hash: Hex | null;
-}
-
-/** A text with its record. */
-export interface Content {
-  content: string;
-  file: HostedFile;
-}
-
-export interface PublishedDraft {
-  thumbnailCid: string;
-}
-
-export interface DeletedDraft {
-  id: string;
-  status: "deleted";
-}
-
 /** What an author gives to publish a draft; `thumbnail` is PNG, JPEG or WebP. */
 export interface Publication {
   thumbnail: Blob;
   thumbnailName?: string;
   hashtags: string[];
-}
-
-/** The record of a writing session; its key is in the browser that opened it. */
-export interface WritingSessionRecord {
-  id: string;
-  wallet: Address;
-  actions: WritingAction[];
-  notBefore: string;
-  expires: string;
-  createdAt: string;
-}
-
-export interface Block {
-  number: number;
-  hash: Hex;
-}
-
-export interface SalesTotal {
-  count: number;
-  /** In wei. */
-  volume: string;
-}
-
-/** A post of the chain, as the index has it. Prices are in wei. */
-export interface Post {
-  id: string;
-  author: Address;
-  cid: string;
-  thumbnailCid: string;
-  title: string;
-  description: string;
-  price: string;
-  firstPrice: string;
-  free: boolean;
-  hashtags: string[];
-  /** Whether its text is at this service. */
-  hosted: boolean;
-  createdAt: string;
-  block: Block;
-  transaction: Hex;
-  sales: SalesTotal;
-  holders: number;
-  links: { self: string; content: string; page: string };
-  /** Where the text of a search was found, with `<mark>` around it. */
-  snippet?: string;
-}
-
-export interface HeldPost extends Post {
-  held: { balance: string; boughtAt: string; paid: string | null };
-}
-
-export interface Author {
-  address: Address;
-  posts: number;
-  sales: SalesTotal;
-  readers: number;
-  firstPostAt: string | null;
-  lastPostAt: string | null;
-}
-
-export interface Sale {
-  postId: string;
-  buyer: Address;
-  price: string;
-  at: string;
-  block: Block;
-  transaction: Hex;
-}
-
-export interface Stats {
-  posts: number;
-  authors: number;
-  readers: number;
-  sales: number;
-  volume: string;
-  days: { day: string; posts: number; sales: number; volume: string }[];
-}
-
-export interface GlobalMetrics {
-  totalUsers: number;
-  totalAssets: number;
-  totalAssetWorth: string;
-  totalVolume: string;
-}
-
-export interface UserMetrics {
-  creator: {
-    totalAssets: number;
-    totalEarnings: string;
-    totalSubscribers: number;
-    totalAssetWorth: string;
-  };
-  holder: { totalPurchases: number; totalSpent: string };
-}
-
-/** Days as `D/M/YYYY`. */
-export interface HeatMap {
-  creator: string[];
-  holder: string[];
-}
-
-/** The addresses of a private feed, which contain its secret and are shown once. */
-export interface FeedAccess {
-  id: string;
-  atom: string;
-  json: string;
-}
-
-export interface PrivateFeed {
-  id: string;
-  createdAt: string;
-  fetchedAt: string | null;
-}
-
-/** A feed of the format JSON Feed 1.1. */
-export interface JsonFeed {
-  version: string;
-  title: string;
-  home_page_url: string;
-  feed_url: string;
-  next_url?: string;
-  items: FeedItem[];
-  hubs?: { type: string; url: string }[];
-}
-
-export interface FeedItem {
-  id: string;
-  url: string;
-  title: string;
-  summary: string;
-  content_text: string;
-  date_published: string;
-  date_modified: string;
-  authors: { name: string; url: string }[];
-  tags: string[];
-  _imprint: {
-    id: string;
-    cid: string;
-    price: string;
-    priceText: string;
-    free: boolean;
-    hosted: boolean;
-    hasText: boolean;
-  };
-}
-
-export interface Readiness {
-  status: "ready" | "degraded" | "not ready";
-  checks: Record<string, string>;
-  details: string[];
 }
 
 /** The bytes of `/ipfs/{cid}` and what they are. */
@@ -264,3 +34,619 @@ export interface PostQuery {
   /** Posts of a page, 1 to 50. */
   limit?: number;
 }
+
+// The rest is generated from the OpenAPI description by `make fix`.
+
+// records: begin
+
+/** What differs between services, and what a client must know. */
+export interface ServiceFacts {
+  /** The name of the software. */
+  name: string;
+  /** The version of the interface. */
+  version: string;
+  /** The public URL of the service, without a slash at its end. */
+  service: string;
+  signing: SigningFacts;
+  /** The forms of signed writes that are accepted; later versions add some. */
+  signing_forms: string[];
+  /** What the service offers beyond drafts and their publication. */
+  features: string[];
+  login: LoginFacts;
+  chain: ChainFacts;
+  limits: LimitFacts;
+  page_sizes: PageSizes;
+  /** The time of the service in Unix seconds, at most 5 seconds old. */
+  now: number;
+}
+
+/** The domain of typed data (EIP-712): spread it into the `domain` of `salt`. */
+export interface SigningFacts {
+  /** The name of the domain. */
+  name: string;
+  /** The version of the domain. */
+  version: string;
+  /** The id of the chain. */
+  chainId: number;
+}
+
+/** What login messages (EIP-4361) are checked against. */
+export interface LoginFacts {
+  /** The domains that messages may name; `:*` is any port. */
+  domains: string[];
+  /** How old a message may be. */
+  freshness_seconds: number;
+}
+
+/** Where posts are published. */
+export interface ChainFacts {
+  /** The id of the chain. */
+  id: number;
+  /** The contract, in the mixed case of EIP-55. */
+  marketplace: Address;
+  /** A node; only services for development name theirs. */
+  rpc_url?: string;
+}
+
+/** What the service accepts. */
+export interface LimitFacts {
+  /** Bytes of UTF-8 of a content. */
+  content_bytes: number;
+  /** Bytes of all drafts of a signer; 0 is no limit. */
+  quota_bytes: number;
+  /** Drafts of a signer; 0 is no limit. */
+  quota_drafts: number;
+  /** Bytes of a thumbnail. */
+  thumbnail_bytes: number;
+  /** Pixels of a thumbnail. */
+  thumbnail_pixels: number;
+  /** Pixels of a side of a thumbnail. */
+  thumbnail_side: number;
+  /** Hashtags of a file. */
+  hashtags: number;
+  /** Characters of a hashtag. */
+  hashtag_length: number;
+  /** Characters of a nonce. */
+  nonce_length: number;
+  /** Bytes of a login message. */
+  login_message_bytes: number;
+}
+
+/** How many records a page has. */
+export interface PageSizes {
+  /** Of `GET /filesByTags`. */
+  filesByTags: number;
+  /** Of `GET /filesMetaData`. */
+  filesMetaData: number;
+  /** Of `GET /filesByNextPageToken`. */
+  filesByNextPageToken: number;
+  /** Of `GET /pendingFilesByOwner`. */
+  pendingFilesByOwner: number;
+}
+
+/** The marketplace contract, for libraries that call it. */
+export interface MarketplaceFacts {
+  /** The id of the chain. */
+  chainId: number;
+  /** The contract, in lower case. */
+  address: Address;
+  /** The block that it was deployed in; nothing of it is earlier. */
+  startBlock: number;
+  /** Its interface, as compilers write it and client libraries take it. */
+  abi: Record<string, unknown>[];
+}
+
+/** The state of the service and of its dependencies. */
+export interface Readiness {
+  /** The state in one word. */
+  status: "ready" | "degraded" | "not ready";
+  checks: Checks;
+  /** A sentence for everything that is not well. */
+  details: string[];
+}
+
+/** One word for each dependency and task. */
+export interface Checks {
+  /** `ok`, `read_only`, `unavailable` or `unknown`. */
+  database: string;
+  /** `ok`, `read_only`, `unavailable` or `unknown`. */
+  storage: string;
+  /** `ok`, `unavailable`, `disagrees` or `unknown`. */
+  chain: string;
+  /** `ok`, `low` or `unknown`. */
+  disk: string;
+  /** `ok`, `stopped` or `unknown`. */
+  follower: string;
+  /** `ok`, `stopped` or `unknown`. */
+  indexer: string;
+  /** `ok`, `stopped` or `unknown`. */
+  collector: string;
+  /** `ok`, `damaged` or `unknown`. */
+  records: string;
+}
+
+/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`, `delete`, `writing_session` or `login`) and a `file`: what spent the nonce, and the record that it produced, or `null`. If the action is not that of the request, the file is not its own. */
+export interface Problem {
+  /** A URI that identifies the code. */
+  type: string;
+  /** The reason phrase of the status. */
+  title: string;
+  /** The status of the response. */
+  status: number;
+  /** What is wrong, for people. */
+  detail: string;
+  /** What is wrong, for programs. A code never changes its meaning, and a later version may add codes. */
+  code: Code;
+  /** The same sentence as `detail`. */
+  error: string;
+  /** With `nonce_used`: the action that spent the nonce. */
+  action?: string;
+  file?: Draft | null;
+  /** With `signature_stale`: the time of the service in Unix seconds. */
+  now?: number;
+}
+
+/** A file as writes return it; every update gives it another cid. */
+export interface Draft {
+  /** A UUID. */
+  id: string;
+  /** The owner's address and a rising number. */
+  name: string;
+  /** A content identifier: CIDv1 in base32, raw or dag-pb, SHA-256. */
+  cid: string;
+  /** Bytes of the stored document. */
+  size: number;
+  /** When this version was stored. */
+  created_at: string;
+  /** A UUID. */
+  group_id: string;
+  keyvalues: KeyValues;
+}
+
+/** The metadata of a file; each hashtag is a further member whose value is its name. */
+export type KeyValues = {
+  /** An Ethereum address in lower case. */
+  owner: Address;
+  /** A draft, or a post. */
+  status: "pending" | "onchain";
+  /** When the post was published; a draft has none. */
+  publishedAt?: string;
+} & { [name: string]: string };
+
+/** A session of a reader; `token` is a secret. */
+export interface Session {
+  /** The session, a JWT for the Authorization header. */
+  token: string;
+  /** An Ethereum address in lower case. */
+  address: Address;
+  /** How long the session is valid: `2h`, or less in hours, minutes or seconds. */
+  expiresIn: string;
+  /** When the session ends. */
+  expiresAt: string;
+}
+
+/** A writing session. Its key is not shown. */
+export interface WritingSessionRecord {
+  /** The `id` of a writing session. */
+  id: string;
+  /** The wallet that its key signs for. */
+  wallet: Address;
+  /** What its key may sign. */
+  actions: ("create" | "update")[];
+  /** When it begins. */
+  notBefore: string;
+  /** When it ends, unless it is revoked before. */
+  expires: string;
+  /** When it was opened. */
+  createdAt: string;
+}
+
+/** A file as lists and reads return it, with what publishing added. */
+export interface HostedFile {
+  /** A UUID. */
+  id: string;
+  /** The owner's address and a rising number. */
+  name: string;
+  /** A content identifier: CIDv1 in base32, raw or dag-pb, SHA-256. */
+  cid: string;
+  /** Bytes of the stored document. */
+  size: number;
+  /** When this version was stored. */
+  created_at: string;
+  /** A UUID. */
+  group_id: string;
+  keyvalues: KeyValues;
+  /** Normalized hashtags. */
+  hashtags: string[];
+  /** A content identifier: CIDv1 in base32, raw or dag-pb, SHA-256. */
+  thumbnail_cid: string | null;
+  /** The post's id, a decimal number below 2^256. */
+  post_id: string | null;
+  /** When the post was published. */
+  published_at: string | null;
+  /** The transaction that published the file. */
+  tx_hash: Hex | null;
+}
+
+/** A text, and the file that it is of. */
+export interface Content {
+  /** The text. */
+  content: string;
+  file: HostedFile;
+}
+
+/** The thumbnail of a draft that is ready for `createPost`. */
+export interface PublishedDraft {
+  /** A content identifier: CIDv1 in base32, raw or dag-pb, SHA-256. */
+  thumbnailCid: string;
+}
+
+/** A draft that is deleted. */
+export interface DeletedDraft {
+  /** A UUID. */
+  id: string;
+  /** What became of it. */
+  status: "deleted";
+}
+
+/** A post as the index has it. */
+export interface Post {
+  /** The post's id, a decimal number below 2^256. */
+  id: string;
+  /** An Ethereum address in lower case. */
+  author: Address;
+  /** The cid of the document, in its canonical spelling if it is one. */
+  cid: string;
+  /** The cid of the thumbnail, as the chain has it. */
+  thumbnailCid: string;
+  /** The title, as the author wrote it: any characters. */
+  title: string;
+  /** The description, as the author wrote it: any characters. */
+  description: string;
+  /** The price in wei. */
+  price: string;
+  /** The price in wei when it was published. */
+  firstPrice: string;
+  /** Whether the price is zero. */
+  free: boolean;
+  /** Normalized hashtags. */
+  hashtags: string[];
+  /** Whether its document is here. */
+  hosted: boolean;
+  /** The time of its block. */
+  createdAt: string;
+  block: Block;
+  /** The hash of the transaction. */
+  transaction: Hex;
+  sales: SalesTotal;
+  /** How many addresses hold its token now. */
+  holders: number;
+  links: PostLinks;
+  /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
+  snippet?: string;
+}
+
+/** A block of the chain. */
+export interface Block {
+  /** The number of the block. */
+  number: number;
+  /** The hash of the block. */
+  hash: Hex;
+}
+
+/** How many purchases, and what was paid for them. */
+export interface SalesTotal {
+  /** How many purchases. */
+  count: number;
+  /** What was paid in all, in wei. */
+  volume: string;
+}
+
+/** Absolute addresses of a post. */
+export interface PostLinks {
+  /** The address of this record. */
+  self: string;
+  /** The address of the content. */
+  content: string;
+  /** The address of the page for readers. */
+  page: string;
+}
+
+/** A post in a reader's library. */
+export interface HeldPost {
+  /** The post's id, a decimal number below 2^256. */
+  id: string;
+  /** An Ethereum address in lower case. */
+  author: Address;
+  /** The cid of the document, in its canonical spelling if it is one. */
+  cid: string;
+  /** The cid of the thumbnail, as the chain has it. */
+  thumbnailCid: string;
+  /** The title, as the author wrote it: any characters. */
+  title: string;
+  /** The description, as the author wrote it: any characters. */
+  description: string;
+  /** The price in wei. */
+  price: string;
+  /** The price in wei when it was published. */
+  firstPrice: string;
+  /** Whether the price is zero. */
+  free: boolean;
+  /** Normalized hashtags. */
+  hashtags: string[];
+  /** Whether its document is here. */
+  hosted: boolean;
+  /** The time of its block. */
+  createdAt: string;
+  block: Block;
+  /** The hash of the transaction. */
+  transaction: Hex;
+  sales: SalesTotal;
+  /** How many addresses hold its token now. */
+  holders: number;
+  links: PostLinks;
+  /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
+  snippet?: string;
+  held: Held;
+}
+
+/** How a reader holds a post. */
+export interface Held {
+  /** How many tokens. */
+  balance: string;
+  /** When the first of the tokens held now arrived. */
+  boughtAt: string;
+  /** What was paid; null if it was not bought. */
+  paid: string | null;
+}
+
+/** What an author has published and sold. */
+export interface Author {
+  /** An Ethereum address in lower case. */
+  address: Address;
+  /** How many posts. */
+  posts: number;
+  sales: SalesTotal;
+  /** How many addresses hold one of them now. */
+  readers: number;
+  /** When the first was published. */
+  firstPostAt: string | null;
+  /** When the last was published. */
+  lastPostAt: string | null;
+}
+
+/** A purchase of one of the author's posts. */
+export interface Sale {
+  /** The post's id, a decimal number below 2^256. */
+  postId: string;
+  /** An Ethereum address in lower case. */
+  buyer: Address;
+  /** What was paid, in wei. */
+  price: string;
+  /** The time of its block. */
+  at: string;
+  block: Block;
+  /** The hash of the transaction. */
+  transaction: Hex;
+}
+
+/** Totals of the whole marketplace, and its last days. */
+export interface Stats {
+  /** How many posts. */
+  posts: number;
+  /** How many authors. */
+  authors: number;
+  /** How many addresses hold a post now. */
+  readers: number;
+  /** How many purchases. */
+  sales: number;
+  /** What was paid in all, in wei. */
+  volume: string;
+  /** The last 90 days, the oldest first. */
+  days: Day[];
+}
+
+/** What happened on one day, UTC. */
+export interface Day {
+  /** The day, in UTC. */
+  day: string;
+  /** How many posts. */
+  posts: number;
+  /** How many purchases. */
+  sales: number;
+  /** What was paid in all, in wei. */
+  volume: string;
+}
+
+/** The totals of the marketplace. */
+export interface GlobalMetrics {
+  /** Addresses that published, bought or hold a post. */
+  totalUsers: number;
+  /** Posts. */
+  totalAssets: number;
+  /** A sum of amounts in wei. */
+  totalAssetWorth: string;
+  /** A sum of amounts in wei. */
+  totalVolume: string;
+}
+
+/** The totals of an address. */
+export interface UserMetrics {
+  creator: CreatorMetrics;
+  holder: HolderMetrics;
+}
+
+/** The totals of an address as an author. */
+export interface CreatorMetrics {
+  /** Posts. */
+  totalAssets: number;
+  /** A sum of amounts in wei. */
+  totalEarnings: string;
+  /** Addresses that hold one of the posts. */
+  totalSubscribers: number;
+  /** A sum of amounts in wei. */
+  totalAssetWorth: string;
+}
+
+/** The totals of an address as a reader. */
+export interface HolderMetrics {
+  /** Purchases. */
+  totalPurchases: number;
+  /** A sum of amounts in wei. */
+  totalSpent: string;
+}
+
+/** The day of every post and of every purchase of an address, in order. */
+export interface HeatMap {
+  /** Days as `D/M/YYYY`, in UTC, without leading zeros. */
+  creator: string[];
+  /** Days as `D/M/YYYY`, in UTC, without leading zeros. */
+  holder: string[];
+}
+
+/** A private feed and its addresses, which are secret and shown once. */
+export interface FeedAccess {
+  /** The id of the feed. */
+  id: string;
+  /** The address of the feed as Atom. */
+  atom: string;
+  /** The address of the feed as JSON Feed. */
+  json: string;
+}
+
+/** A private feed, without its addresses. */
+export interface PrivateFeed {
+  /** The id of the feed. */
+  id: string;
+  /** When it was made. */
+  createdAt: string;
+  /** When it was last fetched. */
+  fetchedAt: string | null;
+}
+
+/** A JSON Feed of version 1.1. */
+export interface JsonFeed {
+  /** `https://jsonfeed.org/version/1.1`. */
+  version: string;
+  /** The title of the feed. */
+  title: string;
+  /** Where a stranger begins. */
+  home_page_url: string;
+  /** The address of the feed, or of this page of it. */
+  feed_url: string;
+  /** The posts, the newest first. */
+  items: FeedItem[];
+  /** The address of the next page, on all pages but the last. */
+  next_url?: string;
+  /** Where to subscribe to changes. */
+  hubs?: FeedHub[];
+}
+
+/** A post in a feed. */
+export interface FeedItem {
+  /** An id that never changes. */
+  id: string;
+  /** The page of the post. */
+  url: string;
+  /** The title. */
+  title: string;
+  /** The description. */
+  summary: string;
+  /** The text, or else description and price. */
+  content_text: string;
+  /** When it was published. */
+  date_published: string;
+  /** When it was published or its price was changed; in a private feed also when its token arrived. */
+  date_modified: string;
+  /** Its author. */
+  authors: FeedAuthor[];
+  /** Its hashtags. */
+  tags: string[];
+  _imprint: FeedPost;
+}
+
+/** An author. */
+export interface FeedAuthor {
+  /** The address. */
+  name: string;
+  /** About the author. */
+  url: string;
+}
+
+/** What JSON Feed has no members for. */
+export interface FeedPost {
+  /** The post's id, a decimal number below 2^256. */
+  id: string;
+  /** The cid of the document, as the chain has it. */
+  cid: string;
+  /** The price in wei, in decimal digits. */
+  price: string;
+  /** The price in ETH. */
+  priceText: string;
+  /** Whether the price is zero. */
+  free: boolean;
+  /** Whether the document is stored here. */
+  hosted: boolean;
+  /** Whether `content_text` is the text of the post. */
+  hasText: boolean;
+}
+
+/** A WebSub hub. */
+export interface FeedHub {
+  /** `WebSub`. */
+  type: string;
+  /** The address of the hub. */
+  url: string;
+}
+
+/** What is wrong, for programs. A code never changes its meaning, and a later version may add codes. */
+export type Code =
+  | "invalid_request"
+  | "invalid_json"
+  | "invalid_cid"
+  | "invalid_address"
+  | "invalid_post_id"
+  | "invalid_tags"
+  | "invalid_page_token"
+  | "invalid_typed_data"
+  | "invalid_login_message"
+  | "invalid_image"
+  | "signature_invalid"
+  | "signature_stale"
+  | "body_mismatch"
+  | "form_not_accepted"
+  | "writing_session_invalid"
+  | "writing_session_expired"
+  | "writing_session_scope"
+  | "session_missing"
+  | "session_invalid"
+  | "session_expired"
+  | "session_ended"
+  | "webhook_signature_invalid"
+  | "not_owner"
+  | "subject_mismatch"
+  | "not_entitled"
+  | "not_free"
+  | "not_found"
+  | "method_not_allowed"
+  | "request_timeout"
+  | "nonce_used"
+  | "not_pending"
+  | "already_onchain"
+  | "too_many_writing_sessions"
+  | "too_many_feeds"
+  | "not_cached"
+  | "too_large"
+  | "quota_exceeded"
+  | "unsupported_media_type"
+  | "range_not_satisfiable"
+  | "rate_limited"
+  | "not_implemented"
+  | "chain_unavailable"
+  | "storage_unavailable"
+  | "database_unavailable"
+  | "index_unavailable"
+  | "overloaded"
+  | "internal_error";
+
+// records: end

@@ -1,6 +1,7 @@
 /** Requests over HTTP: what is sent, and what a failure becomes. */
 
-import { type Problem, Refusal, Unreachable } from "./problems.js";
+import { Refusal, Unreachable } from "./problems.js";
+import type { Problem } from "./records.js";
 
 export type Fetch = (input: string, init?: RequestInit) => Promise<Response>;
 

@@ -10,8 +10,7 @@ It needs what the service needs and nothing else. `docs/clients.md` tells the re
 """
 
 from imprint.client.coins import format_coin, parse_coin
-from imprint.client.documents import verify_document
-from imprint.client.draft_operations import Published
+from imprint.client.documents import Document, verify_document
 from imprint.client.imprint import Imprint
 from imprint.client.lists import Listing, Page
 from imprint.client.marketplace import (
@@ -28,30 +27,10 @@ from imprint.client.marketplace import (
 from imprint.client.node import Node, Provider
 from imprint.client.problems import (
     NodeError,
-    Problem,
     Refusal,
     Reverted,
     Unreachable,
     WalletNeeded,
-)
-from imprint.client.records import (
-    Author,
-    Content,
-    DeletedDraft,
-    Document,
-    Draft,
-    FeedAccess,
-    File,
-    HeldPost,
-    JsonFeed,
-    Post,
-    PrivateFeed,
-    Sale,
-    ServiceFacts,
-    Session,
-    Stats,
-    Wei,
-    WritingSessionRecord,
 )
 from imprint.client.transactions import Call
 from imprint.client.typed_data import TypedData
@@ -63,6 +42,21 @@ from imprint.client.writing_session import (
     WritingSession,
 )
 from imprint.domain.errors import Code
+from imprint.interface.accounts import Session, WritingSessionRecord
+from imprint.interface.drafts import Content, DeletedDraft, Draft, File, Published
+from imprint.interface.posts import (
+    Author,
+    FeedAccess,
+    HeldPost,
+    JsonFeed,
+    Post,
+    PrivateFeed,
+    Sale,
+    Stats,
+)
+from imprint.interface.problems import Problem
+from imprint.interface.service import ServiceFacts
+from imprint.interface.values import Wei
 
 __all__ = [
     "Imprint",

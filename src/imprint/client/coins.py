@@ -2,9 +2,9 @@
 
 import re
 
-from imprint.client.records import Wei
 from imprint.domain.formats import coins
 from imprint.domain.formats.coins import DECIMALS
+from imprint.interface.values import Wei
 
 _AMOUNT = re.compile(rf"([0-9]+)?(?:\.([0-9]{{1,{DECIMALS}}}))?", re.ASCII)
 _LIMIT = 2**256

@@ -2,21 +2,22 @@
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import aiohttp
 
 from imprint.auth.typed_data import SigningForm
 from imprint.client.lists import Page
-from imprint.client.records import ServiceFacts, Session
 from imprint.client.transport import DEFAULT_TIMEOUT, Query, Response, Transport
+from imprint.interface.accounts import Session
+from imprint.interface.service import Health, MarketplaceFacts, Readiness, ServiceFacts
 
 Record = TypeVar("Record")
 Item = TypeVar("Item")
 
 
 class Connection:
-    """What all operations share."""
+    """What all methods share, and what the service says about itself."""
 
     def __init__(
         self,
@@ -71,6 +72,26 @@ class Connection:
     async def close(self) -> None:
         """Close the connections, unless they were given."""
         await self._transport.close()
+
+    async def get_service_facts(self) -> ServiceFacts:
+        """Return what the service says of itself now."""
+        return await self._read("/.well-known/imprint.json", ServiceFacts)
+
+    async def get_marketplace(self) -> MarketplaceFacts:
+        """Return the marketplace contract with its interface."""
+        return await self._read("/.well-known/marketplace.json", MarketplaceFacts)
+
+    async def get_openapi(self) -> dict[str, Any]:
+        """Return the description of the interface."""
+        return await self._read("/openapi.json", dict[str, Any])
+
+    async def check_health(self) -> Health:
+        """Return that the service runs."""
+        return await self._read("/healthz", Health)
+
+    async def check_readiness(self) -> Readiness:
+        """Return whether the service can work, and what is not well."""
+        return (await self._request("GET", "/readyz", expected=(503,))).decode(Readiness)
 
     async def _read(
         self, path: str, kind: type[Record], query: Query | None = None, *, signed_in: bool = False

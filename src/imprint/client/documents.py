@@ -1,6 +1,16 @@
-"""Documents: whether bytes are those that a cid names."""
+"""Documents: their bytes, and whether they are those that a cid names."""
+
+import msgspec
 
 from imprint.domain.formats.cids import KUBO_LAYOUT, WIDE_LAYOUT, NotACid, document_cid, parse_cid
+
+
+class Document(msgspec.Struct, frozen=True, rename="camel"):
+    """The bytes of a document, with their media type and entity tag."""
+
+    data: bytes
+    media_type: str
+    etag: str | None = None
 
 
 def verify_document(data: bytes, cid: str) -> bool:

@@ -6,20 +6,16 @@ from typing import Any
 
 import aiohttp
 
-from imprint.client.draft_operations import DraftOperations
-from imprint.client.feed_operations import FeedOperations
+from imprint.client.accounts import AccountMethods
+from imprint.client.drafts import DraftMethods
 from imprint.client.node import Node
-from imprint.client.post_operations import PostOperations
+from imprint.client.posts import PostMethods
 from imprint.client.problems import NodeError
-from imprint.client.records import ServiceFacts
-from imprint.client.service_operations import ServiceOperations
-from imprint.client.session_operations import SessionOperations
 from imprint.client.transport import DEFAULT_TIMEOUT, Transport
+from imprint.interface.service import ServiceFacts
 
 
-class Imprint(
-    SessionOperations, DraftOperations, PostOperations, FeedOperations, ServiceOperations
-):
+class Imprint(AccountMethods, DraftMethods, PostMethods):
     """A client of one service, with at most one reader logged in.
 
     Methods are named after the operations in `/openapi.json`. They raise `Refusal` if the service

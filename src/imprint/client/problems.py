@@ -8,27 +8,7 @@ Exception
 └── Reverted        the transaction is in a block and had no effect
 """
 
-import msgspec
-
-from imprint.client.records import Draft
-
-
-class Problem(msgspec.Struct, frozen=True):
-    """An error response of the service (RFC 9457).
-
-    `action` and `file` come with `nonce_used`: what spent the nonce, and the record it produced.
-    `now` comes with `signature_stale`: the time of the service in Unix seconds.
-    """
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    code: str
-    error: str = ""
-    action: str | None = None
-    file: Draft | None = None
-    now: int | None = None
+from imprint.interface.problems import Problem
 
 
 class Refusal(Exception):

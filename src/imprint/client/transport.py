@@ -8,8 +8,9 @@ import aiohttp
 import msgspec
 from yarl import URL
 
-from imprint.client.problems import Problem, Refusal, Unreachable
-from imprint.client.records import decode_record
+from imprint.client.problems import Refusal, Unreachable
+from imprint.interface.codec import decode_json, encode_json
+from imprint.interface.problems import Problem
 
 DEFAULT_TIMEOUT = 60.0
 """Seconds that a request may take in all, with its response."""
@@ -36,7 +37,7 @@ class Response:
     def decode(self, kind: type[Record]) -> Record:
         """Return the record in the body. Raises `Unreachable` if it is none of this kind."""
         try:
-            return decode_record(self.body, kind)
+            return decode_json(self.body, kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Unreachable(
                 f"What responded is no Imprint that this client knows: {error}", self.status
@@ -77,7 +78,7 @@ class Transport:
         given: dict[str, Any] = {"data": form} if form is not None else {}
         sent = {"Accept": "application/json", **(headers or {})}
         if json is not None:
-            given["data"] = msgspec.json.encode(json)
+            given["data"] = encode_json(json)
             sent["Content-Type"] = "application/json"
         try:
             async with self.http.request(
@@ -117,7 +118,7 @@ def _read_problem(response: Response) -> Refusal | Unreachable:
     text = response.headers.get("Retry-After", "")
     wait = int(text) if text.isascii() and text.isdecimal() else None
     try:
-        problem = decode_record(response.body, Problem)
+        problem = decode_json(response.body, Problem)
     except (msgspec.DecodeError, UnicodeDecodeError):
         sentence = f"Something before the service responded with {response.status}."
         return Unreachable(sentence, response.status, wait)

@@ -6,9 +6,9 @@ from typing import Any
 
 from imprint.auth.typed_data import WRITE_TYPES, SigningDomain, SigningForm, StructType
 from imprint.auth.writing_sessions import OPENING_TYPE
-from imprint.client.records import SigningFacts
 from imprint.domain.drafts.files import Action
 from imprint.domain.formats.addresses import keccak256, parse_address
+from imprint.interface.service import SigningFacts
 
 _DOMAIN_MEMBERS = (("name", "string"), ("version", "string"), ("chainId", "uint256"))
 

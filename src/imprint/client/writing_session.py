@@ -10,9 +10,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
-from imprint.client.records import WritingSessionRecord
 from imprint.client.typed_data import TypedData
 from imprint.domain.formats.addresses import keccak256
+from imprint.interface.accounts import WritingSessionRecord
 
 _CURVE = ec.SECP256R1()
 _SHA256 = ec.ECDSA(hashes.SHA256())

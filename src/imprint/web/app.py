@@ -1,6 +1,6 @@
 """The web application: one constructor call over lists of routes, middleware and error handlers."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from imprint.auth.operator_sessions import OperatorSessions
 from imprint.domain.errors import Code, Problem, Unavailable
 from imprint.domain.rate_limits import SHARE, Budget, Rate, RateLimiter
+from imprint.interface.service import MarketplaceFacts, Parameters
 from imprint.ports import Clock, Monotonic
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
@@ -40,7 +41,7 @@ from imprint.web.api.webhooks import MAX_DELIVERY, WebhookRoutes
 from imprint.web.api.writes import WriteRoutes
 from imprint.web.api.writing_sessions import WritingSessionRoutes
 from imprint.web.docs.openapi import describe_interface
-from imprint.web.docs.page import PageAssets, docs_page
+from imprint.web.docs.page.docs_page import PageAssets, docs_page
 from imprint.web.http.cors import PageCors
 from imprint.web.http.large_responses import ResponseBudget
 from imprint.web.http.middleware import PREVIEW_PATH, RequestLimits, RequestMiddleware
@@ -112,8 +113,8 @@ class SiteFacts:
 class Facts:
     """What is published to clients under `/.well-known/`."""
 
-    service: Mapping[str, Any]
-    marketplace: Mapping[str, Any]
+    service: Parameters
+    marketplace: MarketplaceFacts
     links: FeedLinks
     site: SiteFacts | None = None
     """None if the service has no pages for people."""
@@ -302,12 +303,12 @@ def _about(
 ) -> AboutRoutes:
     scripts = (assets.url("docs.js"), assets.url("theme.js"))
     docs = PageAssets(assets.url("docs.css"), *scripts, has_site=facts.site is not None)
-    openapi = cache(partial(describe_interface, facts.service["version"]))
+    openapi = cache(partial(describe_interface, facts.service.version))
     return AboutRoutes(
-        msgspec.json.encode(facts.service).removesuffix(b"}"),
+        facts.service,
         msgspec.json.encode(facts.marketplace),
         LazyText(lambda: msgspec.json.encode(openapi())),
-        LazyText(lambda: docs_page(openapi(), facts.service, docs).encode()),
+        LazyText(lambda: docs_page(openapi(), msgspec.to_builtins(facts.service), docs).encode()),
         content_policy(_rpc_url(facts)),
         services.readiness,
         options.security_contact,
@@ -341,7 +342,7 @@ def _site(
 def _templates(facts: Facts, decided: SiteFacts, assets: Assets) -> Templates:
     shared = {
         "site_name": decided.name,
-        "facts": facts.service,
+        "facts": msgspec.to_builtins(facts.service),
         "fediverse_creator": decided.fediverse_creator,
     }
     return Templates(assets, shared)
@@ -349,8 +350,7 @@ def _templates(facts: Facts, decided: SiteFacts, assets: Assets) -> Templates:
 
 def _rpc_url(facts: Facts) -> str | None:
     """The node that pages call, under `imprint dev`."""
-    url: str | None = facts.service["chain"].get("rpc_url")
-    return url
+    return facts.service.chain.rpc_url
 
 
 def _site_routes(site: SiteRoutes) -> Iterator[Route]:

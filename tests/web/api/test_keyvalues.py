@@ -13,7 +13,8 @@ from imprint.domain.drafts.files import File, Publication, State
 from imprint.domain.drafts.tags import NotTags, parse_hashtags
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
-from imprint.web.http.responses import encode_json, file_record, key_values, read_record
+from imprint.interface.codec import encode_json
+from imprint.web.http.responses import file_record, key_values, read_record
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 OWNER = Address("0x" + "ab" * 20)

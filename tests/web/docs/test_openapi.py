@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
+import msgspec
 import pytest
 import schemathesis
 from hypothesis import given, settings
@@ -20,18 +21,21 @@ from tests.world import World, open_world
 
 from imprint.auth.login_message import parse_login_message
 from imprint.auth.logins import LoginClaim, LoginVerifier
-from imprint.auth.typed_data import SigningDomain, TypedDataClaim, WriteVerifier, check_body
+from imprint.auth.typed_data import TypedDataClaim, WriteVerifier, check_body
 from imprint.auth.writing_sessions import OpeningClaim, OpeningVerifier
 from imprint.domain.drafts.files import Action
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS, NotTags, parse_hashtags
 from imprint.domain.errors import Code
 from imprint.domain.formats.addresses import Address, checksum_address, parse_address
 from imprint.domain.formats.cids import cid_bytes, parse_cid
-from imprint.web.docs import examples, patterns
+from imprint.interface import values
+from imprint.interface.problems import FAILURE
+from imprint.web.docs import examples
+from imprint.web.docs.accounts import EXPIRES
 from imprint.web.docs.errors import MEANINGS
-from imprint.web.docs.operations import OPERATIONS
-from imprint.web.docs.writing_session_schemas import EXPIRES
-from imprint.web.http.problems import FAILURE, HIDDEN, STATUS_OF
+from imprint.web.docs.openapi import OPERATIONS
+from imprint.web.docs.service import UNREADY
+from imprint.web.http.problems import HIDDEN, STATUS_OF
 
 SCHEMAS = DOCUMENT["components"]["schemas"]
 NARROWED = narrow(DOCUMENT, FACTS)["components"]["schemas"]
@@ -104,17 +108,32 @@ def test_every_component_is_used() -> None:
     assert used == SCHEMAS.keys()
 
 
+FOREIGN = {"ProviderADelivery", "ProviderBDelivery"}
+"""Components that providers define."""
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMAS.keys() - FOREIGN))
+def test_every_component_and_member_has_a_sentence(name: str) -> None:
+    silent = [
+        member
+        for member, schema in SCHEMAS[name].get("properties", {}).items()
+        if not schema.keys() & {"description", "$ref", "anyOf"}
+    ]
+    assert SCHEMAS[name]["description"].endswith((".", "`"))
+    assert silent == []
+
+
 async def test_the_facts_of_a_service_are_as_described(world: World) -> None:
     facts = (await world.client.get("/.well-known/imprint.json")).json()
     jsonschema_rs.validate(component("Facts"), facts)
     jsonschema_rs.validate(component("Facts"), facts | {"chain": facts["chain"] | {"rpc_url": "x"}})
-    assert members_of(facts) == members_of(examples.FACTS)
+    assert members_of(facts) == members_of(msgspec.to_builtins(examples.FACTS))
 
 
 async def test_the_readiness_of_a_service_is_as_described(world: World) -> None:
     readiness = (await world.client.get("/readyz")).json()
     jsonschema_rs.validate(component("Readiness"), readiness)
-    assert set(readiness["checks"]) == set(examples.UNREADY["checks"])
+    assert set(readiness["checks"]) == set(msgspec.to_builtins(UNREADY.checks))
 
 
 def members_of(facts: dict[str, Any]) -> dict[str, Any]:
@@ -243,9 +262,7 @@ def test_every_example_satisfies_its_schema(schema: dict[str, Any], example: Any
 )
 def test_the_signatures_of_the_examples_verify(path: str, action: Action, form: str) -> None:
     body = request_example(path, form)
-    signing = examples.FACTS["signing"]
-    domain = SigningDomain(signing["name"], signing["version"], signing["chainId"])
-    verifier = WriteVerifier(domain, examples.FACTS["service"])
+    verifier = WriteVerifier(examples.DOMAIN, examples.FACTS.service)
     tags = body.get("hashtags", "")
     claim = TypedDataClaim(body["salt"], body["address"], body["signature"], hashtags=tags)
     write = proved(verifier.verify(claim, action, examples.MOMENT, examples.CID))
@@ -257,7 +274,7 @@ def test_the_signatures_of_the_examples_verify(path: str, action: Action, form: 
 def test_the_login_of_the_example_verifies() -> None:
     body = request_example("/auth/login")
     facts = examples.FACTS
-    verifier = LoginVerifier(facts["login"]["domains"], facts["signing"]["chainId"])
+    verifier = LoginVerifier(facts.login.domains, facts.signing.chain_id)
     claim = LoginClaim(body["salt"], body["address"], body["signature"])
     login = proved(verifier.verify(claim, examples.MOMENT + timedelta(seconds=5)))
     assert login.address == examples.OWNER
@@ -265,9 +282,7 @@ def test_the_login_of_the_example_verifies() -> None:
 
 def test_the_opening_of_the_example_verifies() -> None:
     body = request_example("/writing/sessions")
-    signing = examples.FACTS["signing"]
-    domain = SigningDomain(signing["name"], signing["version"], signing["chainId"])
-    verifier = OpeningVerifier(domain, examples.FACTS["service"])
+    verifier = OpeningVerifier(examples.DOMAIN, examples.FACTS.service)
     claim = OpeningClaim(body["salt"], body["address"], body["signature"])
     opening = proved(verifier.verify(claim, examples.MOMENT))
     assert (opening.wallet, opening.expires_at) == (examples.OWNER, EXPIRES)
@@ -373,9 +388,9 @@ def test_the_pattern_matches_every_hashtag_list_that_the_service_accepts(text: s
         tags = parse_hashtags(text)
     except NotTags:
         return
-    assert re.search(patterns.HASHTAGS_OR_NONE_PATTERN, text)
-    assert bool(re.search(patterns.HASHTAGS_PATTERN, text)) or not tags
-    validator = jsonschema_rs.validator_for({"pattern": patterns.HASHTAGS_OR_NONE_PATTERN})
+    assert re.search(values.HASHTAGS_OR_NONE_PATTERN, text)
+    assert bool(re.search(values.HASHTAGS_PATTERN, text)) or not tags
+    validator = jsonschema_rs.validator_for({"pattern": values.HASHTAGS_OR_NONE_PATTERN})
     assert validator.is_valid(text)
 
 
@@ -392,7 +407,7 @@ def test_the_pattern_matches_every_hashtag_list_that_the_service_accepts(text: s
 )
 def test_the_pattern_matches_unusual_hashtags_that_the_service_accepts(text: str) -> None:
     assert parse_hashtags(text)
-    assert re.search(patterns.HASHTAGS_PATTERN, text)
+    assert re.search(values.HASHTAGS_PATTERN, text)
 
 
 ASCII = [chr(point) for point in range(0x80)]
@@ -408,7 +423,7 @@ def test_the_pattern_refuses_every_ascii_text_that_the_service_refuses(spelled: 
             is_taken = False
         else:
             is_taken = True
-        assert bool(re.search(patterns.HASHTAGS_OR_NONE_PATTERN + r"\Z", text)) == is_taken, text
+        assert bool(re.search(values.HASHTAGS_OR_NONE_PATTERN + r"\Z", text)) == is_taken, text
 
 
 @pytest.mark.parametrize("spelled", [31337, "31337", "0x7a69", "0x7A69", "0x0007a69"])
@@ -420,5 +435,5 @@ def test_the_chain_id_may_be_a_number_or_a_string_in_decimal_or_hex(spelled: obj
 
 
 def test_the_post_id_pattern_matches_every_number_below_2_to_the_256() -> None:
-    assert re.fullmatch(patterns.POST_ID_PATTERN, str(2**256 - 1))
-    assert not re.fullmatch(patterns.POST_ID_PATTERN, "01")
+    assert re.fullmatch(values.POST_ID_PATTERN, str(2**256 - 1))
+    assert not re.fullmatch(values.POST_ID_PATTERN, "01")

@@ -1,17 +1,19 @@
 """The endpoints about the service itself: facts, documentation, contact, health and readiness."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.domain.errors import Code, Refusal, Unavailable
+from imprint.interface.service import Checks, Health, Parameters, Readiness, ServiceFacts
 from imprint.ports import Clock
-from imprint.services.installation.readiness import Condition, Readiness
+from imprint.services.installation import readiness
 from imprint.web.http.media_types import HTML_TYPE, prefers
 from imprint.web.http.problems import on_problem
 from imprint.web.http.responses import PRIVATE, json_response
@@ -46,14 +48,14 @@ class StartingRoutes:
     refuse_page: Callable[[Response, str], Response] | None = None
 
     async def healthz(self, request: Request) -> Response:
-        return json_response({"status": "alive"}, PRIVATE)
+        return json_response(Health("alive"), PRIVATE)
 
     async def readyz(self, request: Request) -> Response:
-        checks = dict.fromkeys(_checks(Condition(False, False, False)), "unknown")
-        if name := CHECKS.get(self.missing.code):
-            checks[name] = "unavailable"
-        details = [f"{STARTING} {self.missing.detail}"]
-        return _readiness("not ready", checks, details)
+        missing = CHECKS.get(self.missing.code)
+        words = (
+            "unavailable" if name == missing else "unknown" for name in Checks.__struct_fields__
+        )
+        return _readiness("not ready", Checks(*words), [f"{STARTING} {self.missing.detail}"])
 
     async def refuse(self, request: Request, error: HTTPException) -> Response:
         response = await on_problem(request, self.missing)
@@ -79,24 +81,21 @@ class LazyText:
 class AboutRoutes:
     """Facts, documentation and contact, rendered once, and the state of the dependencies."""
 
-    facts: bytes
-    """The members of the parameters but `now`, as an object that is not closed."""
+    parameters: Parameters
     marketplace: bytes
     openapi: LazyText
     page: LazyText
     page_policy: str
     """The content security policy of the docs page."""
-    readiness: Readiness
+    readiness: readiness.Readiness
     security_contact: str | None
     clock: Clock
 
     async def facts_json(self, request: Request) -> Response:
         # No entity tag: 304 would keep the time of the client's copy.
         now = int(self.clock().timestamp())
-        headers = {"Cache-Control": WITH_THE_TIME}
-        return Response(
-            b'%s,"now":%d}' % (self.facts, now), headers=headers, media_type="application/json"
-        )
+        facts = ServiceFacts(**msgspec.structs.asdict(self.parameters), now=now)
+        return json_response(facts, WITH_THE_TIME)
 
     async def marketplace_json(self, request: Request) -> Response:
         headers = {"Cache-Control": UNTIL_RESTART}
@@ -121,7 +120,7 @@ class AboutRoutes:
         return Response(page, headers=headers, media_type="text/html")
 
     async def healthz(self, request: Request) -> Response:
-        return json_response({"status": "alive"}, PRIVATE)
+        return json_response(Health("alive"), PRIVATE)
 
     async def readyz(self, request: Request) -> Response:
         condition = await self.readiness.check()
@@ -131,28 +130,25 @@ class AboutRoutes:
         return _readiness(status, _checks(condition), details)
 
 
-def _readiness(status: str, checks: Mapping[str, str], details: Sequence[str]) -> Response:
-    body = {"status": status, "checks": checks, "details": details}
-    response = json_response(body, PRIVATE)
+def _readiness(status: str, checks: Checks, details: Sequence[str]) -> Response:
+    response = json_response(Readiness(status, checks, tuple(details)), PRIVATE)
     response.status_code = 503 if status == "not ready" else 200
     return response
 
 
-def _checks(condition: Condition) -> dict[str, str]:
+def _checks(condition: readiness.Condition) -> Checks:
     """What the readiness says about each dependency."""
-    checks = {
-        "database": _word(condition.database, condition.database_writes),
-        "storage": _word(condition.storage, condition.storage_writes),
-        "chain": _word(condition.chain),
-        "disk": "ok" if condition.disk else "low",
-        "follower": "ok" if condition.follower else "stopped",
-        "indexer": "ok" if condition.indexer else "stopped",
-        "collector": "ok" if condition.collector else "stopped",
-        "records": "ok" if condition.records else "damaged",
-    }
-    if condition.chain and not condition.history:
-        checks["chain"] = "disagrees"
-    return checks
+    disagrees = condition.chain and not condition.history
+    return Checks(
+        database=_word(condition.database, condition.database_writes),
+        storage=_word(condition.storage, condition.storage_writes),
+        chain="disagrees" if disagrees else _word(condition.chain),
+        disk="ok" if condition.disk else "low",
+        follower="ok" if condition.follower else "stopped",
+        indexer="ok" if condition.indexer else "stopped",
+        collector="ok" if condition.collector else "stopped",
+        records="ok" if condition.records else "damaged",
+    )
 
 
 def _word(can_read: bool, can_write: bool = True) -> str:

@@ -16,6 +16,7 @@ from imprint.domain.errors import Code, Refusal
 from imprint.domain.posts.feeds import MAX_FEED_BYTES, PRIVATE_FEEDS, Feed
 from imprint.domain.posts.market_events import parse_place
 from imprint.domain.sessions import LiveSession
+from imprint.interface import posts as records
 from imprint.services.accounts.login import Login
 from imprint.services.posts.feeds import FeedAccess, Feeds
 from imprint.web.api import atom, json_feed
@@ -126,11 +127,11 @@ class FeedRoutes:
         if request.method == "POST":
             await self._check_body(request)
             return self._access(await self.feeds.add(session), 201)
-        feeds = [
-            {"id": each.id, "createdAt": each.created_at, "fetchedAt": each.fetched_at}
+        feeds = tuple(
+            records.PrivateFeed(each.id, each.created_at, each.fetched_at)
             for each in await self.feeds.owned(session)
-        ]
-        return own_response({"feeds": feeds})
+        )
+        return own_response(records.FeedsResponse(feeds))
 
     async def one_of_reader(self, request: Request) -> Response:
         """`/me/feeds/{id}`: another token for a feed, or its end."""
@@ -154,7 +155,7 @@ class FeedRoutes:
 
     def _access(self, access: FeedAccess, status: int) -> Response:
         path = f"{self.links.service}{PRIVATE_FEEDS}{access.token}"
-        body = {"id": access.id, "atom": f"{path}.atom", "json": f"{path}.json"}
+        body = records.FeedAccess(access.id, f"{path}.atom", f"{path}.json")
         return own_response(body, status)
 
     async def _public(self, request: Request, ending: Ending, load: LoadFeed) -> Response:

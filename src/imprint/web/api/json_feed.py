@@ -1,54 +1,54 @@
 """Feeds as JSON Feed 1.1."""
 
-from typing import Any
-
-import msgspec
-
 from imprint.domain.formats.coins import format_ether
 from imprint.domain.posts.feeds import Feed, FeedEntry
+from imprint.interface.codec import encode_json
+from imprint.interface.posts import JSON_FEED, FeedAuthor, FeedHub, FeedItem, FeedPost, JsonFeed
+from imprint.interface.values import Wei
 from imprint.web.api.feed_links import FeedLinks, teaser
 
 MEDIA_TYPE = "application/feed+json"
 
-VERSION = "https://jsonfeed.org/version/1.1"
-
 
 def write_json_feed(feed: Feed, links: FeedLinks) -> bytes:
+    """The feed as the bytes of a JSON Feed document."""
+    return encode_json(make_json_feed(feed, links))
+
+
+def make_json_feed(feed: Feed, links: FeedLinks) -> JsonFeed:
     """The feed as a JSON Feed document."""
-    document: dict[str, Any] = {
-        "version": VERSION,
-        "title": feed.title,
-        "home_page_url": links.home,
-        "feed_url": links.address(feed, "json"),
-        "items": [_item(entry, links) for entry in feed.entries],
-    }
-    if (next_page := links.next_address(feed, "json")) is not None:
-        document["next_url"] = next_page
-    if (hub := links.hub_of(feed)) is not None:
-        document["hubs"] = [{"type": "WebSub", "url": hub}]
-    return msgspec.json.encode(document)
+    hub = links.hub_of(feed)
+    return JsonFeed(
+        JSON_FEED,
+        feed.title,
+        links.home,
+        links.address(feed, "json"),
+        tuple(_item(entry, links) for entry in feed.entries),
+        links.next_address(feed, "json"),
+        () if hub is None else (FeedHub("WebSub", hub),),
+    )
 
 
-def _item(entry: FeedEntry, links: FeedLinks) -> dict[str, Any]:
+def _item(entry: FeedEntry, links: FeedLinks) -> FeedItem:
     post = entry.post
-    return {
-        "id": links.post_id(post),
-        "url": links.page(post.post_id),
-        "title": post.title,
-        "summary": post.description,
+    return FeedItem(
+        links.post_id(post),
+        links.page(post.post_id),
+        post.title,
+        post.description,
         # One of the contents is mandatory.
-        "content_text": teaser(entry) if entry.text is None else entry.text,
-        "date_published": post.created_at,
-        "date_modified": entry.updated_at,
-        "authors": [{"name": post.author, "url": links.author(post)}],
-        "tags": list(post.hashtags),
-        "_imprint": {
-            "id": str(post.post_id),
-            "cid": post.cid,
-            "price": str(post.price),
-            "priceText": format_ether(post.price),
-            "free": post.free,
-            "hosted": post.hosted,
-            "hasText": entry.text is not None,
-        },
-    }
+        teaser(entry) if entry.text is None else entry.text,
+        post.created_at,
+        entry.updated_at,
+        (FeedAuthor(post.author, links.author(post)),),
+        post.hashtags,
+        FeedPost(
+            str(post.post_id),
+            post.cid,
+            Wei(post.price),
+            format_ether(post.price),
+            post.free,
+            post.hosted,
+            entry.text is not None,
+        ),
+    )

@@ -1,9 +1,9 @@
-"""The JSON of posts, authors, libraries, sales and statistics, made from what the index shows."""
+"""The records of posts, authors, libraries, sales and statistics, made from the index."""
 
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date
 from io import StringIO
 
 import msgspec
@@ -11,10 +11,11 @@ import msgspec
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.indexed_posts import AccountSummary, HeldPost, IndexedPost, Sale, Sales
 from imprint.domain.posts.posts import BlockRef
+from imprint.interface import posts as records
+from imprint.interface.codec import encode_once
+from imprint.interface.values import Wei
 from imprint.services.posts.posts import Derived, Library, ListedPosts, SalesPage, Stats
 from imprint.web.api.feed_links import page_path
-
-# ruff: noqa: N815  members are named as in the interface
 
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
@@ -25,176 +26,62 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet takes for the beginning of a formula."""
 
 
-class BlockRecord(msgspec.Struct):
-    """A block."""
-
-    number: int
-    hash: str
-
-
-class SalesRecord(msgspec.Struct):
-    """How many purchases, and what was paid for them."""
-
-    count: int
-    volume: str
-
-
-class PostLinks(msgspec.Struct):
-    """Absolute addresses of a post."""
-
-    self: str
-    content: str
-    page: str
-
-
-class PostRecord(msgspec.Struct):
-    """A post: `GET /posts/{id}`"""
-
-    id: str
-    author: str
-    cid: str
-    thumbnailCid: str
-    title: str
-    description: str
-    price: str
-    firstPrice: str
-    free: bool
-    hashtags: tuple[str, ...]
-    hosted: bool
-    createdAt: datetime
-    block: BlockRecord
-    transaction: str
-    sales: SalesRecord
-    holders: int
-    links: PostLinks
-    snippet: str | msgspec.UnsetType = msgspec.UNSET
-
-
-class HeldRecord(msgspec.Struct):
-    """How a reader holds a post; `paid` is null if the token was not bought."""
-
-    balance: str
-    boughtAt: datetime
-    paid: str | None
-
-
-class HeldPostRecord(PostRecord, kw_only=True):
-    """A post in a library."""
-
-    held: HeldRecord
-
-
-class PostsResponse(msgspec.Struct):
-    """`GET /posts`"""
-
-    posts: list[PostRecord]
-    next_page_token: str | None
-
-
-class LibraryResponse(msgspec.Struct):
-    """`GET /me/library`"""
-
-    posts: list[HeldPostRecord]
-    next_page_token: str | None
-
-
-class AuthorResponse(msgspec.Struct):
-    """`GET /authors/{address}`"""
-
-    address: str
-    posts: int
-    sales: SalesRecord
-    readers: int
-    firstPostAt: datetime | None
-    lastPostAt: datetime | None
-
-
-class SaleRecord(msgspec.Struct):
-    """One purchase."""
-
-    postId: str
-    buyer: str
-    price: str
-    at: datetime
-    block: BlockRecord
-    transaction: str
-
-
-class SalesResponse(msgspec.Struct):
-    """`GET /me/sales`"""
-
-    sales: list[SaleRecord]
-    next_page_token: str | None
-
-
-class DayRecord(msgspec.Struct):
-    """What happened on one day, UTC."""
-
-    day: str
-    posts: int
-    sales: int
-    volume: str
-
-
-class StatsResponse(msgspec.Struct):
-    """`GET /stats`"""
-
-    posts: int
-    authors: int
-    readers: int
-    sales: int
-    volume: str
-    days: list[DayRecord]
-
-
 @dataclass(frozen=True, slots=True)
 class PostRecords:
     """Makes records of posts, with links that begin with the public URL of the service."""
 
     public_url: str
-    _records: Derived[PostRecord] = field(default_factory=lambda: Derived(lambda _: 1, _KEPT))
+    _records: Derived[records.Post] = field(default_factory=lambda: Derived(lambda _: 1, _KEPT))
+    _encoded: Derived[records.Post] = field(default_factory=lambda: Derived(lambda _: 1, _KEPT))
 
-    def of(self, post: IndexedPost) -> PostRecord:
+    def of(self, post: IndexedPost) -> records.Post:
         """The record of a post; kept, because the catalog returns the same posts for a while."""
         return self._records.of(post, None, lambda: post_record(post, self.public_url))
 
-    def listed(self, listed: ListedPosts) -> PostsResponse:
+    def listed(self, listed: ListedPosts) -> records.PostsResponse:
         """A page of posts."""
-        posts = [self.found(post, listed.snippets) for post in listed.posts]
-        return PostsResponse(posts, listed.next_page_token)
+        posts = tuple([self._listed(post, listed.snippets) for post in listed.posts])
+        return records.PostsResponse(posts, listed.next_page_token)
 
-    def library(self, library: Library) -> LibraryResponse:
+    def library(self, library: Library) -> records.LibraryResponse:
         """A page of a library."""
-        held = [self.held(each, library.snippets) for each in library.held]
-        return LibraryResponse(held, library.next_page_token)
+        held = tuple([self.held(each, library.snippets) for each in library.held])
+        return records.LibraryResponse(held, library.next_page_token)
 
-    def found(self, post: IndexedPost, snippets: Mapping[int, str] | None) -> PostRecord:
+    def held(self, held: HeldPost, snippets: Mapping[int, str] | None = None) -> records.HeldPost:
+        """A post with how it is held."""
+        paid = None if held.paid is None else Wei(held.paid)
+        record = records.Held(Wei(held.balance), held.arrived_at, paid)
+        found = self._found(held.post, snippets)
+        return records.HeldPost(**msgspec.structs.asdict(found), held=record)
+
+    def _found(self, post: IndexedPost, snippets: Mapping[int, str] | None) -> records.Post:
         """A post, with its snippet if it was searched for."""
         if snippets is None:
             return self.of(post)
         return msgspec.structs.replace(self.of(post), snippet=snippets[post.place])
 
-    def held(self, held: HeldPost, snippets: Mapping[int, str] | None = None) -> HeldPostRecord:
-        """A post with how it is held."""
-        paid = None if held.paid is None else str(held.paid)
-        record = HeldRecord(str(held.balance), held.arrived_at, paid)
-        return HeldPostRecord(
-            **msgspec.structs.asdict(self.found(held.post, snippets)), held=record
-        )
+    def _listed(self, post: IndexedPost, snippets: Mapping[int, str] | None) -> records.Post:
+        """A post for a list; most lists have posts that were encoded for another."""
+        if snippets is None:
+            return self._encoded.of(
+                post, None, lambda: encode_once(post_record(post, self.public_url))
+            )
+        return self._found(post, snippets)
 
 
-def post_record(post: IndexedPost, public_url: str) -> PostRecord:
+def post_record(post: IndexedPost, public_url: str) -> records.Post:
     """The one JSON form of a post; `public_url` has no slash at its end."""
     address = f"{public_url}/posts/{post.post_id}"
-    return PostRecord(
+    return records.Post(
         str(post.post_id),
         post.author,
         post.cid,
         post.thumbnail_cid,
         post.title,
         post.description,
-        str(post.price),
-        str(post.first_price),
+        Wei(post.price),
+        Wei(post.first_price),
         post.free,
         post.hashtags,
         post.hosted,
@@ -203,13 +90,13 @@ def post_record(post: IndexedPost, public_url: str) -> PostRecord:
         post.tx_hash,
         _sales(post.sales),
         post.holders,
-        PostLinks(address, f"{address}/content", public_url + page_path(post.post_id)),
+        records.PostLinks(address, f"{address}/content", public_url + page_path(post.post_id)),
     )
 
 
-def author_response(account: AccountSummary) -> AuthorResponse:
+def author_response(account: AccountSummary) -> records.Author:
     """What an author did."""
-    return AuthorResponse(
+    return records.Author(
         account.address,
         account.posts,
         _sales(account.sales),
@@ -219,20 +106,20 @@ def author_response(account: AccountSummary) -> AuthorResponse:
     )
 
 
-def sales_response(page: SalesPage) -> SalesResponse:
+def sales_response(page: SalesPage) -> records.SalesResponse:
     """A page of sales."""
-    sales = [
-        SaleRecord(
+    sales = tuple(
+        records.Sale(
             str(sale.post_id),
             sale.buyer,
-            str(sale.price),
+            Wei(sale.price),
             sale.at,
             _block(sale.block),
             sale.tx_hash,
         )
         for sale in page.sales
-    ]
-    return SalesResponse(sales, page.next_page_token)
+    )
+    return records.SalesResponse(sales, page.next_page_token)
 
 
 CSV_COLUMNS = ("postId", "buyer", "price", "at", "blockNumber", "blockHash", "transaction")
@@ -261,31 +148,31 @@ def sales_table(sales: Sequence[Sale]) -> bytes:
     return text.getvalue().encode()
 
 
-def stats_response(stats: Stats) -> StatsResponse:
+def stats_response(stats: Stats) -> records.Stats:
     """The totals and the last days."""
     totals = stats.totals
-    days = [
-        DayRecord(
+    days = tuple(
+        records.Day(
             date.fromordinal(_EPOCH_DAY + day.day).isoformat(),
             day.posts,
             day.sales.count,
-            str(day.sales.volume),
+            Wei(day.sales.volume),
         )
         for day in stats.days
-    ]
-    return StatsResponse(
+    )
+    return records.Stats(
         totals.posts,
         totals.authors,
         totals.readers,
         totals.sales.count,
-        str(totals.sales.volume),
+        Wei(totals.sales.volume),
         days,
     )
 
 
-def _block(block: BlockRef) -> BlockRecord:
-    return BlockRecord(block.number, block.block_hash)
+def _block(block: BlockRef) -> records.Block:
+    return records.Block(block.number, block.block_hash)
 
 
-def _sales(sales: Sales) -> SalesRecord:
-    return SalesRecord(sales.count, str(sales.volume))
+def _sales(sales: Sales) -> records.SalesTotal:
+    return records.SalesTotal(sales.count, Wei(sales.volume))

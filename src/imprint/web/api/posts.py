@@ -13,6 +13,7 @@ from imprint.domain.drafts.tags import MAX_TAGS
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.posts.indexed_posts import PostOrder
 from imprint.domain.sessions import LiveSession
+from imprint.interface.codec import encode_json
 from imprint.services.accounts.login import Login
 from imprint.services.posts.posts import (
     MAX_PAGE_SIZE,
@@ -40,7 +41,7 @@ from imprint.web.http.requests import (
     parse_tags,
     refuse_unknown,
 )
-from imprint.web.http.responses import OWN, SHORT_LIVED, encode_json, is_current
+from imprint.web.http.responses import OWN, SHORT_LIVED, is_current
 from imprint.web.http.validators import content_tag
 
 KEPT_BYTES = 16 * 1024 * 1024

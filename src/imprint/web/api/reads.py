@@ -9,6 +9,8 @@ from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code
 from imprint.domain.sessions import Session
+from imprint.interface.codec import encode_json
+from imprint.interface.drafts import Content
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.posts.lists import Lists
@@ -27,8 +29,6 @@ from imprint.web.http.requests import (
 from imprint.web.http.responses import (
     PRIVATE,
     SHORT_LIVED,
-    ContentResponse,
-    encode_json,
     entity_tag,
     files_response,
     is_current,
@@ -109,14 +109,14 @@ class ReadRoutes:
         if file.size > SMALL_DOCUMENT:
             return await self._large_content(request, file, cache)
         content = await self.reads.content_of(file)
-        response = json_response(ContentResponse(content, read_record(file)), cache)
+        response = json_response(Content(content, read_record(file)), cache)
         response.headers["ETag"] = tag
         return response
 
     async def _large_content(self, request: Request, file: File, cache: str) -> Response:
         async def load() -> bytes:
             content = await self.reads.content_of(file)
-            return encode_json(ContentResponse(content, read_record(file)))
+            return encode_json(Content(content, read_record(file)))
 
         lease = await self.budget.reserve(client_of(request), DECODED * file.size, load)
         headers = {"ETag": entity_tag(file.cid), "Cache-Control": cache}

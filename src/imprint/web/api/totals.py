@@ -9,10 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.domain.formats.addresses import Address
-from imprint.services.posts.totals import Totals
-from imprint.web.http.requests import check_parameters, query_address
-from imprint.web.http.responses import (
-    SHORT_LIVED,
+from imprint.interface.codec import encode_json
+from imprint.interface.posts import (
     CreatorMetrics,
     GlobalMetricsResponse,
     HeatMap,
@@ -21,8 +19,11 @@ from imprint.web.http.responses import (
     MarketMetrics,
     UserMetrics,
     UserMetricsResponse,
-    encode_json,
 )
+from imprint.interface.values import Wei
+from imprint.services.posts.totals import Totals
+from imprint.web.http.requests import check_parameters, query_address
+from imprint.web.http.responses import SHORT_LIVED
 from imprint.web.http.validators import cached_response
 
 _ADDRESS = "userAddress"
@@ -37,15 +38,15 @@ class TotalsRoutes:
     async def global_metrics(self, request: Request) -> Response:
         check_parameters(request)
         found = await self.totals.market()
-        worth, volume = str(found.worth), str(found.sales.volume)
+        worth, volume = Wei(found.worth), Wei(found.sales.volume)
         data = MarketMetrics(found.users, found.posts, worth, volume)
         return _response(request, GlobalMetricsResponse(200, data))
 
     async def user_metrics(self, request: Request) -> Response:
         found = await self.totals.account(_address(request))
         data = UserMetrics(
-            CreatorMetrics(found.posts, str(found.sales.volume), found.readers, str(found.worth)),
-            HolderMetrics(found.purchases.count, str(found.purchases.volume)),
+            CreatorMetrics(found.posts, Wei(found.sales.volume), found.readers, Wei(found.worth)),
+            HolderMetrics(found.purchases.count, Wei(found.purchases.volume)),
         )
         return _response(request, UserMetricsResponse(200, data))
 
@@ -66,6 +67,6 @@ def _response(request: Request, value: msgspec.Struct) -> Response:
     return cached_response(request, encode_json(value), "application/json", SHORT_LIVED)
 
 
-def _days(moments: Iterable[datetime]) -> list[str]:
+def _days(moments: Iterable[datetime]) -> tuple[str, ...]:
     """The days as `D/M/YYYY`, in UTC, without leading zeros."""
-    return [f"{moment.day}/{moment.month}/{moment.year}" for moment in moments]
+    return tuple(f"{moment.day}/{moment.month}/{moment.year}" for moment in moments)

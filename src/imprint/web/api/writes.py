@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -11,14 +12,24 @@ from imprint.auth.logins import LoginClaim
 from imprint.auth.typed_data import TypedDataClaim
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.rate_limits import Budget
+from imprint.interface.accounts import LoginBody, LogoutBody
+from imprint.interface.drafts import (
+    CreateBody,
+    CreatedResponse,
+    DeleteBody,
+    DeletedDraft,
+    DeletedResponse,
+    Published,
+    SignedBody,
+    UpdateBody,
+    UpdatedResponse,
+)
 from imprint.metrics import OVERLOADS
 from imprint.services.accounts.login import Login
 from imprint.services.drafts.drafts import Drafts
 from imprint.web.http.requests import (
     SMALL_BODY,
     BodyReader,
-    LoginBody,
-    SignedBody,
     check_parameters,
     client_of,
     decode_text,
@@ -28,11 +39,6 @@ from imprint.web.http.requests import (
 )
 from imprint.web.http.responses import (
     PRIVATE,
-    CreatedResponse,
-    DeletedFile,
-    DeletedResponse,
-    PublishedResponse,
-    UpdatedResponse,
     empty_response,
     file_record,
     json_response,
@@ -70,14 +76,14 @@ class WriteRoutes:
         return empty_response(PRIVATE)
 
     async def create(self, request: Request) -> Response:
-        body, content = await self.bodies.open_content(request, self.max_content).parse()
+        body, content = await self.bodies.open_content(request, self.max_content).parse(CreateBody)
         file = await self.drafts.create(_claim(request, body), content)
         return _write_response(CreatedResponse(file_record(file)))
 
     async def update(self, request: Request) -> Response:
         unread = self.bodies.open_content(request, self.max_content)
         cid = query_cid(request)
-        body, content = await unread.parse()
+        body, content = await unread.parse(UpdateBody)
         file = await self.drafts.update(_claim(request, body), cid, content)
         return _write_response(UpdatedResponse(file_record(file)))
 
@@ -110,24 +116,23 @@ class WriteRoutes:
             self.publishing.give_back(client)
             if not self.publishing.held(client):
                 del self._turns[client]
-        return _write_response(PublishedResponse(thumbnail_cid))
+        return _write_response(Published(thumbnail_cid))
 
     async def delete(self, request: Request) -> Response:
         unread = self.bodies.open_json(request, SMALL_BODY)
         cid = query_cid(request)
-        body = await unread.parse(SignedBody)
+        body = await unread.parse(DeleteBody)
         file = await self.drafts.delete(_claim(request, body), cid)
-        return _write_response(DeletedResponse(DeletedFile(file.id, "deleted")))
+        return _write_response(DeletedResponse(DeletedDraft(file.id, "deleted")))
 
 
 def _ends_all(body: bytes) -> bool:
     """Whether a logout is from all sessions; without a body it is not. Refuses any other body."""
-    given = parse_json(body) if body.strip() else {}
-    if isinstance(given, dict) and given.keys() <= {"all"}:
-        everywhere = given.get("all", False)
-        if isinstance(everywhere, bool):
-            return everywhere
-    raise Refusal(Code.INVALID_REQUEST, 'The body is empty, {} or {"all": true}.')
+    try:
+        return msgspec.convert(parse_json(body) if body.strip() else {}, LogoutBody).all
+    except msgspec.ValidationError:
+        problem = 'The body is empty, {} or {"all": true}.'
+        raise Refusal(Code.INVALID_REQUEST, problem) from None
 
 
 def _claim(request: Request, body: SignedBody) -> TypedDataClaim:
@@ -136,7 +141,7 @@ def _claim(request: Request, body: SignedBody) -> TypedDataClaim:
 
 
 def _write_response(
-    body: CreatedResponse | UpdatedResponse | PublishedResponse | DeletedResponse,
+    body: CreatedResponse | UpdatedResponse | Published | DeletedResponse,
 ) -> Response:
     failpoints.reach("before_response")
     return json_response(body)

@@ -1,26 +1,44 @@
 """The OpenAPI 3.1 document of the HTTP API."""
 
 from collections.abc import Iterator
-from http import HTTPStatus
 from typing import Any
 
+import msgspec
+
 from imprint.domain.errors import Code
+from imprint.interface.codec import encode_json
+from imprint.interface.problems import Problem
+from imprint.web.docs.accounts import LOGIN_OPERATIONS, WRITING_SESSION_OPERATIONS
+from imprint.web.docs.content import CONTENT_COMPONENTS, CONTENT_OPERATIONS
+from imprint.web.docs.deliveries import DELIVERY_COMPONENTS, DELIVERY_OPERATIONS
+from imprint.web.docs.drafts import DRAFT_OPERATIONS, SIGNED_ACTIONS
 from imprint.web.docs.errors import MEANINGS
-from imprint.web.docs.examples import EXAMPLES, MOMENT, UNREADY, WRITE_EXAMPLES
-from imprint.web.docs.feed_examples import FEED_EXAMPLES
-from imprint.web.docs.feed_schemas import describe_feeds
+from imprint.web.docs.examples import MOMENT
+from imprint.web.docs.feed_endpoints import FEED_COMPONENTS, FEED_OPERATIONS
 from imprint.web.docs.guide import GUIDE
 from imprint.web.docs.operation import TOPICS, Body, Operation, Parameter
-from imprint.web.docs.operations import OPERATIONS
-from imprint.web.docs.request_schemas import describe_requests
-from imprint.web.docs.response_schemas import describe_responses
-from imprint.web.docs.schema import Schema, ref
-from imprint.web.docs.service_operations import READINESS
-from imprint.web.docs.writing_session_schemas import (
-    WRITING_SESSION_EXAMPLES,
-    describe_writing_sessions,
+from imprint.web.docs.posts import POST_COMPONENTS, POST_OPERATIONS
+from imprint.web.docs.schema import Schema, component_name, describe_structs, ref, string
+from imprint.web.docs.service import (
+    READINESS,
+    SERVICE_COMPONENTS,
+    SERVICE_OPERATIONS,
+    UNREADY,
 )
-from imprint.web.http.problems import CHALLENGED, HIDDEN, MEDIA_TYPE, STATUSES
+from imprint.web.docs.typed_data import describe_salt, describe_typed_data
+from imprint.web.http.problems import CHALLENGED, HIDDEN, MEDIA_TYPE, STATUSES, problem_body
+
+OPERATIONS = (
+    *LOGIN_OPERATIONS,
+    *DRAFT_OPERATIONS,
+    *WRITING_SESSION_OPERATIONS,
+    *CONTENT_OPERATIONS,
+    *POST_OPERATIONS,
+    *DELIVERY_OPERATIONS,
+    *FEED_OPERATIONS,
+    *SERVICE_OPERATIONS,
+)
+"""Every operation, in the order in which the docs show them."""
 
 _HEADERS: dict[str, Schema] = {
     "X-Request-Id": {
@@ -61,8 +79,6 @@ _HEADERS: dict[str, Schema] = {
     },
 }
 
-_EXAMPLES = {**EXAMPLES, **WRITING_SESSION_EXAMPLES, **FEED_EXAMPLES}
-
 _RETRIED = (429, 503)
 """Statuses whose responses carry `Retry-After`."""
 
@@ -95,12 +111,7 @@ def describe_interface(version: str) -> dict[str, Any]:
         "tags": [{"name": topic, "description": text} for topic, text in TOPICS.items()],
         "paths": paths,
         "components": {
-            "schemas": {
-                **describe_requests(),
-                **describe_writing_sessions(),
-                **describe_responses(),
-                **describe_feeds(),
-            },
+            "schemas": _describe_components(),
             "headers": _HEADERS,
             "securitySchemes": {
                 "session": {
@@ -112,6 +123,37 @@ def describe_interface(version: str) -> dict[str, Any]:
             },
         },
     }
+
+
+def _describe_components() -> dict[str, Schema]:
+    """The schemas of all bodies and parameters."""
+    given = [operation.response.component for operation in OPERATIONS]
+    given += [operation.body.component for operation in OPERATIONS if operation.body is not None]
+    structs = [each for each in given if isinstance(each, type)]
+    schemas = describe_structs([*structs, Problem])
+    for name, action in SIGNED_ACTIONS.items():
+        schemas[name]["properties"]["salt"] = describe_salt(action)
+    schemas["WritingSessionBody"]["properties"]["salt"] = ref("WritingSessionTypedData")
+    schemas["KeyValues"]["additionalProperties"] = string("A hashtag, under its own name.")
+    # The deliveries come first: generators number a class whose name is taken by a component.
+    return {
+        **DELIVERY_COMPONENTS,
+        **describe_typed_data(),
+        **CONTENT_COMPONENTS,
+        **POST_COMPONENTS,
+        **FEED_COMPONENTS,
+        **SERVICE_COMPONENTS,
+        **schemas,
+    }
+
+
+def _ref(component: type[msgspec.Struct] | str) -> Schema:
+    return ref(component if isinstance(component, str) else component_name(component))
+
+
+def _plain(value: object) -> Any:
+    """An example as it is in JSON."""
+    return msgspec.json.decode(encode_json(value))
 
 
 def _describe(operation: Operation) -> dict[str, Any]:
@@ -154,15 +196,14 @@ def _describe_parameter(parameter: Parameter) -> dict[str, Any]:
 
 
 def _describe_body(body: Body) -> dict[str, Any]:
-    media: dict[str, Any] = {"schema": ref(body.component)}
-    if body.component in WRITE_EXAMPLES:
-        bodies = WRITE_EXAMPLES[body.component].items()
+    media: dict[str, Any] = {"schema": _ref(body.component)}
+    if isinstance(body.example, dict) and not isinstance(body.component, str):
         media["examples"] = {
-            form: {"summary": f"Signed in the form {form}", "value": value}
-            for form, value in bodies
+            form: {"summary": f"Signed in the form {form}", "value": _plain(value)}
+            for form, value in body.example.items()
         }
     else:
-        media["example"] = _EXAMPLES[body.component]
+        media["example"] = _plain(body.example)
     if body.parts:
         media["encoding"] = {name: {"contentType": media_type} for name, media_type in body.parts}
     return {
@@ -178,10 +219,9 @@ def _describe_responses(operation: Operation) -> Iterator[tuple[str, dict[str, A
         yield str(response.status), _response(response.description, [])
         yield from _describe_refusals(operation)
         return
-    media: dict[str, Any] = {"schema": ref(response.component)}
-    example = response.example or response.component
-    if example in _EXAMPLES:
-        media["example"] = _EXAMPLES[example]
+    media: dict[str, Any] = {"schema": _ref(response.component)}
+    if response.example is not None:
+        media["example"] = _plain(response.example)
     tag = ["ETag"] if response.tagged else []
     content = dict.fromkeys(response.media_types, media)
     content |= {kind: {"schema": ref(component)} for kind, component in response.others}
@@ -218,27 +258,19 @@ def _describe_errors(
         text += f"\n- `{code}`: {MEANINGS[code]}"
     if operation is READINESS and Code.OVERLOADED in codes:
         text = f"A dependency cannot be reached, or:\n\n{text}"
-        content["application/json"] = {"schema": ref("Readiness"), "example": UNREADY}
+        content["application/json"] = {"schema": ref("Readiness"), "example": _plain(UNREADY)}
         headers.remove("Retry-After")
     # One type for all problems is what clients can use; the codes of this response are beside it.
     return {**_response(text, headers, content), CODES: codes + hidden}
 
 
-def _example_problem(status: int, code: Code) -> dict[str, Any]:
-    problem = {
-        "type": f"urn:imprint:problem:{code}",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": MEANINGS[code],
-        "code": code,
-        "error": MEANINGS[code],
-    }
-    own: dict[str, Any] = {}
+def _example_problem(status: int, code: Code) -> Any:
+    extra: dict[str, Any] = {}
     if code is Code.NONCE_USED:
-        own = {"action": "delete", "file": None}
+        extra = {"action": "delete", "file": None}
     elif code is Code.SIGNATURE_STALE:
-        own = {"now": int(MOMENT.timestamp())}
-    return problem | own
+        extra = {"now": int(MOMENT.timestamp())}
+    return _plain(problem_body(status, code, MEANINGS[code], **extra))
 
 
 def _response(

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
+
+import msgspec
 
 from imprint.domain.errors import Code
 
@@ -49,10 +51,12 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A request body; `component` names its schema and its example."""
+    """A request body: its struct, or the name of its component."""
 
-    component: str
+    component: type[msgspec.Struct] | str
     description: str
+    example: Any
+    """A value of the struct; of a signed write, values by the forms of its signature."""
     media_type: str = "application/json"
     parts: tuple[tuple[str, str], ...] = ()
     """For a form: the media types of the parts that have one."""
@@ -61,13 +65,11 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The response without an error; `component` names its schema, None without a body.
-
-    It names its example as well, unless `example` does.
-    """
+    """The response without an error: its struct, the name of its component, or no body."""
 
     description: str
-    component: str | None
+    component: type[msgspec.Struct] | str | None
+    example: Any = None
     media_types: tuple[str, ...] = ("application/json",)
     tagged: bool = False
     """Whether it carries an `ETag`, so that `If-None-Match` can give 304."""
@@ -75,7 +77,6 @@ class Response:
     """Other media types that a client can request, with their components."""
     ranged: bool = False
     """Whether a client can request a byte range, which gives 206."""
-    example: str | None = None
     status: int = 200
 
 
@@ -132,6 +133,9 @@ SIGNATURE_CODES = (
     Code.CHAIN_UNAVAILABLE,
 )
 """Codes for a login or write that a wallet signed; a contract is asked on the chain."""
+
+JSON_CODES = (Code.INVALID_JSON, *SIGNATURE_CODES, *BODY_CODES, *MIDDLEWARE_CODES)
+"""Codes for a signed JSON body."""
 
 DOCUMENT_CODES = (
     Code.NOT_FOUND,

@@ -1,10 +1,15 @@
 """JSON Schemas in the words that generators of clients understand.
 
 An enum has a type, and a constant is an enum of one. A value that may be null has a list of types,
-or is `anyOf` a reference to an object and null; a reference to a string would become a class.
+or is `anyOf` a reference to an object and null; a reference to a string would become a class. A
+member with a default may be missing, and is not null.
 """
 
+import re
+from collections.abc import Iterable
 from typing import Any
+
+import msgspec
 
 Schema = dict[str, Any]
 
@@ -20,40 +25,101 @@ def string(description: str, pattern: str | None = None, **more: Any) -> Schema:
     return {"type": "string", "description": description, **matching, **more}
 
 
-def integer(description: str, minimum: int = 0) -> Schema:
-    """An integer of up to 64 bits."""
-    return {"type": "integer", "format": "int64", "description": description, "minimum": minimum}
-
-
 def choice(description: str, *values: str) -> Schema:
     """One of some strings."""
-    return {"type": "string", "description": description, "enum": list(values)}
+    return string(description, enum=list(values))
 
 
-def array(description: str, items: Schema) -> Schema:
+def array(description: str, items: Schema, **more: Any) -> Schema:
     """A list of items."""
-    return {"type": "array", "description": description, "items": items}
-
-
-def structure(description: str, properties: Schema, *optional: str, **more: Any) -> Schema:
-    """An object with these members, all required but the optional ones."""
-    required = [name for name in properties if name not in optional]
-    return {
-        "type": "object",
-        "description": description,
-        **({"required": required} if required else {}),
-        "properties": properties,
-        **more,
-    }
+    return {"type": "array", "description": description, "items": items, **more}
 
 
 def closed_structure(description: str, properties: Schema, *optional: str) -> Schema:
-    """An object with these members and no others."""
-    return structure(description, properties, *optional, additionalProperties=False)
+    """An object with these members and no others, all required but the optional ones."""
+    return {
+        "type": "object",
+        "description": description,
+        "required": [name for name in properties if name not in optional],
+        "properties": properties,
+        "additionalProperties": False,
+    }
 
 
-def nullable(schema: Schema) -> Schema:
-    """The schema, or null."""
+_NAMES = {
+    "Author": "AuthorAnswer",
+    "Content": "ContentAnswer",
+    "DeletedDraft": "DeletedFile",
+    "Draft": "FileRecord",
+    "FeedsResponse": "FeedList",
+    "File": "ReadRecord",
+    "MarketplaceFacts": "Marketplace",
+    "OpeningBody": "WritingSessionBody",
+    "Published": "PublishedAnswer",
+    "ServiceFacts": "Facts",
+    "Session": "LoginAnswer",
+    "Stats": "StatsAnswer",
+    "WritingSessionRecord": "WritingSession",
+    "WritingSessionsResponse": "WritingSessionList",
+}
+"""Names that generated clients know components by, and structs are not called."""
+
+
+def component_name(struct: type[msgspec.Struct]) -> str:
+    """The name of the component of a struct."""
+    return _component_name(struct.__name__)
+
+
+def _component_name(name: str) -> str:
+    return _NAMES.get(name) or re.sub("Response$", "Answer", name)
+
+
+def describe_structs(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
+    """The components of structs, of the structs in them, and of the types with titles in those."""
+    _, generated = msgspec.json.schema_components(
+        structs, schema_hook=_describe_amount, ref_template="{name}"
+    )
+    components: dict[str, Schema] = {}
+    for name, schema in generated.items():
+        del schema["title"]
+        schema["description"] = " ".join(schema["description"].split())
+        if not schema["required"]:
+            del schema["required"]
+        components[_component_name(name)] = _adapt(schema, components)
+    return components
+
+
+def _describe_amount(kind: type) -> Schema:
+    """`Wei`, the only type of the structs that JSON does not have."""
+    return {"type": "string"}
+
+
+def _adapt(schema: Any, components: dict[str, Schema]) -> Any:
+    """A schema of msgspec in the words above; types with titles become components."""
+    if isinstance(schema, list):
+        return [_adapt(each, components) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
     if "$ref" in schema:
-        return {"anyOf": [schema, {"type": "null"}]}
-    return {**schema, "type": [schema["type"], "null"]}
+        return ref(_component_name(schema["$ref"]))
+    schema = _adapt_null(schema)
+    title = schema.get("title")
+    if isinstance(title, str):
+        components[title] = {name: value for name, value in schema.items() if name != "title"}
+        return ref(title)
+    return {name: _adapt(value, components) for name, value in schema.items() if name != "default"}
+
+
+def _adapt_null(schema: Schema) -> Schema:
+    """A schema without `anyOf` for null, if it can be."""
+    options = schema.get("anyOf", ())
+    if {"type": "null"} not in options:
+        return schema
+    [given] = [option for option in options if option != {"type": "null"}]
+    around = {name: value for name, value in schema.items() if name not in ("anyOf", "default")}
+    if "default" in schema:
+        return {**given, **around}
+    if "$ref" in given:
+        return {"anyOf": options}
+    shown = {name: value for name, value in given.items() if name != "title"}
+    return {**shown, **around, "type": [given["type"], "null"]}

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -19,6 +18,9 @@ from imprint.domain.errors import (
     SignatureStale,
     Unavailable,
 )
+from imprint.interface import problems as records
+from imprint.interface.codec import encode_json
+from imprint.interface.problems import FAILURE
 from imprint.web.http.responses import file_record
 
 STATUSES: dict[int, tuple[Code, ...]] = {
@@ -100,9 +102,6 @@ RETRY_AFTER_OUTAGE = 2
 
 MEDIA_TYPE = "application/problem+json"
 
-FAILURE = "internal_error"
-"""The code of an unexpected error; a client can do nothing about it."""
-
 FAILURE_DETAIL = "Something went wrong on our side."
 
 
@@ -159,6 +158,12 @@ def _challenge(code: Code) -> str:
     return "Bearer" if code is Code.SESSION_MISSING else 'Bearer error="invalid_token"'
 
 
+def problem_body(status: int, code: str, detail: str, **extra: Any) -> records.Problem:
+    """The body of a problem; `extra` are the members that only some codes have."""
+    kind, title = f"urn:imprint:problem:{code}", HTTPStatus(status).phrase
+    return records.Problem(kind, title, status, detail, code, detail, **extra)
+
+
 def _response(
     status: int,
     code: str,
@@ -166,13 +171,5 @@ def _response(
     headers: dict[str, str] | None = None,
     extra: dict[str, Any] | None = None,
 ) -> Response:
-    body = {
-        "type": f"urn:imprint:problem:{code}",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-        "code": code,
-        "error": detail,
-        **(extra or {}),
-    }
-    return Response(msgspec.json.encode(body), status, headers, MEDIA_TYPE)
+    body = problem_body(status, code, detail, **(extra or {}))
+    return Response(encode_json(body), status, headers, MEDIA_TYPE)

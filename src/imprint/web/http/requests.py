@@ -19,32 +19,10 @@ from imprint.domain.drafts.tags import NotTags, parse_hashtags
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address, NotAnAddress, parse_address
 from imprint.domain.formats.cids import Cid, NotACid, parse_cid
+from imprint.interface.drafts import ContentBody
 from imprint.web.http.content_splitter import ContentSplitter
 
 # Request bodies
-
-
-class LoginBody(msgspec.Struct):
-    """`POST /auth/login`"""
-
-    signature: str
-    salt: str
-    address: str
-
-
-class SignedBody(msgspec.Struct):
-    """`POST /delete/file`: a signed write without content; `salt` is checked by its verifier."""
-
-    salt: Any
-    address: str
-    signature: str
-    session: str | None = None
-
-
-class ContentBody(SignedBody, kw_only=True):
-    """`POST /create/group`, `POST /update/file`: a signed write with content."""
-
-    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +61,7 @@ def decode_text(field: bytes, code: Code) -> str:
 # Reading a body, in two steps: its headers are checked when it is opened, the rest while it is read
 
 Schema = TypeVar("Schema", bound=msgspec.Struct)
+WithContent = TypeVar("WithContent", bound=ContentBody)
 
 MAX_LENGTH_DIGITS = 18
 """A declared length with more digits is too large, and not parsed."""
@@ -155,7 +134,7 @@ class UnreadContent(UnreadBody):
 
     max_content: int
 
-    async def parse(self) -> tuple[ContentBody, str | Callable[[], str]]:
+    async def parse(self, schema: type[WithContent]) -> tuple[WithContent, str | Callable[[], str]]:
         """The value and its content; large content is a function that decodes it, once.
 
         Refuses as `UnreadJson.parse` does, and content that is too large, has NUL characters or
@@ -165,9 +144,9 @@ class UnreadContent(UnreadBody):
         sink = _ContentSink(self.max_content)
         await self.receive(sink.take)
         if sink.splitter is None:
-            body = _convert(parse_json(sink.body), ContentBody)
+            body = _convert(parse_json(sink.body), schema)
             return body, _check_content(body.content, self.max_content)
-        body = _convert(parse_json(sink.splitter.envelope), ContentBody)
+        body = _convert(parse_json(sink.splitter.envelope), schema)
         return body, partial(self._decode, sink.splitter)
 
     def _decode(self, splitter: ContentSplitter) -> str:

@@ -1,199 +1,31 @@
-"""Responses: the JSON bodies, entity tags and cache headers."""
+"""Responses: the records of files, sessions and deliveries, entity tags and cache headers."""
 
 from datetime import datetime
 from typing import Any
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.files import File
+from imprint.interface import drafts as records
+from imprint.interface.accounts import Session
+from imprint.interface.codec import encode_json, encode_once
+from imprint.interface.deliveries import DeliveryResponse, EventResponse
 from imprint.services.accounts.login import SignedIn
 from imprint.services.posts.lists import ListPage
 from imprint.services.publication.webhooks import DeliveryResult
 
-# JSON bodies
-
-
-class LoginResponse(msgspec.Struct):
-    """`POST /auth/login`"""
-
-    token: str
-    address: str
-    expiresIn: str  # noqa: N815 - as in the interface
-    expiresAt: datetime  # noqa: N815 - as in the interface
-
-
-class KeyValues(msgspec.Struct, omit_defaults=True):
-    """The metadata of a record; each hashtag is a further member whose value is its name."""
-
-    owner: str
-    status: str
-    publishedAt: datetime | None = None  # noqa: N815 - as clients of the interface expect it
-
-
-class Record(msgspec.Struct):
-    """A file in the responses of writes."""
-
-    id: str
-    name: str
-    cid: str
-    size: int
-    created_at: datetime
-    group_id: str
-    keyvalues: Any
-    """`KeyValues`, also as a mapping or encoded already."""
-
-
-class ReadRecord(Record):
-    """A file in the responses of reads, with what publishing added."""
-
-    hashtags: tuple[str, ...]
-    thumbnail_cid: str | None
-    post_id: str | None
-    published_at: datetime | None
-    tx_hash: str | None
-
-
-class CreatedResponse(msgspec.Struct):
-    """`POST /create/group`"""
-
-    updatedUpload: Record  # noqa: N815 - as in the interface
-
-
-class UpdatedResponse(msgspec.Struct):
-    """`POST /update/file`"""
-
-    upload: Record
-
-
-class PublishedResponse(msgspec.Struct):
-    """`POST /publish/file`"""
-
-    thumbnailCid: str  # noqa: N815 - as in the interface
-
-
-class DeletedFile(msgspec.Struct):
-    """A draft that has been deleted."""
-
-    id: str
-    status: str
-
-
-class DeletedResponse(msgspec.Struct):
-    """`POST /delete/file`"""
-
-    deletedFile: DeletedFile  # noqa: N815 - as in the interface
-
-
-class ContentResponse(msgspec.Struct):
-    """`GET /fileByCid`, `GET /fileByPostId`, `GET /freeFileByPostId`"""
-
-    content: str
-    file: ReadRecord
-
-
-class FilesResponse(msgspec.Struct):
-    """A page of a list."""
-
-    files: list[ReadRecord]
-    next_page_token: str | None
-
-
-class TaggedFilesResponse(msgspec.Struct):
-    """`GET /filesByTags`"""
-
-    files: list[ReadRecord]
-    count: int
-    tags: tuple[str, ...]
-    next_page_token: str | None
-
-
-class EventResponse(msgspec.Struct):
-    """The result of one event of a delivery."""
-
-    postId: str | None  # noqa: N815 - as in the interface
-    postCid: str | None  # noqa: N815 - as in the interface
-    status: str
-
-
-class DeliveryResponse(msgspec.Struct):
-    """`POST /webhook/…/publish`"""
-
-    success: bool
-    applied: int
-    ignored: int
-    duplicate: bool
-    events: list[EventResponse]
-
-
-class MarketMetrics(msgspec.Struct, rename="camel"):
-    """The totals of the marketplace; amounts are in wei."""
-
-    total_users: int
-    total_assets: int
-    total_asset_worth: str
-    total_volume: str
-
-
-class CreatorMetrics(msgspec.Struct, rename="camel"):
-    """The totals of an address as an author."""
-
-    total_assets: int
-    total_earnings: str
-    total_subscribers: int
-    total_asset_worth: str
-
-
-class HolderMetrics(msgspec.Struct, rename="camel"):
-    """The totals of an address as a reader."""
-
-    total_purchases: int
-    total_spent: str
-
-
-class UserMetrics(msgspec.Struct, rename="camel"):
-    """The totals of an address."""
-
-    creator: CreatorMetrics
-    holder: HolderMetrics
-
-
-class HeatMap(msgspec.Struct, rename="camel"):
-    """The day of every post and of every purchase of an address, in order."""
-
-    creator: list[str]
-    holder: list[str]
-
-
-class GlobalMetricsResponse(msgspec.Struct, rename="camel"):
-    """`GET /globalMetrics`"""
-
-    status_code: int
-    data: MarketMetrics
-
-
-class UserMetricsResponse(msgspec.Struct, rename="camel"):
-    """`GET /userMetrics`"""
-
-    status_code: int
-    data: UserMetrics
-
-
-class HeatMapResponse(msgspec.Struct, rename="camel"):
-    """`GET /heatmap`"""
-
-    status_code: int
-    data: HeatMap
-
-
-# JSON bodies made from values of the domain and the services
+# Records made from values of the domain and the services
 
 RESERVED_TAGS = frozenset(
     name.lower()
     for name in (
-        *(field for struct in (KeyValues, ReadRecord) for field in struct.__struct_fields__),
+        *(
+            field
+            for struct in (records.KeyValues, records.File)
+            for field in struct.__struct_encode_fields__
+        ),
         *("constructor", "prototype"),
     )
 )
@@ -202,11 +34,11 @@ objects of JavaScript inherit. Those that begin with two underscores, as `__prot
 left out too."""
 
 
-def key_values(file: File) -> KeyValues | dict[str, str | datetime]:
-    """The metadata of a file; no hashtag replaces another member."""
+def key_values(file: File) -> Any:
+    """The `KeyValues` of a file with its hashtags, none of which replaces another member."""
     publication = file.publication
     if not file.hashtags and publication is None:
-        return KeyValues(file.owner, file.state.value)
+        return records.KeyValues(file.owner, file.state.value)
     members: dict[str, str | datetime] = {"owner": file.owner, "status": file.state.value}
     if publication is not None:
         members["publishedAt"] = publication.published_at
@@ -216,9 +48,9 @@ def key_values(file: File) -> KeyValues | dict[str, str | datetime]:
     return members
 
 
-def file_record(file: File) -> Record:
+def file_record(file: File) -> records.Draft:
     """A file as writes return it."""
-    return Record(
+    return records.Draft(
         file.id,
         file.name,
         file.cid,
@@ -232,11 +64,11 @@ def file_record(file: File) -> Record:
 _KEPT = 2_048
 """How many records are kept, of a kilobyte each with its file."""
 
-_records: BoundedCache[int, tuple[File, ReadRecord]] = BoundedCache(_KEPT)
+_records: BoundedCache[int, tuple[File, records.File]] = BoundedCache(_KEPT)
 """Records by the identity of their files, which the catalog keeps from one list to the next."""
 
 
-def read_record(file: File) -> ReadRecord:
+def read_record(file: File) -> records.File:
     """A file as reads return it."""
     known = _records.get(id(file))
     if known is not None and known[0] is file:
@@ -246,9 +78,9 @@ def read_record(file: File) -> ReadRecord:
     return record
 
 
-def _make_record(file: File) -> ReadRecord:
+def _make_record(file: File) -> records.File:
     publication = file.publication
-    return ReadRecord(
+    return records.File(
         file.id,
         file.name,
         file.cid,
@@ -256,7 +88,7 @@ def _make_record(file: File) -> ReadRecord:
         file.created_at,
         file.group_id,
         # Encoded once: a list has the same records again and again.
-        msgspec.Raw(encode_json(key_values(file))),
+        encode_once(key_values(file)),
         file.hashtags,
         file.thumbnail_cid,
         str(publication.post_id) if publication else None,
@@ -265,22 +97,23 @@ def _make_record(file: File) -> ReadRecord:
     )
 
 
-def files_response(listed: ListPage) -> FilesResponse:
+def files_response(listed: ListPage) -> records.FilesResponse:
     """The body for a page of a list."""
-    return FilesResponse([read_record(file) for file in listed.files], listed.next_page_token)
+    files = tuple([read_record(file) for file in listed.files])
+    return records.FilesResponse(files, listed.next_page_token)
 
 
-def tagged_files_response(listed: ListPage, tags: tuple[str, ...]) -> TaggedFilesResponse:
+def tagged_files_response(listed: ListPage, tags: tuple[str, ...]) -> records.TaggedFilesResponse:
     """The body for a page of a list by tags."""
-    files = [read_record(file) for file in listed.files]
-    return TaggedFilesResponse(files, len(files), tags, listed.next_page_token)
+    files = tuple([read_record(file) for file in listed.files])
+    return records.TaggedFilesResponse(files, len(files), tags, listed.next_page_token)
 
 
-def login_response(signed_in: SignedIn) -> LoginResponse:
+def login_response(signed_in: SignedIn) -> Session:
     """The body for a new session."""
     session = signed_in.session
     lasts = duration_text(session.seconds)
-    return LoginResponse(session.token, signed_in.address, lasts, session.expires_at)
+    return Session(session.token, signed_in.address, lasts, session.expires_at)
 
 
 def duration_text(seconds: int) -> str:
@@ -293,21 +126,18 @@ def duration_text(seconds: int) -> str:
 
 def delivery_response(result: DeliveryResult) -> DeliveryResponse:
     """The body for a provider whose delivery was received."""
-    events = [
+    events = tuple(
         EventResponse(
             None if event.post_id is None else str(event.post_id),
             event.spelled_cid,
             event.status.value,
         )
         for event in result.events
-    ]
+    )
     return DeliveryResponse(True, result.applied, result.ignored, result.duplicate, events)
 
 
 # HTTP responses
-
-encode_json = msgspec.json.Encoder().encode
-"""The JSON of one of the bodies above."""
 
 IMMUTABLE = "public, max-age=31536000, immutable"
 """For bytes named by their hash, which never change."""

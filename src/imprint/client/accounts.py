@@ -1,0 +1,115 @@
+"""Methods for sessions: login and logout of readers, writing sessions of authors."""
+
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from imprint.client.connection import Connection
+from imprint.client.typed_data import opening_typed_data
+from imprint.client.wallet import Wallet, settle
+from imprint.client.writing_session import KeyStore, WritingSession, new_key, public_point
+from imprint.domain.formats.addresses import checksum_address, parse_address
+from imprint.domain.formats.instants import format_instant
+from imprint.interface.accounts import (
+    LoginBody,
+    LogoutBody,
+    OpeningBody,
+    Session,
+    WritingSessionRecord,
+    WritingSessionResponse,
+    WritingSessionsResponse,
+)
+
+WRITING_SECONDS = 12 * 3600
+"""How long a writing session lasts if nothing else is said; a service allows twice as much."""
+
+STATEMENT = "Sign in to read what you hold."
+"""What a wallet shows its owner at a login."""
+
+
+class AccountMethods(Connection):
+    """Login, logout and writing sessions."""
+
+    async def login(
+        self, wallet: Wallet, *, origin: str | None = None, statement: str = STATEMENT
+    ) -> Session:
+        """Log in with a wallet (EIP-4361); requests that need a session carry it from now on.
+
+        `origin` is that of the application which asks, if it is not the service itself.
+        """
+        site = (origin or self.url).rstrip("/")
+        message = _login_message(
+            site, wallet.address, statement, chain_id=self.facts.chain.id, now=self.now()
+        )
+        signature = await settle(wallet.sign_message(message))
+        body = LoginBody(signature, message, wallet.address)
+        self.session = (await self._request("POST", "/auth/login", json=body)).decode(Session)
+        return self.session
+
+    async def logout(self, *, all: bool = False) -> None:  # noqa: A002 - the name of the member
+        """End this session, or every session of its address, at once and everywhere."""
+        body = LogoutBody(all=all)
+        await self._request("POST", "/auth/logout", json=body, signed_in=True)
+        self.session = None
+
+    async def open_writing_session(
+        self,
+        wallet: Wallet,
+        *,
+        actions: Sequence[str] = ("create", "update"),
+        seconds: int = WRITING_SECONDS,
+        key_store: KeyStore | None = None,
+    ) -> WritingSession:
+        """Let the wallet sign once, so that a new key of this machine can write for it."""
+        key, now = new_key(), self.now()
+        data = opening_typed_data(
+            self.facts.signing,
+            self.facts.service,
+            wallet=wallet.address,
+            public_key=public_point(key),
+            actions=actions,
+            not_before=now,
+            expires=now + seconds,
+            nonce=secrets.token_hex(16),
+        )
+        signature = await settle(wallet.sign_typed_data(data))
+        body = OpeningBody(data.salt, wallet.address, signature)
+        response = await self._request("POST", "/writing/sessions", json=body)
+        session = WritingSession(response.decode(WritingSessionResponse).session, key)
+        if key_store is not None:
+            key_store.save(self.facts.service, session)
+        return session
+
+    def resume_writing_session(self, wallet: str, key_store: KeyStore) -> WritingSession | None:
+        """Return the session that is kept for a wallet, or None; one that expired is removed."""
+        session = key_store.load(self.facts.service, wallet)
+        if session is None or session.expires.timestamp() > self.now():
+            return session
+        key_store.remove(self.facts.service, wallet)
+        return None
+
+    async def list_writing_sessions(self) -> list[WritingSessionRecord]:
+        """Return the live writing sessions of the wallet that is logged in, on all its machines."""
+        path = "/writing/sessions"
+        return list((await self._read(path, WritingSessionsResponse, signed_in=True)).sessions)
+
+    async def revoke_writing_session(self, id: str) -> None:  # noqa: A002 - as in the path
+        """End a writing session everywhere."""
+        await self._request("DELETE", f"/writing/sessions/{id}", signed_in=True)
+
+    async def revoke_writing_sessions(self) -> None:
+        """End all writing sessions of the wallet, as when a computer is lost."""
+        await self._request("DELETE", "/writing/sessions", signed_in=True)
+
+
+def _login_message(site: str, address: str, statement: str, *, chain_id: int, now: int) -> str:
+    """The text of EIP-4361, which has the address with its checksum."""
+    issued = format_instant(datetime.fromtimestamp(now, UTC))
+    said = f"{statement}\n" if statement else ""
+    return (
+        f"{urlsplit(site).netloc} wants you to sign in with your Ethereum account:\n"
+        f"{checksum_address(parse_address(address))}\n\n{said}\n"
+        f"URI: {site}\nVersion: 1\nChain ID: {chain_id}\nNonce: {secrets.token_hex(8)}\n"
+        f"Issued At: {issued}"
+    )

@@ -1,0 +1,258 @@
+"""Methods for drafts and files: signed writes, texts, documents and lists of files."""
+
+import asyncio
+import itertools
+import json
+import secrets
+from collections.abc import Sequence
+from typing import Any, Literal
+from urllib.parse import quote
+
+import aiohttp
+import msgspec
+
+from imprint.auth.typed_data import SigningForm
+from imprint.client.connection import Connection, page_of
+from imprint.client.documents import Document
+from imprint.client.lists import Listing, Page
+from imprint.client.problems import Refusal, Unreachable, WalletNeeded
+from imprint.client.transport import Query
+from imprint.client.typed_data import TypedData, Write, write_typed_data
+from imprint.client.wallet import Wallet, settle
+from imprint.client.writing_session import WritingSession
+from imprint.domain.drafts.files import Action, State
+from imprint.domain.errors import Code
+from imprint.interface.drafts import (
+    Content,
+    CreateBody,
+    CreatedResponse,
+    DeleteBody,
+    DeletedDraft,
+    DeletedResponse,
+    Draft,
+    File,
+    FilesResponse,
+    Published,
+    UpdateBody,
+    UpdatedResponse,
+)
+
+ONCHAIN_POLL_SECONDS = 0.2
+"""How often the service is asked whether it has seen a post on the chain."""
+
+SAVE_ATTEMPTS = 5
+"""How often `save_draft` sends a draft at most."""
+
+_ENDED = (Code.WRITING_SESSION_EXPIRED, Code.WRITING_SESSION_INVALID)
+"""Refusals after which a writing session saves nothing any more."""
+
+_MEDIA_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
+"""Media types of pictures by how their bytes begin."""
+
+_ACCEPT_DOCUMENTS = "image/*, application/octet-stream;q=0.9, */*;q=0.8"
+
+
+class DraftMethods(Connection):
+    """Writes, reads and lists of files."""
+
+    async def create_draft(
+        self, signer: Wallet | WritingSession, content: str, *, title: str = ""
+    ) -> Draft:
+        """Store a new draft. Only the form `inkdao-1` signs the title, and nobody stores it."""
+        write = Write(Action.CREATE, content=content, title=title)
+        return await self._send_content(await self._sign(signer, write), write)
+
+    async def update_draft(self, signer: Wallet | WritingSession, cid: str, content: str) -> Draft:
+        """Replace a draft by another version, which has another cid."""
+        write = Write(Action.UPDATE, cid=cid, content=content)
+        return await self._send_content(await self._sign(signer, write), write)
+
+    async def save_draft(
+        self, session: WritingSession, content: str, cid: str | None = None
+    ) -> Draft:
+        """Create a draft by a writing session, or update the one with this cid, and persist.
+
+        What was lost on the way, or refused for now, is sent again and takes effect once; a
+        signature that was stale by the clock of the service is made again. Raises `WalletNeeded`
+        if the session has ended, and else what the last attempt raised.
+        """
+        action = Action.CREATE if cid is None else Action.UPDATE
+        write = Write(action, cid=cid or "", content=content)
+        signed = await self._sign(session, write)
+        uncertain = False  # whether an earlier attempt may have taken effect
+        for attempt in itertools.count(1):
+            try:
+                return await self._send_content(signed, write)
+            except Unreachable as error:
+                if attempt == SAVE_ATTEMPTS:
+                    raise
+                uncertain = True
+                wait = attempt if error.retry_after is None else error.retry_after
+            except Refusal as refusal:
+                problem = refusal.problem
+                if problem.action == action and isinstance(problem.file, Draft):
+                    return problem.file
+                if problem.code in _ENDED:
+                    raise WalletNeeded("Sign once more to go on writing.") from refusal
+                if attempt == SAVE_ATTEMPTS:
+                    raise
+                if problem.code == Code.SIGNATURE_STALE and problem.now and not uncertain:
+                    # Not if it may have been saved: another nonce would save it twice.
+                    self.set_clock(problem.now)
+                    signed, wait = await self._sign(session, write), 0
+                elif problem.status in (429, 503):
+                    uncertain |= problem.status == 503
+                    wait = attempt if refusal.retry_after is None else refusal.retry_after
+                else:
+                    raise
+            await asyncio.sleep(wait)
+        raise AssertionError("The attempts have an end.")
+
+    async def publish_draft(
+        self,
+        wallet: Wallet | WritingSession,
+        cid: str,
+        *,
+        thumbnail: bytes,
+        hashtags: Sequence[str] = (),
+        thumbnail_name: str = "thumbnail",
+    ) -> Published:
+        """Store the thumbnail and the hashtags of a draft; `createPost` comes after it.
+
+        Services refuse a writing session here, as they do for `delete_draft`.
+        """
+        tags = ",".join(hashtags)
+        write = Write(Action.PUBLISH, cid=cid, thumbnail=thumbnail, hashtags=tags)
+        signed = await self._sign(wallet, write)
+        form = aiohttp.FormData()
+        for name, value in {**signed, "hashtags": tags}.items():
+            form.add_field(name, json.dumps(value) if name == "salt" else value)
+        media_type = _find_media_type(thumbnail)
+        form.add_field("file", thumbnail, filename=thumbnail_name, content_type=media_type)
+        query = {"cid": cid}
+        response = await self._request("POST", "/publish/file", query=query, form=form)
+        return response.decode(Published)
+
+    async def delete_draft(self, wallet: Wallet | WritingSession, cid: str) -> DeletedDraft:
+        """Delete a draft."""
+        body = DeleteBody(**await self._sign(wallet, Write(Action.DELETE, cid=cid)))
+        query = {"cid": cid}
+        response = await self._request("POST", "/delete/file", query=query, json=body)
+        return response.decode(DeletedResponse).draft
+
+    async def read_draft(self, cid: str) -> Content:
+        """Return the text of a draft of the wallet that is logged in."""
+        return await self._read("/fileByCid", Content, {"cid": cid}, signed_in=True)
+
+    async def read_post(self, post_id: str | int, *, user: str | None = None) -> Content:
+        """Return the text of a post, to its author and to those who hold it."""
+        query = {"user": self._own_address(user), "postId": str(post_id)}
+        return await self._read("/fileByPostId", Content, query, signed_in=True)
+
+    async def read_free_post(self, post_id: str | int) -> Content:
+        """Return the text of a post whose price is 0."""
+        return await self._read("/freeFileByPostId", Content, {"postId": str(post_id)})
+
+    async def fetch_document(
+        self,
+        cid: str,
+        *,
+        format: Literal["raw", "car"] | None = None,  # noqa: A002 - the name of the parameter
+        scope: Literal["block", "entity", "all"] | None = None,
+        range: str | None = None,  # noqa: A002 - the name of the header
+    ) -> Document:
+        """Return a public document, such as a thumbnail; `verify_document` checks its bytes.
+
+        `range` is as in HTTP, such as `bytes=0-99`.
+        """
+        response = await self._request(
+            "GET",
+            f"/ipfs/{quote(cid, safe='')}",
+            query={"format": format, "dag-scope": scope},
+            accept=_ACCEPT_DOCUMENTS,
+            headers={"Range": range} if range is not None else None,
+        )
+        headers = response.headers
+        return Document(response.body, headers.get("Content-Type", ""), headers.get("ETag"))
+
+    def list_posts_by_tags(self, tags: Sequence[str]) -> Listing[File]:
+        """List published files with all of these hashtags, the newest first."""
+        return self._list_files("/filesByTags", {"tags": ",".join(tags)})
+
+    def list_drafts(self, *, owner: str | None = None) -> Listing[File]:
+        """List the drafts of the wallet that is logged in, the newest first."""
+        query = {"owner": self._own_address(owner)}
+        return self._list_files("/pendingFilesByOwner", query, signed_in=True)
+
+    def list_posts(self, *, cid: str | None = None) -> Listing[File]:
+        """List published files, the newest first, or the one with this cid."""
+        return self._list_files("/filesMetaData", {"cid": cid})
+
+    def list_next_page(self, next_page_token: str) -> Listing[File]:
+        """List files from the page with this token on, whichever list it is of."""
+        return self._list_files("/filesByNextPageToken", {"next_page_token": next_page_token})
+
+    async def wait_for_post(self, cid: str, seconds: float | None = 60) -> File:
+        """Return the file once the service has seen its post on the chain.
+
+        Raises TimeoutError after so many seconds.
+        """
+        async with asyncio.timeout(seconds):
+            while True:
+                page = await self.list_posts(cid=cid).page()
+                for file in page.items:
+                    if file.keyvalues.status == State.ONCHAIN:
+                        return file
+                await asyncio.sleep(ONCHAIN_POLL_SECONDS)
+
+    def build_write(self, form: str, write: Write, address: str) -> TypedData:
+        """The typed data of a write, with a nonce that was never used, at this moment."""
+        signing = self.facts.signing
+        if form == SigningForm.INKDAO_1 and self.domain_name is not None:
+            signing = msgspec.structs.replace(signing, name=self.domain_name)
+        return write_typed_data(
+            SigningForm(form),
+            signing,
+            self.facts.service,
+            write,
+            address=address,
+            nonce=secrets.token_hex(16),
+            timestamp=self.now(),
+        )
+
+    async def _sign(self, signer: Wallet | WritingSession, write: Write) -> dict[str, Any]:
+        """The members that every signed body has."""
+        by_session = isinstance(signer, WritingSession)
+        form = SigningForm.IMPRINT_2 if by_session else self.form
+        data = self.build_write(form, write, signer.address)
+        signature = await settle(signer.sign_typed_data(data))
+        signed = {"salt": data.salt, "address": signer.address, "signature": signature}
+        return {**signed, "session": signer.id} if isinstance(signer, WritingSession) else signed
+
+    async def _send_content(self, signed: dict[str, Any], write: Write) -> Draft:
+        if write.action is Action.CREATE:
+            created = CreateBody(**signed, content=write.content)
+            response = await self._request("POST", "/create/group", json=created)
+            return response.decode(CreatedResponse).draft
+        updated, query = UpdateBody(**signed, content=write.content), {"cid": write.cid}
+        response = await self._request("POST", "/update/file", query=query, json=updated)
+        return response.decode(UpdatedResponse).upload
+
+    def _list_files(self, path: str, query: Query, *, signed_in: bool = False) -> Listing[File]:
+        async def load(token: str | None) -> Page[File]:
+            if token is None:
+                page = await self._read(path, FilesResponse, query, signed_in=signed_in)
+            else:
+                page = await self._read(
+                    "/filesByNextPageToken", FilesResponse, {"next_page_token": token}
+                )
+            return page_of(page.files, page.next_page_token)
+
+        return Listing(load)
+
+
+def _find_media_type(picture: bytes) -> str:
+    for beginning, media_type in _MEDIA_TYPES.items():
+        if picture.startswith(beginning):
+            return media_type
+    return "application/octet-stream"

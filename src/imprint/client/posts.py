@@ -1,0 +1,205 @@
+"""Methods for posts: the index, authors, a library, sales, statistics and feeds."""
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+from urllib.parse import parse_qs, quote, urlsplit
+
+from imprint.client.connection import Connection, page_of
+from imprint.client.lists import Listing, Page
+from imprint.interface.drafts import Content
+from imprint.interface.posts import (
+    Author,
+    FeedAccess,
+    FeedsResponse,
+    GlobalMetricsResponse,
+    HeatMap,
+    HeatMapResponse,
+    HeldPost,
+    JsonFeed,
+    LibraryResponse,
+    MarketMetrics,
+    Post,
+    PostsResponse,
+    PrivateFeed,
+    Sale,
+    SalesResponse,
+    Stats,
+    UserMetrics,
+    UserMetricsResponse,
+)
+
+ATOM = "application/atom+xml"
+
+MOST_SALES = 1000
+"""How many sales a page has at most."""
+
+_NEXT = re.compile(r'<([^>]+)>;\s*rel="?next')
+"""The link to the next page in a header."""
+
+
+class PostMethods(Connection):
+    """What the chain says of posts, authors, readers and sales; feeds of posts, as Atom or JSON."""
+
+    def list_indexed_posts(
+        self,
+        *,
+        tag: Sequence[str] = (),
+        author: str | None = None,
+        free: bool | None = None,
+        min_price: int | None = None,
+        max_price: int | None = None,
+        q: str | None = None,
+        sort: Literal["newest", "oldest", "sales", "price"] | None = None,
+        limit: int | None = None,
+    ) -> Listing[Post]:
+        """List posts with all of these hashtags and words; `limit` is the size of a page."""
+        query = {
+            "tag": [tag] if isinstance(tag, str) else tag,
+            "author": author,
+            "free": free,
+            "minPrice": min_price,
+            "maxPrice": max_price,
+            "q": q,
+            "sort": sort,
+            "limit": limit,
+        }
+
+        async def load(token: str | None) -> Page[Post]:
+            page = await self._read("/posts", PostsResponse, {**query, "next_page_token": token})
+            return page_of(page.posts, page.next_page_token)
+
+        return Listing(load)
+
+    async def show_post(self, id: str | int) -> Post:  # noqa: A002 - as in the path
+        """Return what the index has of a post."""
+        return await self._read(f"/posts/{quote(str(id), safe='')}", Post)
+
+    async def read_post_content(self, id: str | int) -> Content:  # noqa: A002 - as in the path
+        """Return the text of a post: a free one to everybody, others to who is entitled."""
+        path = f"/posts/{quote(str(id), safe='')}/content"
+        return await self._read(path, Content, signed_in=True)
+
+    async def get_post_markdown(self, id: str | int) -> str:  # noqa: A002 - as in the path
+        """Return a post as Markdown."""
+        return await self._read_text(f"/posts/{quote(str(id), safe='')}.md", "text/markdown")
+
+    async def show_author(self, address: str) -> Author:
+        """Return what an author has published and sold."""
+        return await self._read(f"/authors/{quote(address, safe='')}", Author)
+
+    def list_library(self, *, q: str | None = None, limit: int | None = None) -> Listing[HeldPost]:
+        """List what the reader holds who is logged in, the newest purchase first."""
+
+        async def load(token: str | None) -> Page[HeldPost]:
+            query = {"q": q, "limit": limit, "next_page_token": token}
+            page = await self._read("/me/library", LibraryResponse, query, signed_in=True)
+            return page_of(page.posts, page.next_page_token)
+
+        return Listing(load)
+
+    def list_sales(self, *, limit: int | None = None) -> Listing[Sale]:
+        """List the sales of the author who is logged in, the newest first."""
+
+        async def load(token: str | None) -> Page[Sale]:
+            query = {"limit": limit, "next_page_token": token}
+            page = await self._read("/me/sales", SalesResponse, query, signed_in=True)
+            return page_of(page.sales, page.next_page_token)
+
+        return Listing(load)
+
+    async def sales_csv(self, *, limit: int = MOST_SALES) -> str:
+        """Return all sales of the author who is logged in as one table (CSV, RFC 4180).
+
+        `limit` is the size of a page, of which there may be several.
+        """
+        table, token = "", None
+        while True:
+            query = {"limit": limit, "next_page_token": token}
+            response = await self._request(
+                "GET", "/me/sales", query=query, accept="text/csv", signed_in=True
+            )
+            # Every page has the line of names.
+            table += response.text.partition("\r\n")[2] if table else response.text
+            token = _find_next(response.headers.get("Link", ""))
+            if token is None:
+                return table
+
+    async def show_stats(self) -> Stats:
+        """Return totals of the whole place, and its last 90 days."""
+        return await self._read("/stats", Stats)
+
+    async def get_global_metrics(self) -> MarketMetrics:
+        """Return totals as the earlier service had them."""
+        return (await self._read("/globalMetrics", GlobalMetricsResponse)).data
+
+    async def get_user_metrics(self, user_address: str) -> UserMetrics:
+        """Return totals of one address as the earlier service had them."""
+        query = {"userAddress": user_address}
+        return (await self._read("/userMetrics", UserMetricsResponse, query)).data
+
+    async def get_heat_map(self, user_address: str) -> HeatMap:
+        """Return the days on which an address published and bought."""
+        query = {"userAddress": user_address}
+        return (await self._read("/heatmap", HeatMapResponse, query)).data
+
+    async def get_feed_atom(self) -> str:
+        """Return the feed of all posts as Atom."""
+        return await self._read_text("/feeds/posts.atom", ATOM)
+
+    async def get_feed_json(self) -> JsonFeed:
+        """Return the feed of all posts."""
+        return await self._read("/feeds/posts.json", JsonFeed)
+
+    async def get_tag_feed_atom(self, tag: str) -> str:
+        """Return the feed of a hashtag as Atom."""
+        return await self._read_text(f"/feeds/tags/{quote(tag, safe='')}.atom", ATOM)
+
+    async def get_tag_feed_json(self, tag: str) -> JsonFeed:
+        """Return the feed of a hashtag."""
+        return await self._read(f"/feeds/tags/{quote(tag, safe='')}.json", JsonFeed)
+
+    async def get_author_feed_atom(self, address: str) -> str:
+        """Return the feed of an author as Atom."""
+        return await self._read_text(f"/feeds/authors/{quote(address, safe='')}.atom", ATOM)
+
+    async def get_author_feed_json(self, address: str) -> JsonFeed:
+        """Return the feed of an author."""
+        return await self._read(f"/feeds/authors/{quote(address, safe='')}.json", JsonFeed)
+
+    async def add_private_feed(self) -> FeedAccess:
+        """Make a feed of what the reader holds who is logged in; its addresses are shown once."""
+        response = await self._request("POST", "/me/feeds", json={}, signed_in=True)
+        return response.decode(FeedAccess)
+
+    async def list_private_feeds(self) -> list[PrivateFeed]:
+        """Return the private feeds of the reader who is logged in, the oldest first."""
+        return list((await self._read("/me/feeds", FeedsResponse, signed_in=True)).feeds)
+
+    async def rotate_private_feed(self, id: str) -> FeedAccess:  # noqa: A002 - as in the path
+        """Give a private feed other addresses; the earlier ones end."""
+        path = f"/me/feeds/{quote(id, safe='')}"
+        response = await self._request("POST", path, json={}, signed_in=True)
+        return response.decode(FeedAccess)
+
+    async def remove_private_feed(self, id: str) -> None:  # noqa: A002 - as in the path
+        """End a private feed."""
+        await self._request("DELETE", f"/me/feeds/{quote(id, safe='')}", signed_in=True)
+
+    async def get_private_feed_atom(self, token: str, *, before: str | None = None) -> str:
+        """Return a private feed as Atom; `token` is the secret in its address."""
+        path = f"/feeds/private/{quote(token, safe='')}.atom"
+        response = await self._request("GET", path, query={"before": before}, accept=ATOM)
+        return response.text
+
+    async def get_private_feed_json(self, token: str, *, before: str | None = None) -> JsonFeed:
+        """Return a private feed; `token` is the secret in its address."""
+        path = f"/feeds/private/{quote(token, safe='')}.json"
+        return await self._read(path, JsonFeed, {"before": before})
+
+
+def _find_next(links: str) -> str | None:
+    """The token of the next page in a header `Link`, if there is one."""
+    found = _NEXT.search(links)
+    tokens = parse_qs(urlsplit(found[1]).query).get("next_page_token", []) if found else []
+    return tokens[0] if tokens else None

@@ -1,0 +1,316 @@
+"""What the chain says of posts, authors, readers and sales, and feeds of posts."""
+
+from typing import Annotated
+
+from msgspec import Struct, field
+
+from imprint.interface.drafts import Hashtags
+from imprint.interface.values import (
+    POST_ID_PATTERN,
+    TRANSACTION_PATTERN,
+    Amount,
+    Count,
+    LowerAddress,
+    Moment,
+    PostId,
+    PostPageToken,
+    Total,
+    TransactionHash,
+    Wei,
+    doc,
+)
+
+# Posts, authors, libraries, sales and statistics
+
+Volume = Annotated[Total, doc("What was paid in all, in wei.")]
+
+
+class Block(Struct, frozen=True):
+    """A block of the chain."""
+
+    number: Annotated[Count, doc("The number of the block.")]
+    hash: Annotated[str, doc("The hash of the block.", TRANSACTION_PATTERN)]
+
+
+class SalesTotal(Struct, frozen=True):
+    """How many purchases, and what was paid for them."""
+
+    count: Annotated[Count, doc("How many purchases.")]
+    volume: Volume
+
+
+class PostLinks(Struct, frozen=True):
+    """Absolute addresses of a post."""
+
+    itself: Annotated[str, doc("The address of this record.")] = field(name="self")
+    content: Annotated[str, doc("The address of the content.")]
+    page: Annotated[str, doc("The address of the page for readers.")]
+
+
+class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A post as the index has it."""
+
+    id: PostId
+    author: LowerAddress
+    cid: Annotated[str, doc("The cid of the document, in its canonical spelling if it is one.")]
+    thumbnail_cid: Annotated[str, doc("The cid of the thumbnail, as the chain has it.")]
+    title: Annotated[str, doc("The title, as the author wrote it: any characters.")]
+    description: Annotated[str, doc("The description, as the author wrote it: any characters.")]
+    price: Annotated[Amount, doc("The price in wei.")]
+    first_price: Annotated[Amount, doc("The price in wei when it was published.")]
+    free: Annotated[bool, doc("Whether the price is zero.")]
+    hashtags: Hashtags
+    hosted: Annotated[bool, doc("Whether its document is here.")]
+    created_at: Annotated[Moment, doc("The time of its block.")]
+    block: Block
+    transaction: TransactionHash
+    sales: SalesTotal
+    holders: Annotated[Count, doc("How many addresses hold its token now.")]
+    links: PostLinks
+    snippet: Annotated[
+        str | None,
+        doc("Only in a search: HTML in which everything but `<mark>` around the words is text."),
+    ] = None
+
+
+class Held(Struct, frozen=True, rename="camel"):
+    """How a reader holds a post."""
+
+    balance: Annotated[Wei, doc("How many tokens.", POST_ID_PATTERN)]
+    bought_at: Annotated[Moment, doc("When the first of the tokens held now arrived.")]
+    paid: Annotated[Amount | None, doc("What was paid; null if it was not bought.")]
+
+
+class HeldPost(Post, frozen=True, kw_only=True):
+    """A post in a reader's library."""
+
+    held: Held
+
+
+class PostsResponse(Struct, frozen=True):
+    """A page of posts."""
+
+    posts: Annotated[tuple[Post, ...], doc("The posts.")]
+    next_page_token: PostPageToken | None
+
+
+class LibraryResponse(Struct, frozen=True):
+    """A page of the posts that a reader holds."""
+
+    posts: Annotated[tuple[HeldPost, ...], doc("The posts, the latest arrival first.")]
+    next_page_token: PostPageToken | None
+
+
+class Author(Struct, frozen=True, rename="camel"):
+    """What an author has published and sold."""
+
+    address: LowerAddress
+    posts: Annotated[Count, doc("How many posts.")]
+    sales: SalesTotal
+    readers: Annotated[Count, doc("How many addresses hold one of them now.")]
+    first_post_at: Annotated[Moment | None, doc("When the first was published.")]
+    last_post_at: Annotated[Moment | None, doc("When the last was published.")]
+
+
+class Sale(Struct, frozen=True, rename="camel"):
+    """A purchase of one of the author's posts."""
+
+    post_id: PostId
+    buyer: LowerAddress
+    price: Annotated[Amount, doc("What was paid, in wei.")]
+    at: Annotated[Moment, doc("The time of its block.")]
+    block: Block
+    transaction: TransactionHash
+
+
+class SalesResponse(Struct, frozen=True):
+    """A page of sales."""
+
+    sales: Annotated[tuple[Sale, ...], doc("The sales, the newest first.")]
+    next_page_token: PostPageToken | None
+
+
+class Day(Struct, frozen=True):
+    """What happened on one day, UTC."""
+
+    day: Annotated[str, doc("The day, in UTC.", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+    posts: Annotated[Count, doc("How many posts.")]
+    sales: Annotated[Count, doc("How many purchases.")]
+    volume: Volume
+
+
+class Stats(Struct, frozen=True):
+    """Totals of the whole marketplace, and its last days."""
+
+    posts: Annotated[Count, doc("How many posts.")]
+    authors: Annotated[Count, doc("How many authors.")]
+    readers: Annotated[Count, doc("How many addresses hold a post now.")]
+    sales: Annotated[Count, doc("How many purchases.")]
+    volume: Volume
+    days: Annotated[tuple[Day, ...], doc("The last 90 days, the oldest first.")]
+
+
+# Totals in the shape of an earlier service
+
+StatusCode = Annotated[int, doc("The status of the response, 200.", format="int64", minimum=200)]
+
+Days = Annotated[
+    tuple[Annotated[str, doc("A day.", "^[1-9][0-9]?/[1-9][0-9]?/[0-9]{4}$")], ...],
+    doc("Days as `D/M/YYYY`, in UTC, without leading zeros."),
+]
+
+
+class MarketMetrics(Struct, frozen=True, rename="camel"):
+    """The totals of the marketplace."""
+
+    total_users: Annotated[Count, doc("Addresses that published, bought or hold a post.")]
+    total_assets: Annotated[Count, doc("Posts.")]
+    total_asset_worth: Total
+    total_volume: Total
+
+
+class CreatorMetrics(Struct, frozen=True, rename="camel"):
+    """The totals of an address as an author."""
+
+    total_assets: Annotated[Count, doc("Posts.")]
+    total_earnings: Total
+    total_subscribers: Annotated[Count, doc("Addresses that hold one of the posts.")]
+    total_asset_worth: Total
+
+
+class HolderMetrics(Struct, frozen=True, rename="camel"):
+    """The totals of an address as a reader."""
+
+    total_purchases: Annotated[Count, doc("Purchases.")]
+    total_spent: Total
+
+
+class UserMetrics(Struct, frozen=True):
+    """The totals of an address."""
+
+    creator: CreatorMetrics
+    holder: HolderMetrics
+
+
+class HeatMap(Struct, frozen=True):
+    """The day of every post and of every purchase of an address, in order."""
+
+    creator: Days
+    holder: Days
+
+
+class GlobalMetricsResponse(Struct, frozen=True, rename="camel"):
+    """The totals of the marketplace, and a status."""
+
+    status_code: StatusCode
+    data: MarketMetrics
+
+
+class UserMetricsResponse(Struct, frozen=True, rename="camel"):
+    """The totals of an address, and a status."""
+
+    status_code: StatusCode
+    data: UserMetrics
+
+
+class HeatMapResponse(Struct, frozen=True, rename="camel"):
+    """The days of an address, and a status."""
+
+    status_code: StatusCode
+    data: HeatMap
+
+
+# Feeds
+
+JSON_FEED = "https://jsonfeed.org/version/1.1"
+"""The version of JSON Feed that feeds name."""
+
+
+class EmptyBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """An empty object."""
+
+
+class FeedPost(Struct, frozen=True, rename="camel"):
+    """What JSON Feed has no members for."""
+
+    id: PostId
+    cid: Annotated[str, doc("The cid of the document, as the chain has it.")]
+    price: Annotated[Wei, doc("The price in wei, in decimal digits.")]
+    price_text: Annotated[str, doc("The price in ETH.")]
+    free: Annotated[bool, doc("Whether the price is zero.")]
+    hosted: Annotated[bool, doc("Whether the document is stored here.")]
+    has_text: Annotated[bool, doc("Whether `content_text` is the text of the post.")]
+
+
+class FeedAuthor(Struct, frozen=True):
+    """An author."""
+
+    name: Annotated[str, doc("The address.")]
+    url: Annotated[str, doc("About the author.")]
+
+
+class FeedItem(Struct, frozen=True):
+    """A post in a feed."""
+
+    id: Annotated[str, doc("An id that never changes.")]
+    url: Annotated[str, doc("The page of the post.")]
+    title: Annotated[str, doc("The title.")]
+    summary: Annotated[str, doc("The description.")]
+    content_text: Annotated[str, doc("The text, or else description and price.")]
+    date_published: Annotated[Moment, doc("When it was published.")]
+    date_modified: Annotated[
+        Moment,
+        doc(
+            "When it was published or its price was changed; in a private feed also when its "
+            "token arrived."
+        ),
+    ]
+    authors: Annotated[tuple[FeedAuthor, ...], doc("Its author.")]
+    tags: Annotated[tuple[str, ...], doc("Its hashtags.")]
+    post: FeedPost = field(name="_imprint")
+
+
+class FeedHub(Struct, frozen=True):
+    """A WebSub hub."""
+
+    type: Annotated[str, doc("`WebSub`.")]
+    url: Annotated[str, doc("The address of the hub.")]
+
+
+class JsonFeed(Struct, frozen=True, omit_defaults=True):
+    """A JSON Feed of version 1.1."""
+
+    version: Annotated[str, doc(f"`{JSON_FEED}`.")]
+    title: Annotated[str, doc("The title of the feed.")]
+    home_page_url: Annotated[str, doc("Where a stranger begins.")]
+    feed_url: Annotated[str, doc("The address of the feed, or of this page of it.")]
+    items: Annotated[tuple[FeedItem, ...], doc("The posts, the newest first.")]
+    next_url: Annotated[
+        str | None, doc("The address of the next page, on all pages but the last.")
+    ] = None
+    hubs: Annotated[tuple[FeedHub, ...], doc("Where to subscribe to changes.")] = ()
+
+
+class FeedAccess(Struct, frozen=True):
+    """A private feed and its addresses, which are secret and shown once."""
+
+    id: Annotated[str, doc("The id of the feed.")]
+    atom: Annotated[str, doc("The address of the feed as Atom.")]
+    json: Annotated[str, doc("The address of the feed as JSON Feed.")]
+
+    def __repr__(self) -> str:
+        return f"FeedAccess(id={self.id!r})"
+
+
+class PrivateFeed(Struct, frozen=True, rename="camel"):
+    """A private feed, without its addresses."""
+
+    id: Annotated[str, doc("The id of the feed.")]
+    created_at: Annotated[Moment, doc("When it was made.")]
+    fetched_at: Annotated[Moment | None, doc("When it was last fetched.")]
+
+
+class FeedsResponse(Struct, frozen=True):
+    """Private feeds."""
+
+    feeds: Annotated[tuple[PrivateFeed, ...], doc("The feeds, the oldest first.")]

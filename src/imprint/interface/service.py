@@ -1,0 +1,135 @@
+"""What the service says about itself: facts, the marketplace contract, health and readiness."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from imprint.interface.values import ADDRESS_PATTERN, LOWER_ADDRESS_PATTERN, Count, Positive, doc
+
+ChainId = Annotated[Positive, doc("The id of the chain.")]
+
+
+class SigningFacts(Struct, frozen=True, rename="camel"):
+    """The domain of typed data (EIP-712): spread it into the `domain` of `salt`."""
+
+    name: Annotated[str, doc("The name of the domain.")]
+    version: Annotated[str, doc("The version of the domain.")]
+    chain_id: ChainId
+
+
+class LoginFacts(Struct, frozen=True):
+    """What login messages (EIP-4361) are checked against."""
+
+    domains: Annotated[
+        tuple[str, ...], doc("The domains that messages may name; `:*` is any port.")
+    ]
+    freshness_seconds: Annotated[Positive, doc("How old a message may be.")]
+
+
+class ChainFacts(Struct, frozen=True, omit_defaults=True):
+    """Where posts are published."""
+
+    id: ChainId
+    marketplace: Annotated[str, doc("The contract, in the mixed case of EIP-55.", ADDRESS_PATTERN)]
+    rpc_url: Annotated[str | None, doc("A node; only services for development name theirs.")] = None
+
+
+class LimitFacts(Struct, frozen=True):
+    """What the service accepts."""
+
+    content_bytes: Annotated[Positive, doc("Bytes of UTF-8 of a content.")]
+    quota_bytes: Annotated[Count, doc("Bytes of all drafts of a signer; 0 is no limit.")]
+    quota_drafts: Annotated[Count, doc("Drafts of a signer; 0 is no limit.")]
+    thumbnail_bytes: Annotated[Positive, doc("Bytes of a thumbnail.")]
+    thumbnail_pixels: Annotated[Positive, doc("Pixels of a thumbnail.")]
+    thumbnail_side: Annotated[Positive, doc("Pixels of a side of a thumbnail.")]
+    hashtags: Annotated[Positive, doc("Hashtags of a file.")]
+    hashtag_length: Annotated[Positive, doc("Characters of a hashtag.")]
+    nonce_length: Annotated[Positive, doc("Characters of a nonce.")]
+    login_message_bytes: Annotated[Positive, doc("Bytes of a login message.")]
+
+
+class PageSizes(Struct, frozen=True, rename="camel"):
+    """How many records a page has."""
+
+    files_by_tags: Annotated[Positive, doc("Of `GET /filesByTags`.")]
+    files_meta_data: Annotated[Positive, doc("Of `GET /filesMetaData`.")]
+    files_by_next_page_token: Annotated[Positive, doc("Of `GET /filesByNextPageToken`.")]
+    pending_files_by_owner: Annotated[Positive, doc("Of `GET /pendingFilesByOwner`.")]
+
+
+class Parameters(Struct, frozen=True):
+    """What differs between services and stays the same until the operator restarts one."""
+
+    name: Annotated[str, doc("The name of the software.")]
+    version: Annotated[str, doc("The version of the interface.")]
+    service: Annotated[str, doc("The public URL of the service, without a slash at its end.")]
+    signing: SigningFacts
+    signing_forms: Annotated[
+        tuple[str, ...],
+        doc("The forms of signed writes that are accepted; later versions add some."),
+    ]
+    features: Annotated[
+        tuple[str, ...], doc("What the service offers beyond drafts and their publication.")
+    ]
+    login: LoginFacts
+    chain: ChainFacts
+    limits: LimitFacts
+    page_sizes: PageSizes
+
+
+class ServiceFacts(Parameters, frozen=True):
+    """What differs between services, and what a client must know."""
+
+    now: Annotated[Count, doc("The time of the service in Unix seconds, at most 5 seconds old.")]
+
+
+AbiEntry = Annotated[dict[str, Any], Meta(extra_json_schema={"additionalProperties": True})]
+
+
+class MarketplaceFacts(Struct, frozen=True, rename="camel"):
+    """The marketplace contract, for libraries that call it."""
+
+    chain_id: ChainId
+    address: Annotated[str, doc("The contract, in lower case.", LOWER_ADDRESS_PATTERN)]
+    start_block: Annotated[
+        Count, doc("The block that it was deployed in; nothing of it is earlier.")
+    ]
+    abi: Annotated[
+        list[AbiEntry],
+        doc("Its interface, as compilers write it and client libraries take it."),
+    ]
+
+
+class Health(Struct, frozen=True):
+    """The state of the process."""
+
+    status: Annotated[str, doc("It runs.", enum=["alive"])]
+
+
+ReadinessStatus = Annotated[
+    str,
+    doc("The state in one word.", title="ReadinessStatus", enum=["ready", "degraded", "not ready"]),
+]
+
+
+class Checks(Struct, frozen=True):
+    """One word for each dependency and task."""
+
+    # Words in the text, not enums: generators would make a type of each of them.
+    database: Annotated[str, doc("`ok`, `read_only`, `unavailable` or `unknown`.")]
+    storage: Annotated[str, doc("`ok`, `read_only`, `unavailable` or `unknown`.")]
+    chain: Annotated[str, doc("`ok`, `unavailable`, `disagrees` or `unknown`.")]
+    disk: Annotated[str, doc("`ok`, `low` or `unknown`.")]
+    follower: Annotated[str, doc("`ok`, `stopped` or `unknown`.")]
+    indexer: Annotated[str, doc("`ok`, `stopped` or `unknown`.")]
+    collector: Annotated[str, doc("`ok`, `stopped` or `unknown`.")]
+    records: Annotated[str, doc("`ok`, `damaged` or `unknown`.")]
+
+
+class Readiness(Struct, frozen=True):
+    """The state of the service and of its dependencies."""
+
+    status: ReadinessStatus
+    checks: Checks
+    details: Annotated[tuple[str, ...], doc("A sentence for everything that is not well.")]

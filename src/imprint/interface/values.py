@@ -1,0 +1,186 @@
+"""The types that requests and responses share, with what the description says of them.
+
+A type with a title is a component of that name. Patterns, formats and enums describe and do not
+validate (docs/decisions/api-structs.md).
+
+Patterns are written as ECMAScript, Python and Rust all read them. That of a request takes every
+string that the service takes, because generated clients check it before they send; what it cannot
+express, such as the checksum of an address or the category of a letter, stands in the sentence.
+That of a response takes exactly what the service returns.
+"""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from imprint.auth.signatures import MAX_SIGNATURE_BYTES
+
+# Patterns
+
+ADDRESS_PATTERN = "^0x[0-9a-fA-F]{40}$"
+"""An address in lower, upper or mixed case (EIP-55)."""
+
+LOWER_ADDRESS_PATTERN = "^0x[0-9a-f]{40}$"
+"""An address as the service returns it."""
+
+SIGNATURE_PATTERN = "^0x([0-9a-fA-F]{2})*$"
+"""Bytes in hex; contracts define what their signatures look like."""
+
+HASH_PATTERN = "^0x[0-9a-fA-F]{64}$"
+"""32 bytes in hex."""
+
+TRANSACTION_PATTERN = "^0x[0-9a-f]{64}$"
+"""The hash of a transaction or a block as the service returns it."""
+
+CID_PATTERN = "^baf(kr|yb)ei[a-h][a-z2-7]{50}[aeimquy4]$"
+"""36 bytes in 58 base32 digits: the first 32 bits are fixed, and the last 2 are padding."""
+
+ANY_CID_PATTERN = "^[0-9A-Za-z+/_=\\-]{46,73}$"
+"""A CID in any multibase: CIDv0 is the shortest, base16 the longest."""
+
+P256_POINT_PATTERN = "^0x04[0-9a-fA-F]{128}$"
+"""An uncompressed point of P-256 in hex."""
+
+WRITING_SESSION_ID_PATTERN = "^[0-9a-f-]{36}$"
+"""The id of a writing session."""
+
+PLACE_PATTERN = "^(0|[1-9][0-9]{0,17})$"
+"""A number of up to 18 digits, as places on the chain have."""
+
+POST_ID_PATTERN = "^(0|[1-9][0-9]{0,77})$"
+"""A number of up to 78 digits, as 2^256 has."""
+
+TOTAL_PATTERN = "^(0|[1-9][0-9]*)$"
+"""A number of any length."""
+
+TIMESTAMP_PATTERN = "^[0-9]{1,12}$"
+"""Unix time in seconds."""
+
+WITHOUT_NUL_PATTERN = "^[^\\u0000]*$"
+"""Any text without NUL."""
+
+PAGE_TOKEN_PATTERN = "^[A-Za-z0-9_-]{38,2048}$"
+"""Base64url of a nonce, a ciphertext and an authentication tag."""
+
+POST_PAGE_TOKEN_PATTERN = "^[A-Za-z0-9_-]{38,4096}$"
+"""As above, of a list of posts, which has more parameters."""
+
+FEED_TOKEN_PATTERN = "^[A-Za-z0-9_-]{43}$"
+"""Base64url of 32 bytes."""
+
+DELIVERY_SIGNATURE_PATTERN = "^[0-9a-fA-F]{64}$"
+"""32 bytes in hex."""
+
+DELIVERY_NONCE_PATTERN = "^[!-~]{1,128}$"
+"""Printable ASCII."""
+
+_OTHER_SPACES = "\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"
+_SPACE = f"[\\t-\\r\\u001c-\\u0020{_OTHER_SPACES}]*"
+"""What is removed from both ends of a hashtag."""
+
+_SPELLING = f"[^\\u0000-,./:-@\\[-^`{{-\\u007f{_OTHER_SPACES}]{{1,256}}"
+"""A hashtag before normalization. Of ASCII only letters, digits, `_` and `-` can become one; of all
+other characters the service decides, since `\\p{L}` is not understood everywhere."""
+
+_HASHTAG = f"{_SPACE}#?{_SPELLING}{_SPACE}"
+
+HASHTAG_PATTERN = f"^{_HASHTAG}$"
+"""One hashtag."""
+
+HASHTAGS_PATTERN = f"^{_HASHTAG}(,{_HASHTAG})*$"
+"""Hashtags separated by commas. Duplicates are dropped, so their number is not bounded here."""
+
+HASHTAGS_OR_NONE_PATTERN = f"^({_SPACE}|{_HASHTAG}(,{_HASHTAG})*)$"
+"""Hashtags separated by commas, or none."""
+
+_INSTANT = (
+    "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?"
+    "([Zz]|[+\\-][0-9]{2}:[0-9]{2})"
+)
+
+LOGIN_MESSAGE_PATTERN = (
+    "^[!-~]+ wants you to sign in with your Ethereum account:\\n"
+    "0x[0-9a-fA-F]{40}\\n\\n([ -~]*\\n)?\\n(URI: [!-~]+\\n)?"
+    "Version: 1\\nChain ID: [0-9]{1,78}\\nNonce: [A-Za-z0-9]{8,}\\n"
+    f"Issued At: {_INSTANT}(\\nExpiration Time: {_INSTANT})?(\\nNot Before: {_INSTANT})?"
+    "(\\nRequest ID: [!-~]*)?(\\nResources:(\\n- [!-~]+)*)?$"
+)
+"""The lines of a login message (EIP-4361) in their order."""
+
+# Types
+
+
+def doc(
+    sentence: str, pattern: str | None = None, *, title: str | None = None, **more: Any
+) -> Meta:
+    """What the description says of a type or of a member."""
+    extra = more if pattern is None else {"pattern": pattern, **more}
+    return Meta(title=title, description=sentence, extra_json_schema=extra or None)
+
+
+class Wei(int):
+    """An amount of the chain's coin in its smallest unit; a text of digits in JSON."""
+
+    __slots__ = ()
+
+
+Amount = Annotated[Wei, doc("An amount in wei.", POST_ID_PATTERN)]
+
+Total = Annotated[Wei, doc("A sum of amounts in wei.", TOTAL_PATTERN)]
+"""A sum may be larger than any amount on the chain."""
+
+Count = Annotated[int, Meta(extra_json_schema={"format": "int64", "minimum": 0})]
+"""A number that may be zero."""
+
+Positive = Annotated[int, Meta(extra_json_schema={"format": "int64", "minimum": 1})]
+"""A number that is not zero."""
+
+Moment = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
+"""A time with its zone."""
+
+Address = Annotated[
+    str,
+    doc(
+        "An Ethereum address: all lower case, all upper case, or in the mixed case of EIP-55 with "
+        "the right checksum.",
+        ADDRESS_PATTERN,
+        title="Address",
+    ),
+]
+
+LowerAddress = Annotated[str, doc("An Ethereum address in lower case.", LOWER_ADDRESS_PATTERN)]
+
+Cid = Annotated[
+    str,
+    doc("A content identifier: CIDv1 in base32, raw or dag-pb, SHA-256.", CID_PATTERN, title="Cid"),
+]
+
+PostId = Annotated[str, doc("The post's id, a decimal number below 2^256.", POST_ID_PATTERN)]
+
+TransactionHash = Annotated[str, doc("The hash of the transaction.", TRANSACTION_PATTERN)]
+
+Uuid = Annotated[str, doc("A UUID.", format="uuid")]
+
+PageToken = Annotated[str, doc("The token of the next page, if there is one.", PAGE_TOKEN_PATTERN)]
+
+PostPageToken = Annotated[
+    str, doc("The token of the next page, if there is one.", POST_PAGE_TOKEN_PATTERN)
+]
+
+Signature = Annotated[
+    str,
+    doc(
+        "Bytes in hex. Of an account with a key: 65 bytes (r, s, v), or the 64 of EIP-2098, "
+        "with a low s. Of a contract wallet: whatever its contract accepts (ERC-1271), or what "
+        f"ERC-6492 makes of it; at most {MAX_SIGNATURE_BYTES} bytes.",
+        SIGNATURE_PATTERN,
+        title="Signature",
+        maxLength=2 + 2 * MAX_SIGNATURE_BYTES,
+    ),
+]
+
+WritingSessionId = Annotated[
+    str,
+    doc("The `id` of a writing session.", WRITING_SESSION_ID_PATTERN, title="WritingSessionId"),
+]

@@ -1,0 +1,1 @@
+"""The page at `/docs`, rendered from the OpenAPI description."""

@@ -1,0 +1,429 @@
+"""The HTML page at /docs, rendered from the OpenAPI document."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from imprint.interface.problems import FAILURE
+from imprint.web.docs.errors import FAILURE_MEANING, MEANINGS
+from imprint.web.docs.guide import CURL_SIGNING
+from imprint.web.docs.page.client_examples import python_example, typescript_example
+from imprint.web.docs.page.commands import (
+    BASE,
+    SECRET_NOTE,
+    SESSION,
+    curl_command,
+    delivery_command,
+    is_delivery,
+)
+from imprint.web.docs.page.fields import Field, list_fields, name_kind, resolve
+from imprint.web.docs.page.html import (
+    Markup,
+    anchor_of,
+    element,
+    join,
+    render_code,
+    render_json,
+    render_line,
+    render_text,
+)
+from imprint.web.docs.page.tryable import describe_request
+from imprint.web.http.problems import STATUSES
+from imprint.web.site.icon import MARK
+from imprint.web.site.templates import script_data
+
+LONG_KIND = 40
+"""A type with more characters than this is shown on a separate line."""
+
+_NOTE = (
+    f"\n\nIn the commands, `{BASE}` is the address of this service and `{SESSION}` a session. "
+    "The signatures in signed requests are fresh for a minute and good for one request, so no "
+    "example carries one: see *Signing for curl*, or use a client, which signs by itself."
+).replace("*Signing for curl*", "**Signing for curl**")
+
+_THIS_SERVICE = "This service"
+_SIGNING = "Signing for curl"
+
+LANGUAGES = {"curl": "curl", "typescript": "TypeScript", "python": "Python"}
+"""Languages by the values of their inputs, in the order in which they are shown."""
+
+_LISTED = re.compile(r"<li><code>(\w+)</code>")
+
+Json = Mapping[str, Any]
+
+PlacedOperation = tuple[str, str, Json]
+"""A method, a path, and the operation there."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageAssets:
+    """The addresses of the style sheet and of the scripts."""
+
+    style: str
+    script: str
+    theme: str
+    """Applies the colours that the reader chose, before anything is painted."""
+    has_site: bool
+    """Whether this service has pages for readers, to which the name leads back."""
+
+
+def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
+    """The docs page of an OpenAPI document and a service; every text in it is escaped."""
+    info = openapi["info"]
+    topics = {
+        topic["name"]: list(_operations_of(topic["name"], openapi)) for topic in openapi["tags"]
+    }
+    requests = [
+        describe_request(*placed, openapi)
+        for operations in topics.values()
+        for placed in operations
+        if not is_delivery(placed[2])
+    ]
+    head = [
+        Markup('<meta charset="utf-8">'),
+        Markup('<meta name="viewport" content="width=device-width, initial-scale=1">'),
+        Markup('<meta name="color-scheme" content="light dark">'),
+        element("title", f"{info['title']} — interface {info['version']}"),
+        element("script", src=assets.theme),
+        Markup(f'<link rel="stylesheet" href="{assets.style}">'),
+        # Without a site there is no icon; this keeps browsers from asking for one.
+        Markup(f'<link rel="icon" href="{"/icon.svg" if assets.has_site else "data:,"}">'),
+        _data("facts", facts),
+        _data("operations", requests),
+        element("script", type="module", src=assets.script),
+    ]
+    body = [
+        element("a", "Skip to the text", class_="skip", href="#main"),
+        _bar(info, topics, "/" if assets.has_site else "#top"),
+        _contents(info, topics),
+        _main(openapi, topics, facts),
+        element("footer", element("span", f"{info['title']} {info['version']}"), class_="bottom"),
+    ]
+    page = element("html", element("head", *head), element("body", *body), lang="en")
+    return f"<!doctype html>\n{page}\n"
+
+
+def _data(name: str, value: object) -> Markup:
+    """JSON for the script of the page, as an element that runs nothing."""
+    return element("script", Markup(script_data(value)), type="application/json", id=name)
+
+
+def _bar(info: Json, topics: Mapping[str, list[PlacedOperation]], home: str) -> Markup:
+    """The line at the top: name, places for search and account, and on phones a menu."""
+    groups = [("Guide", "guide"), *((topic, anchor_of(topic)) for topic in topics)]
+    items = [
+        element("li", element("a", title, href=f"#{anchor}"))
+        for title, anchor in [*groups, ("Error codes", "errors")]
+    ]
+    menu = element(
+        "details",
+        element("summary", "Menu"),
+        element("nav", element("ul", *items), aria_label="Topics"),
+        class_="menu",
+    )
+    name = element("span", info["title"], class_="brand-name")
+    brand = element("a", Markup(MARK), name, href=home, class_="brand", aria_label=info["title"])
+    title = element("a", "Interface", href="#top", class_="bar-title")
+    places = [element("div", id="search"), element("div", id="account")]
+    return element("header", brand, title, *places, menu, class_="bar")
+
+
+def _operations_of(topic: str, openapi: Json) -> Iterator[PlacedOperation]:
+    for path, methods in openapi["paths"].items():
+        for method, operation in methods.items():
+            if topic in operation["tags"] and "x-alias-of" not in operation:
+                yield method, path, operation
+
+
+def _contents(info: Json, topics: Mapping[str, list[PlacedOperation]]) -> Markup:
+    headings = [line[3:] for line in info["description"].split("\n") if line.startswith("## ")]
+    shown = [*headings, _SIGNING, _THIS_SERVICE]
+    guide = [(title, f"guide-{anchor_of(title)}") for title in shown]
+    groups = [_group("Guide", "guide", guide)]
+    for topic, operations in topics.items():
+        links = [(each["summary"], each["operationId"]) for _, _, each in operations]
+        groups.append(_group(topic, anchor_of(topic), links))
+    groups.append(_group("Reference", "errors", [("Error codes", "errors")]))
+    return element(
+        "nav",
+        element("ul", *groups, class_="groups"),
+        class_="contents",
+        aria_label="Contents",
+    )
+
+
+def _group(title: str, anchor: str, links: list[tuple[str, str]]) -> Markup:
+    items = [element("li", element("a", text, href=f"#{target}")) for text, target in links]
+    return element("li", element("a", title, href=f"#{anchor}"), element("ul", *items))
+
+
+def _main(openapi: Json, topics: Mapping[str, list[PlacedOperation]], facts: Json) -> Markup:
+    info = openapi["info"]
+    introductions = {topic["name"]: topic["description"] for topic in openapi["tags"]}
+    sections = [
+        element(
+            "section",
+            element("h2", topic),
+            element("p", render_line(introductions[topic])),
+            *(_article(*listed, openapi) for listed in operations),
+            class_="topic",
+            id=anchor_of(topic),
+        )
+        for topic, operations in topics.items()
+    ]
+    guide = info["description"] + _NOTE
+    return element(
+        "main",
+        _opening(info, facts),
+        element(
+            "section",
+            render_text(guide),
+            *_signing(),
+            *_this_service(facts),
+            class_="guide",
+            id="guide",
+        ),
+        *sections,
+        _error_section(),
+        id="main",
+        tabindex="-1",
+    )
+
+
+def _opening(info: Json, facts: Json) -> Markup:
+    """Title, links, and beside them what a first request needs."""
+    words = element(
+        "div",
+        element("h1", f"The interface of {info['title']}", id="top"),
+        element("p", info["summary"], class_="lead"),
+        _elsewhere(),
+    )
+    start = element(
+        "div",
+        element("h2", "First request"),
+        _code_block(f'{BASE[1:]}={facts["service"]}\n\ncurl "{BASE}/posts"'),
+        class_="start",
+    )
+    return element("div", words, start, class_="opening")
+
+
+def _elsewhere() -> Markup:
+    """Links to what programs read, and to the codes."""
+    places = [
+        ("OpenAPI document", "openapi.json"),
+        ("Parameters of this service", ".well-known/imprint.json"),
+        ("Marketplace contract and its ABI", ".well-known/marketplace.json"),
+        ("Error codes", "#errors"),
+        ("From draft to post", "#guide-from-draft-to-post"),
+    ]
+    items = [element("li", element("a", title, href=href)) for title, href in places]
+    return element("ul", *items, class_="elsewhere")
+
+
+def _signing() -> Iterator[Markup]:
+    """How the variables of signed commands are made."""
+    yield element("h2", _SIGNING, id=f"guide-{anchor_of(_SIGNING)}")
+    text, source = CURL_SIGNING
+    yield render_text(text)
+    yield _code_block(source)
+
+
+def _this_service(facts: Json) -> Iterator[Markup]:
+    """What differs between services, which the description does not contain."""
+    yield element("h2", _THIS_SERVICE, id=f"guide-{anchor_of(_THIS_SERVICE)}")
+    yield element("p", render_line("`GET /.well-known/imprint.json` returns this to programs:"))
+    yield _code_block(render_json(dict(facts)))
+
+
+def _article(method: str, path: str, operation: Json, openapi: Json) -> Markup:
+    name = operation["operationId"]
+    prose = [
+        render_text(operation["description"]),
+        *_parameters(operation, openapi),
+        *_request_body(operation, openapi),
+        *_responses(operation, openapi),
+    ]
+    sample = element("div", *_sample(method, path, operation), class_="sample")
+    tried = {"data_try": name} if not is_delivery(operation) else {}
+    return element(
+        "article",
+        element("h3", element("a", operation["summary"], href=f"#{name}")),
+        _route(method, path, operation, openapi),
+        element("div", element("div", *prose), sample, class_="body"),
+        id=name,
+        **tried,
+    )
+
+
+def _route(method: str, path: str, operation: Json, openapi: Json) -> Markup:
+    badge = element("span", method.upper(), class_=f"method {method}")
+    notes = ["needs a session"] if operation.get("security") else []
+    notes += [
+        f"also at {other}"
+        for other, methods in openapi["paths"].items()
+        if methods.get(method, {}).get("x-alias-of") == path
+    ]
+    shown = [element("span", note, class_="note") for note in notes]
+    return element("p", badge, element("span", path), *shown, class_="route")
+
+
+def _parameters(operation: Json, openapi: Json) -> Iterator[Markup]:
+    rows = []
+    for parameter in operation.get("parameters", ()):
+        schema = resolve(parameter["schema"], openapi)
+        described = f"{parameter['description']} {schema.get('description', '')}"
+        kind = f"{name_kind(schema, openapi)}, {parameter['in']}"
+        required = parameter["required"]
+        pattern = schema.get("pattern")
+        rows.append(_row(Field(parameter["name"], kind, required, described, pattern)))
+    if rows:
+        yield element("h4", "Parameters")
+        yield element("dl", *rows)
+
+
+def _request_body(operation: Json, openapi: Json) -> Iterator[Markup]:
+    body = operation.get("requestBody")
+    if body is None:
+        return
+    for media_type, media in body["content"].items():
+        yield element("h4", "Body")
+        yield element("p", render_line(f"{body['description']} `{media_type}`"))
+        yield _field_list(media["schema"], openapi)
+
+
+def _responses(operation: Json, openapi: Json) -> Iterator[Markup]:
+    successes, errors = [], []
+    for status, response in operation["responses"].items():
+        if int(status) < HTTPStatus.BAD_REQUEST:
+            successes.append(_success_row(status, response))
+        else:
+            errors.append(_error_row(status, response))
+    yield element("h4", "Responses")
+    yield element("dl", *successes)
+    bodies = _bodies(operation)
+    if bodies and "properties" in resolve(schema := bodies[0]["schema"], openapi):
+        yield element("details", element("summary", "all fields"), _field_list(schema, openapi))
+    if errors:
+        yield element("h4", "Errors")
+        yield element("dl", *errors, class_="errors")
+
+
+def _success_row(status: str, response: Json) -> Markup:
+    title = element("span", f"{status} {HTTPStatus(int(status)).phrase}", class_="status")
+    kinds = element("span", ", ".join(response.get("content", {})), class_="kind")
+    return element(
+        "div", element("dt", title, kinds), element("dd", render_text(response["description"]))
+    )
+
+
+def _error_row(status: str, response: Json) -> Markup:
+    title = element("span", status, class_="status", title=HTTPStatus(int(status)).phrase)
+    described = element("dd", _link_codes(render_text(response["description"])))
+    return element("div", element("dt", title), described)
+
+
+def _field_list(schema: Json, openapi: Json) -> Markup:
+    return element("dl", *(_row(field) for field in list_fields(schema, openapi)))
+
+
+def _row(field: Field) -> Markup:
+    long = " long" if len(field.kind) > LONG_KIND else ""
+    optional = [] if field.required else [element("span", "optional", class_="optional")]
+    kind = element("span", field.kind, class_=f"kind{long}")
+    pieces = [element("dt", element("code", field.path), *optional, kind)]
+    if field.description:
+        pieces.append(element("dd", render_line(field.description)))
+    if field.pattern is not None:
+        pattern = [element("summary", "pattern"), element("code", field.pattern)]
+        pieces.append(element("dd", element("details", *pattern, class_="pattern")))
+    return element("div", *pieces)
+
+
+def _sample(method: str, path: str, operation: Json) -> Iterator[Markup]:
+    yield element("h4", "Request")
+    yield _request_panels(method, path, operation)
+    if is_delivery(operation):
+        yield element("p", render_line(SECRET_NOTE), class_="hint")
+    media = next(iter(_bodies(operation)), {})
+    if "example" in media:
+        example = media["example"]
+        yield element("h4", "Response")
+        yield _code_block(example if isinstance(example, str) else render_json(example))
+
+
+def _bodies(operation: Json) -> list[Json]:
+    """The media types of the response without an error, if it has a body."""
+    first = next(iter(operation["responses"].values()))
+    return list(first.get("content", {}).values())
+
+
+# Code
+
+
+def _code_block(source: str) -> Markup:
+    """Code that can be scrolled by keyboard; the script adds a button that copies it."""
+    shown = source if isinstance(source, Markup) else render_code(source)
+    return element("div", element("pre", shown, tabindex="0"), class_="code")
+
+
+def _request_panels(method: str, path: str, operation: Json) -> Markup:
+    """The request in every language that has a client; radio buttons choose one."""
+    if is_delivery(operation):
+        return _code_block(delivery_command(path, operation))
+    sources = {
+        "curl": curl_command(method, path, operation),
+        "typescript": typescript_example(operation),
+        "python": python_example(operation),
+    }
+    name = operation["operationId"]
+    choices = [_choice(f"{name}-language", language) for language in sources]
+    panels = [
+        element("div", _code_block(source), class_=f"panel {language}")
+        for language, source in sources.items()
+    ]
+    legend = element("legend", "Language", class_="unseen")
+    return element(
+        "div",
+        element("fieldset", legend, *choices, class_="languages"),
+        *panels,
+        class_="panels",
+    )
+
+
+def _choice(group: str, language: str) -> Markup:
+    checked = " checked" if language == "curl" else ""
+    field = Markup(f'<input type="radio" name="{group}" value="{language}"{checked}>')
+    return element("label", join([field, LANGUAGES[language]]))
+
+
+# Error codes
+
+
+def _error_section() -> Markup:
+    """Every code with its statuses and its meaning, in the order of the statuses."""
+    rows = [
+        _code_row(code, status, MEANINGS[code])
+        for status, codes in STATUSES.items()
+        for code in codes
+    ]
+    rows.append(_code_row(FAILURE, 500, FAILURE_MEANING))
+    return element(
+        "section",
+        element("h2", "Error codes"),
+        element("p", "What code of a problem can be; programs decide by it."),
+        element("dl", *rows, class_="codes"),
+        class_="topic",
+        id="errors",
+    )
+
+
+def _link_codes(errors: Markup) -> Markup:
+    """The list of an operation's codes, each with a link to its explanation."""
+    return Markup(_LISTED.sub(r'<li><a href="#error-\1"><code>\1</code></a>', errors))
+
+
+def _code_row(code: str, status: int, meaning: str) -> Markup:
+    title = element("dt", element("code", code), element("span", str(status), class_="kind"))
+    return element("div", title, element("dd", render_line(meaning)), id=f"error-{code}")

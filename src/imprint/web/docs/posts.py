@@ -1,0 +1,374 @@
+"""The operations of the index: posts, authors, libraries, sales, statistics and totals."""
+
+from datetime import timedelta
+
+import msgspec
+
+from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.domain.errors import Code
+from imprint.domain.formats.addresses import keccak256
+from imprint.domain.posts.indexed_posts import PostOrder
+from imprint.domain.posts.search import MAX_SEARCH
+from imprint.interface.drafts import Content
+from imprint.interface.posts import (
+    Author,
+    CreatorMetrics,
+    Day,
+    GlobalMetricsResponse,
+    HeatMap,
+    HeatMapResponse,
+    Held,
+    HeldPost,
+    HolderMetrics,
+    LibraryResponse,
+    MarketMetrics,
+    Post,
+    PostsResponse,
+    Sale,
+    SalesResponse,
+    SalesTotal,
+    Stats,
+    UserMetrics,
+    UserMetricsResponse,
+)
+from imprint.interface.values import POST_ID_PATTERN, POST_PAGE_TOKEN_PATTERN, Wei
+from imprint.services.posts.posts import MAX_PAGE_SIZE, MAX_TABLE_SIZE
+from imprint.services.site.pages import ShownPost
+from imprint.web.api.post_records import post_record
+from imprint.web.docs.examples import (
+    CONTENT,
+    FREE_POST,
+    INDEXED_POST,
+    LINKS,
+    OWNER,
+    PAGE_TOKEN,
+    POST_CONTENT,
+    POST_ID,
+    PUBLISHED,
+    SERVICE,
+    TX_HASH,
+)
+from imprint.web.docs.operation import (
+    DOCUMENT_CODES,
+    IF_NONE_MATCH,
+    MIDDLEWARE_CODES,
+    SESSION_CODES,
+    Operation,
+    Parameter,
+    Response,
+    Topic,
+)
+from imprint.web.docs.schema import Schema, array, choice, string
+from imprint.web.site.machine_pages import MachinePages
+
+
+def _size(largest: int) -> Schema:
+    limits = {"minimum": 1, "maximum": largest}
+    return {"type": "integer", "format": "int64", "description": "The size of a page.", **limits}
+
+
+POST_COMPONENTS: dict[str, Schema] = {
+    "TagList": array(
+        "Hashtags.",
+        string(f"A hashtag of up to {MAX_TAG_LENGTH} characters."),
+        maxItems=MAX_TAGS,
+    ),
+    "Flag": {"type": "boolean", "description": "`true` or `false`."},
+    "Amount": string("An amount in wei, a decimal number below 2^256.", POST_ID_PATTERN),
+    "PostOrder": choice("The order; `sales` and `price` have the highest first.", *PostOrder),
+    "SearchText": string("What is searched for.", maxLength=MAX_SEARCH),
+    "PageSize": _size(MAX_PAGE_SIZE),
+    "TableSize": _size(MAX_TABLE_SIZE),
+    "PostPageToken": string("The `next_page_token` of a page, unchanged.", POST_PAGE_TOKEN_PATTERN),
+    "SalesTable": string("Comma-separated values (RFC 4180), with a line of names."),
+    "Markdown": string("Markdown."),
+}
+"""The components of parameters, and of responses that are not JSON."""
+
+_PRICE = Wei(10**18)
+_LATER = PUBLISHED + timedelta(hours=1)
+_READER = "0x" + keccak256(b"reader")[12:].hex()
+
+_POST = post_record(INDEXED_POST, SERVICE)
+_HELD_POST = HeldPost(**msgspec.structs.asdict(_POST), held=Held(Wei(1), _LATER, _PRICE))
+_SALE = Sale(POST_ID, _READER, _PRICE, _LATER, _POST.block, TX_HASH)
+_DAY = Day(f"{PUBLISHED:%Y-%m-%d}", 1, 1, _PRICE)
+
+_INDEX_CODES = (Code.INDEX_UNAVAILABLE, Code.DATABASE_UNAVAILABLE, *MIDDLEWARE_CODES)
+
+_ID = Parameter(
+    "id", "PostId", "The post's id, which is its token id in the marketplace.", POST_ID, "path"
+)
+
+_LIMIT = Parameter("limit", "PageSize", "How many a page has; 20 by default.", required=False)
+
+_NEXT = Parameter(
+    "next_page_token",
+    "PostPageToken",
+    "The `next_page_token` of the previous page, unchanged. It contains the list and its limit; "
+    "other parameters may be left out, or must be the same.",
+    PAGE_TOKEN,
+    required=False,
+)
+
+_SEARCH = Parameter(
+    "q",
+    "SearchText",
+    "Words that must all be there, in title, description, hashtags or the text of a free post, or "
+    'their beginnings, and `"phrases"`. Each post has a `snippet` then.',
+    required=False,
+)
+
+_USER = Parameter("userAddress", "Address", "An address; it needs no session.", OWNER)
+
+LIST_INDEXED_POSTS = Operation(
+    "listIndexedPosts",
+    "get",
+    "/posts",
+    Topic.POSTS,
+    "List posts",
+    "Returns posts as the chain describes them, also those whose document is not here. All "
+    "parameters may be combined. A page may have fewer posts than its limit and a next page all "
+    "the same: only `next_page_token` says whether there are more.",
+    Response("A page of posts.", PostsResponse, PostsResponse((_POST,), PAGE_TOKEN), tagged=True),
+    (Code.INVALID_TAGS, Code.INVALID_ADDRESS, Code.INVALID_PAGE_TOKEN, *_INDEX_CODES),
+    parameters=(
+        Parameter(
+            "tag", "TagList", "A hashtag; several parameters mean all of them.", required=False
+        ),
+        Parameter("author", "Address", "Posts of this author.", OWNER, required=False),
+        Parameter("free", "Flag", "Only free posts, or only others.", required=False),
+        Parameter("minPrice", "Amount", "The lowest price.", required=False),
+        Parameter("maxPrice", "Amount", "The highest price.", required=False),
+        _SEARCH,
+        Parameter(
+            "sort",
+            "PostOrder",
+            "The order; `newest` by default, with `q` the best match first.",
+            required=False,
+        ),
+        _LIMIT,
+        _NEXT,
+        IF_NONE_MATCH,
+    ),
+)
+
+SHOW_POST = Operation(
+    "showPost",
+    "get",
+    "/posts/{id}",
+    Topic.POSTS,
+    "Show a post",
+    "Returns a post as the chain describes it, without its content. A browser that asks for "
+    "`text/html` is sent to the page of the post.",
+    Response("The post.", Post, _POST, tagged=True),
+    (Code.INVALID_POST_ID, Code.NOT_FOUND, *_INDEX_CODES),
+    parameters=(_ID, IF_NONE_MATCH),
+    redirects=True,
+)
+
+READ_POST_CONTENT = Operation(
+    "readPostContent",
+    "get",
+    "/posts/{id}/content",
+    Topic.POSTS,
+    "Read the content of a post",
+    "With a session, as `GET /fileByPostId` for the address of the session. Without one, as "
+    "`GET /freeFileByPostId`. A session that is not valid is refused, whatever the price.",
+    Response("The content and its record.", Content, POST_CONTENT, tagged=True),
+    (
+        Code.INVALID_POST_ID,
+        Code.NOT_ENTITLED,
+        Code.NOT_FREE,
+        Code.CHAIN_UNAVAILABLE,
+        *SESSION_CODES,
+        *DOCUMENT_CODES,
+    ),
+    parameters=(_ID, IF_NONE_MATCH),
+    takes_session=True,
+)
+
+GET_POST_MARKDOWN = Operation(
+    "getPostMarkdown",
+    "get",
+    "/posts/{id}.md",
+    Topic.POSTS,
+    "Get a post as Markdown",
+    "Returns title, author, date, hashtags and description. A free post that is stored here "
+    "has its text; of any other the page says what it costs and how to get it.",
+    Response(
+        "The post.",
+        "Markdown",
+        MachinePages(LINKS).post(ShownPost(FREE_POST, None, 0), CONTENT),
+        ("text/markdown",),
+        tagged=True,
+    ),
+    (
+        Code.INVALID_POST_ID,
+        Code.CHAIN_UNAVAILABLE,
+        Code.INDEX_UNAVAILABLE,
+        *DOCUMENT_CODES,
+    ),
+    parameters=(_ID, IF_NONE_MATCH),
+)
+
+SHOW_AUTHOR = Operation(
+    "showAuthor",
+    "get",
+    "/authors/{address}",
+    Topic.POSTS,
+    "Show an author",
+    "Returns what an address has published and sold. An address without posts is not found. "
+    "A browser that asks for `text/html` is sent to the page of the author, if there are pages.",
+    Response(
+        "The author.",
+        Author,
+        Author(OWNER, 1, SalesTotal(1, _PRICE), 1, PUBLISHED, PUBLISHED),
+        tagged=True,
+    ),
+    (Code.INVALID_ADDRESS, Code.NOT_FOUND, *_INDEX_CODES),
+    parameters=(
+        Parameter("address", "Address", "The author's address.", OWNER, "path"),
+        IF_NONE_MATCH,
+    ),
+    redirects=True,
+)
+
+LIST_LIBRARY = Operation(
+    "listLibrary",
+    "get",
+    "/me/library",
+    Topic.POSTS,
+    "List the posts you hold",
+    "Returns the posts whose tokens the address of the session holds, the latest arrival first. "
+    "Tokens that were not bought have the moment of their arrival, and `paid` is null. "
+    "A search with `q` also looks into the documents you hold, some of them at a time, so a page "
+    "may be empty and have a next one.",
+    Response(
+        "A page of posts.", LibraryResponse, LibraryResponse((_HELD_POST,), None), tagged=True
+    ),
+    (
+        Code.INVALID_PAGE_TOKEN,
+        Code.CHAIN_UNAVAILABLE,
+        Code.STORAGE_UNAVAILABLE,
+        *SESSION_CODES,
+        *_INDEX_CODES,
+    ),
+    parameters=(_SEARCH, _LIMIT, _NEXT, IF_NONE_MATCH),
+    needs_session=True,
+)
+
+LIST_SALES = Operation(
+    "listSales",
+    "get",
+    "/me/sales",
+    Topic.POSTS,
+    "List your sales",
+    "Returns the purchases of posts of the address of the session, the newest first. With "
+    "`Accept: text/csv` it is a table with a line of names and up to 1000 sales, and the header "
+    "`Link` has the address of the next one.",
+    Response(
+        "A page of sales.",
+        SalesResponse,
+        SalesResponse((_SALE,), None),
+        tagged=True,
+        others=(("text/csv", "SalesTable"),),
+    ),
+    (Code.INVALID_PAGE_TOKEN, *SESSION_CODES, *_INDEX_CODES),
+    parameters=(
+        Parameter(
+            "limit",
+            "TableSize",
+            "How many sales a page has: 20 by default and at most 50; in a table 1000.",
+            required=False,
+        ),
+        _NEXT,
+        IF_NONE_MATCH,
+    ),
+    needs_session=True,
+)
+
+SHOW_STATS = Operation(
+    "showStats",
+    "get",
+    "/stats",
+    Topic.POSTS,
+    "Show the statistics of the marketplace",
+    "Returns totals, and each of the last 90 days in UTC, today included, the oldest first.",
+    Response("The statistics.", Stats, Stats(1, 1, 1, 1, _PRICE, (_DAY,)), tagged=True),
+    _INDEX_CODES,
+    parameters=(IF_NONE_MATCH,),
+)
+
+GLOBAL_METRICS = Operation(
+    "getGlobalMetrics",
+    "get",
+    "/globalMetrics",
+    Topic.LISTS,
+    "Get the totals of the marketplace",
+    "Returns how many addresses published, bought or hold a post, how many posts there are, the "
+    "sum of their first prices, and what was paid for all purchases. They come from the index of "
+    "the chain; while it is being built they are not known.",
+    Response(
+        "The totals.",
+        GlobalMetricsResponse,
+        GlobalMetricsResponse(200, MarketMetrics(2, 1, _PRICE, _PRICE)),
+        tagged=True,
+    ),
+    _INDEX_CODES,
+    parameters=(IF_NONE_MATCH,),
+)
+
+USER_METRICS = Operation(
+    "getUserMetrics",
+    "get",
+    "/userMetrics",
+    Topic.LISTS,
+    "Get the totals of an address",
+    "Returns what an address published, earned, bought and spent. `totalSubscribers` are the "
+    "addresses that hold one of its posts now. An address that did nothing has zeros.",
+    Response(
+        "The totals.",
+        UserMetricsResponse,
+        UserMetricsResponse(
+            200, UserMetrics(CreatorMetrics(1, _PRICE, 1, _PRICE), HolderMetrics(0, Wei(0)))
+        ),
+        tagged=True,
+    ),
+    (Code.INVALID_ADDRESS, *_INDEX_CODES),
+    parameters=(_USER, IF_NONE_MATCH),
+)
+
+HEAT_MAP = Operation(
+    "getHeatMap",
+    "get",
+    "/heatmap",
+    Topic.LISTS,
+    "Get the days on which an address published and bought",
+    "Returns the day of each post and of each purchase of the last 366 days, the oldest first, "
+    "at most 10 000 of each kind, the newest. A day with several has several entries. An address "
+    "that did nothing has none.",
+    Response(
+        "The days.",
+        HeatMapResponse,
+        HeatMapResponse(200, HeatMap(("15/1/2026",), ())),
+        tagged=True,
+    ),
+    (Code.INVALID_ADDRESS, *_INDEX_CODES),
+    parameters=(_USER, IF_NONE_MATCH),
+)
+
+POST_OPERATIONS = (
+    LIST_INDEXED_POSTS,
+    SHOW_POST,
+    READ_POST_CONTENT,
+    GET_POST_MARKDOWN,
+    SHOW_AUTHOR,
+    LIST_LIBRARY,
+    LIST_SALES,
+    SHOW_STATS,
+    GLOBAL_METRICS,
+    USER_METRICS,
+    HEAT_MAP,
+)
+"""The operations of the index, in the order in which the docs show them."""

@@ -1,0 +1,170 @@
+"""Saves that go on after what was lost or refused on the way, and the name of a signing domain."""
+
+import secrets
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from tests.client.proxy import LOSE, Proxy, open_proxy
+from tests.processes import Service, free_port, running
+
+from imprint.client import (
+    Code,
+    Imprint,
+    KeyWallet,
+    Refusal,
+    Unreachable,
+    WalletNeeded,
+    WritingSession,
+)
+from imprint.client.drafts import SAVE_ATTEMPTS
+
+COVER = Path(__file__).parents[2] / "examples" / "viem" / "cover.png"
+AT_ONCE = {"Retry-After": "0"}
+
+
+def refusal(status: int, code: str, **members: object) -> web.Response:
+    problem = {"type": "about:blank", "title": "No", "detail": "Not now.", "error": "No"}
+    body = {**problem, "status": status, "code": code, **members}
+    return web.json_response(body, status=status, headers=AT_ONCE)
+
+
+def sorry() -> web.Response:
+    """What a proxy says while the service restarts."""
+    return web.Response(status=502, text="<html>Bad Gateway</html>", headers=AT_ONCE)
+
+
+@pytest.fixture
+async def behind(imprint: Imprint) -> AsyncIterator[tuple[Proxy, Imprint]]:
+    async with open_proxy(imprint) as (proxy, client):
+        yield proxy, client
+
+
+@pytest.fixture
+def wallet() -> KeyWallet:
+    return KeyWallet(secrets.token_bytes(32))
+
+
+@pytest.fixture
+async def writing(imprint: Imprint, wallet: KeyWallet) -> WritingSession:
+    return await imprint.open_writing_session(wallet)
+
+
+async def list_cids(imprint: Imprint, wallet: KeyWallet) -> list[str]:
+    reader = imprint.beside()
+    await reader.login(wallet)
+    return [file.cid async for file in reader.list_drafts()]
+
+
+async def test_a_save_whose_response_is_lost_is_saved_once(
+    imprint: Imprint, behind: tuple[Proxy, Imprint], writing: WritingSession, wallet: KeyWallet
+) -> None:
+    proxy, client = behind
+    proxy.faults = [LOSE]
+    draft = await client.save_draft(writing, "# Once")
+    assert proxy.seen[0] == proxy.seen[1]
+    assert await list_cids(imprint, wallet) == [draft.cid]
+    proxy.faults = [LOSE]
+    draft = await client.save_draft(writing, "# Once more", draft.cid)
+    assert await list_cids(imprint, wallet) == [draft.cid]
+
+
+async def test_a_save_is_retried_with_the_same_body_after_429_and_5xx(
+    behind: tuple[Proxy, Imprint], writing: WritingSession
+) -> None:
+    proxy, client = behind
+    proxy.faults = [refusal(429, "rate_limited"), sorry(), refusal(503, "overloaded")]
+    assert (await client.save_draft(writing, "# Patience")).cid
+    assert len(proxy.seen) == 4
+    assert len(set(proxy.seen)) == 1
+
+
+async def test_a_save_fails_after_the_last_attempt(
+    behind: tuple[Proxy, Imprint], writing: WritingSession
+) -> None:
+    proxy, client = behind
+    proxy.faults = [sorry() for _ in range(SAVE_ATTEMPTS)]
+    with pytest.raises(Unreachable) as raised:
+        await client.save_draft(writing, "# Never")
+    assert (raised.value.status, raised.value.retry_after) == (502, 0)
+    assert len(proxy.seen) == SAVE_ATTEMPTS
+
+
+async def test_a_stale_save_is_signed_again_with_the_time_of_the_service(
+    behind: tuple[Proxy, Imprint], writing: WritingSession
+) -> None:
+    proxy, client = behind
+    client.set_clock(client.now() - 3600)
+    assert (await client.save_draft(writing, "# Late")).cid
+    assert len(set(proxy.seen)) == 2
+
+
+async def test_a_stale_signature_is_not_renewed_if_the_first_attempt_may_have_succeeded(
+    behind: tuple[Proxy, Imprint], writing: WritingSession
+) -> None:
+    proxy, client = behind
+    proxy.faults = [sorry(), refusal(401, "signature_stale", now=client.now())]
+    with pytest.raises(Refusal) as raised:
+        await client.save_draft(writing, "# Uncertain")
+    assert raised.value.code == Code.SIGNATURE_STALE
+    assert len(set(proxy.seen)) == 1
+
+
+async def test_a_save_with_a_revoked_session_raises_wallet_needed(
+    imprint: Imprint, writing: WritingSession, wallet: KeyWallet
+) -> None:
+    await imprint.login(wallet)
+    await imprint.revoke_writing_session(writing.id)
+    with pytest.raises(WalletNeeded) as raised:
+        await imprint.save_draft(writing, "# Too late")
+    assert isinstance(raised.value.__cause__, Refusal)
+    assert raised.value.__cause__.code == Code.WRITING_SESSION_INVALID
+
+
+async def test_a_write_signed_by_a_wallet_is_not_retried(
+    behind: tuple[Proxy, Imprint], wallet: KeyWallet
+) -> None:
+    proxy, client = behind
+    proxy.faults = [refusal(429, "rate_limited")]
+    with pytest.raises(Refusal) as raised:
+        await client.create_draft(wallet, "# Once")
+    assert (raised.value.code, raised.value.retry_after) == (Code.RATE_LIMITED, 0)
+    proxy.faults = [web.Response(status=503, text="Later", headers={"Retry-After": "soon"})]
+    with pytest.raises(Unreachable, match="503") as unreachable:
+        await client.create_draft(wallet, "# Once")
+    assert (unreachable.value.status, unreachable.value.retry_after) == (503, None)
+    assert len(proxy.seen) == 2
+
+
+async def test_a_part_of_a_document_is_fetched(imprint: Imprint, wallet: KeyWallet) -> None:
+    draft = await imprint.create_draft(wallet, "# With a cover")
+    cover = COVER.read_bytes()
+    published = await imprint.publish_draft(wallet, draft.cid, thumbnail=cover)
+    whole = await imprint.fetch_document(published.thumbnail_cid)
+    part = await imprint.fetch_document(published.thumbnail_cid, range="bytes=0-3")
+    assert part.data == whole.data[:4] == b"\x89PNG"
+
+
+@pytest.fixture
+def compatible_service(tmp_path: Path) -> Iterator[Service]:
+    """A service that the front end of the earlier one can be pointed at."""
+    given = {"DEV_RPC_PORT": str(free_port()), "COMPATIBILITY": "inkdao"}
+    with running(Service(tmp_path, given, "dev")) as opened:
+        yield opened
+
+
+async def test_the_client_can_set_the_domain_name_of_the_inkdao_form(
+    compatible_service: Service, wallet: KeyWallet
+) -> None:
+    url = compatible_service.url
+    async with Imprint.connect(url, form="inkdao-1", domain_name="InkDAO") as earlier:
+        draft = await earlier.create_draft(wallet, "# Words", title="Words")
+        draft = await earlier.update_draft(wallet, draft.cid, "# More words")
+        assert (await earlier.delete_draft(wallet, draft.cid)).status == "deleted"
+    async with Imprint.connect(url, domain_name="InkDAO") as bound:
+        assert (await bound.create_draft(wallet, "# Bound")).cid
+    async with Imprint.connect(url, form="inkdao-1") as unnamed:
+        with pytest.raises(Refusal) as raised:
+            await unnamed.create_draft(wallet, "# Words")
+    assert raised.value.code == Code.INVALID_TYPED_DATA
