@@ -316,3 +316,50 @@ async def test_a_response_that_cannot_be_sent_releases_its_body() -> None:
         with pytest.raises(OSError):  # noqa: PT011 - the one above
             await response({"type": "http"}, send, send)
         assert readers.taken == 0
+
+
+async def test_a_body_of_unknown_size_counts_by_its_size_after_it_is_made() -> None:
+    async with _readers() as readers:
+        made = 0
+
+        async def make() -> bytes:
+            nonlocal made
+            made += 1
+            assert readers.taken == 0
+            return bytes(2 * MIB)
+
+        lease = await readers.budget.admit("a", make)
+        assert (made, readers.taken) == (1, 2 * MIB)
+        lease.close()
+
+
+async def test_a_small_body_needs_no_budget() -> None:
+    async with _readers() as readers:
+        leases = [await readers.reserve(name, 4 * MIB) for name in "abcd"]
+
+        async def make() -> bytes:
+            return b"small"
+
+        assert (await readers.budget.admit("e", make)).body == b"small"
+        for lease in leases:
+            lease.close()
+
+
+async def test_a_body_without_room_is_dropped_and_made_again_when_there_is() -> None:
+    async with _readers() as readers:
+        leases = [await readers.reserve(name, 4 * MIB) for name in "abcd"]
+        made = 0
+
+        async def make() -> bytes:
+            nonlocal made
+            made += 1
+            return bytes(3 * MIB)
+
+        waiting = asyncio.create_task(readers.budget.admit("e", make))
+        await _settle()
+        assert (made, waiting.done()) == (1, False)
+        leases[0].close()
+        lease = await waiting
+        assert (made, readers.taken) == (2, 15 * MIB)
+        for each in (*leases, lease):
+            each.close()
