@@ -1,7 +1,7 @@
 /** The offer of a paid post: what the page says of it, and the one button. */
 
-import { button, type Child, fill, h } from "../page/dom.ts";
-import { coin } from "../page/format.ts";
+import { button, type Child, fill, h } from "../../page/dom.ts";
+import { coin } from "../../page/format.ts";
 
 export interface Offer {
   /** Where it is shown. */
