@@ -1,5 +1,6 @@
 /** What an open draft needs from the service and the page, and what it tells its views. */
 
+import type { SaveOptions } from "imprint-press";
 import type { CopyKey, LocalCopy, SentWrite } from "./local-copies.ts";
 
 /** A version that the service made. */
@@ -16,9 +17,10 @@ export type Head =
 
 /** What an open draft needs from the service and the wallet. */
 export interface DraftService {
-  /** Have a write signed: without a prompt if there is a writing session. */
-  sign(content: string, base: string | null, isAsked: boolean): Promise<unknown>;
-  send(signed: unknown, content: string, base: string | null): Promise<Version>;
+  /** Save by the writing session if there is one, else by the wallet, which asks its owner. */
+  save(content: string, base: string | null, options: SaveOptions): Promise<Version>;
+  /** Send again a write whose response never came. */
+  resend(sent: SentWrite, wait: NonNullable<SaveOptions["wait"]>): Promise<Version>;
   /** The present version of a draft. Needs a reader's session. */
   head(groupId: string, base: string): Promise<Head>;
   read(cid: string): Promise<string>;
@@ -27,7 +29,6 @@ export interface DraftService {
   /** Whether a save would need no prompt. */
   canSignSilently(): boolean;
   sessionEnded(): void;
-  setClock(now: number): void;
   explain(error: unknown): string;
   isRefusedForSession(error: unknown): boolean;
   readonly contentLimit: number;

@@ -1,6 +1,6 @@
 /** Saves of an open draft by the client of the page, signed by the wallet or a writing session. */
 
-import { type Draft, type HostedFile, hashText, Refusal, type SignedWrite } from "imprint-press";
+import { type Draft, type HostedFile, Refusal } from "imprint-press";
 import { imprint } from "../page/service.ts";
 import { account, explain } from "../wallet/index.ts";
 import type { DraftService, Head, Version } from "./draft-ports.ts";
@@ -28,20 +28,14 @@ export function draftServiceOf(owner: string): DraftService {
   return {
     contentLimit: imprint.facts.limits.content_bytes,
     canSignSilently: () => signer() !== null,
-    async sign(content, base) {
+    async save(content, base, options) {
       if (author.value !== owner) throw new OtherAccount("The wallet shows another account.");
       const by = signer() ?? account.value?.wallet;
       if (!by) throw new OtherAccount("No wallet is connected.");
-      const values = { contentHash: hashText(content), ...(base !== null && { cid: base }) };
-      return imprint.signWrite(by, base === null ? "create" : "update", values);
+      return versionOf(await imprint.saveDraft(by, content, base ?? undefined, options));
     },
-    async send(signed, content, base) {
-      const write = signed as SignedWrite;
-      return versionOf(
-        await (base === null
-          ? imprint.sendCreate(write, content)
-          : imprint.sendUpdate(write, base, content)),
-      );
+    async resend({ signed, content, base }, wait) {
+      return versionOf(await imprint.resendDraft(signed, content, base ?? undefined, { wait }));
     },
     async head(groupId, base): Promise<Head> {
       // One small request, as long as nothing has happened to the draft.
@@ -70,7 +64,6 @@ export function draftServiceOf(owner: string): DraftService {
       // Another account's session is not the one that was refused.
       if (signer()) forgetWriting();
     },
-    setClock: (now) => imprint.setClock(now),
     explain: (error) =>
       error instanceof OtherAccount
         ? "Your wallet shows another account than the one this text belongs to."

@@ -1,5 +1,6 @@
 /** Copies of texts in this browser, which are there before the service has them. */
 
+import type { SignedWrite } from "imprint-press";
 import { randomName } from "../page/random-name.ts";
 
 /** What a tab wrote in a draft, and which version of the service it began with. */
@@ -26,7 +27,7 @@ export interface LocalCopy {
 /** A write whose effect is not known yet. */
 export interface SentWrite {
   /** As the client signed it. */
-  readonly signed: unknown;
+  readonly signed: SignedWrite;
   readonly base: string | null;
   readonly content: string;
   readonly sentAt: number;

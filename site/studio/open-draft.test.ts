@@ -1,9 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Problem, Refusal, Unreachable } from "imprint-press";
+import {
+  type Draft,
+  Imprint,
+  type Problem,
+  Refusal,
+  type SaveOptions,
+  type ServiceFacts,
+  type SignedWrite,
+  type Signer,
+  Unreachable,
+} from "imprint-press";
 import { StorageFull } from "../page/database.ts";
 import type { DraftService, Head, Version } from "./draft-ports.ts";
-import type { CopyKey, CopyStore, LocalCopy } from "./local-copies.ts";
+import type { CopyKey, CopyStore, LocalCopy, SentWrite } from "./local-copies.ts";
 import { OpenDraft } from "./open-draft.ts";
 
 class Copies implements CopyStore {
@@ -44,9 +54,31 @@ class Copies implements CopyStore {
 const refusal = (code: Problem["code"], status: number, more: Partial<Problem> = {}): Refusal =>
   new Refusal({ type: "", title: "", detail: code, error: code, code, status, ...more });
 
+const FACTS = { signing: {}, signing_forms: ["imprint-2"], now: 0 } as unknown as ServiceFacts;
+
+/** The client, whose requests a double takes in the place of the service. */
+class Client extends Imprint {
+  constructor(private readonly double: Service) {
+    super("http://127.0.0.1", FACTS);
+  }
+
+  override async signWrite(): Promise<SignedWrite> {
+    return this.double.sign() as never;
+  }
+
+  override sendCreate(signed: SignedWrite, content: string): Promise<Draft> {
+    return this.double.take(signed, content, null);
+  }
+
+  override sendUpdate(signed: SignedWrite, cid: string, content: string): Promise<Draft> {
+    return this.double.take(signed, content, cid);
+  }
+}
+
 /** One draft of a service: an update needs its present cid, and a signed write works once. */
 class Service implements DraftService {
   readonly contentLimit = 4 << 20;
+  readonly clock = { now: 0 };
   versions: { cid: string; content: string }[] = [];
   signatures = 0;
   hasSession = false;
@@ -55,30 +87,45 @@ class Service implements DraftService {
   losesResponse = false;
   /** What reads and writes wait for, so that a test can do something meanwhile. */
   gate: Promise<void> | null = null;
-  private readonly used = new Map<unknown, Version>();
+  private readonly used = new Map<unknown, Draft>();
+  private readonly client = new Client(this);
 
   canSignSilently() {
     return this.hasSession;
   }
 
-  async sign() {
-    this.signatures += 1;
-    return { number: this.signatures };
+  async save(content: string, base: string | null, options: SaveOptions): Promise<Version> {
+    const wallet: Signer = { address: "0xa", signTypedData: async () => "0x" };
+    const signer = this.hasSession ? { ...wallet, sessionId: "key" } : wallet;
+    return versionOf(await this.client.saveDraft(signer, content, base ?? undefined, options));
   }
 
-  async send(signed: unknown, content: string, base: string | null): Promise<Version> {
+  async resend({ signed, content, base }: SentWrite, wait: SaveOptions["wait"]): Promise<Version> {
+    const options = wait ? { wait } : {};
+    return versionOf(await this.client.resendDraft(signed, content, base ?? undefined, options));
+  }
+
+  sign() {
+    this.signatures += 1;
+    return { signature: `${this.signatures}`, salt: { at: this.clock.now } };
+  }
+
+  async take(signed: SignedWrite, content: string, base: string | null): Promise<Draft> {
     await this.gate;
     const failure = this.failures.shift();
     if (failure) throw failure;
-    const earlier = this.used.get(signed);
+    const { at } = signed.salt as unknown as { at: number };
+    if (this.clock.now - at > 60_000)
+      throw refusal("signature_stale", 401, { now: this.clock.now / 1000 });
+    const earlier = this.used.get(signed.signature);
     if (earlier) {
-      const file = { cid: earlier.cid, group_id: "group", created_at: earlier.savedAt };
       const action = base === null ? "create" : "update";
-      throw refusal("nonce_used", 409, { action, file: file as Problem["file"] & object });
+      throw refusal("nonce_used", 409, { action, file: earlier });
     }
     if (base !== null && base !== this.cid()) throw refusal("not_found", 404);
-    const made = this.store(content);
-    this.used.set(signed, made);
+    const { cid, groupId, savedAt } = this.store(content);
+    const made = { cid, group_id: groupId, created_at: savedAt } as Draft;
+    this.used.set(signed.signature, made);
     if (this.losesResponse) {
       this.losesResponse = false;
       throw new Unreachable("lost");
@@ -115,11 +162,15 @@ class Service implements DraftService {
     this.hasSession = false;
   }
 
-  setClock() {}
-
   explain = () => "It failed.";
   isRefusedForSession = () => false;
 }
+
+const versionOf = (draft: Draft): Version => ({
+  cid: draft.cid,
+  groupId: draft.group_id,
+  savedAt: draft.created_at,
+});
 
 /** Keep reads and writes of a service waiting; the result lets them go on. */
 function hold(service: Service): () => void {
@@ -137,22 +188,31 @@ interface Opening {
   readonly base?: string | null;
   readonly content?: string;
   readonly key?: string;
+  readonly isSaved?: boolean;
+  readonly sent?: SentWrite;
   /** The service and this browser as another draft has them. */
   readonly beside?: { readonly service: Service; readonly copies: Copies };
 }
 
-function open({ base = null, content = "", key = "local-1", beside }: Opening = {}) {
+function open({
+  base = null,
+  content = "",
+  key = "local-1",
+  isSaved = true,
+  sent,
+  beside,
+}: Opening = {}) {
   const copies = beside?.copies ?? new Copies();
   const service = beside?.service ?? new Service();
   if (base && !beside) service.store(content);
-  const clock = { now: 0 };
+  const { clock } = service;
   const due: (() => void)[] = [];
   const timers = { set: (run: () => void) => due.push(run), clear: () => {}, now: () => clock.now };
   const keys: string[] = [];
   const texts: string[] = [];
   const saves: string[] = [];
   const draft = new OpenDraft(
-    { account: "0xa", key, tab: "tab", base, content, isSaved: true },
+    { account: "0xa", key, tab: "tab", base, content, isSaved, sent },
     copies,
     service,
     timers,
@@ -208,6 +268,65 @@ test("a save whose response was lost is sent again as it was signed, and takes e
   assert.equal(service.versions.length, 2);
 });
 
+test("a save that waits for the service is sent again when its time has come", async () => {
+  const { draft, service, due } = openSaved();
+  service.failures = [new Unreachable("away"), refusal("overloaded", 503)];
+  draft.change("two");
+  await draft.save({ isAsked: true });
+  due.at(-1)?.();
+  await settled();
+  assert.equal(draft.saving.value.kind, "waiting");
+  due.at(-1)?.();
+  await settled();
+  assert.equal(draft.saving.value.kind, "saved");
+  assert.equal(service.signatures, 1);
+});
+
+test("a save that waits does not keep its draft from being left, and goes on when it is opened", async () => {
+  const { draft, service, copies } = openSaved();
+  service.losesResponse = true;
+  draft.change("two");
+  await draft.save({ isAsked: true });
+  await draft.settle();
+  await draft.close();
+  await settled();
+  const sent = copies.kept.get("group tab")?.sent;
+  assert.ok(sent);
+  const beside = { service, copies };
+  const again = open({ base: "cid1", content: "two", key: "group", isSaved: false, sent, beside });
+  await again.draft.save({ isAsked: false });
+  assert.equal(again.draft.saving.value.kind, "saved");
+  assert.equal(service.signatures, 1);
+  assert.equal(service.versions.length, 2);
+});
+
+test("what was typed during a wait is signed after what waited", async () => {
+  const { draft, service } = openSaved();
+  service.failures = [new Unreachable("away")];
+  draft.change("two");
+  await draft.save({ isAsked: true });
+  draft.change("three");
+  await draft.save({ isAsked: true });
+  assert.equal(draft.saving.value.kind, "changed");
+  assert.equal(service.signatures, 1);
+  await draft.save({ isAsked: true });
+  assert.deepEqual(
+    service.versions.map(({ content }) => content),
+    ["one", "two", "three"],
+  );
+});
+
+test("a signature that comes too late is asked for again by a click", async () => {
+  const { draft, service } = openSaved();
+  service.failures = [refusal("signature_stale", 401, { now: 1 })];
+  draft.change("two");
+  await draft.save({ isAsked: true });
+  const state = draft.saving.value;
+  assert.ok(state.kind === "refused" && /too late/.test(state.sentence));
+  await draft.save({ isAsked: true });
+  assert.equal(service.signatures, 2);
+});
+
 test("a lost response is found again after the signature is stale", async () => {
   for (const opened of [open(), openSaved()]) {
     const { draft, service, clock } = opened;
@@ -223,13 +342,16 @@ test("a lost response is found again after the signature is stale", async () => 
 });
 
 test("what never arrived is signed again after the network is back, if nobody must be asked", async () => {
-  const { draft, service, clock } = openSaved();
+  const { draft, service, clock, due } = openSaved();
   service.hasSession = true;
   service.failures = [new Unreachable("away")];
   draft.change("two");
   await draft.save({ isAsked: false });
   clock.now += 3_600_000;
   await draft.save({ isAsked: false });
+  assert.equal(draft.saving.value.kind, "changed");
+  due.at(-1)?.();
+  await settled();
   assert.equal(service.versions.at(-1)?.content, "two");
   assert.equal(draft.saving.value.kind, "saved");
 });
@@ -440,29 +562,15 @@ test("a deleted draft that goes on as a new one leads nobody to it after it was 
   assert.deepEqual(keys, []);
 });
 
-test("a look that meets the repetition of a lost save leaves it alone", async () => {
-  const { draft, service } = openSaved();
-  service.losesResponse = true;
-  draft.change("two");
-  await draft.save({ isAsked: true });
-  draft.change("three");
-  const release = hold(service);
-  const looking = draft.look();
-  await settled();
-  const saving = draft.save({ isAsked: false });
-  release();
-  await Promise.all([looking, saving]);
-  assert.equal(draft.saving.value.kind, "changed");
-  assert.equal(draft.base, "cid2");
-});
-
-test("a look recognises the text of a save whose response was lost", async () => {
+test("a look leaves a save alone that waits for the service", async () => {
   const { draft, service } = openSaved();
   service.losesResponse = true;
   draft.change("two");
   await draft.save({ isAsked: true });
   draft.change("three");
   await draft.look();
+  assert.equal(draft.saving.value.kind, "waiting");
+  await draft.save({ isAsked: false });
   assert.equal(draft.saving.value.kind, "changed");
   assert.equal(draft.base, "cid2");
 });

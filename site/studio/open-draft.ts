@@ -18,14 +18,20 @@ import {
   newLocalKey,
   type SentWrite,
 } from "./local-copies.ts";
-import { delayOf, judge, type SaveContext, type SaveState, type Theirs } from "./save-state.ts";
+import { judge, type SaveContext, type SaveState, type Theirs } from "./save-state.ts";
 
 /** Local copies are written this long after a change, in seconds. */
 const COPY_DELAY = 0.4;
 /** Saves without a prompt happen this long after the last change, in seconds. */
 const SAVE_DELAY = 3;
-/** A signed write is accepted for a minute. */
-const FRESH_MILLISECONDS = 50_000;
+/** What the service has is looked for again this long after it could not be found out, in seconds. */
+const LOOK_DELAY = 5;
+
+const SIGN_IN: SaveState = {
+  kind: "refused",
+  sentence: "Sign in again, so that the Studio can see what the service has.",
+  action: "sign-in",
+};
 
 export class OpenDraft {
   readonly account: string;
@@ -41,8 +47,9 @@ export class OpenDraft {
   private readonly note: string | undefined;
   private copyTimer: unknown = null;
   private saveTimer: unknown = null;
-  private attempt = 0;
   private running: Promise<void> | null = null;
+  /** Ends the wait for a service that is busy or away; true sends the save again. */
+  private endWait: ((isSentAgain: boolean) => void) | null = null;
   private isClosed = false;
 
   constructor(
@@ -125,18 +132,27 @@ export class OpenDraft {
     this.events.onCopies();
   }
 
-  /** Save. With `isAsked` the wallet may prompt; without, only a writing session signs. */
-  save({ isAsked }: { isAsked: boolean }): Promise<void> {
+  /** Save. With `isAsked` the wallet may prompt; without, only a writing session signs.
+   *
+   * Resolves when that is done, or waits for the service.
+   */
+  async save({ isAsked }: { isAsked: boolean }): Promise<void> {
     this.timers.clear(this.saveTimer);
     this.saveTimer = null;
-    if (this.running)
-      return this.running.then(() => (isAsked ? this.save({ isAsked }) : undefined));
-    if (!this.maySave(isAsked)) return Promise.resolve();
+    const isSentAgain = this.endWait !== null;
+    this.endWait?.(true);
+    if (this.running) {
+      await this.doneOrWaiting();
+      if (isAsked && !isSentAgain && !this.running) await this.save({ isAsked });
+      return;
+    }
+    if (!this.maySave(isAsked)) return;
     this.running = this.saveOnce(isAsked).finally(() => {
       this.running = null;
       if (this.is("changed")) this.saveSoon(SAVE_DELAY);
+      else if (this.is("waiting")) this.saveSoon(LOOK_DELAY);
     });
-    return this.running;
+    await this.doneOrWaiting();
   }
 
   /** Look whether the service has another version, and take or show it. */
@@ -193,12 +209,12 @@ export class OpenDraft {
 
   /** The network is back, or the page is: what waits is sent. */
   wake(): void {
-    if (this.state.value.kind === "waiting") void this.save({ isAsked: false });
+    if (this.is("waiting")) void this.save({ isAsked: false });
   }
 
-  /** Wait until no save is under way, and this browser has the text. */
+  /** Wait until no save is being signed or sent, and this browser has the text. */
   async settle(): Promise<void> {
-    await this.running;
+    await this.doneOrWaiting();
     if (!this.isKept) await this.keep();
   }
 
@@ -208,6 +224,7 @@ export class OpenDraft {
     // Its writing begins before anything else: whoever opens the draft next finds this copy.
     const keeping = this.copyTimer === null ? null : this.keep();
     this.isClosed = true;
+    this.endWait?.(false);
     await keeping;
   }
 
@@ -221,7 +238,13 @@ export class OpenDraft {
   }
 
   private async saveOnce(isAsked: boolean): Promise<void> {
-    if (this.sent && !(await this.settleSent(this.sent))) return;
+    const { sent } = this;
+    if (sent) {
+      this.state.value = { kind: "sending" };
+      await this.attempt(false, sent.content, () => this.service.resend(sent, this.wait));
+      // Another one may be signed once it is known what became of this one.
+      if (this.sent || !this.is("changed", "saved")) return;
+    }
     if (!this.isUnsaved) {
       this.state.value = { kind: "saved" };
       return;
@@ -232,48 +255,51 @@ export class OpenDraft {
     }
     const content = this.content.value;
     const { base } = this;
-    try {
-      this.state.value = { kind: "signing" };
-      const signed = await this.service.sign(content, base, isAsked);
+    const onSigned = async (signed: SentWrite["signed"]) => {
       this.sent = { signed, content, base, sentAt: this.timers.now() };
       await this.keep();
       this.state.value = { kind: "sending" };
-      await this.send(this.sent, isAsked);
+    };
+    this.state.value = { kind: "signing" };
+    await this.attempt(isAsked, content, () =>
+      this.service.save(content, base, { onSigned, wait: this.wait }),
+    );
+  }
+
+  private async attempt(
+    isAsked: boolean,
+    content: string,
+    save: () => Promise<Version>,
+  ): Promise<void> {
+    try {
+      await this.saved(await save(), content);
     } catch (error) {
       await this.fail(error, isAsked);
     }
   }
 
-  private async send(sent: SentWrite, isAsked: boolean): Promise<void> {
-    try {
-      await this.saved(await this.service.send(sent.signed, sent.content, sent.base), sent.content);
-    } catch (error) {
-      await this.fail(error, isAsked);
-    }
-  }
+  /** The service is busy or away: say so, and wait. A draft that was left waits no longer. */
+  private readonly wait = async (error: unknown, seconds: number): Promise<boolean> => {
+    if (this.isClosed) return false;
+    this.state.value = { kind: "waiting", sentence: this.sentenceOf(error) };
+    return new Promise((resolve) => {
+      this.endWait = (isSentAgain) => {
+        this.endWait = null;
+        this.timers.clear(this.saveTimer);
+        if (isSentAgain) this.state.value = { kind: "sending" };
+        resolve(isSentAgain);
+      };
+      this.saveTimer = this.timers.set(() => this.endWait?.(true), seconds);
+    });
+  };
 
-  /** Find out whether an earlier write took effect; true if another one may be signed. */
-  private async settleSent(sent: SentWrite): Promise<boolean> {
-    this.state.value = { kind: "sending" };
-    if (this.timers.now() - sent.sentAt < FRESH_MILLISECONDS) {
-      await this.send(sent, false);
-      return this.is("changed");
-    }
-    try {
-      if (sent.base === null) {
-        const made = await this.service.findCreated(sent.content, sent.sentAt);
-        if (made) await this.saved(made, sent.content);
-      } else {
-        await this.meet(await this.service.head(this.key, sent.base), sent);
-      }
-    } catch (error) {
-      await this.fail(error, false);
-      return false;
-    }
-    if (this.is("conflict", "gone")) return false;
-    this.sent = null;
-    this.settleState();
-    return true;
+  private async doneOrWaiting(): Promise<void> {
+    let stop = () => {};
+    const waiting = new Promise<void>((resolve) => {
+      stop = this.state.subscribe(({ kind }) => kind === "waiting" && resolve());
+    });
+    await Promise.race([this.running, waiting]);
+    stop();
   }
 
   /** Compare the service's version with mine, unless this is old once that version is read. */
@@ -316,7 +342,6 @@ export class OpenDraft {
     this.key = version.groupId;
     this.savedText = content;
     this.sent = null;
-    this.attempt = 0;
     await this.keep();
     // The copy under the key of a draft that is new to the service has done its duty.
     if (before.key !== this.key && this.copyFailure.value === null) {
@@ -330,24 +355,27 @@ export class OpenDraft {
 
   private async fail(error: unknown, isAsked: boolean): Promise<void> {
     if (this.service.isRefusedForSession(error)) {
-      const sentence = "Sign in again, so that the Studio can see what the service has.";
-      this.state.value = { kind: "refused", sentence, action: "sign-in" };
+      this.state.value = SIGN_IN;
       return;
     }
     const verdict = judge(error, this.context());
     switch (verdict.kind) {
-      case "saved": {
-        const { cid, groupId, at } = verdict;
-        return this.saved({ cid, groupId, savedAt: at }, this.sent?.content ?? this.content.value);
-      }
       case "again":
-        this.attempt += 1;
         this.state.value = { kind: "waiting", sentence: verdict.sentence };
-        return this.saveSoon(verdict.seconds ?? delayOf(this.attempt));
-      case "stale":
-        return this.signAnew(verdict.now, isAsked);
+        return;
+      case "stale": {
+        this.sent = null;
+        const sentence =
+          "The signature came too late. Save again: your wallet has a minute to sign.";
+        this.state.value = isAsked
+          ? { kind: "refused", sentence, action: "save" }
+          : { kind: "changed" };
+        return;
+      }
+      case "unconfirmed":
+        return this.lookFor(this.sent, false);
       case "look":
-        return this.lookAfterRefusal();
+        return this.lookFor(this.sent, true);
       case "session-ended":
         this.sent = null;
         this.service.sessionEnded();
@@ -360,47 +388,27 @@ export class OpenDraft {
     }
   }
 
-  private async signAnew(now: number | null, isAsked: boolean): Promise<void> {
-    // A write that may have arrived before is looked for, not signed a second time.
-    if (this.attempt > 0 && this.sent) {
-      this.sent = { ...this.sent, sentAt: this.sent.sentAt - FRESH_MILLISECONDS };
-      if (!(await this.settleSent(this.sent))) return;
-    }
-    this.sent = null;
-    if (now !== null) this.service.setClock(now);
-    this.attempt += 1;
-    if (this.service.canSignSilently() && this.attempt < 3) return this.saveOnce(false);
-    const sentence = "The signature came too late. Save again: your wallet has a minute to sign.";
-    this.state.value = isAsked
-      ? { kind: "refused", sentence, action: "save" }
-      : { kind: "changed" };
-  }
-
-  private async lookAfterRefusal(): Promise<void> {
-    const { sent } = this;
-    this.sent = null;
-    if (sent?.base === null || this.base === null) {
-      const sentence = "The service did not take this save. Save again.";
-      this.state.value = { kind: "refused", sentence, action: "save" };
+  /** Find out what became of a write, and who has changed the draft. */
+  private async lookFor(sent: SentWrite | null, isRefused: boolean): Promise<void> {
+    try {
+      if (sent?.base) {
+        const head = await this.service.head(this.key, sent.base);
+        if (head.kind === "gone" || head.version.cid !== sent.base)
+          return await this.meet(head, sent);
+      } else if (sent && !isRefused) {
+        const made = await this.service.findCreated(sent.content, sent.sentAt);
+        if (made) return await this.saved(made, sent.content);
+      }
+    } catch (error) {
+      this.state.value = this.service.isRefusedForSession(error)
+        ? SIGN_IN
+        : { kind: "waiting", sentence: this.sentenceOf(error) };
       return;
     }
-    try {
-      const head = await this.service.head(this.key, this.base);
-      if (head.kind === "draft" && head.version.cid === this.base) {
-        const sentence = "The service did not take this save. Save again.";
-        this.state.value = { kind: "refused", sentence, action: "save" };
-      } else await this.meet(head, sent);
-    } catch (error) {
-      this.sent = sent;
-      if (this.service.isRefusedForSession(error)) return this.fail(error, false);
-      this.attempt += 1;
-      const sentence = judge(error, this.context());
-      this.state.value = {
-        kind: "waiting",
-        sentence: "sentence" in sentence ? sentence.sentence : "",
-      };
-      this.saveSoon(delayOf(this.attempt));
-    }
+    this.sent = null;
+    const sentence = "The service did not take this save. Save again.";
+    if (isRefused) this.state.value = { kind: "refused", sentence, action: "save" };
+    else this.settleState();
   }
 
   /** Keep my text as a draft of its own in this browser. */
@@ -427,7 +435,7 @@ export class OpenDraft {
   }
 
   private saveSoon(seconds: number): void {
-    if (this.isClosed) return;
+    if (this.isClosed || this.running) return;
     const isDue = this.service.canSignSilently() || this.state.value.kind === "waiting";
     if (!isDue) return;
     this.timers.clear(this.saveTimer);
@@ -444,10 +452,15 @@ export class OpenDraft {
 
   private context(): SaveContext {
     return {
-      action: (this.sent?.base ?? this.base) === null ? "create" : "update",
       contentLimit: this.service.contentLimit,
       explain: (error) => this.service.explain(error),
     };
+  }
+
+  /** What is said while something is waited for. */
+  private sentenceOf(error: unknown): string {
+    const verdict = judge(error, this.context());
+    return "sentence" in verdict ? verdict.sentence : this.service.explain(error);
   }
 
   private copy(): LocalCopy {

@@ -1,6 +1,6 @@
 /** How a save stands, and what a failure of it means. */
 
-import { Refusal, Unreachable, WalletNeeded } from "imprint-press";
+import { Refusal, Unconfirmed, Unreachable, WalletNeeded } from "imprint-press";
 import { fileSize } from "../page/format.ts";
 
 /** Another version of the draft, which the service has. */
@@ -30,12 +30,12 @@ type RefusedAction = "save" | "sign-in" | "session" | "edit";
 
 /** What to do after a failed save. */
 type Verdict =
-  /** An earlier attempt took effect; this is its cid and group. */
-  | { readonly kind: "saved"; readonly cid: string; readonly groupId: string; readonly at: string }
-  /** The same signed write may be sent again after so many seconds. */
-  | { readonly kind: "again"; readonly seconds: number | null; readonly sentence: string }
-  /** The clock of this computer is wrong, or the wallet took too long: sign anew. */
-  | { readonly kind: "stale"; readonly now: number | null }
+  /** The same signed write may be sent again. */
+  | { readonly kind: "again"; readonly sentence: string }
+  /** The clock of this computer was wrong, or the wallet took too long: sign anew. */
+  | { readonly kind: "stale" }
+  /** It may have taken effect, and cannot be sent again: look what the service has. */
+  | { readonly kind: "unconfirmed" }
   /** Somebody has changed, published or deleted the draft: look what the service has. */
   | { readonly kind: "look" }
   /** The key of the writing session no longer signs. */
@@ -43,7 +43,6 @@ type Verdict =
   | { readonly kind: "refused"; readonly sentence: string; readonly action: RefusedAction };
 
 export interface SaveContext {
-  readonly action: "create" | "update";
   /** In bytes; what the service accepts. */
   readonly contentLimit: number;
   /** A sentence for what is not of the service: the wallet's refusals. */
@@ -55,29 +54,23 @@ const KEPT = "Your text is kept in this browser.";
 /** Decide what a failed save means. */
 export function judge(error: unknown, context: SaveContext): Verdict {
   if (error instanceof WalletNeeded) return sessionEnded();
+  if (error instanceof Unconfirmed) return { kind: "unconfirmed" };
   if (error instanceof Unreachable) {
     const sentence = `The service cannot be reached. ${KEPT} It is saved when the network is back.`;
-    return { kind: "again", seconds: error.retryAfter, sentence };
+    return { kind: "again", sentence };
   }
   if (error instanceof Refusal) return judgeRefusal(error, context);
   return { kind: "refused", sentence: `${context.explain(error)} ${KEPT}`, action: "save" };
 }
 
-function judgeRefusal(refusal: Refusal, { action, contentLimit, explain }: SaveContext): Verdict {
-  const { code, problem, retryAfter } = refusal;
-  switch (code) {
-    case "nonce_used": {
-      const { file } = problem;
-      if (problem.action !== action || !file) return { kind: "look" };
-      return { kind: "saved", cid: file.cid, groupId: file.group_id, at: file.created_at };
-    }
+function judgeRefusal(refusal: Refusal, { contentLimit, explain }: SaveContext): Verdict {
+  switch (refusal.code) {
     case "signature_stale":
-      return { kind: "stale", now: problem.now ?? null };
+      return { kind: "stale" };
+    case "nonce_used":
     case "not_pending":
     case "not_found":
       return { kind: "look" };
-    case "writing_session_expired":
-    case "writing_session_invalid":
     case "writing_session_scope":
       return sessionEnded();
     case "quota_exceeded": {
@@ -93,7 +86,7 @@ function judgeRefusal(refusal: Refusal, { action, contentLimit, explain }: SaveC
   }
   if (refusal.status === 429 || refusal.status === 503) {
     const sentence = `The service is busy or not well. ${KEPT} It is saved in a moment.`;
-    return { kind: "again", seconds: retryAfter, sentence };
+    return { kind: "again", sentence };
   }
   return { kind: "refused", sentence: `${explain(refusal)} ${KEPT}`, action: "save" };
 }
@@ -102,6 +95,3 @@ function sessionEnded(): Verdict {
   const sentence = `Writing without prompts has ended. ${KEPT} Save with your wallet, or allow another 24 hours.`;
   return { kind: "session-ended", sentence };
 }
-
-/** Seconds before the next attempt: more each time, one minute at most. */
-export const delayOf = (attempt: number): number => Math.min(60, 2 ** attempt);

@@ -21,7 +21,7 @@ SCRIPTS = (
     ),
     Mutation(
         "What may have been saved is not signed a second time",
-        "clients/typescript/src/writing-session.ts",
+        "clients/typescript/src/writer.ts",
         "unknown ||= error.status !== 429;",
         "unknown ||= error.status === 429;",
         "test-clients",
