@@ -13,7 +13,7 @@ SCRIPTS = (
     ),
     Mutation(
         "A response that comes late shows nobody the drafts of another account",
-        "site/studio/draft-list.ts",
+        "site/studio/store/draft-list.ts",
         "    if (this.begun !== begun) return;\n",
         "",
         "check",
