@@ -24,7 +24,7 @@ import {
   withSession,
 } from "../../wallet/index.ts";
 import type { Offer } from "./offer.ts";
-import type { Effect, Failure, GateEvent, GateState, Party, Result } from "./reducer.ts";
+import type { Effect, Failure, GateEvent, GateState, Result, WalletAccount } from "./reducer.ts";
 
 interface GatePorts {
   readonly postId: string;
@@ -34,7 +34,7 @@ interface GatePorts {
   readonly tell: (event: GateEvent) => void;
 }
 
-export const partyOf = (each: Account): Party => ({
+export const walletAccount = (each: Account): WalletAccount => ({
   address: each.address,
   name: each.name,
   isSilent: isDevelopmentAccount(each),
@@ -79,7 +79,7 @@ export function runEffects(ports: GatePorts): (effect: Effect, turn: number) => 
     return { type: "locked", kept: kept(address) };
   }
 
-  async function prepare(buyer: Party): Promise<Result> {
+  async function prepare(buyer: WalletAccount): Promise<Result> {
     const { provider, address } = await switched(buyer);
     const [price, isHeld] = await Promise.all([
       readPrice(provider, postId),
@@ -88,7 +88,7 @@ export function runEffects(ports: GatePorts): (effect: Effect, turn: number) => 
     return { type: "prepared", price, isHeld };
   }
 
-  async function pay(buyer: Party, turn: number): Promise<Result> {
+  async function pay(buyer: WalletAccount, turn: number): Promise<Result> {
     const retries = new Retries(RETRY_PORTS);
     const purchase = () => purchaseIn(state());
     const provider = () => expectPresent(buyer).provider;
@@ -118,7 +118,7 @@ export function runEffects(ports: GatePorts): (effect: Effect, turn: number) => 
           return readText();
         });
       case "connect":
-        return connect().then((chosen) => ({ type: "connected", buyer: partyOf(chosen) }));
+        return connect().then((chosen) => ({ type: "connected", buyer: walletAccount(chosen) }));
       case "resume":
         if (!kept(effect.buyer.address)) return Promise.resolve({ type: "resumed", isKept: false });
         return switched(effect.buyer).then(() => ({ type: "resumed", isKept: true }));
@@ -168,13 +168,13 @@ function purchaseIn({ phase }: GateState): Purchase {
 const present = (): Address | undefined => (session.value ?? account.value)?.address;
 
 /** The buyer, who must still be the account of this page. Throws `AccountChanged`. */
-function expectPresent({ address }: Party): Account {
+function expectPresent({ address }: WalletAccount): Account {
   if (account.value?.address !== address) throw new AccountChanged();
   return account.value;
 }
 
 /** The buyer, whose wallet is on the chain of the service. It may ask its owner to switch. */
-async function switched(buyer: Party): Promise<Account> {
+async function switched(buyer: WalletAccount): Promise<Account> {
   await onRightChain(expectPresent(buyer));
   return expectPresent(buyer);
 }

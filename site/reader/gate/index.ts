@@ -4,14 +4,14 @@ import { effect, untracked } from "@preact/signals-core";
 import { session } from "../../page/session.ts";
 import { reconnect } from "../../wallet/connection.ts";
 import { account } from "../../wallet/index.ts";
-import { partyOf, runEffects } from "./effects.ts";
+import { runEffects, walletAccount } from "./effects.ts";
 import type { Offer } from "./offer.ts";
 import { closedGate, type GateEvent, reduce, type Wish } from "./reducer.ts";
 import { drawGate } from "./view.ts";
 
 /** Show the gate, and follow the account and the session.
  *
- * `wish` is what the click that loaded it asked for. The result grants those of later clicks: the
+ * `wish` is what the click that loaded it asked for. The result takes those of later clicks: the
  * page's own offer stays until the first look at the account is drawn.
  */
 export async function openGate(
@@ -34,7 +34,7 @@ export async function openGate(
   let isStarted = false;
   effect(() => {
     const present = {
-      account: account.value && partyOf(account.value),
+      account: account.value && walletAccount(account.value),
       session: session.value?.address ?? null,
     };
     const event: GateEvent = isStarted

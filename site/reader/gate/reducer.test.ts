@@ -7,17 +7,17 @@ import {
   type Failure,
   type GateEvent,
   type GateState,
-  type Party,
   type Result,
   reduce,
   type Shown,
+  type WalletAccount,
   type Wish,
 } from "./reducer.ts";
 
 const PRICE = 10n ** 16n;
-const ANN: Party = { address: "0xA1", name: "Test Wallet", isSilent: false };
-const BOB: Party = { address: "0xB2", name: "Test Wallet", isSilent: false };
-const AUTHOR: Party = { address: "0xF6", name: "Test Wallet", isSilent: false };
+const ANN: WalletAccount = { address: "0xA1", name: "Test Wallet", isSilent: false };
+const BOB: WalletAccount = { address: "0xB2", name: "Test Wallet", isSilent: false };
+const AUTHOR: WalletAccount = { address: "0xF6", name: "Test Wallet", isSilent: false };
 
 const ASKED: Purchase = {
   postId: "7",
@@ -51,8 +51,8 @@ class Gate {
   isLocked = false;
 
   constructor(
-    private account: Party | null = null,
-    private session: Party | null = null,
+    private account: WalletAccount | null = null,
+    private session: WalletAccount | null = null,
   ) {}
 
   get shown(): Shown | null {
@@ -72,7 +72,7 @@ class Gate {
   }
 
   /** The wallet shows another account, or somebody signs in or out. */
-  change(account: Party | null, session: Party | null = null): this {
+  change(account: WalletAccount | null, session: WalletAccount | null = null): this {
     this.account = account;
     this.session = session;
     return this.dispatch({ type: "changed", ...this.presence });
@@ -114,7 +114,11 @@ class Gate {
 
 const BUY: Wish = { kind: "buy" };
 const OPEN: Wish = { kind: "open" };
-const text = (reader: Party): Result => ({ type: "text", html: "<p>", reader: reader.address });
+const text = (reader: WalletAccount): Result => ({
+  type: "text",
+  html: "<p>",
+  reader: reader.address,
+});
 const asked: Result = { type: "moved", event: { type: "asked", nonce: 4 } };
 const declined: Result = { type: "moved", event: { type: "declined" } };
 const sent: Result = { type: "moved", event: { type: "sent", transaction: "0x01" } };
@@ -128,13 +132,13 @@ const doubt = (kind: "lost" | "unknown" | "pending"): Result => ({
 const looked = (found: "begun" | "held" | "not-held"): Result => ({ type: "looked", found });
 
 /** A reader who has clicked on buying, and whose wallet is being asked to pay. */
-function paying(session: Party | null = null): Gate {
+function paying(session: WalletAccount | null = null): Gate {
   const gate = new Gate(ANN, session).start(BUY);
   return gate.tell({ type: "connected", buyer: ANN }, locked(), prepared(), asked);
 }
 
 /** A page that was reloaded while something was kept of a purchase. */
-function reloaded(kept: Purchase, session: Party | null = null): Gate {
+function reloaded(kept: Purchase, session: WalletAccount | null = null): Gate {
   const gate = new Gate(ANN, session).start().tell(looked("begun"));
   gate.kept.set(ANN.address, kept);
   return gate.tell(locked(kept));
@@ -386,7 +390,7 @@ test("a reload during the prompt leaves the choice to look or to buy again", () 
 });
 
 test("a payment that came after a reload is found by looking again", () => {
-  const gate = reloaded(ASKED).tell(doubt("lost")).click({ kind: "go-on", buyer: ANN });
+  const gate = reloaded(ASKED).tell(doubt("lost")).click({ kind: "continue", buyer: ANN });
   assert.deepEqual(gate.last, { type: "resume", buyer: ANN });
   gate.tell({ type: "resumed", isKept: true }, locked(ASKED), done);
   assert.ok(gate.shown?.kind === "steps" && gate.shown.needsClick);
@@ -444,7 +448,7 @@ test("a purchase that another tab has ended is not gone on with", () => {
   const gate = new Gate(ANN).start().tell(looked("begun"), locked(null));
   assert.equal(gate.last?.type, "look");
   assert.ok(!gate.isLocked);
-  const again = reloaded(ASKED).tell(doubt("lost")).click({ kind: "go-on", buyer: ANN });
+  const again = reloaded(ASKED).tell(doubt("lost")).click({ kind: "continue", buyer: ANN });
   assert.deepEqual(again.tell({ type: "resumed", isKept: false }).last, { type: "connect" });
 });
 
@@ -492,7 +496,7 @@ test("a sign-in that fails after a purchase is tried again without asking for mo
 });
 
 test("declining in a wallet that only goes on says so, and begins nothing by itself", () => {
-  const gate = reloaded(ASKED).tell(doubt("lost")).click({ kind: "go-on", buyer: ANN });
+  const gate = reloaded(ASKED).tell(doubt("lost")).click({ kind: "continue", buyer: ANN });
   gate.fail(DECLINED);
   assert.ok(gate.shown?.kind === "failure" && gate.shown.failure.isCancelled);
 });
@@ -533,7 +537,7 @@ test("a reverted purchase is forgotten, and the next click begins a new one", ()
   gate.tell({ type: "settled", outcome: { kind: "reverted" } });
   assert.deepEqual(gate.shown, { kind: "reverted", buyer: ANN });
   assert.equal(gate.kept.size, 0);
-  gate.click({ kind: "go-on", buyer: ANN }).tell({ type: "resumed", isKept: false });
+  gate.click({ kind: "continue", buyer: ANN }).tell({ type: "resumed", isKept: false });
   assert.deepEqual(gate.last, { type: "connect" });
 });
 

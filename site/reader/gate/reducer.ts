@@ -13,7 +13,7 @@ import type { Doubt, Outcome } from "../../chain/sent-step.ts";
 import { coin } from "../../page/format.ts";
 
 /** An account of the reader's wallet. */
-export interface Party {
+export interface WalletAccount {
   readonly address: Address;
   /** The name of its wallet. */
   readonly name: string;
@@ -37,9 +37,9 @@ export type Wish =
   /** To sign in and open what is held. */
   | { readonly kind: "open" }
   /** To go on with a purchase after a failure; it is never begun twice. */
-  | { readonly kind: "go-on"; readonly buyer: Party | null }
+  | { readonly kind: "continue"; readonly buyer: WalletAccount | null }
   /** To sign in and read what was bought. */
-  | { readonly kind: "read"; readonly buyer: Party }
+  | { readonly kind: "read"; readonly buyer: WalletAccount }
   | { readonly kind: "reload" };
 
 export interface StepsNote {
@@ -61,7 +61,7 @@ export type Shown =
   | { readonly kind: "another-tab" }
   | {
       readonly kind: "steps";
-      readonly buyer: Party;
+      readonly buyer: WalletAccount;
       /** Null is a purchase whose post is held. */
       readonly purchase: Purchase | null;
       readonly isSignedIn: boolean;
@@ -71,16 +71,16 @@ export type Shown =
     }
   | {
       readonly kind: "doubt";
-      readonly buyer: Party;
+      readonly buyer: WalletAccount;
       readonly purchase: Purchase;
       readonly doubt: Doubt;
     }
-  | { readonly kind: "reverted"; readonly buyer: Party }
+  | { readonly kind: "reverted"; readonly buyer: WalletAccount }
   | { readonly kind: "open"; readonly isAuthor: boolean };
 
 /** Who buys, and what began it: a click on buying, a reload or retry, or a click on signing in. */
-interface Errand {
-  readonly buyer: Party;
+interface Buying {
+  readonly buyer: WalletAccount;
   readonly via: "buy" | "continue" | "read";
 }
 
@@ -89,33 +89,33 @@ type Phase =
   | { readonly kind: "looking"; readonly note: string | null }
   | { readonly kind: "opening" }
   | { readonly kind: "connecting"; readonly doubted: Purchase | null }
-  | (Errand & { readonly kind: "resuming" })
-  | (Errand & {
+  | (Buying & { readonly kind: "resuming" })
+  | (Buying & {
       readonly kind: "locking";
       readonly doubted: Purchase | null;
       readonly note: string | null;
     })
-  | (Errand & { readonly kind: "waiting" })
-  | (Errand & {
+  | (Buying & { readonly kind: "waiting" })
+  | (Buying & {
       readonly kind: "preparing";
       readonly doubted: Purchase | null;
       readonly kept: Purchase | null;
     })
-  | (Errand & {
+  | (Buying & {
       readonly kind: "paying";
       readonly purchase: Purchase;
       /** Kept until another purchase may be paid in its place. */
       readonly doubted: Purchase | null;
       readonly note: string | null;
     })
-  | (Errand & { readonly kind: "reading"; readonly looks: number });
+  | (Buying & { readonly kind: "reading"; readonly looks: number });
 
 export interface GateState {
   readonly postId: string;
   readonly author: string;
   /** In wei, as far as this page knows. */
   readonly price: bigint;
-  readonly account: Party | null;
+  readonly account: WalletAccount | null;
   /** The address that is signed in. */
   readonly session: Address | null;
   readonly phase: Phase;
@@ -132,18 +132,18 @@ export type Effect =
   /** Find out how the account stands; prompts nothing. */
   | { readonly type: "look"; readonly asks: "text" | "holder" | "nothing" }
   /** Sign in if needed, and read the text; fails if `buyer` is another account by then. */
-  | { readonly type: "read"; readonly buyer: Party | null }
+  | { readonly type: "read"; readonly buyer: WalletAccount | null }
   | { readonly type: "connect" }
   /** See what is kept of a purchase, and bring the wallet to the right chain. */
-  | { readonly type: "resume"; readonly buyer: Party }
+  | { readonly type: "resume"; readonly buyer: WalletAccount }
   /** Make this the only tab that buys the post for the account. */
-  | { readonly type: "lock"; readonly buyer: Party }
-  | { readonly type: "await-lock"; readonly buyer: Party }
+  | { readonly type: "lock"; readonly buyer: WalletAccount }
+  | { readonly type: "await-lock"; readonly buyer: WalletAccount }
   | { readonly type: "unlock" }
   /** Bring the wallet to the right chain, and read the price and the holder. */
-  | { readonly type: "prepare"; readonly buyer: Party }
+  | { readonly type: "prepare"; readonly buyer: WalletAccount }
   /** Have the wallet pay, or find out what became of it. */
-  | { readonly type: "pay"; readonly buyer: Party }
+  | { readonly type: "pay"; readonly buyer: WalletAccount }
   | { readonly type: "pause"; readonly seconds: number }
   | { readonly type: "keep"; readonly account: Address; readonly purchase: Purchase | null }
   | { readonly type: "show-text"; readonly html: string; readonly isFocused: boolean }
@@ -155,7 +155,7 @@ export type Effect =
 export type Result =
   | { readonly type: "looked"; readonly found: "begun" | "held" | "not-held" }
   | { readonly type: "text"; readonly html: string; readonly reader: Address }
-  | { readonly type: "connected"; readonly buyer: Party }
+  | { readonly type: "connected"; readonly buyer: WalletAccount }
   | { readonly type: "resumed"; readonly isKept: boolean }
   | { readonly type: "locked"; readonly kept: Purchase | null }
   | { readonly type: "lock-taken" }
@@ -169,7 +169,7 @@ export type Result =
   | { readonly type: "failed"; readonly failure: Failure };
 
 interface Presence {
-  readonly account: Party | null;
+  readonly account: WalletAccount | null;
   readonly session: Address | null;
 }
 
@@ -211,28 +211,28 @@ export function reduce(state: GateState, event: GateEvent): Next {
     case "started": {
       const { account, session, wish } = event;
       const known = { ...state, account, session };
-      return wish ? grant(known, wish) : look(known);
+      return wish ? click(known, wish) : look(known);
     }
     case "changed":
-      return follow(state, event);
+      return changePresence(state, event);
     case "clicked":
-      return grant(state, event.wish);
+      return click(state, event.wish);
     default:
-      if (event.turn === state.turn) return conclude(state, event);
+      if (event.turn === state.turn) return advance(state, event);
       // The end of the session has drawn the gate anew; here it is only told.
-      return [state, event.type === "failed" ? tellEnd(event.failure) : []];
+      return [state, event.type === "failed" ? notifySessionEnd(event.failure) : []];
   }
 }
 
 /** A purchase under way ignores clicks; a sign-in gives way to the next one. */
-function grant(state: GateState, wish: Wish): Next {
+function click(state: GateState, wish: Wish): Next {
   if (isBuying(state.phase) || state.openFor !== null) return [state, []];
   switch (wish.kind) {
     case "buy":
       return buy(state, wish.doubted ?? null);
     case "open":
       return begin(state, { kind: "opening" }, { type: "read", buyer: null });
-    case "go-on": {
+    case "continue": {
       const { buyer } = wish;
       if (!buyer || !isAccount(state, buyer)) return buy(state, null);
       const phase = { kind: "resuming", via: "continue", buyer } as const;
@@ -250,14 +250,14 @@ const buy = (state: GateState, doubted: Purchase | null): Next =>
 
 /** The text of one account is not left open for the next one, nor after signing out. It stays open
  *  when only the session ends. */
-function follow(state: GateState, { account, session }: Presence): Next {
+function changePresence(state: GateState, { account, session }: Presence): Next {
   const known = { ...state, account, session };
   const { openFor, phase } = state;
   if (openFor !== null && isSame(session ?? account?.address, openFor)) return [known, []];
   const cleared: Effect[] = openFor === null ? [] : [{ type: "clear-text" }];
   const closed = { ...known, openFor: null };
   if (phase.kind === "opening" || isBuying(phase)) return [closed, cleared];
-  return after(cleared, look(closed));
+  return prepend(cleared, look(closed));
 }
 
 /** Find out how things stand now. What is shown stays until that is known. */
@@ -268,7 +268,7 @@ function look(state: GateState, note: string | null = null): Next {
 }
 
 /** What became of the effect that the present phase waits for. */
-function conclude(state: GateState, result: Result): Next {
+function advance(state: GateState, result: Result): Next {
   const { phase } = state;
   if (result.type === "failed") return fail(state, result.failure);
   switch (phase.kind) {
@@ -287,7 +287,7 @@ function conclude(state: GateState, result: Result): Next {
       if (result.type === "resumed") return result.isKept ? lock(state, phase) : buy(state, null);
       break;
     case "locking":
-      if (result.type === "locked") return goOn(state, phase, result.kept);
+      if (result.type === "locked") return continuePurchase(state, phase, result.kept);
       if (result.type === "lock-taken") {
         const { buyer, via } = phase;
         const waiting = { ...state, phase: { kind: "waiting", buyer, via } as const };
@@ -298,7 +298,7 @@ function conclude(state: GateState, result: Result): Next {
       if (result.type === "lock-free") return look(state);
       break;
     case "preparing":
-      if (result.type === "prepared") return decide(state, phase, result);
+      if (result.type === "prepared") return checkPrice(state, phase, result);
       break;
     case "paying":
       if (result.type === "moved") return move(state, phase, result.event);
@@ -307,7 +307,7 @@ function conclude(state: GateState, result: Result): Next {
       break;
     case "reading":
       if (result.type === "text")
-        return after(
+        return prepend(
           [{ type: "keep", account: phase.buyer.address, purchase: null }, { type: "unlock" }],
           open(state, result, true),
         );
@@ -328,8 +328,8 @@ function showStanding(
   if (account && found === "begun")
     return lock(state, { buyer: account, via: "continue" }, null, note && UNSIGNED);
   const isOwn = account !== null && session === null && isAuthor(state, account.address);
-  if (found === "held" || isOwn) return rest(state, { kind: "held", isAuthor: isOwn, note });
-  return rest(state, offer(state, note));
+  if (found === "held" || isOwn) return showIdle(state, { kind: "held", isAuthor: isOwn, note });
+  return showIdle(state, offer(state, note));
 }
 
 const offer = ({ price, session }: GateState, note: string | null): Shown => ({
@@ -342,7 +342,7 @@ const offer = ({ price, session }: GateState, note: string | null): Shown => ({
 /** Only one tab buys a post for an account; the others say so and follow. */
 function lock(
   state: GateState,
-  { buyer, via }: Errand,
+  { buyer, via }: Buying,
   doubted: Purchase | null = null,
   note: string | null = null,
 ): Next {
@@ -351,7 +351,7 @@ function lock(
 }
 
 /** Go on with what is kept of a purchase; another tab may have ended it meanwhile. */
-function goOn(
+function continuePurchase(
   state: GateState,
   { buyer, via, doubted, note }: Phase & { kind: "locking" },
   kept: Purchase | null,
@@ -360,13 +360,13 @@ function goOn(
     const phase = { kind: "preparing", buyer, via, doubted, kept } as const;
     return [{ ...state, phase }, [{ type: "prepare", buyer }]];
   }
-  if (kept === null) return after([{ type: "unlock" }], look(state));
-  if (kept.step === "entitled") return takePost(state, { buyer, via }, note);
+  if (kept === null) return prepend([{ type: "unlock" }], look(state));
+  if (kept.step === "entitled") return readBought(state, { buyer, via }, note);
   return pay(state, { kind: "paying", buyer, via, purchase: kept, doubted: null, note });
 }
 
 /** Pay, unless the post is held already or costs something else by now. */
-function decide(
+function checkPrice(
   state: GateState,
   { buyer, via, kept, doubted }: Phase & { kind: "preparing" },
   { price, isHeld }: { price: bigint; isHeld: boolean },
@@ -378,7 +378,7 @@ function decide(
     const change = `The author changed the price from ${coin(state.price)} to ${coin(price)}.`;
     const sentence = isDoubted ? change : `${change} Nothing was sent.`;
     const changed = { ...state, price };
-    return rest(changed, offer(changed, sentence), { type: "unlock" });
+    return showIdle(changed, offer(changed, sentence), { type: "unlock" });
   }
   const purchase = begun ?? beginPurchase(state.postId, buyer.address, price);
   const replaced = isDoubted ? kept : null;
@@ -416,36 +416,36 @@ function settle(state: GateState, phase: Phase & { kind: "paying" }, outcome: Ou
     case "done":
     case "mined": {
       const [moved, effects] = move(state, phase, { type: "mined" });
-      return after(effects, takePost(moved, phase, phase.note));
+      return prepend(effects, readBought(moved, phase, phase.note));
     }
     case "doubt":
-      return rest(
+      return showIdle(
         state,
         { kind: "doubt", buyer, purchase, doubt: outcome.doubt },
         { type: "unlock" },
       );
     default:
-      return rest(state, { kind: "reverted", buyer }, { type: "unlock" });
+      return showIdle(state, { kind: "reverted", buyer }, { type: "unlock" });
   }
 }
 
 /** The post is bought: read it. After a reload, a prompt for that needs a click. */
-function takePost(state: GateState, { buyer, via }: Errand, sentence: string | null): Next {
+function readBought(state: GateState, { buyer, via }: Buying, sentence: string | null): Next {
   if (via === "buy" || state.session !== null) return read(state, { buyer, via });
-  if (!isAccount(state, buyer)) return after([{ type: "unlock" }], look(state));
+  if (!isAccount(state, buyer)) return prepend([{ type: "unlock" }], look(state));
   const said: StepsNote | null = sentence === null ? null : { role: "alert", sentence };
   const shown = { ...steps(state, buyer, null, said), needsClick: true };
-  return rest(state, shown, { type: "unlock" });
+  return showIdle(state, shown, { type: "unlock" });
 }
 
-const read = (state: GateState, { buyer, via }: Errand): Next => [
+const read = (state: GateState, { buyer, via }: Buying): Next => [
   show({ ...state, phase: { kind: "reading", buyer, via, looks: 1 } }, steps(state, buyer, null)),
   [{ type: "read", buyer }],
 ];
 
 const steps = (
   { session }: GateState,
-  buyer: Party,
+  buyer: WalletAccount,
   purchase: Purchase | null,
   said: StepsNote | null = null,
 ): Shown & { kind: "steps" } => ({
@@ -463,7 +463,7 @@ function open(
   isFocused: boolean,
 ): Next {
   const shown: Shown = { kind: "open", isAuthor: isAuthor(state, reader) };
-  return rest({ ...state, openFor: reader }, shown, { type: "show-text", html, isFocused });
+  return showIdle({ ...state, openFor: reader }, shown, { type: "show-text", html, isFocused });
 }
 
 function fail(state: GateState, failure: Failure): Next {
@@ -475,11 +475,11 @@ function fail(state: GateState, failure: Failure): Next {
     case "looking":
       // The change draws the gate anew.
       if (reason === "session-ended" || reason === "account-changed")
-        return [{ ...state, phase: IDLE }, tellEnd(failure)];
-      if (reason === "not-entitled") return rest(state, offer(state, phase.note));
+        return [{ ...state, phase: IDLE }, notifySessionEnd(failure)];
+      if (reason === "not-entitled") return showIdle(state, offer(state, phase.note));
       return showFailure(state, failure, { kind: "open" });
     case "opening":
-      if (reason === "not-entitled") return rest(state, offer(state, sentence));
+      if (reason === "not-entitled") return showIdle(state, offer(state, sentence));
       if (isCancelled) return look(state, sentence);
       return showFailure(state, failure, { kind: "open" });
     case "connecting":
@@ -494,7 +494,7 @@ function fail(state: GateState, failure: Failure): Next {
   }
   const { buyer, via } = phase;
   const isDeclined = isCancelled && via !== "continue";
-  return after(
+  return prepend(
     [{ type: "unlock" }],
     isDeclined
       ? look(state, sentence)
@@ -504,17 +504,17 @@ function fail(state: GateState, failure: Failure): Next {
   );
 }
 
-const tellEnd = ({ reason, sentence }: Failure): Effect[] =>
+const notifySessionEnd = ({ reason, sentence }: Failure): Effect[] =>
   reason === "session-ended" ? [{ type: "notify", sentence }] : [];
 
-function stop(state: GateState, failure: Failure, buyer: Party | null): Next {
+function stop(state: GateState, failure: Failure, buyer: WalletAccount | null): Next {
   // Signed out meanwhile: what was begun is kept for the account.
   if (failure.reason === "account-changed" && state.account === null) return look(state);
-  return showFailure(state, failure, { kind: "go-on", buyer });
+  return showFailure(state, failure, { kind: "continue", buyer });
 }
 
 const showFailure = (state: GateState, failure: Failure, again: Wish): Next =>
-  rest(state, {
+  showIdle(state, {
     kind: "failure",
     failure,
     again: failure.action === "reload" ? { kind: "reload" } : again,
@@ -527,21 +527,21 @@ const begin = (state: GateState, phase: Phase, effect: Effect): Next => [
 ];
 
 /** Show something, and wait for the reader. */
-const rest = (state: GateState, shown: Shown, ...effects: Effect[]): Next => [
+const showIdle = (state: GateState, shown: Shown, ...effects: Effect[]): Next => [
   { ...state, phase: IDLE, shown },
   effects,
 ];
 
 const show = (state: GateState, shown: Shown): GateState => ({ ...state, shown });
 
-const after = (effects: readonly Effect[], [state, more]: Next): Next => [
+const prepend = (effects: readonly Effect[], [state, more]: Next): Next => [
   state,
   [...effects, ...more],
 ];
 
 const isBuying = ({ kind }: Phase): boolean => !["idle", "looking", "opening"].includes(kind);
 
-const isAccount = ({ account }: GateState, { address }: Party): boolean =>
+const isAccount = ({ account }: GateState, { address }: WalletAccount): boolean =>
   isSame(account?.address, address);
 
 const isAuthor = ({ author }: GateState, address: string): boolean => isSame(address, author);

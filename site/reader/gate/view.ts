@@ -67,7 +67,7 @@ function contentOf(shown: Exclude<Shown, { kind: "offer" }>, ask: (wish: Wish) =
         alert(DOUBTS[doubt]),
         purchase.transaction && h("p", null, "Transaction ", h("code", null, purchase.transaction)),
         actions(
-          act("Look again", { kind: "go-on", buyer }),
+          act("Look again", { kind: "continue", buyer }),
           doubt !== "pending" && act("Buy again", buyAgain, "button"),
         ),
       ];
@@ -79,7 +79,7 @@ function contentOf(shown: Exclude<Shown, { kind: "offer" }>, ask: (wish: Wish) =
           "The purchase failed on the chain. The price stays with you; only the network’s fee is spent.",
           "bad",
         ),
-        actions(act("Try again", { kind: "go-on", buyer: shown.buyer })),
+        actions(act("Try again", { kind: "continue", buyer: shown.buyer })),
       ];
     case "open": {
       const sentence = shown.isAuthor ? "You wrote this" : "You hold this";
