@@ -9,7 +9,7 @@ import { SignInAgain, Welcome } from "./sign-in.tsx";
 
 const EditorView = lazy(async () => (await import("./editor/index.tsx")).EditorView, "the editor");
 const PublishView = lazy(
-  async () => (await import("./publishing/index.tsx")).PublishView,
+  async () => (await import("./publication/index.tsx")).PublishView,
   "the publisher",
 );
 const IncomeView = lazy(async () => (await import("./income/index.tsx")).IncomeView, "your income");

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { StorageFull } from "../../page/database.ts";
 import { moment } from "../../page/format.ts";
 import { explain } from "../../wallet/index.ts";
-import type { Theirs } from "../saving/save-state.ts";
+import type { Theirs } from "../saves/save-state.ts";
 import { withoutPictures } from "../store/draft-text.ts";
 import { diffTexts, type Piece, type Row } from "./diff.ts";
 

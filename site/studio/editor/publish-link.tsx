@@ -2,7 +2,7 @@
 
 import { notify } from "../../page/notices.ts";
 import { formatRoute, go } from "../routes.ts";
-import type { OpenDraft } from "../saving/open-draft.ts";
+import type { OpenDraft } from "../saves/open-draft.ts";
 import { author } from "../store/drafts.ts";
 
 interface PublishLinkProps {

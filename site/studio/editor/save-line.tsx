@@ -2,9 +2,9 @@
 
 import { useState } from "preact/hooks";
 import { explain, signIn } from "../../wallet/index.ts";
-import type { OpenDraft } from "../saving/open-draft.ts";
-import type { SaveState } from "../saving/save-state.ts";
-import { startWriting, writing } from "../saving/writing-session.ts";
+import type { OpenDraft } from "../saves/open-draft.ts";
+import type { SaveState } from "../saves/save-state.ts";
+import { startWriting, writing } from "../saves/writing-session.ts";
 import { author } from "../store/drafts.ts";
 import { isLocalKey } from "../store/local-copies.ts";
 

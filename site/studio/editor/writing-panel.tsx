@@ -12,7 +12,7 @@ import {
   startWriting,
   stopWriting,
   writing,
-} from "../saving/writing-session.ts";
+} from "../saves/writing-session.ts";
 import { SignInAgain } from "../sign-in.tsx";
 import { isSignedIn } from "../store/drafts.ts";
 

@@ -6,7 +6,7 @@ import { isLocked, lockIsFree, takeLock } from "../../page/locks.ts";
 import { imprint } from "../../page/service.ts";
 import { recall, remember } from "../../page/storage.ts";
 import type { Account } from "../../wallet/index.ts";
-import { hearKept } from "../publishing/kept-publication.ts";
+import { hearKept } from "../publication/kept-publication.ts";
 import { presentAccount, walletPorts } from "../transactions/wallet-ports.ts";
 import type { PriceChange, PricePorts } from "./price-change.ts";
 

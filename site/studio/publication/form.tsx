@@ -18,9 +18,9 @@ import {
   parsePrice,
   priceProblem,
 } from "./limits.ts";
-import { decodePicture, drawCrop, drawTitle, renderCrop, renderTitle } from "./pictures.ts";
 import type { PostDetails } from "./progress.ts";
 import { ThumbnailField } from "./thumbnail-field.tsx";
+import { decodePicture, drawCrop, drawTitle, renderCrop, renderTitle } from "./thumbnails.ts";
 
 interface Props {
   by: Account;

@@ -5,7 +5,7 @@ import { findEntry } from "../../chain/marketplace.ts";
 import { isLocked, lockIsFree, takeLock } from "../../page/locks.ts";
 import { imprint } from "../../page/service.ts";
 import type { Account } from "../../wallet/index.ts";
-import { openDraft } from "../saving/draft-loader.ts";
+import { openDraft } from "../saves/draft-loader.ts";
 import { type Failure, Stopped } from "../transactions/failure.ts";
 import { presentAccount, walletPorts } from "../transactions/wallet-ports.ts";
 import { keepProgress, recallPictures, recallProgress } from "./kept-publication.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drawCrop, drawTitle } from "./pictures.ts";
+import { drawCrop, drawTitle } from "./thumbnails.ts";
 
 /** A canvas that notes what is drawn on it. */
 function canvasOf(drawn: string[]): HTMLCanvasElement {

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Crop, cropByKey, fullCrop, moveCrop, zoomCrop, zoomOf } from "./crop.ts";
-import { decodePicture, drawCrop } from "./pictures.ts";
+import { decodePicture, drawCrop } from "./thumbnails.ts";
 
 interface Props {
   kind: "own" | "made";
