@@ -20,6 +20,14 @@ SCRIPTS = (
         command=("npm", "--prefix", "site", "test"),
     ),
     Mutation(
+        "What was found out for one account draws nothing for the next one",
+        "site/reader/gate/reducer.ts",
+        "      if (event.turn === state.turn) return advance(state, event);\n",
+        "      if (event.turn <= state.turn) return advance(state, event);\n",
+        "check",
+        command=("npm", "--prefix", "site", "test"),
+    ),
+    Mutation(
         "What may have been saved is not signed a second time",
         "clients/typescript/src/writer.ts",
         "unknown ||= error.status !== 429;",
