@@ -7,7 +7,7 @@ import { addCopyButtons } from "./copy-buttons.ts";
 import { markCurrentSection } from "./current-section.ts";
 import { rememberLanguage } from "./language.ts";
 import { addSearch } from "./search.ts";
-import { addTrials } from "./trial.ts";
+import { addTrials } from "./trial/index.ts";
 
 addCopyButtons(document);
 rememberLanguage();

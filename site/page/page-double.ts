@@ -28,3 +28,94 @@ export function standInForPage(facts: object, memory = new Map<string, string>()
     },
   };
 }
+
+/** As much of an element as pages here use: attributes, children, clicks, and the simplest selectors. */
+export class ElementDouble {
+  readonly children: ElementDouble[] = [];
+  readonly attributes = new Map<string, string>();
+  readonly dataset: Record<string, string> = {};
+  hidden = false;
+  tabIndex = 0;
+  private parent: ElementDouble | null = null;
+  private readonly listeners = new Map<string, () => void>();
+  private text = "";
+
+  constructor(readonly tag = "div") {}
+
+  /** What a template contains is the markup that it was given. */
+  innerHTML = "";
+
+  get content(): ElementDouble {
+    const made = new ElementDouble();
+    made.textContent = this.innerHTML;
+    return made;
+  }
+
+  get textContent(): string {
+    return this.text + this.children.map((child) => child.textContent).join("");
+  }
+
+  set textContent(text: string) {
+    this.text = text;
+    this.children.length = 0;
+  }
+
+  readonly classList = {
+    add: (name: string) => this.attributes.set("class", name),
+    remove: () => this.attributes.delete("class"),
+  };
+
+  setAttribute(name: string, value: string): void {
+    this.attributes.set(name, value);
+  }
+
+  toggleAttribute(name: "hidden", value: boolean): void {
+    this[name] = value;
+  }
+
+  addEventListener(type: string, listener: () => void): void {
+    this.listeners.set(type, listener);
+  }
+
+  append(...added: (ElementDouble | string)[]): void {
+    for (const each of added) {
+      const child = typeof each === "string" ? new ElementDouble("#text") : each;
+      if (typeof each === "string") child.text = each;
+      child.parent = this;
+      this.children.push(child);
+    }
+  }
+
+  replaceChildren(...added: (ElementDouble | string)[]): void {
+    this.textContent = "";
+    this.append(...added);
+  }
+
+  remove(): void {
+    const { children = [] } = this.parent ?? {};
+    children.splice(children.indexOf(this), 1);
+  }
+
+  contains(other: ElementDouble): boolean {
+    return other === this || this.children.some((child) => child.contains(other));
+  }
+
+  querySelectorAll(selector: string): ElementDouble[] {
+    const isOne = (each: ElementDouble) =>
+      selector.startsWith(".")
+        ? each.attributes.get("class") === selector.slice(1)
+        : each.tag === selector;
+    const own = this.children.filter(isOne);
+    return [...own, ...this.children.flatMap((child) => child.querySelectorAll(selector))];
+  }
+
+  querySelector(selector: string): ElementDouble | null {
+    return this.querySelectorAll(selector)[0] ?? null;
+  }
+
+  focus(): void {}
+
+  click(): void {
+    this.listeners.get("click")?.();
+  }
+}

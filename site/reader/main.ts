@@ -5,8 +5,8 @@ import { button, fill } from "../page/dom.ts";
 import { isDevelopment } from "../page/facts.ts";
 import { notify } from "../page/notices.ts";
 import { ACCOUNT_EVENT, CHOICE_KEY, onOtherTab, recall, SESSION_KEY } from "../page/storage.ts";
-import type { Wish } from "./gate.ts";
-import { readOffer, showOffer } from "./offer.ts";
+import { readOffer, showOffer } from "./gate/offer.ts";
+import type { Wish } from "./gate/reducer.ts";
 import { showThemeSwitch } from "./theme-switch.ts";
 
 const find = (id: string): HTMLElement | null => document.getElementById(id);
@@ -46,12 +46,12 @@ function showGate(post: HTMLElement, place: HTMLElement): void {
   let opening: Promise<(wish: Wish) => void> | null = null;
   const open = (wish: Wish | null) => {
     if (opening) return load(opening, (grant) => wish && grant(wish));
-    opening = import("./gate.ts").then(({ openGate }) => openGate(post, offer, wish));
+    opening = import("./gate/index.ts").then(({ openGate }) => openGate(post, offer, wish));
     load(opening, () => undefined);
   };
   if (isKnown) open(null);
   else {
-    showOffer(offer, { buy: () => open("buy"), open: () => open("open") });
+    showOffer(offer, { buy: () => open({ kind: "buy" }), open: () => open({ kind: "open" }) });
     // Signed in by the menu, or in another tab.
     document.addEventListener(ACCOUNT_EVENT, () => open(null), { once: true });
   }

@@ -1,14 +1,15 @@
 /** What stands around every view of the Studio: its tabs, and who is writing. */
 
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { account, session } from "../wallet/index.ts";
-import { DraftsView } from "./drafts.tsx";
-import { lazy } from "./lazy.tsx";
+import { DraftsView } from "./drafts/index.tsx";
 import { formatRoute, type Route, route } from "./routes.ts";
 import { SignInAgain, Welcome } from "./sign-in.tsx";
 
 const EditorView = lazy(async () => (await import("./editor/index.tsx")).EditorView, "the editor");
 const PublishView = lazy(
-  async () => (await import("./publish/index.tsx")).PublishView,
+  async () => (await import("./publication/index.tsx")).PublishView,
   "the publisher",
 );
 const IncomeView = lazy(async () => (await import("./income/index.tsx")).IncomeView, "your income");
@@ -49,4 +50,58 @@ function View({ shown }: { shown: Route }) {
     case "income":
       return session.value ? <IncomeView /> : <SignInAgain reason="to see your income" />;
   }
+}
+
+type Loaded<Props> =
+  | { readonly view: ComponentType<Props> }
+  | { readonly view: null; readonly hasFailed: boolean };
+
+/** A component that loads its view, says so, and offers to try again if the network is away. */
+function lazy<Props extends object>(
+  load: () => Promise<ComponentType<Props>>,
+  name: string,
+): ComponentType<Props> {
+  let kept: ComponentType<Props> | null = null;
+  return function Lazy(props: Props) {
+    const [loaded, setLoaded] = useState<Loaded<Props>>(
+      kept ? { view: kept } : { view: null, hasFailed: false },
+    );
+    const [attempt, setAttempt] = useState(0);
+    useEffect(() => {
+      if (loaded.view) return;
+      let isShown = true;
+      load().then(
+        (view) => {
+          kept = view;
+          if (isShown) setLoaded({ view });
+        },
+        () => isShown && setLoaded({ view: null, hasFailed: true }),
+      );
+      return () => {
+        isShown = false;
+      };
+    }, [attempt]);
+    if (loaded.view) return <loaded.view {...props} />;
+    if (!loaded.hasFailed)
+      return (
+        <p class="studio-wait" role="status">
+          Opening {name}…
+        </p>
+      );
+    const again = () => {
+      setLoaded({ view: null, hasFailed: false });
+      setAttempt(attempt + 1);
+    };
+    return (
+      <div class="studio-empty" role="alert">
+        <p>
+          {name.replace(/^./, (letter) => letter.toUpperCase())} could not be loaded. Is the network
+          there?
+        </p>
+        <button type="button" onClick={again}>
+          Try again
+        </button>
+      </div>
+    );
+  };
 }

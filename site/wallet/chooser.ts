@@ -3,7 +3,8 @@
 import { button, type Child, fill, h } from "../page/dom.ts";
 import { isDevelopment } from "../page/facts.ts";
 import { short } from "../page/format.ts";
-import { type Account, account, connectWallet, useDevelopmentAccount } from "./connection.ts";
+import type { Account } from "./account.ts";
+import { account, connectWallet, useDevelopmentAccount } from "./connection.ts";
 import { developmentAccounts } from "./development.ts";
 import { type AnnouncedWallet, wallets } from "./discovery.ts";
 import { Cancelled, explain } from "./failures.ts";

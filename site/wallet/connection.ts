@@ -1,20 +1,13 @@
 /** The account that this page acts for: chosen once, found again after a reload. */
 
 import { batch, type ReadonlySignal, signal } from "@preact/signals-core";
-import { type Address, type Provider, type Wallet, walletOfProvider } from "imprint-press";
+import { type Address, walletOfProvider } from "imprint-press";
 import { switchSession } from "../page/session.ts";
 import { ACCOUNT_EVENT, CHOICE_KEY, onOtherTab, recall, remember } from "../page/storage.ts";
+import type { Account } from "./account.ts";
 import { DEVELOPMENT, developmentAccounts, developmentNode } from "./development.ts";
 import { type AnnouncedWallet, type BrowserProvider, findWallet } from "./discovery.ts";
 import { NoAccount } from "./failures.ts";
-
-export interface Account {
-  readonly address: Address;
-  readonly wallet: Wallet;
-  readonly provider: Provider;
-  readonly name: string;
-  readonly icon: string | null;
-}
 
 /** What is kept of the choice: the wallet, and for development the address. */
 interface Choice {

@@ -2,7 +2,7 @@
 
 import { type Address, httpProvider, type Provider, walletOfProvider } from "imprint-press";
 import { facts } from "../page/facts.ts";
-import type { Account } from "./connection.ts";
+import type { Account } from "./account.ts";
 import { NodeUnreachable } from "./failures.ts";
 
 /** The id that stands for these accounts where the id of a wallet does otherwise. */

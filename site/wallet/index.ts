@@ -1,10 +1,11 @@
 /** Wallets, for all pages: who acts, with which session, on which chain. */
 
+import type { Account } from "./account.ts";
 import { switchChain } from "./chains.ts";
-import type { Account } from "./connection.ts";
 
 export { session } from "../page/session.ts";
-export { type Account, account, isDevelopmentAccount } from "./connection.ts";
+export type { Account } from "./account.ts";
+export { account, isDevelopmentAccount } from "./connection.ts";
 export { developmentAccounts } from "./development.ts";
 export {
   AccountChanged,

@@ -4,7 +4,8 @@ import { batch } from "@preact/signals-core";
 import { type Address, BrowserKeyStore, Refusal, type Session } from "imprint-press";
 import { facts } from "../page/facts.ts";
 import { forgetSessions, isOf, keepSession, reader, session } from "../page/session.ts";
-import { type Account, account, disconnect, reconnect } from "./connection.ts";
+import type { Account } from "./account.ts";
+import { account, disconnect, reconnect } from "./connection.ts";
 import { AccountChanged } from "./failures.ts";
 
 const STATEMENT = "Sign in to read what you hold. This is free and sends nothing to the chain.";

@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "clients" / "typescript" / "dist" / "index
 
 LIST_NAMES = """
 import * as names from %s;
-const classes = [names.Imprint, names.ImprintReader];
+const classes = [names.Imprint, names.ImprintWriter, names.ImprintReader];
 const methods = classes.flatMap((each) => Object.getOwnPropertyNames(each.prototype));
 console.log(JSON.stringify({ methods, exported: Object.keys(names) }));
 """

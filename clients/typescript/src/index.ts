@@ -2,7 +2,7 @@
 
 export { documentCid, verifyDocument } from "./cids.js";
 export { formatCoin, parseCoin } from "./coin.js";
-export { Imprint, type SignedWrite, type WritingSessionOptions } from "./imprint.js";
+export { Imprint } from "./imprint.js";
 export { BrowserKeyStore, type KeyStore, MemoryKeyStore, type StoredKey } from "./key-store.js";
 export { List, type Page } from "./list.js";
 export {
@@ -20,7 +20,7 @@ export {
   SELECTORS,
   waitForReceipt,
 } from "./marketplace.js";
-export { CODES, Refusal, Unreachable, WalletNeeded } from "./problems.js";
+export { CODES, Refusal, Unconfirmed, Unreachable, WalletNeeded } from "./problems.js";
 export {
   type ClientOptions,
   ImprintReader,
@@ -49,4 +49,9 @@ export {
   walletOfAccount,
   walletOfProvider,
 } from "./wallet.js";
-export { resumeWritingSession, WritingSession } from "./writing-session.js";
+export { ImprintWriter, type SaveOptions, type SignedWrite } from "./writer.js";
+export {
+  resumeWritingSession,
+  WritingSession,
+  type WritingSessionOptions,
+} from "./writing-session.js";

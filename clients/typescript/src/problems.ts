@@ -87,6 +87,12 @@ export class Unreachable extends Error {
   }
 }
 
+/** A save may have taken effect: its response was lost, and its signature is now too old to be sent
+ *  again. Look for the draft before saving anew. */
+export class Unconfirmed extends Error {
+  override readonly name = "Unconfirmed";
+}
+
 /** The key of a writing session is not, or no longer, valid: the wallet has to sign once more. */
 export class WalletNeeded extends Error {
   override readonly name = "WalletNeeded";

@@ -19,6 +19,8 @@ export interface Signer {
   /** The id of a writing session; a wallet has none. */
   readonly sessionId?: string;
   signTypedData(data: TypedData): Promise<Hex>;
+  /** Delete the key of a writing session that the service refuses. */
+  forget?(): Promise<void>;
 }
 
 /** Somebody who can sign: a browser wallet (EIP-1193) or a private key. */

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Imprint } from "./imprint.js";
-import { Refusal } from "./problems.js";
+import { Refusal, Unconfirmed, Unreachable } from "./problems.js";
 import type { ServiceFacts } from "./records.js";
+import { hashText } from "./typed-data.js";
+import type { SignedWrite } from "./writer.js";
 import { WritingSession } from "./writing-session.js";
 
 const NOW = 1_750_000_000;
@@ -33,10 +35,17 @@ const stale = () =>
     { code: "signature_stale", status: 401, detail: "The timestamp is old.", now: NOW + 3600 },
     { status: 401 },
   );
+const spent = () =>
+  Response.json(
+    { code: "nonce_used", status: 409, detail: "Sent before.", action: "create", file: SAVED },
+    { status: 409 },
+  );
 const saved = () => Response.json({ updatedUpload: SAVED });
 const lost = () => {
   throw new TypeError("fetch failed");
 };
+
+const isStale = (error: unknown) => error instanceof Refusal && error.code === "signature_stale";
 
 /** A session at a service that gives these responses in turn, and the bodies that it got. */
 async function openSession(responses: (() => Response)[]) {
@@ -49,7 +58,7 @@ async function openSession(responses: (() => Response)[]) {
   const { privateKey } = await crypto.subtle.generateKey(algorithm, false, ["sign"]);
   const imprint = new Imprint(URL, FACTS, { fetch });
   const record = { ...RECORD, actions: [...RECORD.actions] };
-  return { session: new WritingSession(imprint, record, privateKey), bodies };
+  return { imprint, session: new WritingSession(imprint, record, privateKey), bodies };
 }
 
 test("a save is sent again with the same signature while the service is busy or away", async () => {
@@ -69,9 +78,53 @@ test("a stale signature is made again by the clock of the service", async () => 
 
 test("a stale signature is not made again for what may have been saved", async () => {
   const { session, bodies } = await openSession([busy, stale]);
-  await assert.rejects(session.save("Words."), (error) => {
-    return error instanceof Refusal && error.code === "signature_stale";
-  });
+  await assert.rejects(session.save("Words."), Unconfirmed);
   assert.equal(bodies.length, 2);
   assert.equal(new Set(bodies).size, 1);
+});
+
+test("a signature that stays stale is refused", async () => {
+  const { session, bodies } = await openSession([stale, stale]);
+  await assert.rejects(session.save("Words."), isStale);
+  assert.equal(bodies.length, 2);
+});
+
+test("a wallet is not asked twice because of a wrong clock, which is set right", async () => {
+  const { imprint, session, bodies } = await openSession([stale]);
+  const { address } = session;
+  const wallet = { address, signTypedData: async () => "0x01" as const };
+  await assert.rejects(imprint.saveDraft(wallet, "Words."), isStale);
+  assert.equal(bodies.length, 1);
+  assert.ok(imprint.now() >= NOW + 3600);
+});
+
+test("what was signed is told before it is sent, and can be sent again after a reload", async () => {
+  const { imprint, session, bodies } = await openSession([lost, spent]);
+  const kept: SignedWrite[] = [];
+  const saving = session.save("Words.", undefined, {
+    onSigned: (signed) => kept.push(signed),
+    wait: async () => false,
+  });
+  await assert.rejects(saving, Unreachable);
+  const [signed] = kept;
+  assert.ok(signed);
+  assert.deepEqual(await imprint.resendDraft(signed, "Words."), SAVED);
+  assert.equal(bodies.length, 2);
+  assert.equal(new Set(bodies).size, 1);
+});
+
+test("a save that is sent again after a reload, but too late, may have taken effect", async () => {
+  const { imprint, session, bodies } = await openSession([stale]);
+  const signed = await imprint.signWrite(session, "create", { contentHash: hashText("Words.") });
+  await assert.rejects(imprint.resendDraft(signed, "Words."), Unconfirmed);
+  assert.equal(bodies.length, 1);
+});
+
+test("a caller who waits decides how often a save is sent", async () => {
+  const { session, bodies } = await openSession(Array.from({ length: 9 }, () => lost));
+  const pauses: number[] = [];
+  const wait = async (_: unknown, seconds: number) => pauses.push(seconds) < 8;
+  await assert.rejects(session.save("Words.", undefined, { wait }), Unreachable);
+  assert.equal(bodies.length, 8);
+  assert.deepEqual(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
 });

@@ -3,12 +3,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { imprint } from "../../page/service.ts";
 import { explain } from "../../wallet/index.ts";
-import { NoSuchDraft, openDraft, SessionNeeded } from "../draft-loader.ts";
-import type { DraftEvents } from "../draft-ports.ts";
-import { author, isSignedIn } from "../drafts-store.ts";
-import type { OpenDraft } from "../open-draft.ts";
 import { go } from "../routes.ts";
+import { NoSuchDraft, openDraft, SessionNeeded } from "../saves/draft-loader.ts";
+import type { DraftEvents, OpenDraft } from "../saves/open-draft.ts";
 import { SignInAgain, Welcome } from "../sign-in.tsx";
+import { author, isSignedIn } from "../store/drafts.ts";
 import { WritingRoom } from "./writing-room.tsx";
 
 type Opening =

@@ -1,9 +1,9 @@
 /** The way from an open draft to its publication, which saves it if need be. */
 
 import { notify } from "../../page/notices.ts";
-import { author } from "../drafts-store.ts";
-import type { OpenDraft } from "../open-draft.ts";
 import { formatRoute, go } from "../routes.ts";
+import type { OpenDraft } from "../saves/open-draft.ts";
+import { author } from "../store/drafts.ts";
 
 interface PublishLinkProps {
   readonly draft: OpenDraft;

@@ -3,22 +3,21 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { count, fileSize, short } from "../../page/format.ts";
 import { announce, notify } from "../../page/notices.ts";
-import { Conflict } from "../conflict.tsx";
-import { saveOnceOpen } from "../draft-loader.ts";
-import type { DraftEvents } from "../draft-ports.ts";
-import { countBytes, countWords, readingMinutes, titleOf } from "../draft-text.ts";
-import { author, isSignedIn } from "../drafts-store.ts";
-import type { OpenDraft } from "../open-draft.ts";
-import { UnusablePicture } from "../pictures.ts";
-import { Preview } from "../preview.tsx";
 import { go } from "../routes.ts";
-import { KeepTrouble, SaveButton, SaveStanding, SaveTrouble } from "../save-line.tsx";
+import { saveOnceOpen } from "../saves/draft-loader.ts";
+import type { DraftEvents, OpenDraft } from "../saves/open-draft.ts";
 import { SignInButton } from "../sign-in.tsx";
-import { hearTabs, tellTabs } from "../tabs.ts";
-import { WritingPanel } from "../writing-panel.tsx";
+import { countBytes, countWords, readingMinutes, titleOf } from "../store/draft-text.ts";
+import { author, isSignedIn } from "../store/drafts.ts";
+import { hearTabs, tellTabs } from "../store/tabs.ts";
+import { Conflict } from "./conflict.tsx";
+import { Preview } from "./preview.tsx";
 import { PublishLink } from "./publish-link.tsx";
-import { TextEditor } from "./text-editor.ts";
-import { Toolbar } from "./toolbar.tsx";
+import { KeepTrouble, SaveButton, SaveStanding, SaveTrouble } from "./save-line.tsx";
+import { UnusablePicture } from "./text/pictures.ts";
+import { TextEditor } from "./text/text-editor.ts";
+import { Toolbar } from "./text/toolbar.tsx";
+import { WritingPanel } from "./writing-panel.tsx";
 
 interface WritingRoomProps {
   readonly draft: OpenDraft;

@@ -5,7 +5,7 @@ import { useEffect, useState } from "preact/hooks";
 import { coin, count, day } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
 import { type Account, explain } from "../../wallet/index.ts";
-import { isPriceChanging, PriceForm } from "../publish/price-form.tsx";
+import { isPriceChanging, PriceForm } from "./price-form.tsx";
 import { type PriceHistory, readPriceHistory } from "./price-history.ts";
 
 const priceText = (wei: string): string => (wei === "0" ? "free" : coin(wei));

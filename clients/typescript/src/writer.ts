@@ -1,0 +1,244 @@
+/** Signed writes: drafts are created, saved, published and deleted. */
+
+import { Refusal, Unconfirmed, Unreachable, WalletNeeded } from "./problems.js";
+import { type ClientOptions, ImprintReader } from "./reader.js";
+import type {
+  Action,
+  Address,
+  DeletedDraft,
+  Draft,
+  Form,
+  Publication,
+  PublishedDraft,
+  ServiceFacts,
+  WritingAction,
+  WritingSessionRecord,
+} from "./records.js";
+import { pause } from "./transport.js";
+import { buildWrite, hashBytes, hashText, type TypedData, type WriteValues } from "./typed-data.js";
+import type { Signer } from "./wallet.js";
+
+/** How often a save is sent while the service is busy or away, unless the caller waits itself. */
+const ATTEMPTS = 5;
+const LONGEST_PAUSE = 60;
+
+/** What every signed write carries. Sent twice, it takes effect once. */
+export interface SignedWrite {
+  salt: TypedData;
+  address: Address;
+  signature: string;
+  /** The id of the writing session that signed. */
+  session?: string;
+}
+
+export interface SaveOptions {
+  /** Called before it is sent. Whoever keeps what was signed can send it again after a reload, by
+   *  `resendDraft`. */
+  onSigned?(signed: SignedWrite): unknown;
+  /** Waits while the service is busy or away; the result says whether the save is sent again. By
+   *  default it is sent five times. */
+  wait?(error: Refusal | Unreachable, seconds: number): Promise<boolean>;
+}
+
+export class ImprintWriter extends ImprintReader {
+  /** How wallets sign writes; writing sessions always sign `imprint-2`. */
+  readonly form: Form;
+  private readonly domainName: string | null;
+
+  constructor(url: string, facts: ServiceFacts, options: ClientOptions = {}) {
+    super(url, facts, options);
+    const forms = facts.signing_forms as Form[];
+    this.form =
+      options.form ?? (forms.includes("imprint-2") ? "imprint-2" : forms[0]) ?? "imprint-2";
+    this.domainName = options.domainName ?? null;
+  }
+
+  /** What a signer signs for a write. */
+  buildWrite(signer: Signer, action: Action, values: WriteValues): TypedData {
+    const form = signer.sessionId ? "imprint-2" : this.form;
+    const { service, signing } = this.facts;
+    const name = (form === "inkdao-1" && this.domainName) || signing.name;
+    const facts = { service, signing: { ...signing, name } };
+    return buildWrite({ facts, form, address: signer.address, now: this.now() }, action, values);
+  }
+
+  /** Have a write signed, without sending it. */
+  async signWrite(signer: Signer, action: Action, values: WriteValues): Promise<SignedWrite> {
+    const salt = this.buildWrite(signer, action, values);
+    const { address, sessionId } = signer;
+    const signature = await signer.signTypedData(salt);
+    return { salt, address, signature, ...(sessionId && { session: sessionId }) };
+  }
+
+  /** `title` is for the form `inkdao-1`; the first line of the content if absent. */
+  async createDraft(
+    signer: Signer,
+    content: string,
+    options: { title?: string } = {},
+  ): Promise<Draft> {
+    const values = { contentHash: hashText(content), title: options.title ?? firstLine(content) };
+    return this.sendCreate(await this.signWrite(signer, "create", values), content);
+  }
+
+  /** A new version of the draft: it has a new cid, and the old one is gone. */
+  async updateDraft(signer: Signer, cid: string, content: string): Promise<Draft> {
+    const values = { cid, contentHash: hashText(content) };
+    return this.sendUpdate(await this.signWrite(signer, "update", values), cid, content);
+  }
+
+  /** Give the draft its thumbnail and hashtags; the chain does the rest, by `createPostCall`. */
+  async publishDraft(
+    wallet: Signer,
+    cid: string,
+    { thumbnail, thumbnailName = "thumbnail", hashtags }: Publication,
+  ): Promise<PublishedDraft> {
+    const thumbnailHash = hashBytes(new Uint8Array(await thumbnail.arrayBuffer()));
+    const values = { cid, thumbnailHash, hashtags: hashtags.join(",") };
+    const { salt, ...signed } = await this.signWrite(wallet, "publish", values);
+    const form = new FormData();
+    form.set("salt", JSON.stringify(salt));
+    for (const [name, value] of Object.entries(signed)) form.set(name, value);
+    form.set("hashtags", values.hashtags);
+    form.set("file", thumbnail, thumbnailName);
+    return this.send(`/publish/file?cid=${encodeURIComponent(cid)}`, form);
+  }
+
+  async deleteDraft(wallet: Signer, cid: string): Promise<DeletedDraft> {
+    const body = await this.signWrite(wallet, "delete", { cid });
+    const path = `/delete/file?cid=${encodeURIComponent(cid)}`;
+    return (await this.send<{ deletedFile: DeletedDraft }>(path, body)).deletedFile;
+  }
+
+  /** Save a draft, or a new version of the one with this cid; its record has the new cid.
+   *
+   * It survives a lost response, a busy service and, signed by a writing session, a wrong clock.
+   * Throws `WalletNeeded` if the writing session has ended, `Unconfirmed` if it may have been saved,
+   * and `Refusal` for what the author has to decide.
+   */
+  async saveDraft(
+    signer: Signer,
+    content: string,
+    cid?: string,
+    options: SaveOptions = {},
+  ): Promise<Draft> {
+    const sign = async () => {
+      const contentHash = hashText(content);
+      const signed = await (cid === undefined
+        ? this.signWrite(signer, "create", { contentHash, title: firstLine(content) })
+        : this.signWrite(signer, "update", { contentHash, cid }));
+      await options.onSigned?.(signed);
+      return signed;
+    };
+    try {
+      return await this.deliver(await sign(), content, cid, options, false).catch(async (error) => {
+        // By the clock of the service, unless a wallet would have to ask its owner again.
+        if (!isStale(error) || !signer.sessionId) throw error;
+        return this.deliver(await sign(), content, cid, options, false);
+      });
+    } catch (error) {
+      // A key that cannot be deleted is refused and forgotten the next time.
+      if (error instanceof WalletNeeded) await signer.forget?.().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Send again a save whose response never came, as after a reload. Throws as `saveDraft`. */
+  resendDraft(
+    signed: SignedWrite,
+    content: string,
+    cid?: string,
+    options: Pick<SaveOptions, "wait"> = {},
+  ): Promise<Draft> {
+    return this.deliver(signed, content, cid, options, true);
+  }
+
+  /** Send the same body until the service responds: it takes effect once, however often it arrives.
+   *
+   * `isUnknown`: an earlier attempt may have taken effect.
+   */
+  private async deliver(
+    signed: SignedWrite,
+    content: string,
+    cid: string | undefined,
+    { wait }: SaveOptions,
+    isUnknown: boolean,
+  ): Promise<Draft> {
+    let unknown = isUnknown;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await (cid === undefined
+          ? this.sendCreate(signed, content)
+          : this.sendUpdate(signed, cid, content));
+      } catch (error) {
+        const saved = savedBefore(error, cid === undefined ? "create" : "update");
+        if (saved) return saved;
+        if (isStale(error)) {
+          this.setClock(error.problem.now);
+          // A new nonce would save it twice.
+          throw unknown ? new Unconfirmed("It may have been saved.", { cause: error }) : error;
+        }
+        if (!isForLater(error)) throw explain(error);
+        unknown ||= error.status !== 429;
+        const seconds = error.retryAfter ?? Math.min(2 ** (attempt - 1), LONGEST_PAUSE);
+        if (!wait && attempt === ATTEMPTS) throw error;
+        if (!wait) await pause(seconds * 1000, this.signal);
+        else if (!(await wait(error, seconds))) throw error;
+      }
+    }
+  }
+
+  /** Send a create that was signed; the same one may be sent again if its response was lost. */
+  async sendCreate(signed: SignedWrite, content: string): Promise<Draft> {
+    const body = { ...signed, content };
+    return (await this.send<{ updatedUpload: Draft }>("/create/group", body)).updatedUpload;
+  }
+
+  /** Send an update that was signed; the same one may be sent again if its response was lost. */
+  async sendUpdate(signed: SignedWrite, cid: string, content: string): Promise<Draft> {
+    const path = `/update/file?cid=${encodeURIComponent(cid)}`;
+    return (await this.send<{ upload: Draft }>(path, { ...signed, content })).upload;
+  }
+
+  // Writing sessions
+
+  /** The writing sessions of the session's address, in all its browsers. */
+  async listWritingSessions(): Promise<WritingSessionRecord[]> {
+    return (await this.read<{ sessions: WritingSessionRecord[] }>("/writing/sessions")).sessions;
+  }
+
+  async revokeWritingSession(id: string): Promise<void> {
+    await this.request(`/writing/sessions/${encodeURIComponent(id)}`, { method: "DELETE" });
+  }
+
+  /** End all of them, as when a computer is lost. */
+  async revokeWritingSessions(): Promise<void> {
+    await this.request("/writing/sessions", { method: "DELETE" });
+  }
+}
+
+/** The first line of a text without the marks of a heading. */
+const firstLine = (content: string): string =>
+  (/[^\s#].*/.exec(content)?.[0] ?? "").trim().slice(0, 100);
+
+/** The record of a save whose response was lost, if the error says that it took effect. */
+function savedBefore(error: unknown, action: WritingAction): Draft | null {
+  if (!(error instanceof Refusal) || error.code !== "nonce_used") return null;
+  return error.problem.action === action ? (error.problem.file ?? null) : null;
+}
+
+/** Whether the same request may succeed in a moment. */
+function isForLater(error: unknown): error is Refusal | Unreachable {
+  if (error instanceof Unreachable) return true;
+  return error instanceof Refusal && (error.status === 429 || error.status === 503);
+}
+
+function isStale(error: unknown): error is Refusal & { problem: { now: number } } {
+  return error instanceof Refusal && error.code === "signature_stale" && "now" in error.problem;
+}
+
+/** `WalletNeeded` in place of the refusal of a writing session that has ended. */
+function explain(error: unknown): unknown {
+  const ended = ["writing_session_expired", "writing_session_invalid"];
+  if (!(error instanceof Refusal && ended.includes(error.code))) return error;
+  return new WalletNeeded("Sign once more to go on writing.", { cause: error });
+}

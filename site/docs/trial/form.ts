@@ -1,0 +1,109 @@
+/** The form of an operation: a field for each parameter and for what its body is made of. */
+
+import { effect } from "@preact/signals-core";
+import { type Child, h } from "../../page/dom.ts";
+import { known } from "./discovery.ts";
+import { suggest } from "./known-values.ts";
+import type { Operation, Parameter } from "./request.ts";
+
+/** All fields, those that few need folded away. */
+export function buildFields(operation: Operation): HTMLElement[] {
+  const fields = operation.parameters.map((each) => ({
+    isRare: each.in === "header",
+    field: parameterField(operation, each),
+  }));
+  const rare = fields.filter(({ isRare }) => isRare).map(({ field }) => field);
+  return [
+    ...fields.filter(({ isRare }) => !isRare).map(({ field }) => field),
+    ...bodyFields(operation),
+    ...(rare.length > 0
+      ? [h("details", { class: "rare" }, h("summary", null, "Headers"), ...rare)]
+      : []),
+  ];
+}
+
+function parameterField(operation: Operation, parameter: Parameter): HTMLElement {
+  const { name, required, options, kind } = parameter;
+  const note = required ? kind : `${kind}, optional`;
+  return labelled(operation.name, name, note, (id) => {
+    if (options.length > 0)
+      return h("select", { id, name }, ...[...(required ? [] : [""]), ...options].map(option));
+    const input = h("input", { id, name, required, spellcheck: "false", autocomplete: "off" });
+    suggestInto(input, operation, parameter);
+    return input;
+  });
+}
+
+/** Show what works here, for as long as nobody has typed something else. */
+function suggestInto(input: HTMLInputElement, operation: Operation, parameter: Parameter): void {
+  let isTyped = false;
+  input.addEventListener("input", () => {
+    isTyped = true;
+  });
+  effect(() => {
+    const value = suggest(operation, parameter, known.value);
+    if (!isTyped) input.value = value;
+  });
+}
+
+const option = (value: string): HTMLElement => h("option", { value }, value || "–");
+
+/** Fields for what a body has: text, a picture, or the JSON of what needs no signature. */
+function bodyFields(operation: Operation): HTMLElement[] {
+  const { body, access, name } = operation;
+  if (name === "openWritingSession") return writingSessionFields(name);
+  if (!body) return [];
+  if (access !== "wallet") return [area(name, "body", JSON.stringify(body, null, 2), "JSON")];
+  return Object.entries(body).map(([member, example]) => {
+    if (member === "file") return fileField(name);
+    return area(name, member, String(example), member === "hashtags" ? "with commas" : "text");
+  });
+}
+
+function area(operation: string, name: string, value: string, note: string): HTMLElement {
+  const rows = Math.min(8, value.split("\n").length + 1);
+  return labelled(operation, name, note, (id) => h("textarea", { id, name, rows }, value));
+}
+
+function fileField(operation: string): HTMLElement {
+  const accept = "image/png,image/jpeg,image/webp";
+  return labelled(operation, "file", "PNG, JPEG or WebP", (id) =>
+    h("input", { id, name: "file", type: "file", required: true, accept }),
+  );
+}
+
+/** What a key may do, for how long, and what becomes of it afterwards. */
+function writingSessionFields(operation: string): HTMLElement[] {
+  const choose = (name: string, choices: [string, string][]) => (id: string) =>
+    h("select", { id, name }, ...choices.map(([value, label]) => h("option", { value }, label)));
+  const actions = choose("actions", [
+    ["create,update", "create and update drafts"],
+    ["create", "create drafts only"],
+    ["update", "update drafts only"],
+  ]);
+  const seconds = choose("seconds", [
+    ["3600", "1 hour"],
+    ["28800", "8 hours"],
+    ["86400", "24 hours"],
+  ]);
+  const key = choose("key", [
+    ["discard", "throw it away after the response"],
+    ["keep", "keep it in this browser, for the Studio"],
+  ]);
+  return [
+    labelled(operation, "actions", "what the key may do", actions),
+    labelled(operation, "expires", "how long it lasts", seconds),
+    labelled(operation, "key", "a P-256 key, made in this browser", key),
+  ];
+}
+
+function labelled(
+  operation: string,
+  name: string,
+  note: string,
+  build: (id: string) => Child,
+): HTMLElement {
+  const id = `try-${operation}-${name}`;
+  const label = h("label", { for: id }, name, " ", h("small", null, note));
+  return h("div", { class: "field" }, label, build(id));
+}

@@ -1,0 +1,127 @@
+/** *Try it*: the form of every operation, and the response that came. */
+
+import { effect } from "@preact/signals-core";
+import { button, fill, h } from "../../page/dom.ts";
+import { short } from "../../page/format.ts";
+import { account, explain, session } from "../../wallet/index.ts";
+import { addCopyButtons } from "../copy-buttons.ts";
+import { confirmed } from "./confirmation.ts";
+import { discover, remember } from "./discovery.ts";
+import type { Exchange } from "./exchange.ts";
+import { buildFields } from "./form.ts";
+import { isDestructive, type Operation, type Values } from "./request.ts";
+import { showExchange } from "./result.ts";
+import { send } from "./transmission.ts";
+
+export function addTrials(): void {
+  const text = document.getElementById("operations")?.textContent ?? "[]";
+  const operations = JSON.parse(text) as Operation[];
+  const revoke = operations.find(({ name }) => name === "revokeWritingSession");
+  for (const operation of operations) {
+    const article = document.querySelector(`[data-try="${operation.name}"]`);
+    const request = article?.querySelector(".sample > .panels, .sample > .code");
+    const trial = h("details", { class: "try" }, h("summary", null, "Try it"));
+    // Some sixty forms: each is made when it is opened.
+    const open = (): void => {
+      discover();
+      trial.append(...new Trial(operation, revoke).elements);
+    };
+    trial.addEventListener("toggle", open, { once: true });
+    request?.after(trial);
+  }
+}
+
+class Trial {
+  readonly elements: HTMLElement[];
+  private readonly result = h("div", { class: "result" });
+  private readonly submit: HTMLButtonElement;
+  private readonly form: HTMLFormElement;
+
+  constructor(
+    private readonly operation: Operation,
+    private readonly revoke: Operation | undefined,
+  ) {
+    this.submit = h("button", { class: "primary" }, "Send");
+    this.form = h(
+      "form",
+      { onsubmit: (event) => void this.onSubmit(event) },
+      ...buildFields(operation),
+      whoSends(operation),
+      this.submit,
+    );
+    this.elements = [this.form, this.result];
+  }
+
+  private async onSubmit(event: SubmitEvent): Promise<void> {
+    event.preventDefault();
+    if (isDestructive(this.operation) && !(await confirmed(this.operation))) return;
+    const data = new FormData(this.form);
+    await this.send(this.operation, textsOf(data), fileOf(data));
+  }
+
+  private async send(operation: Operation, values: Values, picture: File | null): Promise<void> {
+    this.submit.disabled = true;
+    fill(this.result, h("p", { class: "hint", role: "status" }, "Waiting for the response …"));
+    try {
+      const exchange = await send(operation, values, picture);
+      remember(operation.name, exchange);
+      fill(this.result, ...showExchange(exchange), this.aftermath(operation, values, exchange));
+      addCopyButtons(this.result);
+    } catch (error) {
+      fill(this.result, h("p", { class: "failed", role: "alert" }, explain(error).sentence));
+    } finally {
+      this.submit.disabled = false;
+    }
+  }
+
+  /** What became of the key of a writing session, and the way to end it. */
+  private aftermath(operation: Operation, values: Values, exchange: Exchange): HTMLElement | null {
+    const revoke = this.revoke;
+    if (operation.name !== "openWritingSession" || exchange.status >= 400 || !revoke) return null;
+    const { id } = (JSON.parse(exchange.text) as { session: { id: string } }).session;
+    const said =
+      values.key === "keep"
+        ? "Its key is in this browser, where no script can read it: the Studio saves with it."
+        : "Its key is gone, so nobody can write with this session. It counts until it expires.";
+    return h(
+      "div",
+      { class: "aftermath" },
+      h("p", null, said),
+      button("Revoke it", () => void this.send(revoke, { id }, null)),
+    );
+  }
+}
+
+/** Who sends the request, as far as it matters: known before the button is pressed. */
+function whoSends({ access }: Operation): HTMLElement {
+  const line = h("p", { class: "hint" });
+  effect(() => {
+    const signer = account.value;
+    const name = signer ? `${signer.name}, ${short(signer.address)}` : null;
+    const reader = session.value ? short(session.value.address) : null;
+    line.hidden = access === "none";
+    if (access === "wallet")
+      line.textContent = name
+        ? `Signed by ${name} when you send it.`
+        : "You are asked for an account first; it signs this freshly.";
+    else if (access === "session")
+      line.textContent = reader
+        ? `Sent with the session of ${reader}.`
+        : "You are asked to sign in first.";
+    else
+      line.textContent = reader
+        ? `Sent with the session of ${reader}, which may read what it holds.`
+        : "Sent without a session: only what is free is open.";
+  });
+  return line;
+}
+
+function textsOf(data: FormData): Values {
+  const texts = [...data].filter((pair): pair is [string, string] => typeof pair[1] === "string");
+  return Object.fromEntries(texts);
+}
+
+function fileOf(data: FormData): File | null {
+  const file = data.get("file");
+  return file instanceof File && file.size > 0 ? file : null;
+}

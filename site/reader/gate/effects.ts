@@ -1,0 +1,215 @@
+/** Does what the gate decides: asks the wallet, the chain and the service, and tells the results. */
+
+import { type Address, buyPostCall, Refusal } from "imprint-press";
+import { isHolder, readPrice } from "../../chain/marketplace.ts";
+import { chainOf, RETRY_PORTS } from "../../chain/node.ts";
+import { type Purchase, purchaseKey } from "../../chain/purchase.ts";
+import { Retries } from "../../chain/retries.ts";
+import { SentStep } from "../../chain/sent-step.ts";
+import { facts } from "../../page/facts.ts";
+import { lockIsFree, takeLock } from "../../page/locks.ts";
+import { notify } from "../../page/notices.ts";
+import { reader, session } from "../../page/session.ts";
+import { recall, remember } from "../../page/storage.ts";
+import { readChain } from "../../wallet/chains.ts";
+import {
+  type Account,
+  AccountChanged,
+  account,
+  connect,
+  explain,
+  hasSentNothing,
+  isDevelopmentAccount,
+  onRightChain,
+  withSession,
+} from "../../wallet/index.ts";
+import type { Offer } from "./offer.ts";
+import type { Effect, Failure, GateEvent, GateState, Result, WalletAccount } from "./reducer.ts";
+
+interface GatePorts {
+  readonly postId: string;
+  readonly offer: Offer;
+  readonly state: () => GateState;
+  /** Tells the gate at once what came of an effect. */
+  readonly tell: (event: GateEvent) => void;
+}
+
+export const walletAccount = (each: Account): WalletAccount => ({
+  address: each.address,
+  name: each.name,
+  isSilent: isDevelopmentAccount(each),
+});
+
+/** Runs the effects of one gate; what they come to is told with the turn in which they began. */
+export function runEffects(ports: GatePorts): (effect: Effect, turn: number) => void {
+  const { postId, offer, state, tell } = ports;
+  let unlock = () => {};
+  const keyOf = (address: Address) => purchaseKey(postId, address);
+  const kept = (address: Address) => recall<Purchase>(keyOf(address));
+
+  async function look(asks: "text" | "holder" | "nothing"): Promise<Result> {
+    const connected = account.value;
+    if (connected && kept(connected.address)) return { type: "looked", found: "begun" };
+    if (asks === "text") return readText();
+    const isHeld = asks === "holder" && connected !== null && (await holds(connected));
+    return { type: "looked", found: isHeld ? "held" : "not-held" };
+  }
+
+  /** Whether the account holds the post, as far as its wallet can tell without a prompt. */
+  async function holds({ provider, address }: Account): Promise<boolean> {
+    try {
+      if ((await readChain(provider)) !== facts.chain.id) return false;
+      return await isHolder(provider, address, postId);
+    } catch {
+      return false;
+    }
+  }
+
+  async function readText(): Promise<Result> {
+    const asked = present();
+    const html = await reader.readPostHtml(postId);
+    if (!asked || present()?.toLowerCase() !== asked.toLowerCase()) throw new AccountChanged();
+    return { type: "text", html, reader: asked };
+  }
+
+  async function lock(address: Address): Promise<Result> {
+    const release = await takeLock(keyOf(address));
+    if (!release) return { type: "lock-taken" };
+    unlock = release;
+    return { type: "locked", kept: kept(address) };
+  }
+
+  async function prepare(buyer: WalletAccount): Promise<Result> {
+    const { provider, address } = await switched(buyer);
+    const [price, isHeld] = await Promise.all([
+      readPrice(provider, postId),
+      isHolder(provider, address, postId),
+    ]);
+    return { type: "prepared", price, isHeld };
+  }
+
+  async function pay(buyer: WalletAccount, turn: number): Promise<Result> {
+    const retries = new Retries(RETRY_PORTS);
+    const purchase = () => purchaseIn(state());
+    const provider = () => expectPresent(buyer).provider;
+    const step = new SentStep({
+      chain: chainOf(buyer.address, provider),
+      retries,
+      sending: purchase,
+      move: (event) => tell({ type: "moved", event, turn }),
+      call: () =>
+        buyPostCall(facts.chain.marketplace, postId, BigInt(purchase().price), facts.chain.id),
+      switchChain: async () => void (await switched(buyer)),
+      send: (call) => expectPresent(buyer).wallet.sendTransaction(call),
+      hasSentNothing: (error) => error instanceof AccountChanged || hasSentNothing(error),
+      isDone: () => retries.ask(() => isHolder(provider(), buyer.address, postId)),
+    });
+    const unsubscribe = retries.note.subscribe((note) => tell({ type: "noted", note, turn }));
+    return { type: "settled", outcome: await step.run().finally(unsubscribe) };
+  }
+
+  function start(effect: Effect, turn: number): Promise<Result> | null {
+    switch (effect.type) {
+      case "look":
+        return look(effect.asks);
+      case "read":
+        return withSession(() => {
+          if (effect.buyer) expectPresent(effect.buyer);
+          return readText();
+        });
+      case "connect":
+        return connect().then((chosen) => ({ type: "connected", buyer: walletAccount(chosen) }));
+      case "resume":
+        if (!kept(effect.buyer.address)) return Promise.resolve({ type: "resumed", isKept: false });
+        return switched(effect.buyer).then(() => ({ type: "resumed", isKept: true }));
+      case "lock":
+        return lock(effect.buyer.address);
+      case "await-lock":
+        return lockIsFree(keyOf(effect.buyer.address)).then(() => ({ type: "lock-free" }));
+      case "prepare":
+        return prepare(effect.buyer);
+      case "pay":
+        return pay(effect.buyer, turn);
+      case "pause":
+        return RETRY_PORTS.pause(effect.seconds).then(() => ({ type: "paused" }));
+      case "unlock":
+        unlock();
+        break;
+      case "keep":
+        remember(keyOf(effect.account), effect.purchase);
+        break;
+      case "show-text":
+        showText(offer.place, effect.html, effect.isFocused);
+        break;
+      case "clear-text":
+        clearText(offer.place);
+        break;
+      case "notify":
+        notify({ kind: "info", text: effect.sentence });
+        break;
+      case "reload":
+        location.reload();
+    }
+    return null;
+  }
+
+  return (effect, turn) =>
+    void start(effect, turn)
+      ?.catch((error): Result => ({ type: "failed", failure: failureOf(error) }))
+      .then((result) => tell({ ...result, turn }));
+}
+
+function purchaseIn({ phase }: GateState): Purchase {
+  if (phase.kind !== "paying") throw new TypeError("Nothing is being paid.");
+  return phase.purchase;
+}
+
+/** Who reads on this page now; undefined if nobody does. */
+const present = (): Address | undefined => (session.value ?? account.value)?.address;
+
+/** The buyer, who must still be the account of this page. Throws `AccountChanged`. */
+function expectPresent({ address }: WalletAccount): Account {
+  if (account.value?.address !== address) throw new AccountChanged();
+  return account.value;
+}
+
+/** The buyer, whose wallet is on the chain of the service. It may ask its owner to switch. */
+async function switched(buyer: WalletAccount): Promise<Account> {
+  await onRightChain(expectPresent(buyer));
+  return expectPresent(buyer);
+}
+
+function failureOf(error: unknown): Failure {
+  const { sentence, action, isCancelled } = explain(error);
+  const code = error instanceof Refusal ? error.code : "";
+  const reason =
+    error instanceof AccountChanged
+      ? "account-changed"
+      : code === "not_entitled"
+        ? "not-entitled"
+        : code.startsWith("session_")
+          ? "session-ended"
+          : null;
+  return { sentence, action, isCancelled, reason };
+}
+
+function showText(place: HTMLElement, html: string, isFocused: boolean): void {
+  place.classList.add("gate-open");
+  const text = document.getElementById("text");
+  if (!text) return;
+  // The service sanitised it, and a template runs and loads nothing.
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  text.replaceChildren(template.content);
+  text.hidden = false;
+  if (!isFocused) return;
+  text.tabIndex = -1;
+  text.focus();
+}
+
+function clearText(place: HTMLElement): void {
+  place.classList.remove("gate-open");
+  const text = document.getElementById("text");
+  text?.replaceChildren();
+  text?.toggleAttribute("hidden", true);
+}

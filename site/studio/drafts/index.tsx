@@ -1,0 +1,254 @@
+/** The list of drafts, with what is only in this browser, and what is published. */
+
+import type { Post } from "imprint-press";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { coin, count, moment } from "../../page/format.ts";
+import { announce, notify } from "../../page/notices.ts";
+import { imprint } from "../../page/service.ts";
+import { explain } from "../../wallet/index.ts";
+import { formatRoute, go } from "../routes.ts";
+import { SignInAgain } from "../sign-in.tsx";
+import type { DraftEntry, DraftState } from "../store/draft-entries.ts";
+import {
+  author,
+  drafts,
+  isSignedIn,
+  listing,
+  loadMoreDrafts,
+  refreshCopies,
+  reloadDrafts,
+} from "../store/drafts.ts";
+import { newLocalKey } from "../store/local-copies.ts";
+import { requestSummary } from "../store/summaries.ts";
+import { deleteDraft } from "./deletion.ts";
+
+const STATES: Record<DraftState, string> = {
+  local: "Only in this browser",
+  saved: "Saved",
+  changed: "Unsaved changes",
+  publishing: "Publishing",
+  published: "Published, on chain",
+};
+
+export function DraftsView() {
+  const [query, setQuery] = useState("");
+  const all = drafts.value;
+  const words = query.trim().toLowerCase();
+  const found = words ? all.filter(({ title }) => title?.toLowerCase().includes(words)) : all;
+  const { state } = listing.value;
+  useEffect(() => void refreshCopies(), []);
+  useEffect(() => {
+    // What is sought may be in a title that was not read yet.
+    if (words) for (const { title, cid } of all) if (title === null && cid) requestSummary(cid);
+  }, [words, all]);
+  const isEmpty = all.length === 0 && (state === "complete" || !isSignedIn.value);
+  return (
+    <section class="drafts" aria-labelledby="drafts-heading">
+      <header class="drafts-head">
+        <h1 id="drafts-heading">Drafts</h1>
+        <button
+          type="button"
+          class="primary"
+          onClick={() => go({ view: "draft", key: newLocalKey() })}
+        >
+          New draft
+        </button>
+      </header>
+      {!isSignedIn.value && <SignInAgain reason="to see the drafts that the service has" />}
+      {all.length > 4 && (
+        <input
+          type="search"
+          class="drafts-search"
+          aria-label="Find a draft by its title"
+          placeholder="Find by title"
+          value={query}
+          onInput={(event) => setQuery(event.currentTarget.value)}
+        />
+      )}
+      {isEmpty && isSignedIn.value && (
+        <p class="studio-empty">
+          Nothing here yet. Begin a draft with its title, or anywhere in the middle: every word is
+          kept while you type.
+        </p>
+      )}
+      <ul class="draft-list">
+        {found.map((draft) => (
+          <DraftLine key={draft.key} draft={draft} />
+        ))}
+      </ul>
+      {words && found.length === 0 && (
+        <p class="studio-empty">
+          No draft {state === "complete" ? "" : "loaded so far "}has “{query.trim()}” in its title.
+        </p>
+      )}
+      <More />
+      {author.value && <Published key={author.value} address={author.value} />}
+    </section>
+  );
+}
+
+/** The next page of the service's list, or why it is not there. */
+function More() {
+  const shown = listing.value;
+  if (!isSignedIn.value) return null;
+  if (shown.state === "loading")
+    return (
+      <p class="studio-wait" role="status">
+        Loading drafts…
+      </p>
+    );
+  if (shown.state === "partial")
+    return (
+      <button type="button" class="more" onClick={() => void loadMoreDrafts()}>
+        Show more drafts
+      </button>
+    );
+  if (shown.state !== "failed") return null;
+  return (
+    <div class="studio-note bad" role="alert">
+      <p>{explain(shown.error).sentence} What this browser has is shown.</p>
+      <button type="button" onClick={() => void reloadDrafts()}>
+        Try again
+      </button>
+    </div>
+  );
+}
+
+function DraftLine({ draft }: { draft: DraftEntry }) {
+  const [step, setStep] = useState<"shown" | "asked" | "deleting">("shown");
+  const line = useRef<HTMLLIElement>(null);
+  const deletion = useRef<HTMLButtonElement>(null);
+  const wasAsked = useRef(false);
+  useEffect(() => {
+    // The question was there in place of the button, and had the focus.
+    if (step === "shown" && wasAsked.current) deletion.current?.focus();
+  }, [step]);
+  const title = draft.title ?? "";
+  // What is under way goes on there.
+  const view = draft.state === "publishing" ? "publish" : "draft";
+  const name = title || (draft.title === null ? "Loading…" : "Untitled");
+  const unread = draft.title === null ? draft.cid : null;
+  const { state } = listing.value;
+  useEffect(() => {
+    if (!line.current || unread === null) return;
+    const watch = new IntersectionObserver((seen) => {
+      if (seen.some(({ isIntersecting }) => isIntersecting)) requestSummary(unread);
+    });
+    watch.observe(line.current);
+    return () => watch.disconnect();
+  }, [unread, state]);
+  const remove = async () => {
+    setStep("deleting");
+    try {
+      await deleteDraft(draft);
+      announce(`“${name}” is deleted.`);
+    } catch (error) {
+      setStep("shown");
+      const { isCancelled, sentence } = explain(error);
+      if (!isCancelled) notify({ kind: "bad", text: `“${name}” was not deleted. ${sentence}` });
+    }
+  };
+  return (
+    <li class="draft-line" ref={line}>
+      <a class="draft-title" href={formatRoute({ view, key: draft.key })}>
+        {name}
+      </a>
+      <p class="draft-facts">
+        <span class="draft-state" data-state={draft.state}>
+          {STATES[draft.state]}
+        </span>
+        {draft.words !== null && <span>{count(draft.words, "word")}</span>}
+        <time dateTime={new Date(draft.changedAt).toISOString()}>{moment(draft.changedAt)}</time>
+        {draft.note && <span class="draft-note">{draft.note}</span>}
+      </p>
+      {step === "shown" ? (
+        <button
+          type="button"
+          class="quiet draft-delete"
+          aria-label={`Delete “${name}”`}
+          ref={deletion}
+          onClick={() => {
+            wasAsked.current = true;
+            setStep("asked");
+          }}
+        >
+          Delete
+        </button>
+      ) : (
+        <Confirmation
+          draft={draft}
+          isBusy={step === "deleting"}
+          onYes={() => void remove()}
+          onNo={() => setStep("shown")}
+        />
+      )}
+    </li>
+  );
+}
+
+interface ConfirmationProps {
+  readonly draft: DraftEntry;
+  readonly isBusy: boolean;
+  onYes(): void;
+  onNo(): void;
+}
+
+function Confirmation({ draft, isBusy, onYes, onNo }: ConfirmationProps) {
+  const keep = useRef<HTMLButtonElement>(null);
+  useEffect(() => keep.current?.focus(), []);
+  return (
+    <div class="draft-confirm" role="alertdialog" aria-label="Delete this draft?">
+      <p>
+        Delete it for good?{" "}
+        {draft.isLocal ? "Only this browser has it." : "Your wallet signs once."}
+      </p>
+      <button type="button" class="bad" disabled={isBusy} onClick={onYes}>
+        {isBusy ? "Deleting…" : "Delete"}
+      </button>
+      <button type="button" ref={keep} disabled={isBusy} onClick={onNo}>
+        Keep it
+      </button>
+    </div>
+  );
+}
+
+/** What the account has on the chain, page by page. */
+function Published({ address }: { address: string }) {
+  const [posts, setPosts] = useState<readonly Post[]>([]);
+  const [token, setToken] = useState<string | null>(null);
+  const load = async (from?: string) => {
+    const page = await imprint.listIndexedPosts({ author: address, limit: 10 }).page(from);
+    setPosts((known) => (from ? [...known, ...page.items] : page.items));
+    setToken(page.nextPageToken);
+  };
+  // The drafts are what this view is for: without the index they are shown all the same.
+  useEffect(() => void load().catch(() => undefined), []);
+  if (posts.length === 0) return null;
+  return (
+    <section class="published" aria-labelledby="published-heading">
+      <h2 id="published-heading">Published</h2>
+      <ul class="draft-list">
+        {posts.map((post) => (
+          <li class="draft-line" key={post.id}>
+            <a class="draft-title" href={`/p/${post.id}`}>
+              {post.title || "Untitled"}
+            </a>
+            <p class="draft-facts">
+              <span class="draft-state" data-state="published">
+                {STATES.published}
+              </span>
+              <span>{post.free ? "Free" : coin(post.price)}</span>
+              <span>{count(post.sales.count, "sale")}</span>
+              <time dateTime={post.createdAt}>{moment(post.createdAt)}</time>
+            </p>
+          </li>
+        ))}
+      </ul>
+      {token !== null && (
+        <button type="button" class="more" onClick={() => void load(token).catch(() => undefined)}>
+          Show more posts
+        </button>
+      )}
+    </section>
+  );
+}

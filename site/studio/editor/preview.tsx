@@ -1,0 +1,118 @@
+/** How the text will look: by the renderer of the service, while it is written. */
+
+import type { ReadonlySignal } from "@preact/signals";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { session, watchSession } from "../../page/session.ts";
+import { SignInButton } from "../sign-in.tsx";
+
+/** How long the author pauses before the preview follows, in milliseconds. The service takes
+ *  two a second of an address, which other authors may share. */
+const PAUSE = 700;
+/** How soon to ask again if the service cannot be reached or is busy, in milliseconds. */
+const AGAIN = 5000;
+
+type Standing = "current" | "behind" | "unreachable" | "busy" | "refused";
+
+const NOTES: Record<Standing, string | null> = {
+  current: null,
+  behind: null,
+  unreachable: "The service cannot be reached: this is the preview as it was last.",
+  busy: "The service is busy: this is the preview as it was last.",
+  refused: "The service cannot show this text; it may be too large.",
+};
+
+/** Ask the service for the HTML of a text. It is sanitised there: user content never runs. */
+async function render(content: string, token: string, signal: AbortSignal): Promise<string> {
+  // Asked for HTML, the service would give refusals as pages.
+  const response = await watchSession("/studio/preview", {
+    method: "POST",
+    headers: { "Content-Type": "application/json", Authorization: `Bearer ${token}` },
+    body: JSON.stringify({ content }),
+    signal,
+  });
+  if (!response.ok) throw new PreviewRefused(response.status);
+  return response.text();
+}
+
+class PreviewRefused extends Error {
+  constructor(readonly status: number) {
+    super(`The preview was refused with ${status}.`);
+  }
+}
+
+export function Preview({ text, isShown }: { text: ReadonlySignal<string>; isShown: boolean }) {
+  const place = useRef<HTMLDivElement>(null);
+  const rendered = useRef<string | null>(null);
+  const [standing, setStanding] = useState<Standing>("behind");
+  const [attempt, setAttempt] = useState(0);
+  const content = text.value;
+  const token = session.value?.token;
+  useEffect(() => {
+    if (!isShown || !token || rendered.current === content) return;
+    const abort = new AbortController();
+    let again: ReturnType<typeof setTimeout> | undefined;
+    const ask = async () => {
+      try {
+        const html = await render(content, token, abort.signal);
+        rendered.current = content;
+        if (place.current) show(place.current, html);
+        setStanding("current");
+      } catch (error) {
+        if (abort.signal.aborted) return;
+        const failed = standingAfter(error);
+        setStanding(failed);
+        if (failed === "unreachable" || failed === "busy")
+          again = setTimeout(() => setAttempt((tried) => tried + 1), AGAIN);
+      }
+    };
+    const pause = setTimeout(ask, rendered.current === null ? 0 : PAUSE);
+    return () => {
+      abort.abort();
+      clearTimeout(pause);
+      clearTimeout(again);
+    };
+  }, [content, isShown, attempt, token]);
+  return (
+    <section class="preview" aria-label="Preview" hidden={!isShown}>
+      {token ? (
+        <p class="preview-note" role="status">
+          {NOTES[standing]}
+        </p>
+      ) : (
+        <SignedOut wasShown={rendered.current !== null} />
+      )}
+      <div class="text" ref={place} />
+    </section>
+  );
+}
+
+/** The service renders for those who are signed in; the text itself needs no session. */
+function SignedOut({ wasShown }: { wasShown: boolean }) {
+  return (
+    <div class="studio-note">
+      <p role="status">
+        {wasShown
+          ? "Your session has ended: this is the preview as it was last, and your text is kept."
+          : "The preview appears after you sign in."}
+      </p>
+      <SignInButton label="Sign in for the preview" />
+    </div>
+  );
+}
+
+/** How a preview stands that could not be had. */
+function standingAfter(error: unknown): Standing {
+  if (!(error instanceof PreviewRefused)) return "unreachable";
+  // A session that has ended is forgotten, and the preview says so.
+  if (error.status === 401) return "behind";
+  if (error.status === 429) return "busy";
+  return error.status < 429 ? "refused" : "unreachable";
+}
+
+/** Replace the HTML; the place where one was reading stays. The service has sanitised it. */
+function show(place: HTMLElement, html: string): void {
+  const scroller = place.closest(".preview") ?? place;
+  const { scrollTop } = scroller;
+  place.innerHTML = html;
+  scroller.scrollTop = scrollTop;
+}

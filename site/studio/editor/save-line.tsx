@@ -1,0 +1,136 @@
+/** How the text stands, in a sentence, and the button that saves it. */
+
+import { useState } from "preact/hooks";
+import { explain, signIn } from "../../wallet/index.ts";
+import type { OpenDraft } from "../saves/open-draft.ts";
+import type { SaveState } from "../saves/save-state.ts";
+import { startWriting, writing } from "../saves/writing-session.ts";
+import { author } from "../store/drafts.ts";
+import { isLocalKey } from "../store/local-copies.ts";
+
+/** The state in a few words. */
+function stateSentence(state: SaveState, isNew: boolean, hasCopy: boolean): string {
+  switch (state.kind) {
+    case "saved":
+      return isNew ? "Nothing written yet" : "Saved";
+    case "changed":
+      if (!hasCopy) return isNew ? "Not saved yet" : "Unsaved changes";
+      return isNew ? "Only in this browser" : "Unsaved changes, kept in this browser";
+    case "signing":
+      return writing.value ? "Saving…" : "Confirm in your wallet…";
+    case "sending":
+      return "Saving…";
+    case "waiting":
+      return "Waiting for the service";
+    case "refused":
+      return "Not saved";
+    case "conflict":
+      return "Saved elsewhere";
+    case "gone":
+      return state.postId ? "Published" : "No longer on the service";
+  }
+}
+
+export function SaveButton({ draft }: { draft: OpenDraft }) {
+  const { kind } = draft.saving.value;
+  const isBusy = kind === "signing" || kind === "sending";
+  const isUseless = kind === "saved" || kind === "conflict" || kind === "gone";
+  const isOther = author.value !== draft.account;
+  const title = writing.value ? "Save now" : "Save: your wallet signs once";
+  return (
+    <button
+      type="button"
+      class="primary save"
+      title={title}
+      aria-disabled={isBusy || isUseless || isOther}
+      onClick={() => !isBusy && !isUseless && !isOther && void draft.save({ isAsked: true })}
+    >
+      {isBusy ? "Saving…" : "Save"}
+      {!writing.value && <small>your wallet signs once</small>}
+    </button>
+  );
+}
+
+/** The state, read out when it changes. */
+export function SaveStanding({ draft }: { draft: OpenDraft }) {
+  const state = draft.saving.value;
+  // Each change of the text is read here, so that the key of a new draft is followed.
+  const isNew = isLocalKey(draft.key) && (draft.text.value === "" || state.kind !== "saved");
+  // On phones there is room for the first half only; it is read out whole.
+  const [sentence, more] = stateSentence(state, isNew, draft.hasCopy).split(", ");
+  return (
+    <span class="standing" data-kind={state.kind} role="status">
+      {sentence}
+      {more && <span class="standing-more">, {more}</span>}
+    </span>
+  );
+}
+
+/** The browser keeps no copy: said beside whatever becomes of the save. */
+export function KeepTrouble({ draft }: { draft: OpenDraft }) {
+  if (!draft.keeping.value) return null;
+  return (
+    <div class="studio-note bad" role="alert">
+      <p>{draft.keeping.value}</p>
+    </div>
+  );
+}
+
+/** What went wrong with a save, and the way on. */
+export function SaveTrouble({ draft }: { draft: OpenDraft }) {
+  const state = draft.saving.value;
+  const [failure, setFailure] = useState<string | null>(null);
+  const attempt = (act: () => Promise<unknown>) => async () => {
+    setFailure(null);
+    try {
+      await act();
+    } catch (error) {
+      const { isCancelled, sentence } = explain(error);
+      if (!isCancelled) setFailure(sentence);
+    }
+  };
+  const saveAgain = () => draft.save({ isAsked: true });
+  const signInAndSave = attempt(async () => {
+    await signIn();
+    await saveAgain();
+  });
+  const allowAndSave = attempt(async () => {
+    await startWriting();
+    await saveAgain();
+  });
+  if (state.kind === "waiting")
+    return (
+      <div class="studio-note" role="status">
+        <p>{state.sentence}</p>
+        <button type="button" onClick={() => void saveAgain()}>
+          Try now
+        </button>
+      </div>
+    );
+  if (state.kind !== "refused") return null;
+  return (
+    <div class="studio-note bad" role="alert">
+      <p>{failure ?? state.sentence}</p>
+      {state.action === "save" && (
+        <button type="button" onClick={attempt(saveAgain)}>
+          Save again
+        </button>
+      )}
+      {state.action === "sign-in" && (
+        <button type="button" onClick={signInAndSave}>
+          Sign in
+        </button>
+      )}
+      {state.action === "session" && (
+        <>
+          <button type="button" onClick={attempt(saveAgain)}>
+            Save with your wallet
+          </button>
+          <button type="button" onClick={allowAndSave}>
+            Allow another 24 hours
+          </button>
+        </>
+      )}
+    </div>
+  );
+}

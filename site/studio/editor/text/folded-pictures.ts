@@ -1,0 +1,78 @@
+/** Pictures in the text: their bytes are shown as a small picture, and their words stay text. */
+
+import {
+  type EditorState,
+  type Extension,
+  type Range,
+  RangeSet,
+  StateField,
+  type Transaction,
+} from "@codemirror/state";
+import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
+import { fileSize } from "../../../page/format.ts";
+import { PICTURE } from "../../store/draft-text.ts";
+
+class FoldedPicture extends WidgetType {
+  constructor(readonly source: string) {
+    super();
+  }
+
+  override eq(other: FoldedPicture): boolean {
+    return other.source === this.source;
+  }
+
+  override toDOM(): HTMLElement {
+    const shown = document.createElement("span");
+    shown.className = "folded-picture";
+    const picture = document.createElement("img");
+    picture.src = this.source;
+    picture.alt = "";
+    const size = document.createElement("span");
+    size.textContent = fileSize((this.source.length * 3) / 4);
+    shown.append(picture, size);
+    return shown;
+  }
+
+  override ignoreEvent(): boolean {
+    return false;
+  }
+}
+
+/** The folds of pictures between two positions, which are at the ends of lines. */
+function findPictures(state: EditorState, from: number, to: number): Range<Decoration>[] {
+  const folds: Range<Decoration>[] = [];
+  for (const found of state.sliceDoc(from, to).matchAll(PICTURE)) {
+    const [text, , source = ""] = found;
+    const end = from + found.index + text.length;
+    const widget = new FoldedPicture(source);
+    folds.push(Decoration.replace({ widget }).range(end - source.length - 2, end));
+  }
+  return folds;
+}
+
+/** Look again only at lines that have changed: a text with pictures has megabytes. */
+function follow(folds: DecorationSet, change: Transaction): DecorationSet {
+  if (!change.docChanged) return folds;
+  let followed = folds.map(change.changes);
+  change.changes.iterChangedRanges((_from, _to, start, end) => {
+    const { doc } = change.state;
+    const from = doc.lineAt(start).from;
+    const to = doc.lineAt(end).to;
+    followed = followed.update({
+      filter: (at) => at < from || at > to,
+      add: findPictures(change.state, from, to),
+    });
+  });
+  return followed;
+}
+
+const field = StateField.define<DecorationSet>({
+  create: (state) => RangeSet.of(findPictures(state, 0, state.doc.length)),
+  update: follow,
+  provide: (folds) => [
+    EditorView.decorations.from(folds),
+    EditorView.atomicRanges.of((view) => view.state.field(folds)),
+  ],
+});
+
+export const foldedPictures: Extension = field;

@@ -1,0 +1,110 @@
+/** The permission to save without prompts: asked for, shown with its end, taken back. */
+
+import type { WritingSessionRecord } from "imprint-press";
+import { useEffect, useState } from "preact/hooks";
+import { encryptionSentence, isEncrypted } from "../../page/encryption.ts";
+import { moment } from "../../page/format.ts";
+import { imprint } from "../../page/service.ts";
+import { explain } from "../../wallet/index.ts";
+import {
+  forgetWriting,
+  hasWritingSessions,
+  startWriting,
+  stopWriting,
+  writing,
+} from "../saves/writing-session.ts";
+import { SignInAgain } from "../sign-in.tsx";
+import { isSignedIn } from "../store/drafts.ts";
+
+export function WritingPanel() {
+  const session = writing.value;
+  const [failure, setFailure] = useState<string | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  if (!hasWritingSessions) return null;
+  const run = (act: () => Promise<void>) => async () => {
+    setBusy(true);
+    setFailure(null);
+    try {
+      await act();
+    } catch (error) {
+      const { isCancelled, sentence } = explain(error);
+      if (!isCancelled) setFailure(sentence);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <details class="writing-panel">
+      <summary>{session ? "Saves without prompts" : "Each save asks your wallet"}</summary>
+      <div class="writing-body">
+        {session ? (
+          <p>
+            Until <strong>{moment(session.expires)}</strong> this browser saves your drafts by
+            itself. It can create and change drafts, and nothing else: to publish or delete, your
+            wallet is always asked.
+          </p>
+        ) : (
+          <p>
+            Your wallet can let this browser save drafts for a day, with one signature. It can never
+            publish, delete or spend. You can end it here at any time.
+          </p>
+        )}
+        {session ? (
+          <button type="button" disabled={isBusy || !isSignedIn.value} onClick={run(stopWriting)}>
+            Stop saving without prompts
+          </button>
+        ) : !isEncrypted() ? (
+          <p role="status">{encryptionSentence("This")}</p>
+        ) : (
+          <button type="button" class="primary" disabled={isBusy} onClick={run(startWriting)}>
+            {isBusy ? "Look at your wallet…" : "Write without prompts for 24 hours"}
+          </button>
+        )}
+        {failure && <p role="alert">{failure}</p>}
+        {isSignedIn.value ? <OpenSessions /> : <SignInAgain reason="to see where else it is on" />}
+      </div>
+    </details>
+  );
+}
+
+/** All browsers that may write for this wallet. */
+function OpenSessions() {
+  const [sessions, setSessions] = useState<readonly WritingSessionRecord[] | null>(null);
+  const [failure, setFailure] = useState<string | null>(null);
+  const current = writing.value?.id;
+  const load = () =>
+    imprint.listWritingSessions().then(setSessions, (error) => setFailure(explain(error).sentence));
+  useEffect(() => void load(), [current]);
+  const revoke = async (id: string) => {
+    try {
+      await imprint.revokeWritingSession(id);
+      if (id === current) forgetWriting();
+      await load();
+    } catch (error) {
+      setFailure(explain(error).sentence);
+    }
+  };
+  if (failure) return <p role="alert">{failure}</p>;
+  const others = sessions?.filter(({ id }) => id !== current) ?? [];
+  if (others.length === 0) return null;
+  return (
+    <>
+      <p>Also allowed, in other browsers or earlier:</p>
+      <ul class="writing-list">
+        {others.map(({ id, createdAt, expires }) => (
+          <li key={id}>
+            Since {moment(createdAt)}, until {moment(expires)}
+            <button
+              type="button"
+              class="quiet"
+              aria-label={`End the one since ${moment(createdAt)}`}
+              onClick={() => void revoke(id)}
+            >
+              End
+            </button>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,269 @@
+/** The form of a post, with the card as readers will see it and what publishing costs. */
+
+import { createPostCall } from "imprint-press";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { estimateFee } from "../../chain/node.ts";
+import { balance, coin, short } from "../../page/format.ts";
+import { imprint } from "../../page/service.ts";
+import type { Account } from "../../wallet/index.ts";
+import { formatRoute } from "../routes.ts";
+import { type Crop, fullCrop } from "./crop.ts";
+import { PriceField, TagsField, TextField } from "./fields.tsx";
+import { type Form, keepForm, keepPictures, type Pictures } from "./kept-publication.ts";
+import {
+  cleanDescription,
+  cleanTitle,
+  measureDescription,
+  measureTitle,
+  parsePrice,
+  priceProblem,
+} from "./limits.ts";
+import type { PostDetails } from "./progress.ts";
+import { ThumbnailField } from "./thumbnail-field.tsx";
+import { decodePicture, drawCrop, drawTitle, renderCrop, renderTitle } from "./thumbnails.ts";
+
+interface Props {
+  by: Account;
+  draftKey: string;
+  form: Form;
+  pictures: Pictures;
+  onStart(details: PostDetails, pictures: Pictures): Promise<void>;
+}
+
+const { limits, chain } = imprint.facts;
+const TAG_LIMITS = { count: Math.min(limits.hashtags, 10), length: limits.hashtag_length };
+const PICTURE_LIMITS = {
+  bytes: limits.thumbnail_bytes,
+  pixels: limits.thumbnail_pixels,
+  side: limits.thumbnail_side,
+};
+
+/** A cid of the usual length, for an estimate before the real one is known. */
+const ANY_CID = `bafkrei${"a".repeat(52)}`;
+
+const detailsOf = (form: Form): PostDetails => ({
+  title: cleanTitle(form.title),
+  description: cleanDescription(form.description),
+  price: parsePrice(form.price).toString(),
+  hashtags: form.tags,
+});
+
+/** The first field that keeps a form from being published, and why; null if none does. */
+function problemOf(form: Form): { field: string; sentence: string } | null {
+  const title = measureTitle(form.title).problem;
+  if (title) return { field: "publish-title", sentence: title };
+  const description = measureDescription(form.description).problem;
+  if (description) return { field: "publish-description", sentence: description };
+  const price = priceProblem(form.price);
+  return price ? { field: "publish-price", sentence: price } : null;
+}
+
+/** What is uploaded as the picture. The author's own is waited for if it is not decoded yet. */
+async function thumbnailOf(
+  form: Form,
+  picture: ImageBitmap | null,
+  source: Blob | null,
+): Promise<Blob> {
+  if (form.picture !== "own" || source === null)
+    return renderTitle(cleanTitle(form.title), PICTURE_LIMITS);
+  const decoded = picture ?? (await decodePicture(source));
+  return renderCrop(decoded, form.crop ?? fullCrop(decoded), PICTURE_LIMITS, source.type);
+}
+
+export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Props) {
+  const [form, setForm] = useState(given);
+  const [source, setSource] = useState(pictures.source);
+  const [picture, setPicture] = useState<ImageBitmap | null>(null);
+  const [problem, setProblem] = useState<string | null>(null);
+  const [isStarting, setStarting] = useState(false);
+  const isStarted = useRef(false);
+  const [isFormKept, setFormKept] = useState(true);
+  const [isPictureKept, setPictureKept] = useState(true);
+  const latest = useRef(given);
+  // Kept before it is shown: what the author sees is there after a reload.
+  const change = (part: Partial<Form>) => {
+    latest.current = { ...latest.current, ...part };
+    setFormKept(keepForm(by.address, draftKey, latest.current));
+    setProblem(null);
+    setForm(latest.current);
+  };
+  useEffect(() => {
+    if (!pictures.source) return;
+    // A picture that was chosen meanwhile stays.
+    const show = (decoded: ImageBitmap) => setPicture((present) => present ?? decoded);
+    decodePicture(pictures.source).then(show, () => undefined);
+  }, [pictures]);
+  const take = async (chosen: Blob, decoded: ImageBitmap) => {
+    // What is published has its pictures already.
+    if (isStarted.current) return;
+    const isKept = await keepPictures(by.address, draftKey, { source: chosen, thumbnail: null })
+      .then(() => true)
+      .catch(() => false);
+    if (isStarted.current) return;
+    setPictureKept(isKept);
+    setSource(chosen);
+    setPicture(decoded);
+    change({ picture: "own", crop: fullCrop(decoded) });
+  };
+  const publish = async (event: Event) => {
+    event.preventDefault();
+    const wrong = problemOf(form);
+    setProblem(wrong?.sentence ?? null);
+    if (wrong) {
+      document.getElementById(wrong.field)?.focus();
+      return;
+    }
+    setStarting(true);
+    isStarted.current = true;
+    try {
+      const thumbnail = await thumbnailOf(form, picture, source);
+      await onStart(detailsOf(form), { source, thumbnail });
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : "The picture cannot be made.");
+      setStarting(false);
+      isStarted.current = false;
+    }
+  };
+  return (
+    <form class="publish-form" onSubmit={publish} noValidate>
+      <h1>Publish</h1>
+      <div class="publish-fields">
+        <TextField
+          id="publish-title"
+          label="Title"
+          value={form.title}
+          measure={measureTitle(form.title)}
+          onChange={(title) => change({ title })}
+        />
+        <TextField
+          id="publish-description"
+          label="Description"
+          isLong
+          value={form.description}
+          measure={measureDescription(form.description)}
+          onChange={(description) => change({ description })}
+        />
+        <TagsField
+          tags={form.tags}
+          text={form.tagText ?? ""}
+          limits={TAG_LIMITS}
+          onChange={(tags, tagText) => change({ tags, tagText })}
+        />
+        <PriceField value={form.price} onChange={(price) => change({ price })} />
+        <ThumbnailField
+          kind={form.picture}
+          picture={picture}
+          crop={form.crop}
+          onKind={(kind) => change({ picture: kind })}
+          onPicture={take}
+          onCrop={(crop) => change({ crop })}
+        />
+      </div>
+      <aside class="publish-side">
+        <h2>As readers see it</h2>
+        <CardPreview by={by} form={form} picture={picture} />
+        <Cost by={by} form={form} />
+        <NotKept isFormKept={isFormKept} isPictureKept={isPictureKept || form.picture === "made"} />
+        <div class="publish-submit">
+          {problem && (
+            <p class="publish-problem" role="alert">
+              {problem}
+            </p>
+          )}
+          <button type="submit" class="primary" disabled={isStarting}>
+            Publish
+          </button>
+          <a href={formatRoute({ view: "draft", key: draftKey })}>Back to the text</a>
+        </div>
+      </aside>
+    </form>
+  );
+}
+
+/** Says what a reload would lose, because this browser does not keep it. */
+function NotKept({ isFormKept, isPictureKept }: { isFormKept: boolean; isPictureKept: boolean }) {
+  if (isFormKept && isPictureKept) return null;
+  const lost = [!isFormKept && "what you fill in", !isPictureKept && "your picture"];
+  return (
+    <p class="publish-problem" role="alert">
+      This browser cannot keep {lost.filter(Boolean).join(" and ")}: a reload would lose that. Free
+      some space in this browser, or leave its private mode.
+    </p>
+  );
+}
+
+function CardPreview({
+  by,
+  form,
+  picture,
+}: {
+  by: Account;
+  form: Form;
+  picture: ImageBitmap | null;
+}) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const title = cleanTitle(form.title);
+  const crop: Crop | null =
+    form.picture === "own" && picture ? (form.crop ?? fullCrop(picture)) : null;
+  useEffect(() => {
+    if (!canvas.current) return;
+    if (picture && crop) drawCrop(canvas.current, picture, crop);
+    else void drawTitle(canvas.current, title);
+  });
+  const price = priceProblem(form.price) === null ? parsePrice(form.price) : null;
+  return (
+    <article class="card publish-card">
+      <div class="card-picture" aria-hidden="true">
+        <canvas ref={canvas} class="publish-canvas" width={600} height={400} />
+      </div>
+      <p class="card-title">{title || "Untitled"}</p>
+      <p class="card-text">{cleanDescription(form.description)}</p>
+      <p class="card-foot">
+        {short(by.address)} ·{" "}
+        <span class={price === 0n ? "card-price free" : "card-price"}>
+          {price === null ? "?" : price === 0n ? "Free" : coin(price)}
+        </span>
+        {form.tags.map((tag) => ` #${tag}`)}
+      </p>
+    </article>
+  );
+}
+
+/** What happens next, and the network's fee as the node estimates it now. */
+function Cost({ by, form }: { by: Account; form: Form }) {
+  const [fee, setFee] = useState<bigint | null>(null);
+  const isFine = problemOf(form) === null;
+  const details = isFine ? JSON.stringify(detailsOf(form)) : null;
+  useEffect(() => {
+    if (!details) return;
+    let isShown = true;
+    const { price, hashtags, ...texts } = JSON.parse(details) as PostDetails;
+    const post = { ...texts, cid: ANY_CID, thumbnailCid: ANY_CID, hashtags: [...hashtags] };
+    const call = createPostCall(chain.marketplace, { ...post, price: BigInt(price) });
+    const timer = setTimeout(
+      () =>
+        estimateFee(by.provider, by.address, call).then(
+          (wei) => isShown && setFee(wei),
+          () => isShown && setFee(null),
+        ),
+      500,
+    );
+    return () => {
+      isShown = false;
+      clearTimeout(timer);
+    };
+  }, [by, details]);
+  return (
+    <div class="publish-next">
+      <h2>What happens next</h2>
+      <p>
+        Your wallet signs once, which is free, and then sends one transaction to the marketplace.
+        The text and its picture cannot be changed afterwards; the price can.
+      </p>
+      <p>
+        Network fee: {fee === null ? "shown by your wallet" : `about ${balance(fee)}`}. Imprint
+        takes nothing: sales are paid to you directly.
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,129 @@
+/** A publication under way: its steps, and the link to the post at their end. */
+
+import { useState } from "preact/hooks";
+import { copyText } from "../../page/clipboard.ts";
+import { coin } from "../../page/format.ts";
+import { announce } from "../../page/notices.ts";
+import { formatRoute, go } from "../routes.ts";
+import { stepStates } from "../transactions/step-runner.ts";
+import { Steps } from "../transactions/steps.tsx";
+import { canBeChanged, type Progress, STEPS, type Step } from "./progress.ts";
+import type { Publication } from "./publication.ts";
+
+const NAMES: Readonly<Record<Step, string>> = {
+  text: "Save the newest text",
+  upload: "Sign and upload the picture",
+  transaction: "Send the transaction",
+  mined: "Mined",
+  listed: "On chain and listed",
+};
+
+const NOTES: Readonly<Record<Step, string>> = {
+  text: "The service gets the text as it stands now.",
+  upload: "Confirm the signature in your wallet. It costs nothing.",
+  transaction: "Confirm the transaction in your wallet. Its network fee is shown there.",
+  mined: "The chain is working on it. You may close this page: it goes on without you.",
+  listed: "The chain has your post. The service is about to see it.",
+};
+
+interface Props {
+  publication: Publication;
+  onEdit(): void;
+}
+
+export function PublicationSteps({ publication, onEdit }: Props) {
+  const progress = publication.progress.value;
+  const failure = publication.failure.value;
+  const isRunning = publication.isRunning.value;
+  const isElsewhere = publication.isElsewhere.value;
+  const states = stepStates(STEPS, progress.step, failure !== null);
+  const steps = STEPS.map((step, index) => ({
+    name: NAMES[step],
+    state: states[index] ?? "ahead",
+    note: NOTES[step],
+  }));
+  const edit = canBeChanged(progress) ? onEdit : undefined;
+  const isDone = progress.step === "done";
+  return (
+    <section class="publish-running">
+      <header>
+        <p class="publish-over" data-done={isDone ? "" : undefined}>
+          {isDone ? "Published" : "Publishing"}
+        </p>
+        <h1>{progress.details.title}</h1>
+        <p class="publish-what">{summaryOf(progress)}</p>
+      </header>
+      {isDone && progress.postId && <Share postId={progress.postId} />}
+      {isElsewhere && (
+        <p class="studio-note" role="status">
+          Another tab is publishing this text. Go on there; this page follows it.
+        </p>
+      )}
+      <Steps
+        steps={steps}
+        failure={failure}
+        isRunning={isRunning}
+        isElsewhere={isElsewhere}
+        waiting={publication.note.value}
+        continueLabel="Continue publishing"
+        onContinue={() => void publication.run()}
+        onAskAgain={() => void publication.askAgain()}
+        onNewVersion={() => void publication.publishNewVersion()}
+        onSwitchChain={() => void publication.switchChain()}
+        {...(edit && { onEdit: edit })}
+        onOpenText={() => go({ view: "draft", key: progress.draftKey })}
+      />
+      {!isRunning && !isElsewhere && edit && !failure?.actions.includes("edit") && (
+        <button type="button" class="quiet" onClick={edit}>
+          Back to the form
+        </button>
+      )}
+      {progress.transaction && !isDone && (
+        <p class="publish-hint">
+          Transaction <code>{progress.transaction}</code>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function summaryOf({ details: { price, hashtags } }: Progress): string {
+  const cost = price === "0" ? "Free for all" : `Readers pay ${coin(price)}`;
+  return [cost, ...hashtags.map((tag) => `#${tag}`)].join(" · ");
+}
+
+function Share({ postId }: { postId: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const address = `${location.origin}/p/${postId}`;
+  const share = async () => {
+    try {
+      if (navigator.share) await navigator.share({ url: address });
+      else {
+        await copyText(address);
+        setCopied(true);
+        announce("The link is copied.");
+      }
+    } catch {
+      // Closed without sharing, or not allowed to copy: the link is there to be selected.
+    }
+  };
+  return (
+    <div class="publish-done">
+      <div class="publish-actions">
+        <a class="button primary" href={`/p/${postId}`}>
+          See the post
+        </a>
+        <button type="button" onClick={share}>
+          {isCopied ? "Link copied" : "Share the link"}
+        </button>
+      </div>
+      <p>
+        <code>{address}</code>
+      </p>
+      <p class="publish-hint">
+        <a href={formatRoute({ view: "income" })}>Your income</a> shows who buys it, and lets you
+        change the price.
+      </p>
+    </div>
+  );
+}

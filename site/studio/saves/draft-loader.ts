@@ -1,0 +1,109 @@
+/** Opening a draft: from this browser if it has unsaved changes, else from the service. */
+
+import { type Content, Refusal } from "imprint-press";
+import { imprint } from "../../page/service.ts";
+import {
+  author,
+  findHead,
+  followCopies,
+  isSignedIn,
+  knownFile,
+  reloadDrafts,
+} from "../store/drafts.ts";
+import { chooseCopy, isLocalKey, localCopies, newLocalKey, prune } from "../store/local-copies.ts";
+import { keepSummary, summaryOf } from "../store/summaries.ts";
+import { livingTabs, tellTabs, thisTab } from "../store/tabs.ts";
+import { draftServiceOf } from "./draft-service.ts";
+import { type DraftEvents, OpenDraft, type OpenedDraft, type Timers } from "./open-draft.ts";
+
+const timers: Timers = {
+  set: (run, seconds) => setTimeout(run, seconds * 1000),
+  clear: (timer) => clearTimeout(timer as ReturnType<typeof setTimeout>),
+  now: () => Date.now(),
+};
+
+/** The draft cannot be opened before the author signs in. */
+export class SessionNeeded extends Error {}
+
+/** The service has no such draft, and this browser neither. */
+export class NoSuchDraft extends Error {}
+
+/** Keys of local drafts whose author has asked to save them, before they are open. */
+const asked = new Set<string>();
+
+/** Save this draft as soon as it is open. */
+export const saveOnceOpen = (key: string): unknown => asked.add(key);
+
+/** Open a draft of the account. Throws `SessionNeeded` or `NoSuchDraft`. */
+export async function openDraft(
+  key: string,
+  events: Pick<DraftEvents, "onText" | "onKey">,
+): Promise<OpenDraft> {
+  const account = author.value;
+  if (!account) throw new SessionNeeded("Connect your wallet first.");
+  const opened = (await findCopy(account, key)) ?? (await readVersion(account, key));
+  const draft = new OpenDraft(opened, localCopies, draftServiceOf(account), timers, {
+    ...events,
+    onCopies: () => {
+      followCopies();
+      tellTabs({ kind: "copies", account, key: draft.key, tab: draft.tab });
+    },
+    onSaved(version, content) {
+      keepSummary(summaryOf(version.cid, content));
+      tellTabs({ kind: "saved", account, key: draft.key, tab: draft.tab, cid: version.cid });
+      void reloadDrafts();
+      void prune(localCopies, account).catch(() => undefined);
+    },
+  });
+  tellTabs({ kind: "opened", account, key, tab: draft.tab });
+  if (asked.delete(key)) void draft.save({ isAsked: true });
+  return draft;
+}
+
+/** The copy that this tab goes on with. What other tabs left becomes drafts of their own. */
+async function findCopy(account: string, key: string): Promise<OpenedDraft | null> {
+  const [tab, living] = await Promise.all([thisTab(), livingTabs()]);
+  const all = await localCopies.list(account).catch(() => []);
+  const own = all.filter((copy) => copy.key === key);
+  const { mine, left } = chooseCopy(own, tab, (name) => living.has(name));
+  for (const copy of left) {
+    const note = "Unsaved text of another tab";
+    await localCopies.put({ ...copy, key: newLocalKey(), base: null, note });
+    await localCopies.remove(copy);
+  }
+  if (!mine) {
+    if (!isLocalKey(key)) return null;
+    return { account, key, tab, base: null, content: "", isSaved: true };
+  }
+  const adopted = { ...mine, tab };
+  if (mine.tab !== tab) {
+    await localCopies.put(adopted);
+    await localCopies.remove(mine);
+  }
+  return adopted;
+}
+
+async function readVersion(account: string, key: string): Promise<OpenedDraft> {
+  if (!isSignedIn.value) throw new SessionNeeded("Sign in first.");
+  const { content, file } = (await readKnown(key)) ?? (await readHead(key));
+  keepSummary(summaryOf(file.cid, content));
+  return { account, key, tab: await thisTab(), base: file.cid, content, isSaved: true };
+}
+
+/** The version that the list has, if the service still has it. */
+async function readKnown(key: string): Promise<Content | null> {
+  const file = knownFile(key);
+  if (!file) return null;
+  try {
+    return await imprint.readDraft(file.cid);
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "not_found") return null;
+    throw error;
+  }
+}
+
+async function readHead(key: string): Promise<Content> {
+  const head = await findHead(key);
+  if (!head) throw new NoSuchDraft("There is no such draft.");
+  return imprint.readDraft(head.cid);
+}

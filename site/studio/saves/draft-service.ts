@@ -1,0 +1,96 @@
+/** Saves of an open draft by the client of the page, signed by the wallet or a writing session. */
+
+import { type Draft, type HostedFile, Refusal } from "imprint-press";
+import { imprint } from "../../page/service.ts";
+import { account, explain } from "../../wallet/index.ts";
+import { author, findHead, isSignedIn } from "../store/drafts.ts";
+import type { DraftService, Head, Version } from "./open-draft.ts";
+import { forgetWriting, writing } from "./writing-session.ts";
+
+/** The wallet has another account now than the one whose text this is. */
+class OtherAccount extends Error {
+  override readonly name = "OtherAccount";
+}
+
+/** There is no session to read drafts with. */
+class NotSignedIn extends Error {
+  override readonly name = "NotSignedIn";
+}
+
+/** How many of the newest drafts may be the one that was just made. */
+const RECENT = 12;
+/** Clocks may differ by this much, in milliseconds. */
+const CLOCKS = 120_000;
+
+/** The service as one account uses it. */
+export function draftServiceOf(owner: string): DraftService {
+  const signer = () => (author.value === owner ? writing.value : null);
+  return {
+    contentLimit: imprint.facts.limits.content_bytes,
+    canSignSilently: () => signer() !== null,
+    async save(content, base, options) {
+      if (author.value !== owner) throw new OtherAccount("The wallet shows another account.");
+      const by = signer() ?? account.value?.wallet;
+      if (!by) throw new OtherAccount("No wallet is connected.");
+      return versionOf(await imprint.saveDraft(by, content, base ?? undefined, options));
+    },
+    async resend({ signed, content, base }, wait) {
+      return versionOf(await imprint.resendDraft(signed, content, base ?? undefined, { wait }));
+    },
+    async head(groupId, base): Promise<Head> {
+      // One small request, as long as nothing has happened to the draft.
+      const same = await findVersion(base);
+      if (same?.keyvalues.status === "onchain") return { kind: "gone", postId: same.post_id };
+      if (same) return { kind: "draft", version: versionOf(same) };
+      needSession(owner);
+      const found = await findHead(groupId, base);
+      if (found) return { kind: "draft", version: versionOf(found) };
+      return { kind: "gone", postId: null };
+    },
+    async read(cid) {
+      needSession(owner);
+      return (await imprint.readDraft(cid)).content;
+    },
+    async findCreated(content, since) {
+      needSession(owner);
+      const { items } = await imprint.listDrafts({ owner }).page();
+      const recent = items.filter((file) => Date.parse(file.created_at) > since - CLOCKS);
+      for (const file of recent.slice(0, RECENT)) {
+        if ((await imprint.readDraft(file.cid)).content === content) return versionOf(file);
+      }
+      return null;
+    },
+    sessionEnded() {
+      // Another account's session is not the one that was refused.
+      if (signer()) forgetWriting();
+    },
+    explain: (error) =>
+      error instanceof OtherAccount
+        ? "Your wallet shows another account than the one this text belongs to."
+        : explain(error).sentence,
+    isRefusedForSession: (error) =>
+      error instanceof NotSignedIn || (error instanceof Refusal && /^session_/.test(error.code)),
+  };
+}
+
+function needSession(owner: string): void {
+  if (author.value !== owner) throw new OtherAccount("The wallet shows another account.");
+  if (!isSignedIn.value) throw new NotSignedIn("Sign in first.");
+}
+
+/** The record of a version, draft or post; null if it was replaced or deleted. */
+async function findVersion(cid: string): Promise<HostedFile | null> {
+  try {
+    const { items } = await imprint.listPosts({ cid }).page();
+    return items[0] ?? null;
+  } catch (error) {
+    if (error instanceof Refusal && error.code === "not_found") return null;
+    throw error;
+  }
+}
+
+const versionOf = (file: Draft | HostedFile): Version => ({
+  cid: file.cid,
+  groupId: file.group_id,
+  savedAt: file.created_at,
+});

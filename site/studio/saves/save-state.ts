@@ -1,0 +1,97 @@
+/** How a save stands, and what a failure of it means. */
+
+import { Refusal, Unconfirmed, Unreachable, WalletNeeded } from "imprint-press";
+import { fileSize } from "../../page/format.ts";
+
+/** Another version of the draft, which the service has. */
+export interface Theirs {
+  readonly cid: string;
+  readonly content: string;
+  /** When it was saved, ISO 8601. */
+  readonly savedAt: string;
+}
+
+export type SaveState =
+  /** The service has exactly this text. */
+  | { readonly kind: "saved" }
+  /** This browser has it, the service does not. */
+  | { readonly kind: "changed" }
+  | { readonly kind: "signing" }
+  | { readonly kind: "sending" }
+  /** It is sent again by itself, as soon as the service can be reached. */
+  | { readonly kind: "waiting"; readonly sentence: string }
+  | { readonly kind: "refused"; readonly sentence: string; readonly action: RefusedAction }
+  | { readonly kind: "conflict"; readonly theirs: Theirs }
+  /** The service has no such draft any more. */
+  | { readonly kind: "gone"; readonly postId: string | null };
+
+/** What helps: to save again, to sign in, to let the key write again, or to change the text. */
+type RefusedAction = "save" | "sign-in" | "session" | "edit";
+
+/** What to do after a failed save. */
+type Verdict =
+  /** The same signed write may be sent again. */
+  | { readonly kind: "again"; readonly sentence: string }
+  /** The clock of this computer was wrong, or the wallet took too long: sign anew. */
+  | { readonly kind: "stale" }
+  /** It may have taken effect, and cannot be sent again: look what the service has. */
+  | { readonly kind: "unconfirmed" }
+  /** Somebody has changed, published or deleted the draft: look what the service has. */
+  | { readonly kind: "look" }
+  /** The key of the writing session no longer signs. */
+  | { readonly kind: "session-ended"; readonly sentence: string }
+  | { readonly kind: "refused"; readonly sentence: string; readonly action: RefusedAction };
+
+export interface SaveContext {
+  /** In bytes; what the service accepts. */
+  readonly contentLimit: number;
+  /** A sentence for what is not of the service: the wallet's refusals. */
+  readonly explain: (error: unknown) => string;
+}
+
+const KEPT = "Your text is kept in this browser.";
+
+/** Decide what a failed save means. */
+export function judge(error: unknown, context: SaveContext): Verdict {
+  if (error instanceof WalletNeeded) return sessionEnded();
+  if (error instanceof Unconfirmed) return { kind: "unconfirmed" };
+  if (error instanceof Unreachable) {
+    const sentence = `The service cannot be reached. ${KEPT} It is saved when the network is back.`;
+    return { kind: "again", sentence };
+  }
+  if (error instanceof Refusal) return judgeRefusal(error, context);
+  return { kind: "refused", sentence: `${context.explain(error)} ${KEPT}`, action: "save" };
+}
+
+function judgeRefusal(refusal: Refusal, { contentLimit, explain }: SaveContext): Verdict {
+  switch (refusal.code) {
+    case "signature_stale":
+      return { kind: "stale" };
+    case "nonce_used":
+    case "not_pending":
+    case "not_found":
+      return { kind: "look" };
+    case "writing_session_scope":
+      return sessionEnded();
+    case "quota_exceeded": {
+      const sentence =
+        "Your drafts take up all the space that the service gives you. Delete or publish some, then save again.";
+      return { kind: "refused", sentence: `${sentence} ${KEPT}`, action: "save" };
+    }
+    case "too_large": {
+      const sentence = `The text is too large: the service takes ${fileSize(contentLimit)}. Remove or shrink a picture.`;
+      return { kind: "refused", sentence: `${sentence} ${KEPT}`, action: "edit" };
+    }
+    default:
+  }
+  if (refusal.status === 429 || refusal.status === 503) {
+    const sentence = `The service is busy or not well. ${KEPT} It is saved in a moment.`;
+    return { kind: "again", sentence };
+  }
+  return { kind: "refused", sentence: `${explain(refusal)} ${KEPT}`, action: "save" };
+}
+
+function sessionEnded(): Verdict {
+  const sentence = `Writing without prompts has ended. ${KEPT} Save with your wallet, or allow another 24 hours.`;
+  return { kind: "session-ended", sentence };
+}

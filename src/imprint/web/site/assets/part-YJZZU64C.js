@@ -1,1 +1,0 @@
-import{e as t,f as r,g as e,l as c}from"./part-652XDWR5.js";import{m as i}from"./part-YGTQZRU5.js";var s=class extends i{now(){return e.now()}setClock(o){e.setClock(o)}},m=new s(e.url,{...e.facts,now:e.now()},{fetch:(n,o)=>c(n,{cache:"no-cache",...o})});t(()=>{m.session=r.value});export{m as a};
