@@ -1,6 +1,6 @@
 """Buying and reading a post: the way itself, and every place at which a page can be reloaded."""
 
-from playwright.sync_api import Request, Route, expect
+from playwright.sync_api import Request, expect
 from tests.browser.pages import OpenPage, axe_violations
 from tests.browser.shelf import SECRET, Shelf, Visit
 from tests.browser.wallet import NewWallet
@@ -54,32 +54,6 @@ def test_every_step_is_shown_and_passes_axe(reader: Visit) -> None:
     assert axe_violations(reader.page) == []
 
 
-def test_a_reload_during_the_prompt_leaves_the_choice_to_buy_again(
-    reader: Visit,
-) -> None:
-    reader.wallet.undecided.add("eth_sendTransaction")
-    reader.buy()
-    reader.connect()
-    reader.expect_said("Confirm the purchase in Test Wallet")
-    reader.page.reload()
-    reader.expect_said("The chain has not seen the payment, but it may still come.")
-    reader.expect_said("otherwise you may pay twice")
-    assert axe_violations(reader.page) == []
-    reader.wallet.undecided.clear()
-    reader.click("Buy again")
-    reader.expect_text()
-    assert len(reader.wallet.sent) == 1
-
-
-def test_a_payment_sent_after_a_reload_is_found_by_looking_again(reader: Visit) -> None:
-    reader.doubt()
-    reader.wallet.confirm_last()
-    reader.click("Look again")
-    reader.click("Sign in and read")
-    reader.expect_text()
-    assert reader.bought == len(reader.wallet.sent) == 1
-
-
 def test_a_payment_sent_during_a_reload_is_not_repeated(reader: Visit) -> None:
     reader.wallet.undecided.add("eth_sendTransaction")
     reader.buy()
@@ -108,53 +82,6 @@ def test_a_pending_payment_is_followed_after_a_reload(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_pending_payment_is_not_repeated_after_signing_out(reader: Visit) -> None:
-    reader.wallet.waits_for_blocks = True
-    reader.buy()
-    reader.connect()
-    sent = reader.page.locator('.steps li[data-state="done"]', has_text="Sent to the chain")
-    expect(sent).to_be_visible()
-    reader.sign_out()
-    reader.page.reload()
-    reader.buy()
-    reader.connect()
-    expect(sent).to_be_visible()
-    reader.wallet.waits_for_blocks = False
-    reader.expect_text()
-    assert len(reader.wallet.sent) == 1
-
-
-def test_a_reload_before_sign_in_asks_for_sign_in_only(reader: Visit) -> None:
-    reader.wallet.undecided.add("personal_sign")
-    reader.buy()
-    reader.connect()
-    reader.expect_said("Sign in with Test Wallet")
-    reader.page.reload()
-    reader.expect_said("The post is yours")
-    reader.wallet.undecided.clear()
-    reader.click("Sign in and read")
-    reader.expect_text()
-    assert reader.bought == 1
-
-
-def test_the_text_is_requested_again_until_the_service_knows_the_block(reader: Visit) -> None:
-    refusals = 0
-
-    def refuse_twice(route: Route) -> None:
-        nonlocal refusals
-        refusals += 1
-        if refusals > 2:
-            return route.continue_()
-        problem = '{"code": "not_entitled", "status": 403, "detail": "", "title": "", "type": ""}'
-        return route.fulfill(status=403, content_type="application/problem+json", body=problem)
-
-    reader.page.route("**/p/*/text", refuse_twice)
-    reader.buy()
-    reader.connect()
-    reader.expect_text()
-    assert (refusals, reader.bought) == (3, 1)
-
-
 def test_two_tabs_do_not_buy_twice(reader: Visit) -> None:
     reader.wallet.undecided.add("eth_sendTransaction")
     reader.buy()
@@ -166,20 +93,6 @@ def test_two_tabs_do_not_buy_twice(reader: Visit) -> None:
     reader.wallet.undecided.clear()
     reader.expect_text()
     reader.expect_text(other)
-    assert reader.bought == 1
-
-
-def test_a_stale_offer_opens_a_bought_post(reader: Visit) -> None:
-    reader.click("I have bought it: sign in")
-    reader.connect()
-    reader.expect_said("This account does not hold the post")
-    other = reader.opened.another()
-    other.goto(reader.page.url)
-    other.get_by_role("button", name="Buy and read").click()
-    reader.expect_text(other)
-    reader.page.bring_to_front()
-    reader.buy()
-    reader.expect_text()
     assert reader.bought == 1
 
 

@@ -2,49 +2,16 @@
 
 import datetime
 
-from playwright.sync_api import APIResponse, Route, expect
+from playwright.sync_api import expect
 from tests.browser.accounts import NewAccount
 from tests.browser.pages import OpenPage, axe_violations
-from tests.browser.posts import NewPost, change_price, end_sessions, publish
+from tests.browser.posts import end_sessions
 from tests.browser.shelf import PRICE, SECRET, Shelf, Visit
 from tests.browser.wallet import NewWallet, wait_until
 from tests.processes import Service
 
 MINUTE = 60_000
 """Longer than the pauses between two questions to a node that was away."""
-
-
-def test_a_declined_purchase_can_be_tried_again(reader: Visit) -> None:
-    reader.wallet.refuses.add("eth_sendTransaction")
-    reader.buy()
-    reader.connect()
-    reader.expect_said("You declined in your wallet. Nothing was sent.")
-    assert axe_violations(reader.page) == []
-    reader.wallet.refuses.clear()
-    reader.buy()
-    reader.expect_text()
-
-
-def test_a_bought_post_can_be_opened_after_a_declined_sign_in(reader: Visit) -> None:
-    reader.wallet.refuses.add("personal_sign")
-    reader.buy()
-    reader.connect()
-    reader.expect_said("The post is yours")
-    reader.expect_said("You declined to sign in. The post stays yours")
-    reader.wallet.refuses.clear()
-    reader.click("Sign in and read")
-    reader.expect_text()
-    assert reader.bought == 1
-
-
-def test_a_closed_dialog_leaves_the_offer(reader: Visit) -> None:
-    reader.buy()
-    expect(reader.page.locator("dialog")).to_be_visible()
-    reader.page.keyboard.press("Escape")
-    expect(reader.page.locator("dialog")).to_have_count(0)
-    reader.buy()
-    reader.connect()
-    reader.expect_text()
 
 
 def test_a_wallet_on_another_network_is_switched(reader: Visit) -> None:
@@ -62,15 +29,6 @@ def test_an_unknown_network_is_added_to_the_wallet(reader: Visit) -> None:
     reader.connect()
     reader.expect_text()
     assert "wallet_addEthereumChain" in reader.wallet.prompts
-
-
-def test_declining_the_network_switch_sends_nothing(reader: Visit) -> None:
-    reader.wallet.chain_id = 1
-    reader.wallet.refuses.add("wallet_switchEthereumChain")
-    reader.buy()
-    reader.connect()
-    reader.expect_said("You declined in your wallet. Nothing was sent.")
-    assert reader.bought == 0
 
 
 def test_a_locked_wallet_can_be_unlocked(reader: Visit) -> None:
@@ -97,71 +55,6 @@ def test_a_wallet_locked_after_a_reload_is_connected_again(reader: Visit) -> Non
     reader.expect_text()
 
 
-def test_a_purchase_stays_with_its_account_after_an_account_change(
-    reader: Visit, new_account: NewAccount
-) -> None:
-    buyer, other = reader.wallet.account, new_account()
-    reader.wallet.undecided.add("eth_sendTransaction")
-    reader.buy()
-    reader.connect()
-    reader.expect_said("Confirm the purchase in Test Wallet")
-    reader.wallet.choose(other)
-    expect(reader.page.locator("#account summary")).to_contain_text(other.address[-4:])
-    reader.wallet.undecided.clear()
-    reader.expect_said("The account in your wallet changed")
-    reader.wallet.choose(buyer)
-    reader.page.reload()
-    reader.click("Sign in and read")
-    reader.expect_text()
-    assert reader.bought == 1
-
-
-def test_a_purchase_wrongly_reported_as_failed_is_not_repeated(reader: Visit) -> None:
-    reader.wallet.misreports.add("eth_sendTransaction")
-    reader.buy()
-    reader.connect()
-    reader.expect_said("Your wallet says: Internal JSON-RPC error.")
-    reader.wallet.misreports.clear()
-    reader.click("Try again")
-    reader.click("Sign in and read")
-    reader.expect_text()
-    assert len(reader.wallet.sent) == 1
-
-
-def test_a_text_that_arrives_after_sign_out_is_not_shown(reader: Visit) -> None:
-    reader.buy()
-    reader.connect()
-    reader.expect_text()
-    held: list[tuple[Route, APIResponse]] = []
-
-    def hold(route: Route) -> None:
-        held.append((route, route.fetch()))
-
-    reader.page.route("**/p/*/text", hold)
-    with reader.page.expect_request("**/p/*/text"):
-        reader.page.reload()
-    wait_until(reader.page, lambda: bool(held))
-    reader.sign_out()
-    expect(reader.page.get_by_role("button", name="Buy and read")).to_be_visible()
-    [(route, response)] = held
-    assert SECRET in response.text()
-    with reader.page.expect_response("**/p/*/text"):
-        route.fulfill(response=response)
-    # Time for the page to do what it must not.
-    reader.page.evaluate("new Promise((resolve) => setTimeout(resolve, 200))")
-    assert SECRET not in reader.page.content()
-    expect(reader.page.get_by_role("button", name="Buy and read")).to_be_visible()
-
-
-def test_an_account_change_closes_the_text(reader: Visit, new_account: NewAccount) -> None:
-    reader.buy()
-    reader.connect()
-    reader.expect_text()
-    reader.wallet.choose(new_account())
-    expect(reader.page.locator("#text")).to_be_hidden()
-    assert SECRET not in reader.page.content()
-
-
 def test_an_ended_session_is_reported_and_sign_in_opens_the_text(
     reader: Visit, service: Service
 ) -> None:
@@ -173,24 +66,6 @@ def test_an_ended_session_is_reported_and_sign_in_opens_the_text(
     expect(reader.page.locator(".notice")).to_contain_text("Your session has ended")
     reader.click("Sign in and read")
     reader.expect_text()
-
-
-def test_an_expired_session_keeps_the_text_open_until_a_reload(
-    open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf
-) -> None:
-    wallet, post = new_wallet(), shelf.paid[0]
-    reader = Visit(open_page(wallet), wallet, post)
-    reader.page.clock.install()
-    reader.opened.visit(f"/p/{post}")
-    reader.buy()
-    reader.connect()
-    reader.expect_text()
-    reader.page.clock.fast_forward("02:01:00")
-    expect(reader.page.locator(".account-dot")).not_to_have_attribute("data-on", "")
-    reader.expect_text()
-    reader.page.reload()
-    reader.expect_said("You hold this")
-    assert SECRET not in reader.page.content()
 
 
 def test_a_wrong_device_clock_is_corrected_by_a_second_signature(
@@ -211,22 +86,6 @@ def test_a_wrong_device_clock_is_corrected_by_a_second_signature(
     reader.page.reload()
     reader.expect_text()
     assert reader.bought == 1
-
-
-def test_a_changed_price_is_reported_before_anything_is_sent(
-    open_page: OpenPage, new_wallet: NewWallet, service: Service
-) -> None:
-    [post] = publish(service.url, [NewPost("The bell", f"# The bell\n\n{SECRET}.", price=PRICE)])
-    wallet = new_wallet()
-    reader = Visit(open_page(wallet), wallet, post)
-    reader.opened.visit(f"/p/{post}")
-    change_price(service.url, post, 2 * PRICE)
-    reader.buy()
-    reader.connect()
-    reader.expect_said("The author changed the price from 0.01 ETH to 0.02 ETH. Nothing was sent.")
-    assert reader.bought == 0
-    reader.buy()
-    reader.expect_text()
 
 
 def test_missing_funds_are_reported(
@@ -272,17 +131,6 @@ def test_a_payment_unknown_to_the_node_stays_uncertain(reader: Visit) -> None:
     reader.click("Sign in and read")
     reader.expect_text()
     assert reader.bought == 1
-
-
-def test_a_declined_second_payment_leaves_the_first_uncertain(reader: Visit) -> None:
-    reader.doubt()
-    reader.wallet.refuses.add("eth_sendTransaction")
-    reader.click("Buy again")
-    wait_until(reader.page, lambda: reader.bought == 2)
-    reader.expect_said("The payment is not certain")
-    reader.page.reload()
-    reader.expect_said("The payment is not certain")
-    assert reader.wallet.sent == []
 
 
 def test_a_payment_hidden_by_the_node_is_found_by_its_token(reader: Visit) -> None:

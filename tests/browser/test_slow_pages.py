@@ -3,7 +3,6 @@
 import re
 
 from playwright.sync_api import APIResponse, Page, Route, expect
-from tests.browser.accounts import NewAccount
 from tests.browser.pages import OpenPage
 from tests.browser.posts import buy
 from tests.browser.shelf import Shelf, Visit
@@ -41,37 +40,6 @@ def test_a_click_on_buy_before_its_script_is_loaded_is_not_lost(reader: Visit) -
     assert reader.bought == 1
 
 
-def test_two_clicks_on_buy_are_one_purchase(reader: Visit) -> None:
-    sign_in(reader)
-    button = reader.page.locator("#gate").get_by_role("button", name="Buy and read")
-    expect(button).to_be_visible()
-    reader.wallet.asked.clear()
-    reader.wallet.undecided.add("eth_chainId")
-    button.evaluate("(button) => { button.click(); button.click(); }")
-    wait_until(reader.page, lambda: "eth_chainId" in reader.wallet.asked)
-    # Time for the page to do what it must not.
-    reader.page.wait_for_timeout(300)
-    expect(reader.page.locator("#gate")).not_to_contain_text("Another tab")
-    reader.wallet.undecided.clear()
-    reader.expect_text()
-    assert reader.bought == 1
-
-
-def test_an_uncertain_payment_is_not_shown_to_another_account(
-    reader: Visit, new_account: NewAccount
-) -> None:
-    sign_in(reader)
-    reader.wallet.undecided.add("eth_sendTransaction")
-    reader.buy()
-    reader.expect_said("Confirm the purchase in Test Wallet")
-    reader.page.reload()
-    reader.expect_said("The payment is not certain")
-    reader.wallet.undecided.clear()
-    reader.wallet.choose(new_account())
-    expect(reader.page.get_by_role("button", name="Buy and read")).to_be_visible()
-    expect(reader.page.locator("#gate")).not_to_contain_text("account")
-
-
 def test_signing_out_does_not_wait_for_the_service(reader: Visit) -> None:
     sign_in(reader)
     held = hold(reader.page, "**/auth/logout")
@@ -99,24 +67,6 @@ def test_a_slow_wallet_does_not_undo_a_sign_out(reader: Visit) -> None:
     expect(reader.page.locator("#account").get_by_role("button", name="Sign in")).to_be_visible()
     expect(other.locator("#account summary")).to_have_count(0)
     assert other.evaluate("() => localStorage.getItem('imprint.wallet')") is None
-
-
-def test_another_account_signs_in_while_the_first_prompt_is_open(
-    reader: Visit, new_account: NewAccount
-) -> None:
-    reader.wallet.undecided.add("personal_sign")
-    reader.page.locator("#account").get_by_role("button", name="Sign in").click()
-    reader.connect()
-    wait_until(reader.page, lambda: reader.wallet.prompts.count("personal_sign") == 1)
-    other = new_account()
-    reader.wallet.choose(other)
-    # In one step: the look at the other account may draw the gate anew meanwhile.
-    button = reader.page.locator("#gate").get_by_role("button", name="I have bought it: sign in")
-    button.dispatch_event("click")
-    wait_until(reader.page, lambda: reader.wallet.prompts.count("personal_sign") == 2)
-    reader.wallet.undecided.clear()
-    expect(reader.page.locator("#account .account-dot[data-on]")).to_be_visible()
-    expect(reader.page.locator("#account summary")).to_contain_text(other.address[-4:])
 
 
 def test_late_marks_of_one_account_are_not_shown_to_another(
