@@ -21,7 +21,6 @@ from imprint.client import (
     NodeWallet,
     Refusal,
     buy_post_call,
-    change_price_call,
     create_post_call,
     created_post_id,
     wait_for_receipt,
@@ -184,17 +183,6 @@ def _draw(colour: str) -> bytes:
     picture = io.BytesIO()
     Image.new("RGB", (600, 400), colour).save(picture, "PNG")
     return picture.getvalue()
-
-
-def change_price(url: str, post_id: str, price: int, author: Who = AUTHOR) -> None:
-    """Give a post another price; the chain has it when this returns."""
-
-    async def work(imprint: Imprint) -> None:
-        wallet = await _account(imprint, author)
-        call = change_price_call(imprint.marketplace, post_id, price)
-        await wait_for_receipt(imprint.node(), await wallet.send_transaction(call))
-
-    _run(url, work)
 
 
 def end_sessions(url: str, reader: Who) -> None:

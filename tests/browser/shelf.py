@@ -67,16 +67,6 @@ class Visit:
         """Click on buying."""
         self.click("Buy and read")
 
-    def doubt(self) -> None:
-        """Buy, and reload before the wallet responds: nobody knows whether it was paid."""
-        self.wallet.undecided.add("eth_sendTransaction")
-        self.buy()
-        self.connect()
-        self.expect_said("Confirm the purchase in Test Wallet")
-        self.page.reload()
-        self.expect_said("The payment is not certain")
-        self.wallet.undecided.clear()
-
     def connect(self) -> None:
         """Choose the wallet in the dialog."""
         self.page.locator("dialog .choice", has_text="Test Wallet").click()
