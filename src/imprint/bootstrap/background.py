@@ -14,6 +14,7 @@ from imprint.metrics import COLLECTOR_RUNNING, FOLLOWER_RUNNING, INDEXER_RUNNING
 from imprint.ports.post_index import IndexSource
 from imprint.services.access.entitlement import Entitlement, EntitlementWatcher
 from imprint.services.access.reads import Reads
+from imprint.services.chain.log_stream import LogStream
 from imprint.services.content.labels import LabelUpdater
 from imprint.services.content.store_claim import InstallationClaim
 from imprint.services.drafts.garbage_collector import GarbageCollector, StrayScan, UsageRecount
@@ -33,24 +34,29 @@ from imprint.settings import Settings
 
 
 def build_follower(
-    settings: Settings, adapters: Adapters, labels: LabelUpdater | None = None
+    settings: Settings,
+    adapters: Adapters,
+    labels: LabelUpdater | None = None,
+    stream: LogStream | None = None,
 ) -> Follower:
-    """The follower of the chain that the settings name."""
+    """The follower of the chain that the settings name, over this stream or one of its own."""
     chain = settings.chain
     return Follower(
-        adapters.chain,
+        stream or LogStream(adapters.chain, adapters.monotonic),
         adapters.catalog,
         adapters.clock,
         chain.id,
         chain.start_block,
         chain.reorg_depth,
         labels,
-        adapters.monotonic,
     )
 
 
 def build_indexer(
-    settings: Settings, adapters: Adapters, first_block: int | None = None
+    settings: Settings,
+    adapters: Adapters,
+    first_block: int | None = None,
+    stream: LogStream | None = None,
 ) -> Indexer:
     """The indexer of the marketplace that the settings name, from the start block on.
 
@@ -59,12 +65,11 @@ def build_indexer(
     chain = settings.chain
     first = chain.start_block if first_block is None else min(first_block, chain.start_block)
     return Indexer(
-        adapters.chain,
+        stream or LogStream(adapters.chain, adapters.monotonic),
         adapters.catalog,
         adapters.index_writer,
         IndexSource(chain.id, chain.marketplace, first),
         chain.reorg_depth,
-        adapters.monotonic,
     )
 
 
@@ -167,9 +172,11 @@ class BackgroundTasks:
         yield self.labels.run()
         yield adapters.disk.run()
         if interval := self.settings.chain.follow_seconds:
-            yield build_follower(self.settings, adapters, self.labels).run(interval)
-            yield build_indexer(self.settings, adapters).run(interval)
+            stream = LogStream(adapters.chain, adapters.monotonic)
+            yield stream.run(interval)
+            yield build_follower(self.settings, adapters, self.labels, stream).run()
+            yield build_indexer(self.settings, adapters, stream=stream).run()
             if self.reads is not None:
                 texts = SearchTexts(catalog, adapters.search, self.reads, clock)
                 yield texts.run(interval)
-            yield EntitlementWatcher(adapters.chain, self.entitlement).run(interval)
+            yield EntitlementWatcher(stream, self.entitlement).run()

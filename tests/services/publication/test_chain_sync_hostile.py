@@ -20,9 +20,8 @@ from tests.services.scripted_chain import (
 from imprint.domain.drafts.files import State
 from imprint.domain.posts.marketplace import Log, decode_post_created
 from imprint.domain.posts.posts import BlockRef, EventStatus
-from imprint.services.chain.block_ranges import FEW_LOGS
-from imprint.services.chain.seen_heads import SHRUNK_GRACE
-from imprint.services.publication.chain_sync import EVENTS_AT_ONCE, History
+from imprint.services.chain.log_stream import FEW_LOGS, SHRUNK_GRACE, History
+from imprint.services.publication.chain_sync import EVENTS_AT_ONCE
 from imprint.services.tasks.leases import SHORT_LEASE_TIME
 
 
@@ -313,7 +312,7 @@ async def test_a_node_that_never_had_the_blocks_undoes_nothing(ledger: Ledger) -
     ledger.chain.mine(blocks=2)
     ledger.post(draft, 1)
     await ledger.follow()
-    ledger.follower.chain = ledger.follower.reader.chain = copy_chain(ledger.chain, 2)
+    ledger.follower.stream.chain = copy_chain(ledger.chain, 2)
     for _ in range(3):
         await ledger.follow()
         ledger.clock.advance(60)

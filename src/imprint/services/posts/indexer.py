@@ -1,4 +1,4 @@
-"""The indexer: fills the index of posts from the marketplace's logs.
+"""The indexer: the index of posts, a projection of the marketplace's logs.
 
 It reads on from the last block that was final, so the newest blocks are read again whenever there
 is a new one. Where their logs differ from those that were applied, the index is undone from that
@@ -9,25 +9,37 @@ filled again.
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import groupby
 
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Unavailable
-from imprint.domain.posts.market_events import LOGS_PER_BLOCK, block_of
-from imprint.domain.posts.posts import BlockRef
+from imprint.domain.posts.market_events import (
+    LOGS_PER_BLOCK,
+    MarketEvent,
+    PostPublished,
+    PostTagged,
+    attach_hashtags,
+    block_of,
+)
+from imprint.domain.posts.marketplace import Undecodable, decode_market_event
+from imprint.domain.posts.posts import BlockRef, PostDetails
 from imprint.metrics import (
     INDEX_EVENTS,
     INDEX_LAG,
     INDEX_RESTARTS,
+    INDEX_UNDECODABLE,
+    INDEX_UNDESCRIBED,
     INDEX_UNDONE,
     INDEXED_BLOCK,
     NODE_CONTRADICTIONS,
+    UNREADABLE_RECEIPTS,
 )
-from imprint.ports import Catalog, ChainReader, Monotonic, Progress, monotonic
+from imprint.ports import Catalog, Monotonic, Progress, monotonic
 from imprint.ports.post_index import (
     AppliedLog,
     IndexMoved,
@@ -36,9 +48,16 @@ from imprint.ports.post_index import (
     IndexStep,
     PostIndexWriter,
 )
-from imprint.services.chain.market_logs import ROUNDS_UNTIL_SKIPPED, LogRange, MarketLogs, PlacedLog
-from imprint.services.chain.seen_heads import SeenHeads
-from imprint.services.publication.chain_sync import History, compare_history
+from imprint.services.chain.log_stream import (
+    FEW_LOGS,
+    History,
+    LogRange,
+    LogReader,
+    LogStream,
+    PlacedLog,
+    compare_history,
+    is_canonical,
+)
 from imprint.services.tasks.leases import (
     SHORT_LEASE_TIME,
     HeldLease,
@@ -48,7 +67,6 @@ from imprint.services.tasks.leases import (
     name_holder,
     prolonged,
 )
-from imprint.services.tasks.periodic_task import run_periodically
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +94,18 @@ READ_TWICE = 1_000
 no reorg reaches them any more. A node that leaves out logs for a moment is noticed then; in a
 longer fill it is not."""
 
+DETAILS_AT_ONCE = 50
+"""Posts whose descriptions are asked for at once."""
+
+ROUNDS_UNTIL_SKIPPED = 5
+"""Rounds in which the same receipt or description fails until the index goes on without it."""
+
+MAX_FAILURES = 10_000
+"""How many failures are counted; the oldest is forgotten."""
+
+MAX_CACHED_TIMES = 4_096
+"""Times of blocks that are kept, because the newest blocks are read again."""
+
 _REBUILD_PAUSE = 1.0
 """Seconds until a rebuild tries again what a node did not do."""
 
@@ -85,6 +115,120 @@ _RETRY_SECONDS = 0.2
 
 class IndexBusy(Exception):
     """The process that fills the index did not stop; the text is for the operator."""
+
+
+@dataclass(slots=True)
+class _Failures:
+    """Counts the rounds in which a thing fails, until it is to be skipped."""
+
+    _counts: BoundedCache[Hashable, int] = field(
+        default_factory=lambda: BoundedCache(MAX_FAILURES), init=False
+    )
+
+    def count(self, thing: Hashable) -> int:
+        """How often a thing has failed, with this time."""
+        count = self._counts.get(thing, 0) + 1
+        self._counts.put(thing, count)
+        return count
+
+    def forget(self, thing: Hashable) -> None:
+        """Note that a thing works."""
+        self._counts.pop(thing)
+
+
+@dataclass(slots=True)
+class _Decoder:
+    """Decodes logs with what is beside them: the times of blocks, and the entries of posts."""
+
+    stream: LogStream
+    failures: _Failures
+    _times: BoundedCache[BlockRef, datetime] = field(
+        default_factory=lambda: BoundedCache(MAX_CACHED_TIMES), init=False
+    )
+
+    async def decode(self, logs: Sequence[PlacedLog], head: BlockRef) -> list[MarketEvent]:
+        """The events of these logs, with hashtags and descriptions; others are counted and logged.
+
+        `logs` are of whole blocks. Raises `Unavailable`.
+        """
+        times = await self._find_times(logs, head)
+        if len(logs) > FEW_LOGS:
+            decoded, undecodable = await asyncio.to_thread(_decode, logs, times)
+        else:
+            decoded, undecodable = _decode(logs, times)
+        described = await self._describe(attach_hashtags(decoded), head)
+        for each, reason in undecodable:
+            INDEX_UNDECODABLE.inc()
+            log.warning(
+                "a log of the marketplace cannot be decoded; the index goes on without it",
+                extra={"block": each.block.number, "place": each.place, "reason": reason},
+            )
+        return described
+
+    async def _find_times(
+        self, logs: Sequence[PlacedLog], head: BlockRef
+    ) -> dict[BlockRef, datetime]:
+        times, missing = dict[BlockRef, datetime](), dict[BlockRef, None]()
+        for each in logs:
+            if each.block in times:
+                continue
+            if each.log.timestamp is not None:
+                times[each.block] = datetime.fromtimestamp(each.log.timestamp, UTC)
+            elif (known := self._times.get(each.block)) is not None:
+                times[each.block] = known
+            else:
+                missing[each.block] = None
+        found = await self.stream.chain.block_times([*missing], head) if missing else {}
+        for block, time in found.items():
+            self._times.put(block, time)
+        return times | found
+
+    async def _describe(self, events: Sequence[MarketEvent], head: BlockRef) -> list[MarketEvent]:
+        posts = [event for event in events if isinstance(event, PostPublished)]
+        found = dict[int, bytes]()
+        failed = list[PostPublished]()
+        for start in range(0, len(posts), DETAILS_AT_ONCE):
+            some = posts[start : start + DETAILS_AT_ONCE]
+            for post, details in zip(some, await self._find_details(some, head), strict=True):
+                if details is None or not _agrees(details, post):
+                    failed.append(post)
+                else:
+                    found[post.origin.place] = details.description
+                    self.failures.forget(post.origin)
+        counts = [self.failures.count(post.origin) for post in failed]
+        if any(count < ROUNDS_UNTIL_SKIPPED for count in counts):
+            # The node refuses these entries, or its chain has moved since the logs were read.
+            raise Unavailable.chain()
+        for post in failed:
+            INDEX_UNDESCRIBED.inc()
+            log.error(
+                "the entry of a post cannot be read; it is indexed without its description",
+                extra={"post_id": post.post_id, "block": post.origin.block.number},
+            )
+        return [
+            replace(event, description=found.get(event.origin.place, b""))
+            if isinstance(event, PostPublished)
+            else event
+            for event in events
+        ]
+
+    async def _find_details(
+        self, posts: Sequence[PostPublished], head: BlockRef
+    ) -> list[PostDetails | None]:
+        """The details of these posts, None for those that the node refuses although it responds."""
+        try:
+            ids = [post.post_id for post in posts]
+            return [*await self.stream.chain.post_details(ids, head)]
+        except Unavailable:
+            # One post may be to blame; if the node is unavailable, this raises too.
+            await self.stream.block_at(head.number, head)
+        if len(posts) == 1:
+            return [None]
+        half = len(posts) // 2
+        return [
+            *await self._find_details(posts[:half], head),
+            *await self._find_details(posts[half:], head),
+        ]
 
 
 @dataclass(slots=True)
@@ -110,33 +254,33 @@ class _Pass:
 class Indexer:
     """Fills the index in rounds; one process at a time does so."""
 
-    chain: ChainReader
+    stream: LogStream
     catalog: Catalog
     writer: PostIndexWriter
     source: IndexSource
     reorg_depth: int
-    monotonic: Monotonic = monotonic
     holder: str = field(default_factory=partial(name_holder, "indexer"))
-    logs: MarketLogs = field(init=False)
+    reader: LogReader = field(init=False)
     history: History = field(default=History.AGREES, init=False)
-    _heads: SeenHeads = field(init=False)
+    _decoder: _Decoder = field(init=False)
+    _failures: _Failures = field(default_factory=_Failures, init=False)
     _replaced_since: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.logs = MarketLogs(self.chain)
-        self._heads = SeenHeads(self.monotonic)
+        self.reader = LogReader(self.stream)
+        self._decoder = _Decoder(self.stream, self._failures)
 
-    async def run(self, interval: float) -> None:
+    async def run(self) -> None:
         """Fill the index until cancelled, then release the lease."""
         try:
-            await run_periodically("indexer", self.index_once, interval)
+            await self.reader.run("indexer", self.index_once)
         finally:
             await self._lease().release()
 
     async def index_once(self) -> bool:
         """Run one round, up to the newest block; False if another process fills the index."""
         lease = self._lease()
-        if await self._is_wanted():
+        if await self._is_due_elsewhere():
             await lease.release()
             return self._leave()
         if not await lease.take():
@@ -144,7 +288,7 @@ class Indexer:
         async with prolonged(lease):
             try:
                 while not await self._read_to_head(lease):
-                    if lease.lost or await self._is_wanted():
+                    if lease.lost or await self._is_due_elsewhere():
                         break
             except IndexMoved:
                 log.warning("another process changed the index; it is read again")
@@ -174,7 +318,7 @@ class Indexer:
 
     async def _read_to_head(self, lease: HeldLease, progress: Progress | None = None) -> bool:
         """Read on for a while; True once the newest block is reached, or nothing can be read."""
-        head = await self.chain.head()
+        head = await self.stream.head()
         state = await self._open_state(head)
         if state is None:
             return True
@@ -194,26 +338,27 @@ class Indexer:
             await self.writer.applied_logs(),
             reached,
         )
-        shrunk = await self._heads.has_shrunk(self.chain, head)
-        until = self.monotonic() + SECONDS_PER_HEAD
-        async for blocks in self.logs.read(final + 1, head.number, head):
+        shrunk = await self.stream.has_shrunk(head)
+        until = self.stream.monotonic() + SECONDS_PER_HEAD
+        async for blocks in self.reader.read(final + 1, head):
+            self._note_unreadable(blocks)
             for part in _divide(blocks):
                 if lease.lost:
                     return False
                 await self._compare(one_pass, part, shrunk=shrunk)
                 if progress is not None:
                     first = state.source.first_block
-                    progress(part.last - first + 1, head.number - first + 1)
-                if part.last < head.number and self.monotonic() >= until:
+                    progress(part.last.number - first + 1, head.number - first + 1)
+                if part.last != head and self.stream.monotonic() >= until:
                     return False
-        self._heads.remember(head)
+        self.stream.remember(head)
         INDEX_LAG.set(0)
         return True
 
     async def _read_before(self, state: IndexState, head: BlockRef) -> int:
         """The last block that an earlier pass has read, -1 if a reorg has replaced blocks since."""
         last = state.block
-        if last is None or await self.chain.block_at(last.number, head) != last:
+        if last is None or not await is_canonical(self.stream.chain, last, head):
             return -1
         return last.number
 
@@ -231,13 +376,13 @@ class Indexer:
         if state.final_hash is not None:
             final = BlockRef(state.final, state.final_hash)
             history = await compare_history(
-                self.chain, self.catalog, self.source.chain_id, final, head
+                self.stream.chain, self.catalog, self.source.chain_id, final, head
             )
         self._note_history(history, state, head)
         if history is not History.REPLACED:
             self._replaced_since = None
             return state if history is History.AGREES else None
-        now = self.monotonic()
+        now = self.stream.monotonic()
         if self._replaced_since is None:
             self._replaced_since = now
         if now - self._replaced_since < RESTART_GRACE.total_seconds():
@@ -260,22 +405,21 @@ class Indexer:
         """Compare some blocks with the index, and apply those that differ or are new."""
         head, indexed = one_pass.head, one_pass.indexed
         undo_from = await self._find_difference(one_pass, part)
-        if undo_from is None and part.last <= indexed:
-            at_head = part.last == head.number
-            if not at_head or (part.last < indexed and not shrunk):
+        last = part.last.number
+        if undo_from is None and last <= indexed:
+            if part.last != head or (last < indexed and not shrunk):
                 # The same as before; a node that is behind the index proves nothing more.
                 return
-            undo_from = head.number + 1 if part.last < indexed else None
-        start = min(indexed + 1, part.last + 1 if undo_from is None else undo_from)
+            undo_from = head.number + 1 if last < indexed else None
+        start = min(indexed + 1, last + 1 if undo_from is None else undo_from)
         new = [each for each in part.logs if each.block.number >= start]
-        until = await self._ref_of(part, head)
-        await self._apply(one_pass, new, until, undo_from)
+        await self._apply(one_pass, new, part.last, undo_from)
 
     async def _find_difference(self, one_pass: _Pass, part: LogRange) -> int | None:
         """The first block whose logs are not those in the index."""
-        last = min(part.last, one_pass.indexed)
+        last = min(part.last.number, one_pass.indexed)
         known = {each.place: each for each in one_pass.applied_between(part.first, last)}
-        shown = {each.place: each.applied for each in part.logs if each.block.number <= last}
+        shown = {each.place: _applied(each) for each in part.logs if each.block.number <= last}
         differing = [
             place for place in known.keys() | shown.keys() if known.get(place) != shown.get(place)
         ]
@@ -305,11 +449,11 @@ class Indexer:
         ]
         if not missing:
             return
-        block = await self.chain.block_at(number, head)
-        if block is None or block.block_hash != missing[0].block_hash:
+        block = BlockRef(number, missing[0].block_hash)
+        if not await is_canonical(self.stream.chain, block, head):
             return
         NODE_CONTRADICTIONS.inc()
-        if not self.logs.patience.ends(("omitted", block)):
+        if self._failures.count(("omitted", block)) < ROUNDS_UNTIL_SKIPPED:
             log.error("a node leaves out a log that it has shown", extra={"block": number})
             raise Unavailable.chain()
 
@@ -321,13 +465,13 @@ class Indexer:
         undo_from: int | None,
     ) -> None:
         state, head = one_pass.state, one_pass.head
-        events = await self.logs.decode(logs, head)
+        events = await self._decoder.decode(logs, head)
         final, final_hash = await self._final_of(one_pass, until)
         step = IndexStep(
             until,
             final,
             events,
-            [each.applied for each in logs if each.block.number > final],
+            [_applied(each) for each in logs if each.block.number > final],
             undo_from,
             complete=until == head,
             final_hash=final_hash,
@@ -358,21 +502,23 @@ class Indexer:
             # Nothing of the index is final, and nothing of this block is in it.
             return state.final, None
         if one_pass.final is None:
-            one_pass.final = await self._block_at(target, one_pass.head)
+            one_pass.final = await self.stream.block_at(target, one_pass.head)
         return target, one_pass.final.block_hash
 
-    async def _ref_of(self, part: LogRange, head: BlockRef) -> BlockRef:
-        if part.last == head.number:
-            return head
-        if part.logs and part.logs[-1].block.number == part.last:
-            return part.logs[-1].block
-        return await self._block_at(part.last, head)
-
-    async def _block_at(self, number: int, head: BlockRef) -> BlockRef:
-        block = await self.chain.block_at(number, head)
-        if block is None:
+    def _note_unreadable(self, blocks: LogRange) -> None:
+        """Count the receipts that cannot be read. Raises `Unavailable` to try again for a while."""
+        # All are counted in the same round, so that many do not take many times as long.
+        counts = {each: self._failures.count(each) for each in blocks.unreadable}
+        if any(count < ROUNDS_UNTIL_SKIPPED for count in counts.values()):
             raise Unavailable.chain()
-        return block
+        for each, count in counts.items():
+            if count == ROUNDS_UNTIL_SKIPPED:
+                UNREADABLE_RECEIPTS.inc()
+                log.critical(
+                    "a receipt cannot be read; the index lacks its events until 'imprint "
+                    "reconcile' is run with a node that returns it",
+                    extra={"block": blocks.last.number, "transaction": each},
+                )
 
     def _note_history(self, history: History, state: IndexState, head: BlockRef) -> None:
         if history is self.history:
@@ -386,13 +532,16 @@ class Indexer:
         else:
             log.warning("the node agrees with the index again", extra=fields)
 
-    async def _is_wanted(self) -> bool:
-        """Whether a command wants to rebuild the index."""
+    async def _is_due_elsewhere(self) -> bool:
+        """Whether another process follows the chain, or a command wants to rebuild the index."""
+        if self.stream.followed_elsewhere:
+            return True
         found = await self.catalog.find_lease(REBUILD_LEASE)
         return found is not None and found.left > timedelta(0)
 
     def _lease(self) -> HeldLease:
-        return HeldLease(self.catalog, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, self.monotonic)
+        elapsed = self.stream.monotonic
+        return HeldLease(self.catalog, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, elapsed)
 
     def _leave(self) -> bool:
         """Another process fills the index, and shows where it is."""
@@ -439,10 +588,31 @@ async def take_index(
 def _divide(blocks: LogRange) -> Iterator[LogRange]:
     """The same blocks in parts of up to `LOGS_AT_ONCE` logs; a block stays whole."""
     first, logs = blocks.first, list[PlacedLog]()
-    for _, group in groupby(blocks.logs, key=lambda each: each.block.number):
-        block = list(group)
-        if logs and len(logs) + len(block) > LOGS_AT_ONCE:
-            yield LogRange(first, logs[-1].block.number, logs)
+    for _, group in groupby(blocks.logs, key=lambda each: each.block):
+        found = list(group)
+        if logs and len(logs) + len(found) > LOGS_AT_ONCE:
+            yield LogRange(first, logs[-1].block, logs)
             first, logs = logs[-1].block.number + 1, []
-        logs += block
+        logs += found
     yield LogRange(first, blocks.last, logs)
+
+
+def _applied(each: PlacedLog) -> AppliedLog:
+    return AppliedLog(each.place, each.block.block_hash)
+
+
+def _decode(
+    logs: Sequence[PlacedLog], times: dict[BlockRef, datetime]
+) -> tuple[list[MarketEvent | PostTagged], list[tuple[PlacedLog, str]]]:
+    decoded, undecodable = list[MarketEvent | PostTagged](), list[tuple[PlacedLog, str]]()
+    for each in logs:
+        try:
+            decoded.append(decode_market_event(each.log, times[each.block]))
+        except Undecodable as error:
+            undecodable.append((each, str(error)))
+    return decoded, undecodable
+
+
+def _agrees(details: PostDetails, post: PostPublished) -> bool:
+    """Whether an entry is that of the event."""
+    return (details.author, details.spelled_cid) == (post.author, post.spelled_cid)
