@@ -75,40 +75,26 @@ def build_indexer(
 
 def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMonitor]:
     """Monitors of the tasks that this process should run too, by their members of `Condition`."""
-    catalog, elapsed = adapters.catalog, adapters.monotonic
-    monitors = {}
-    if interval := settings.chain.follow_seconds:
-        limit = LeaseMonitor.limit_of(interval, SHORT_LEASE_TIME)
-        monitors["follower"] = LeaseMonitor(
-            catalog,
-            FOLLOWER_LEASE,
-            "chain follower",
-            limit,
-            FOLLOWER_RUNNING.set,
-            elapsed,
-            LEASE_AGE.labels("follower").set,
+    followed, collected = settings.chain.follow_seconds, settings.retention.janitor_seconds
+    short, long = SHORT_LEASE_TIME, LEASE_TIME
+    leases = (
+        ("follower", FOLLOWER_LEASE, "chain follower", followed, short, FOLLOWER_RUNNING),
+        ("indexer", INDEXER_LEASE, "indexer", followed, short, INDEXER_RUNNING),
+        ("collector", COLLECTOR_LEASE, "garbage collector", collected, long, COLLECTOR_RUNNING),
+    )
+    return {
+        name: LeaseMonitor(
+            adapters.catalog,
+            lease,
+            task,
+            LeaseMonitor.limit_of(interval, length),
+            running.set,
+            adapters.monotonic,
+            LEASE_AGE.labels(name).set,
         )
-        monitors["indexer"] = LeaseMonitor(
-            catalog,
-            INDEXER_LEASE,
-            "indexer",
-            LeaseMonitor.limit_of(interval, SHORT_LEASE_TIME),
-            INDEXER_RUNNING.set,
-            elapsed,
-            LEASE_AGE.labels("indexer").set,
-        )
-    if interval := settings.retention.janitor_seconds:
-        limit = LeaseMonitor.limit_of(interval, LEASE_TIME)
-        monitors["collector"] = LeaseMonitor(
-            catalog,
-            COLLECTOR_LEASE,
-            "garbage collector",
-            limit,
-            COLLECTOR_RUNNING.set,
-            elapsed,
-            LEASE_AGE.labels("collector").set,
-        )
-    return monitors
+        for name, lease, task, interval, length, running in leases
+        if interval
+    }
 
 
 def build_stray_scan(settings: Settings, adapters: Adapters) -> StrayScan | None:

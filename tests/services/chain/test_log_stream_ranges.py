@@ -9,7 +9,7 @@ from imprint.services.chain.log_stream import (
     FIRST_SIZE,
     LARGEST_SIZE,
     SUCCESSES_UNTIL_RETRY,
-    BlockRange,
+    LogRange,
     LogReader,
     LogStream,
 )
@@ -27,13 +27,13 @@ def chain() -> ScriptedChain:
 
 async def read_all(reader: LogReader, chain: ScriptedChain) -> list[tuple[int, int]]:
     ranges = await read_ranges(reader, chain)
-    logs = [placed.log for each in ranges for placed in each.logs or ()]
+    logs = [placed.log for each in ranges for placed in each.logs]
     assert logs == [log for block in chain.blocks for log in block.logs]
     return [(each.first, each.last.number) for each in ranges]
 
 
-async def read_ranges(reader: LogReader, chain: ScriptedChain) -> list[BlockRange]:
-    return [each async for each in reader.read_ranges(0, chain.blocks[-1].ref)]
+async def read_ranges(reader: LogReader, chain: ScriptedChain) -> list[LogRange]:
+    return [each async for each in reader.read(0, chain.blocks[-1].ref, receipts=False)]
 
 
 async def test_a_short_chain_is_one_range(chain: ScriptedChain) -> None:
@@ -117,7 +117,7 @@ async def test_a_missing_head_does_not_shrink_the_range(chain: ScriptedChain) ->
     chain.mine(blocks=2)
     reader = LogReader(LogStream(chain))
     with pytest.raises(Unavailable):
-        [each async for each in reader.read_ranges(0, head)]
+        [each async for each in reader.read(0, head, receipts=False)]
     assert reader.size == FIRST_SIZE
 
 
@@ -126,7 +126,7 @@ async def test_a_single_block_that_is_refused_is_returned_without_logs(
 ) -> None:
     chain.oversized = {150}
     ranges = await read_ranges(LogReader(LogStream(chain)), chain)
-    assert [each.last.number for each in ranges if each.logs is None] == [150]
+    assert [each.last.number for each in ranges if each.refused] == [150]
     assert [each.first for each in ranges] == [0, *(each.last.number + 1 for each in ranges[:-1])]
     assert ranges[-1].last.number == 300
 
@@ -147,5 +147,5 @@ async def test_a_node_that_refuses_every_range_gets_one_request_per_block(
 ) -> None:
     chain.most = 0
     ranges = await read_ranges(LogReader(LogStream(chain)), chain)
-    assert [(each.first, each.logs) for each in ranges] == [(n, None) for n in range(301)]
+    assert [(each.first, each.refused) for each in ranges] == [(n, True) for n in range(301)]
     assert len(chain.ranges) < 330

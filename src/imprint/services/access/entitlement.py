@@ -213,9 +213,9 @@ class EntitlementWatcher:
         self._seen = head
 
     async def _invalidate_changed(self, first: int, head: BlockRef) -> None:
-        async for blocks in self.reader.read_ranges(first, head):
-            logs = [each.log for each in blocks.logs or () if each.log.topics[0] in WATCHED]
-            if blocks.logs is None or len(logs) > MOST_CHANGES:
+        async for blocks in self.reader.read(first, head, receipts=False):
+            logs = [each.log for each in blocks.logs if each.log.topics[0] in WATCHED]
+            if blocks.refused or len(logs) > MOST_CHANGES:
                 self.entitlement.invalidate_all()
                 continue
             for each in logs:

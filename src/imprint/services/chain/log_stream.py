@@ -7,13 +7,13 @@ not asked for by the others; each has a cursor of its own, so one that is far be
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum, auto
 from functools import partial
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Unavailable
@@ -23,6 +23,9 @@ from imprint.domain.posts.posts import BlockRef
 from imprint.ports import Catalog, ChainReader, Monotonic, monotonic
 from imprint.services.tasks.periodic_task import run_periodically
 from imprint.services.tasks.single_flight import SingleFlight
+
+Each = TypeVar("Each")
+Decoded = TypeVar("Decoded")
 
 FIRST_SIZE = 2_000
 """Blocks in the first request: most nodes allow it."""
@@ -39,15 +42,17 @@ SUCCESSES_UNTIL_RETRY = 100
 FEW_LOGS = 500
 """Logs above which a thread decodes them, so that the event loop serves requests meanwhile."""
 
+FEW_BLOCKS = 500
+"""Blocks of a running request up to which another reader waits for it: more may take a while."""
+
 MAX_OVERSIZED = 1_024
 """How many blocks are remembered whose logs the node does not return; the oldest is forgotten."""
 
-MAX_KEPT_LOGS = 20_000
-"""Logs of recent requests that are kept for other projections, and as many logs from receipts,
-because the newest blocks are read again."""
+MAX_REQUESTS = 16
+"""How many requests for logs are kept for the projections that have not had their responses."""
 
-MAX_KEPT_RANGES = 64
-"""How many recent requests are kept."""
+MAX_RECEIPT_LOGS = 20_000
+"""Logs read from receipts that are kept, because the newest blocks are read again."""
 
 MAX_SEEN_HEADS = 128
 """How many heads are remembered; the oldest is forgotten."""
@@ -109,28 +114,18 @@ class PlacedLog:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockRange:
-    """Consecutive blocks, and the marketplace's logs in them, in order.
-
-    `logs` is None for a single block whose logs the node refuses to return, although it responds.
-    """
-
-    first: int
-    last: BlockRef
-    logs: Sequence[PlacedLog] | None
-
-
-@dataclass(frozen=True, slots=True)
 class LogRange:
-    """All logs of the marketplace in consecutive blocks, in order.
+    """The logs of the marketplace in consecutive blocks, in order.
 
-    `unreadable` are the transactions of a refused block whose receipts cannot be read.
+    A single block is `refused` if the node does not return its logs, although it responds, and they
+    were not read from receipts. `unreadable` are the transactions whose receipts cannot be read.
     """
 
     first: int
     last: BlockRef
-    logs: Sequence[PlacedLog]
+    logs: Sequence[PlacedLog] = ()
     unreadable: Sequence[str] = ()
+    refused: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -142,7 +137,7 @@ class _Request:
     head: BlockRef
     had_by: "set[LogReader]"
     done: asyncio.Event = field(default_factory=asyncio.Event)
-    blocks: BlockRange | None = None
+    blocks: LogRange | None = None
 
     def serves(self, reader: "LogReader", head: BlockRef) -> bool:
         """Whether a reader may use the response: up to another head only what is older than both.
@@ -152,18 +147,14 @@ class _Request:
         """
         if reader in self.had_by or self.last > head.number:
             return False
+        if self.done.is_set() and self.blocks is None:
+            return False
         return self.head == head or self.last < self.head.number
 
 
 def _weigh_logs(logs: Sequence[PlacedLog]) -> int:
     """Logs of a block, which is kept alone if it has more than are kept of all blocks."""
-    return min(max(1, len(logs)), MAX_KEPT_LOGS)
-
-
-def _weigh_request(request: _Request) -> int:
-    """The same for the logs of a request; one without logs counts, too."""
-    logs = request.blocks.logs if request.blocks else None
-    return max(MAX_KEPT_LOGS // MAX_KEPT_RANGES, _weigh_logs(logs or ()))
+    return min(max(1, len(logs)), MAX_RECEIPT_LOGS)
 
 
 @dataclass(slots=True, eq=False)
@@ -175,19 +166,18 @@ class LogStream:
     followed_elsewhere: bool = False
     """Whether another process follows the chain: then that one fills the index, too, so that both
     share what they read."""
+    requests: deque[_Request] = field(
+        default_factory=lambda: deque(maxlen=MAX_REQUESTS), init=False
+    )
     oversized: BoundedCache[int, None] = field(
         default_factory=lambda: BoundedCache(MAX_OVERSIZED), init=False
     )
     rounds: int = field(default=0, init=False)
     """How often `run` has asked for the newest block."""
     round_began: asyncio.Condition = field(default_factory=asyncio.Condition, init=False)
-    _head: "asyncio.Future[BlockRef] | None" = field(default=None, init=False)
-    _running: set[_Request] = field(default_factory=set, init=False)
-    _recent: BoundedCache[tuple[int, BlockRef], _Request] = field(
-        default_factory=lambda: BoundedCache(MAX_KEPT_LOGS, _weigh_request), init=False
-    )
+    _head: "asyncio.Task[BlockRef] | None" = field(default=None, init=False)
     _receipts: BoundedCache[BlockRef, Sequence[PlacedLog]] = field(
-        default_factory=lambda: BoundedCache(MAX_KEPT_LOGS, _weigh_logs), init=False
+        default_factory=lambda: BoundedCache(MAX_RECEIPT_LOGS, _weigh_logs), init=False
     )
     _receipts_flight: SingleFlight[BlockRef, LogRange] = field(
         default_factory=SingleFlight, init=False
@@ -205,7 +195,7 @@ class LogStream:
         """
         try:
             while True:
-                self._head = asyncio.ensure_future(self.chain.head())
+                self._head = asyncio.create_task(self.chain.head())
                 self.rounds += 1
                 async with self.round_began:
                     self.round_began.notify_all()
@@ -256,23 +246,6 @@ class LogStream:
             self._seen_heads.pop(number)
         self._seen_heads.put(head.number, head.block_hash)
 
-    def requests_for(self, reader: "LogReader", head: BlockRef) -> list[_Request]:
-        """The requests, running and recent ones, whose responses a reader may use."""
-        recent = [request for key in self._recent if (request := self._recent.get(key))]
-        return [each for each in (*self._running, *recent) if each.serves(reader, head)]
-
-    @contextmanager
-    def sharing(self, request: _Request) -> Iterator[None]:
-        """Let other readers wait for the response of a request inside, and use it afterwards."""
-        self._running.add(request)
-        try:
-            yield
-        finally:
-            self._running.discard(request)
-            if request.blocks is not None:
-                self._recent.put((request.first, request.head), request)
-            request.done.set()
-
     async def read_receipts(self, block: BlockRef, head: BlockRef) -> LogRange:
         """The logs of one block from the receipts of its transactions. Raises `Unavailable`."""
         known = self._receipts.get(block)
@@ -286,7 +259,7 @@ class LogStream:
             logs += some.logs
             if some.unreadable is not None:
                 unreadable.append(some.unreadable)
-        placed = await arrange_logs(logs, head)
+        placed = await decode_many(logs, partial(_arrange, head))
         if any(each.block != block for each in placed):
             raise Unavailable.chain()
         if not unreadable:
@@ -317,30 +290,27 @@ class LogReader:
 
         await run_periodically(name, run_next, 0, optional=optional)
 
-    async def read(self, first: int, head: BlockRef) -> AsyncIterator[LogRange]:
-        """All logs from block `first` to the head, in order.
+    async def read(
+        self, first: int, head: BlockRef, *, receipts: bool = True
+    ) -> AsyncIterator[LogRange]:
+        """All logs from block `first` to the head, in order; `receipts` are read where necessary.
 
         Raises `Unavailable`, also for logs that contradict each other.
         """
-        async for blocks in self.read_ranges(first, head):
-            if blocks.logs is None:
-                yield await self.stream.read_receipts(blocks.last, head)
-            else:
-                yield LogRange(blocks.first, blocks.last, blocks.logs)
-
-    async def read_ranges(self, first: int, head: BlockRef) -> AsyncIterator[BlockRange]:
-        """The same without receipts. Raises `Unavailable`."""
         while first <= head.number:
             blocks = await self._take(first, head) or await self._ask(first, head)
+            if blocks.refused and receipts:
+                blocks = await self.stream.read_receipts(blocks.last, head)
             yield blocks
             first = blocks.last.number + 1
 
-    async def _take(self, first: int, head: BlockRef) -> BlockRange | None:
+    async def _take(self, first: int, head: BlockRef) -> LogRange | None:
         """The blocks from `first` on of a request that another reader has made, if there is one."""
         found = [
             each
-            for each in self.stream.requests_for(self, head)
+            for each in self._usable(head)
             if each.first <= first <= each.last
+            and (each.done.is_set() or each.first == first or each.last - each.first < FEW_BLOCKS)
         ]
         if not found:
             return None
@@ -348,31 +318,26 @@ class LogReader:
         request.had_by.add(self)
         await request.done.wait()
         blocks = request.blocks
-        if blocks is None or blocks.logs is None:
+        if blocks is None:
             return None
         if request.head != head and not await is_canonical(self.stream.chain, blocks.last, head):
             return None
         logs = [each for each in blocks.logs if each.block.number >= first]
-        return BlockRange(first, blocks.last, logs)
+        return LogRange(first, blocks.last, logs)
 
-    async def _ask(self, first: int, head: BlockRef) -> BlockRange:
+    async def _ask(self, first: int, head: BlockRef) -> LogRange:
         stream, before = self.stream, (self.size, self.ceiling)
         while first not in stream.oversized:
             last = self._end_of_range(first, head)
             request = _Request(first, last, head, {self})
-            with stream.sharing(request):
-                try:
-                    logs = await stream.chain.logs(first, last, MARKET_TOPICS, head)
-                except Unavailable:
-                    # Either the range is too large, and the node still knows the head, so that a
-                    # smaller one may succeed; or the node is unavailable, and this raises too.
-                    await stream.chain.block_at(last, head)
-                else:
-                    placed = await arrange_logs(logs, head)
-                    end = await self._block_of(last, placed, head)
-                    request.blocks = BlockRange(first, end, placed)
-                    self._grow()
-                    return request.blocks
+            stream.requests.append(request)
+            try:
+                request.blocks = await self._ask_once(first, last, head)
+            finally:
+                request.done.set()
+            if request.blocks is not None:
+                self._grow()
+                return request.blocks
             if last > first:
                 self._shrink(last - first + 1)
                 continue
@@ -381,7 +346,18 @@ class LogReader:
                 # the node may refuse every range.
                 self.size, self.ceiling = before
             stream.oversized.put(first, None)
-        return BlockRange(first, await stream.block_at(first, head), None)
+        return LogRange(first, await stream.block_at(first, head), refused=True)
+
+    async def _ask_once(self, first: int, last: int, head: BlockRef) -> LogRange | None:
+        """The logs of these blocks, None if the node refuses so many. Raises `Unavailable`."""
+        try:
+            logs = await self.stream.chain.logs(first, last, MARKET_TOPICS, head)
+        except Unavailable:
+            # If the node knows the head, a smaller range may succeed; if not, this raises too.
+            await self.stream.chain.block_at(last, head)
+            return None
+        placed = await decode_many(logs, partial(_arrange, head))
+        return LogRange(first, await self._block_of(last, placed, head), placed)
 
     async def _block_of(self, number: int, logs: Sequence[PlacedLog], head: BlockRef) -> BlockRef:
         if number == head.number:
@@ -392,14 +368,11 @@ class LogReader:
 
     def _end_of_range(self, first: int, head: BlockRef) -> int:
         last = min(first + self.size - 1, head.number)
-        others = (each.first for each in self.stream.requests_for(self, head))
-        return min(
-            [
-                last,
-                *(number - 1 for number in self.stream.oversized if first < number <= last),
-                *(number - 1 for number in others if first < number <= last),
-            ]
-        )
+        ends = [each.first for each in self._usable(head)] + list(self.stream.oversized)
+        return min([last, *(number - 1 for number in ends if first < number <= last)])
+
+    def _usable(self, head: BlockRef) -> list[_Request]:
+        return [each for each in self.stream.requests if each.serves(self, head)]
 
     def _shrink(self, refused: int) -> None:
         self.ceiling = refused - 1
@@ -413,17 +386,16 @@ class LogReader:
         self.size = min(self.ceiling, self.size + max(1, self.size // SHRINK_DIVISOR))
 
 
-async def arrange_logs(logs: Sequence[Log], head: BlockRef) -> list[PlacedLog]:
+async def decode_many(logs: Sequence[Each], decode: Callable[[Sequence[Each]], Decoded]) -> Decoded:
+    """What `decode` makes of logs, in a thread if they are many."""
+    return await asyncio.to_thread(decode, logs) if len(logs) > FEW_LOGS else decode(logs)
+
+
+def _arrange(head: BlockRef, logs: Sequence[Log]) -> list[PlacedLog]:
     """The logs in the order of the chain.
 
     Raises `Unavailable` if a node sent a log twice, or logs of two blocks at one height.
     """
-    if len(logs) > FEW_LOGS:
-        return await asyncio.to_thread(_arrange, logs, head)
-    return _arrange(logs, head)
-
-
-def _arrange(logs: Sequence[Log], head: BlockRef) -> list[PlacedLog]:
     placed = list[PlacedLog]()
     blocks = {head.number: head}
     try:

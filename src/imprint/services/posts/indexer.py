@@ -49,13 +49,13 @@ from imprint.ports.post_index import (
     PostIndexWriter,
 )
 from imprint.services.chain.log_stream import (
-    FEW_LOGS,
     History,
     LogRange,
     LogReader,
     LogStream,
     PlacedLog,
     compare_history,
+    decode_many,
     is_canonical,
 )
 from imprint.services.tasks.leases import (
@@ -117,23 +117,8 @@ class IndexBusy(Exception):
     """The process that fills the index did not stop; the text is for the operator."""
 
 
-@dataclass(slots=True)
-class _Failures:
-    """Counts the rounds in which a thing fails, until it is to be skipped."""
-
-    _counts: BoundedCache[Hashable, int] = field(
-        default_factory=lambda: BoundedCache(MAX_FAILURES), init=False
-    )
-
-    def count(self, thing: Hashable) -> int:
-        """How often a thing has failed, with this time."""
-        count = self._counts.get(thing, 0) + 1
-        self._counts.put(thing, count)
-        return count
-
-    def forget(self, thing: Hashable) -> None:
-        """Note that a thing works."""
-        self._counts.pop(thing)
+Failures = BoundedCache[Hashable, int]
+"""How often receipts, descriptions and logs have failed."""
 
 
 @dataclass(slots=True)
@@ -141,7 +126,7 @@ class _Decoder:
     """Decodes logs with what is beside them: the times of blocks, and the entries of posts."""
 
     stream: LogStream
-    failures: _Failures
+    failures: Failures
     _times: BoundedCache[BlockRef, datetime] = field(
         default_factory=lambda: BoundedCache(MAX_CACHED_TIMES), init=False
     )
@@ -152,10 +137,7 @@ class _Decoder:
         `logs` are of whole blocks. Raises `Unavailable`.
         """
         times = await self._find_times(logs, head)
-        if len(logs) > FEW_LOGS:
-            decoded, undecodable = await asyncio.to_thread(_decode, logs, times)
-        else:
-            decoded, undecodable = _decode(logs, times)
+        decoded, undecodable = await decode_many(logs, partial(_decode, times))
         described = await self._describe(attach_hashtags(decoded), head)
         for each, reason in undecodable:
             INDEX_UNDECODABLE.inc()
@@ -194,8 +176,8 @@ class _Decoder:
                     failed.append(post)
                 else:
                     found[post.origin.place] = details.description
-                    self.failures.forget(post.origin)
-        counts = [self.failures.count(post.origin) for post in failed]
+                    self.failures.pop(post.origin)
+        counts = [_count_failure(self.failures, post.origin) for post in failed]
         if any(count < ROUNDS_UNTIL_SKIPPED for count in counts):
             # The node refuses these entries, or its chain has moved since the logs were read.
             raise Unavailable.chain()
@@ -263,7 +245,7 @@ class Indexer:
     reader: LogReader = field(init=False)
     history: History = field(default=History.AGREES, init=False)
     _decoder: _Decoder = field(init=False)
-    _failures: _Failures = field(default_factory=_Failures, init=False)
+    _failures: Failures = field(default_factory=lambda: BoundedCache(MAX_FAILURES), init=False)
     _replaced_since: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -453,7 +435,7 @@ class Indexer:
         if not await is_canonical(self.stream.chain, block, head):
             return
         NODE_CONTRADICTIONS.inc()
-        if self._failures.count(("omitted", block)) < ROUNDS_UNTIL_SKIPPED:
+        if _count_failure(self._failures, ("omitted", block)) < ROUNDS_UNTIL_SKIPPED:
             log.error("a node leaves out a log that it has shown", extra={"block": number})
             raise Unavailable.chain()
 
@@ -508,7 +490,7 @@ class Indexer:
     def _note_unreadable(self, blocks: LogRange) -> None:
         """Count the receipts that cannot be read. Raises `Unavailable` to try again for a while."""
         # All are counted in the same round, so that many do not take many times as long.
-        counts = {each: self._failures.count(each) for each in blocks.unreadable}
+        counts = {each: _count_failure(self._failures, each) for each in blocks.unreadable}
         if any(count < ROUNDS_UNTIL_SKIPPED for count in counts.values()):
             raise Unavailable.chain()
         for each, count in counts.items():
@@ -597,12 +579,19 @@ def _divide(blocks: LogRange) -> Iterator[LogRange]:
     yield LogRange(first, blocks.last, logs)
 
 
+def _count_failure(failures: Failures, thing: Hashable) -> int:
+    """How often a thing has failed, with this time."""
+    count = failures.get(thing, 0) + 1
+    failures.put(thing, count)
+    return count
+
+
 def _applied(each: PlacedLog) -> AppliedLog:
     return AppliedLog(each.place, each.block.block_hash)
 
 
 def _decode(
-    logs: Sequence[PlacedLog], times: dict[BlockRef, datetime]
+    times: dict[BlockRef, datetime], logs: Sequence[PlacedLog]
 ) -> tuple[list[MarketEvent | PostTagged], list[tuple[PlacedLog, str]]]:
     decoded, undecodable = list[MarketEvent | PostTagged](), list[tuple[PlacedLog, str]]()
     for each in logs:

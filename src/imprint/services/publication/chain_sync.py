@@ -5,7 +5,6 @@ itself, applies events that were not delivered, confirms those that were, and un
 chain does not have. Even if every delivery is lost, the result is the same.
 """
 
-import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -37,13 +36,12 @@ from imprint.metrics import (
 from imprint.ports import Catalog, ChainReader, Clock, Progress
 from imprint.ports.chain import Unproved
 from imprint.services.chain.log_stream import (
-    FEW_LOGS,
     History,
     LogRange,
     LogReader,
     LogStream,
-    PlacedLog,
     compare_history,
+    decode_many,
 )
 from imprint.services.content.labels import LabelUpdater
 from imprint.services.tasks.leases import SHORT_LEASE_TIME, HeldLease, name_holder, prolonged
@@ -278,7 +276,8 @@ class Follower:
     async def _apply(self, blocks: LogRange, head: BlockRef, final: BlockRef | None) -> None:
         found = await self.catalog.known_events(self.chain_id, blocks.first, blocks.last.number)
         known = {identity_of(each.event.place): each for each in found}
-        events, dead_letters = await _read_many(blocks.logs)
+        plain = [each.log for each in blocks.logs]
+        events, dead_letters = await decode_many(plain, read_events)
         new, lost = _compare(events, known)
         lost += await self._find_lost(known.values(), head)
         for tx_hash in blocks.unreadable:
@@ -394,15 +393,6 @@ class Follower:
         DEEP_REORG.set(0)
         CURSOR_LAG.set(float("nan"))
         return False
-
-
-async def _read_many(
-    logs: Sequence[PlacedLog],
-) -> tuple[list[PostCreated], tuple[DeadLetter, ...]]:
-    plain = [each.log for each in logs]
-    if len(plain) > FEW_LOGS:
-        return await asyncio.to_thread(read_events, plain)
-    return read_events(plain)
 
 
 def _compare(
