@@ -50,9 +50,6 @@ RECEIPTS_AT_ONCE = 20
 BLOCKS_AT_ONCE = 20
 """Blocks in one exchange: each one names its transactions."""
 
-DETAILS_AT_ONCE = 50
-"""Entries of posts in one exchange."""
-
 NODES_FOR_ABSENCE = 2
 """Nodes that are asked, if there are so many, before a log counts as absent."""
 
@@ -134,18 +131,12 @@ class JsonRpcChainReader:
 
     async def post_details(self, post_ids: Sequence[int], head: BlockRef) -> list[PostDetails]:
         """The descriptions of these posts, from entries in the state of the head."""
-        details = list[PostDetails]()
         pinned = {"blockHash": head.block_hash}
-        for start in range(0, len(post_ids), DETAILS_AT_ONCE):
-            calls = [
-                Call("eth_call", ({"to": self._marketplace, "data": "0x" + data.hex()}, pinned))
-                for data in (
-                    encode_call(GET_POST_INFO, post_id)
-                    for post_id in post_ids[start : start + DETAILS_AT_ONCE]
-                )
-            ]
-            details += await self._query(calls, _read_details, head)
-        return details
+        calls = [
+            Call("eth_call", ({"to": self._marketplace, "data": "0x" + data.hex()}, pinned))
+            for data in (encode_call(GET_POST_INFO, post_id) for post_id in post_ids)
+        ]
+        return await self._query(calls, _read_details, head)
 
     async def logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef

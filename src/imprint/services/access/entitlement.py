@@ -26,7 +26,7 @@ from imprint.domain.posts.marketplace import (
 from imprint.domain.posts.posts import BlockRef, PostFacts
 from imprint.metrics import ENTITLEMENTS
 from imprint.ports import MarketplaceReader, Monotonic
-from imprint.services.chain.log_stream import LogReader, LogStream, is_canonical
+from imprint.services.chain.log_stream import LogReader, LogStream
 from imprint.services.tasks.single_flight import SingleFlight
 
 MAX_GRANTS = 20_000
@@ -205,7 +205,7 @@ class EntitlementWatcher:
         self.entitlement.on_new_block()
         if seen is None or head.number - seen.number > LONGEST_GAP:
             self.entitlement.invalidate_all()
-        elif not await is_canonical(self.stream.chain, seen, head):
+        elif not await self.stream.is_canonical(seen, head):
             # A reorg: the logs of the replaced blocks are not known.
             self.entitlement.invalidate_all()
         else:

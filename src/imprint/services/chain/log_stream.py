@@ -54,8 +54,8 @@ MAX_REQUESTS = 16
 MAX_RECEIPT_LOGS = 20_000
 """Logs read from receipts that are kept, because the newest blocks are read again."""
 
-MAX_SEEN_HEADS = 128
-"""How many heads are remembered; the oldest is forgotten."""
+MAX_BLOCKS = 128
+"""How many heads and other blocks are remembered; the oldest is forgotten."""
 
 SHRUNK_GRACE = timedelta(seconds=15)
 """How long a node must show a lower block than before until blocks count as gone: behind one
@@ -73,35 +73,6 @@ class History(Enum):
 
     REPLACED = auto()
     """It has other blocks than those that were final: a deep reorg, or a chain that was reset."""
-
-
-async def examine_history(chain: ChainReader, catalog: Catalog, chain_id: int) -> History:
-    """How the chain relates to what was stored as final, now. Raises `Unavailable`."""
-    final = await catalog.final_block(chain_id)
-    if final is None:
-        return History.AGREES
-    return await compare_history(chain, catalog, chain_id, final, await chain.head())
-
-
-async def compare_history(
-    chain: ChainReader, catalog: Catalog, chain_id: int, final: BlockRef, head: BlockRef
-) -> History:
-    """Compare the chain that ends in `head` with the final block and with blocks of events."""
-    if head.number >= final.number:
-        found = await is_canonical(chain, final, head)
-        return History.AGREES if found else History.REPLACED
-    if chain.highest_shown() >= final.number:
-        # This node has shown the final block, or another one in its place, so it does not lag.
-        return History.REPLACED
-    known = await catalog.newest_event_block(chain_id, head.number)
-    if known is not None and not await is_canonical(chain, known, head):
-        return History.REPLACED
-    return History.BEHIND
-
-
-async def is_canonical(chain: ChainReader, block: BlockRef, head: BlockRef) -> bool:
-    """Whether a block is on the chain that ends in `head`: no reorg has replaced it."""
-    return await chain.block_at(block.number, head) == block
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,36 +128,27 @@ def _weigh_logs(logs: Sequence[PlacedLog]) -> int:
     return min(max(1, len(logs)), MAX_RECEIPT_LOGS)
 
 
-@dataclass(slots=True, eq=False)
 class LogStream:
     """The marketplace's logs on the chain that the nodes of this process show."""
 
-    chain: ChainReader
-    monotonic: Monotonic = monotonic
-    followed_elsewhere: bool = False
-    """Whether another process follows the chain: then that one fills the index, too, so that both
-    share what they read."""
-    requests: deque[_Request] = field(
-        default_factory=lambda: deque(maxlen=MAX_REQUESTS), init=False
-    )
-    oversized: BoundedCache[int, None] = field(
-        default_factory=lambda: BoundedCache(MAX_OVERSIZED), init=False
-    )
-    rounds: int = field(default=0, init=False)
-    """How often `run` has asked for the newest block."""
-    round_began: asyncio.Condition = field(default_factory=asyncio.Condition, init=False)
-    _head: "asyncio.Task[BlockRef] | None" = field(default=None, init=False)
-    _receipts: BoundedCache[BlockRef, Sequence[PlacedLog]] = field(
-        default_factory=lambda: BoundedCache(MAX_RECEIPT_LOGS, _weigh_logs), init=False
-    )
-    _receipts_flight: SingleFlight[BlockRef, LogRange] = field(
-        default_factory=SingleFlight, init=False
-    )
-    _seen_heads: BoundedCache[int, str] = field(
-        default_factory=lambda: BoundedCache(MAX_SEEN_HEADS), init=False
-    )
-    _shrunk_since: float | None = field(default=None, init=False)
-    _shrunk_to: BlockRef | None = field(default=None, init=False)
+    def __init__(self, chain: ChainReader, monotonic: Monotonic = monotonic) -> None:
+        self.chain = chain
+        self.monotonic = monotonic
+        self.followed_elsewhere = False
+        """Whether another process follows the chain: then that one fills the index, too, so that
+        both share what they read."""
+        self.requests: deque[_Request] = deque(maxlen=MAX_REQUESTS)
+        self.oversized = BoundedCache[int, None](MAX_OVERSIZED)
+        self.rounds = 0
+        """How often `run` has asked for the newest block."""
+        self.round_began = asyncio.Condition()
+        self._head: asyncio.Task[BlockRef] | None = None
+        self._blocks = BoundedCache[tuple[int, BlockRef], BlockRef](MAX_BLOCKS)
+        self._receipts = BoundedCache[BlockRef, Sequence[PlacedLog]](MAX_RECEIPT_LOGS, _weigh_logs)
+        self._receipts_flight = SingleFlight[BlockRef, LogRange]()
+        self._seen_heads = BoundedCache[int, str](MAX_BLOCKS)
+        self._shrunk_since: float | None = None
+        self._shrunk_to: BlockRef | None = None
 
     async def run(self, interval: float) -> None:
         """Ask for the newest block every `interval` seconds; the rounds of all readers begin then.
@@ -213,11 +175,33 @@ class LogStream:
         return await (self.chain.head() if self._head is None else asyncio.shield(self._head))
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef:
-        """The block at this height. Raises `Unavailable`, also above the newest one."""
-        block = await self.chain.block_at(number, head)
+        """The block at this height, of which each head has one. Raises `Unavailable`."""
+        block = self._blocks.get((number, head)) or await self.chain.block_at(number, head)
         if block is None:
             raise Unavailable.chain()
+        self._blocks.put((number, head), block)
         return block
+
+    async def is_canonical(self, block: BlockRef, head: BlockRef) -> bool:
+        """Whether a block is on the chain that ends in `head`: no reorg has replaced it."""
+        return block.number <= head.number and await self.block_at(block.number, head) == block
+
+    async def compare_history(
+        self, catalog: Catalog, chain_id: int, final: BlockRef | None, head: BlockRef
+    ) -> History:
+        """Compare the chain that ends in `head` with the final block and with blocks of events."""
+        if final is None:
+            return History.AGREES
+        if head.number >= final.number:
+            found = await self.is_canonical(final, head)
+            return History.AGREES if found else History.REPLACED
+        if self.chain.highest_shown() >= final.number:
+            # This node has shown the final block, or another one in its place, so it does not lag.
+            return History.REPLACED
+        known = await catalog.newest_event_block(chain_id, head.number)
+        if known is not None and not await self.is_canonical(known, head):
+            return History.REPLACED
+        return History.BEHIND
 
     async def has_shrunk(self, head: BlockRef) -> bool:
         """Whether blocks above the head are gone, though nothing has taken their place yet.
@@ -265,6 +249,14 @@ class LogStream:
         if not unreadable:
             self._receipts.put(block, placed)
         return LogRange(block.number, block, placed, unreadable)
+
+
+async def examine_history(chain: ChainReader, catalog: Catalog, chain_id: int) -> History:
+    """How the chain relates to what was stored as final, now. Raises `Unavailable`."""
+    final = await catalog.final_block(chain_id)
+    if final is None:
+        return History.AGREES
+    return await LogStream(chain).compare_history(catalog, chain_id, final, await chain.head())
 
 
 @dataclass(slots=True, eq=False)
@@ -320,7 +312,7 @@ class LogReader:
         blocks = request.blocks
         if blocks is None:
             return None
-        if request.head != head and not await is_canonical(self.stream.chain, blocks.last, head):
+        if request.head != head and not await self.stream.is_canonical(blocks.last, head):
             return None
         logs = [each for each in blocks.logs if each.block.number >= first]
         return LogRange(first, blocks.last, logs)

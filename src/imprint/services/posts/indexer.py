@@ -54,9 +54,7 @@ from imprint.services.chain.log_stream import (
     LogReader,
     LogStream,
     PlacedLog,
-    compare_history,
     decode_many,
-    is_canonical,
 )
 from imprint.services.tasks.leases import (
     SHORT_LEASE_TIME,
@@ -108,6 +106,7 @@ MAX_CACHED_TIMES = 4_096
 
 _REBUILD_PAUSE = 1.0
 """Seconds until a rebuild tries again what a node did not do."""
+
 
 _RETRY_SECONDS = 0.2
 """Seconds between two attempts to take the lease."""
@@ -203,7 +202,7 @@ class _Decoder:
             return [*await self.stream.chain.post_details(ids, head)]
         except Unavailable:
             # One post may be to blame; if the node is unavailable, this raises too.
-            await self.stream.block_at(head.number, head)
+            await self.stream.chain.block_at(head.number, head)
         if len(posts) == 1:
             return [None]
         half = len(posts) // 2
@@ -224,7 +223,6 @@ class _Pass:
     applied: Sequence[AppliedLog]
     indexed: int
     """The last block whose logs are in the index."""
-    final: BlockRef | None = None
 
     def applied_between(self, first: int, last: int) -> list[AppliedLog]:
         """The logs in the index in these blocks."""
@@ -312,14 +310,12 @@ class Indexer:
         final = max(state.final, state.source.first_block - 1)
         target = head.number - self.reorg_depth
         if progress is None and head.number - reached <= READ_TWICE:
-            target = min(target, await self._read_before(state, head))
-        one_pass = _Pass(
-            state,
-            head,
-            max(final, target),
-            await self.writer.applied_logs(),
-            reached,
-        )
+            # Not more is final than an earlier pass has read, and nothing after a reorg.
+            last = state.block
+            agrees = last is not None and await self.stream.is_canonical(last, head)
+            target = min(target, reached if agrees else -1)
+        applied = await self.writer.applied_logs()
+        one_pass = _Pass(state, head, max(final, target), applied, reached)
         shrunk = await self.stream.has_shrunk(head)
         until = self.stream.monotonic() + SECONDS_PER_HEAD
         async for blocks in self.reader.read(final + 1, head):
@@ -337,13 +333,6 @@ class Indexer:
         INDEX_LAG.set(0)
         return True
 
-    async def _read_before(self, state: IndexState, head: BlockRef) -> int:
-        """The last block that an earlier pass has read, -1 if a reorg has replaced blocks since."""
-        last = state.block
-        if last is None or not await is_canonical(self.stream.chain, last, head):
-            return -1
-        return last.number
-
     async def _open_state(self, head: BlockRef) -> IndexState | None:
         """The state of the index, which is emptied if it is of another chain; None to wait."""
         state = await self.writer.index_state()
@@ -354,12 +343,8 @@ class Indexer:
             return await self._restart("other contract")
         if self.source.first_block < source.first_block:
             return await self._restart("earlier block")
-        history = History.AGREES
-        if state.final_hash is not None:
-            final = BlockRef(state.final, state.final_hash)
-            history = await compare_history(
-                self.stream.chain, self.catalog, self.source.chain_id, final, head
-            )
+        final = None if state.final_hash is None else BlockRef(state.final, state.final_hash)
+        history = await self.stream.compare_history(self.catalog, source.chain_id, final, head)
         self._note_history(history, state, head)
         if history is not History.REPLACED:
             self._replaced_since = None
@@ -432,7 +417,7 @@ class Indexer:
         if not missing:
             return
         block = BlockRef(number, missing[0].block_hash)
-        if not await is_canonical(self.stream.chain, block, head):
+        if not await self.stream.is_canonical(block, head):
             return
         NODE_CONTRADICTIONS.inc()
         if _count_failure(self._failures, ("omitted", block)) < ROUNDS_UNTIL_SKIPPED:
@@ -483,9 +468,7 @@ class Indexer:
         if target < state.source.first_block:
             # Nothing of the index is final, and nothing of this block is in it.
             return state.final, None
-        if one_pass.final is None:
-            one_pass.final = await self.stream.block_at(target, one_pass.head)
-        return target, one_pass.final.block_hash
+        return target, (await self.stream.block_at(target, one_pass.head)).block_hash
 
     def _note_unreadable(self, blocks: LogRange) -> None:
         """Count the receipts that cannot be read. Raises `Unavailable` to try again for a while."""

@@ -40,7 +40,6 @@ from imprint.services.chain.log_stream import (
     LogRange,
     LogReader,
     LogStream,
-    compare_history,
     decode_many,
 )
 from imprint.services.content.labels import LabelUpdater
@@ -126,9 +125,8 @@ class Publications:
             delivery.key, delivery.events, delivery.dead_letters, self.clock()
         )
         if not result.duplicate:
-            self._record(delivery.provider, delivery.events, result.statuses)
-            for _ in delivery.dead_letters:
-                _record_event(delivery.provider, None, EventStatus.DEAD_LETTER)
+            letters = len(delivery.dead_letters)
+            self._record(delivery.provider, delivery.events, result.statuses, letters)
         return result
 
     async def advance(self, chain_id: int, step: Advance) -> int:
@@ -145,33 +143,33 @@ class Publications:
         result = await self.catalog.advance(chain_id, step, self.clock())
         if step.cursor is not None:
             FOLLOWED_BLOCK.set(step.cursor.number)
-        self._record("follower", step.events, result.statuses)
-        if result.new_letters:
-            EVENTS.labels("follower", EventStatus.DEAD_LETTER.value).inc(result.new_letters)
-            log.warning("events kept as dead letters", extra={"count": result.new_letters})
+        self._record("follower", step.events, result.statuses, result.new_letters)
         EVENTS_UNDONE.inc(len(step.lost))
         for place in step.lost:
             log.warning("event undone", extra={"block": place.block_number})
         return result.new_letters
 
     def _record(
-        self, source: str, events: Sequence[PostCreated], statuses: Sequence[EventStatus]
+        self,
+        source: str,
+        events: Sequence[PostCreated],
+        statuses: Sequence[EventStatus],
+        letters: int,
     ) -> None:
+        """Count and log what was applied, and queue the labels of the files."""
         for event, status in zip(events, statuses, strict=True):
-            _record_event(source, event.post_id, status)
+            EVENTS.labels(source, status.value).inc()
+            expected = status in (EventStatus.ONCHAIN, EventStatus.ALREADY_ONCHAIN)
+            log.log(
+                logging.INFO if expected else logging.WARNING,
+                "event applied",
+                extra={"provider": source, "post_id": str(event.post_id), "status": status},
+            )
             if self.labels is not None:
                 self.labels.enqueue(event.cid)
-
-
-def _record_event(source: str, post_id: int | None, status: EventStatus) -> None:
-    """Count and log an event from a provider or the follower that was applied."""
-    EVENTS.labels(source, status.value).inc()
-    expected = status in (EventStatus.ONCHAIN, EventStatus.ALREADY_ONCHAIN)
-    log.log(
-        logging.INFO if expected else logging.WARNING,
-        "event applied",
-        extra={"provider": source, "post_id": str(post_id), "status": status},
-    )
+        if letters:
+            EVENTS.labels(source, EventStatus.DEAD_LETTER.value).inc(letters)
+            log.warning("events kept as dead letters", extra={"provider": source, "count": letters})
 
 
 @dataclass(slots=True)
@@ -223,7 +221,7 @@ class Follower:
         cursor = await self.catalog.cursor(self.chain_id)
         CURSOR_LAG.set(max(head.number - (cursor.number if cursor else self.start_block), 0))
         final = await self.catalog.final_block(self.chain_id)
-        history = await self._compare_history(final, head)
+        history = await self.stream.compare_history(self.catalog, self.chain_id, final, head)
         self._note_history(history, final, head)
         if history is not History.AGREES:
             # Final blocks are not read again, least of all from a node that is behind them.
@@ -254,7 +252,7 @@ class Follower:
         head = await self.stream.head()
         before = await self.catalog.final_block(self.chain_id)
         before = before or await self.catalog.cursor(self.chain_id)
-        history = await self._compare_history(before, head)
+        history = await self.stream.compare_history(self.catalog, self.chain_id, before, head)
         final = await self.stream.block_at(max(0, head.number - self.reorg_depth), head)
         async for blocks in self.reader.read(first, head):
             await self._apply(blocks, head, final)
@@ -373,11 +371,6 @@ class Follower:
         if number < self.start_block or (final is not None and number <= final.number):
             return None
         return await self.stream.block_at(number, head)
-
-    async def _compare_history(self, final: BlockRef | None, head: BlockRef) -> History:
-        if final is None:
-            return History.AGREES
-        return await compare_history(self.stream.chain, self.catalog, self.chain_id, final, head)
 
     async def _advance(self, step: Advance) -> int:
         return await self._publications.advance(self.chain_id, step)
