@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 
+from imprint.domain.posts.market_events import HIGHEST_BLOCK
 from imprint.domain.posts.marketplace import POST_CREATED, Log, Undecodable, decode_post_created
 from imprint.domain.posts.posts import (
     Advance,
@@ -62,19 +63,8 @@ UNCONFIRMED_BATCH = 500
 EVENTS_AT_ONCE = 200
 """How many events one transaction applies; a block may have thousands."""
 
-HIGHEST_BLOCK = 2**63 - 1
-"""Above every block."""
-
-UNREADABLE = "The receipt of a transaction cannot be read."
-"""The reason of a dead letter for a transaction whose logs are not known."""
-
 LogIdentity = tuple[str, int]
 """Identifies a log of one chain: the hash of its block, and its index there."""
-
-
-def identity_of(place: LogPlace) -> LogIdentity:
-    """The identity of the log at this place."""
-    return place.block_hash, place.log_index
 
 
 def same_content(one: PostCreated, other: PostCreated) -> bool:
@@ -228,20 +218,20 @@ class Follower:
             return
         shrunk = await self.stream.has_shrunk(head)
         next_final = await self._next_final(final, head)
-        if cursor is None:
-            complete = await self._read(lease, self.start_block, head, next_final)
-        elif cursor != head or next_final is not None:
+        first = self.start_block
+        if cursor is not None:
             # The node may be behind the cursor.
-            first = min(cursor.number, head.number) - self.reorg_depth + 1
-            floor = self.start_block if final is None else max(self.start_block, final.number + 1)
-            complete = await self._read(lease, max(first, floor), head, next_final)
-        else:
-            complete = True
-        if complete and shrunk:
+            floor = first if final is None else max(first, final.number + 1)
+            first = max(floor, min(cursor.number, head.number) - self.reorg_depth + 1)
+        if cursor != head or next_final is not None:
+            async for blocks in self.reader.read(first, head):
+                await self._apply(blocks, head, next_final)
+                if lease.lost:
+                    return
+        if shrunk:
             await self._undo_above(head)
-        if complete:
-            await self._verify_unconfirmed(head)
-            self.stream.remember(head)
+        await self._verify_unconfirmed(head)
+        self.stream.remember(head)
 
     async def rebuild(self, first: int, progress: Progress) -> None:
         """Read everything from `first` on again, final or not, and make the catalog agree.
@@ -261,19 +251,9 @@ class Follower:
             await self._undo_above(head)
         self._note_history(History.AGREES, final, head)
 
-    async def _read(
-        self, lease: HeldLease, first: int, head: BlockRef, final: BlockRef | None
-    ) -> bool:
-        """Apply these blocks; False if the lease was lost before the end."""
-        async for blocks in self.reader.read(first, head):
-            await self._apply(blocks, head, final)
-            if lease.lost:
-                return False
-        return True
-
     async def _apply(self, blocks: LogRange, head: BlockRef, final: BlockRef | None) -> None:
         found = await self.catalog.known_events(self.chain_id, blocks.first, blocks.last.number)
-        known = {identity_of(each.event.place): each for each in found}
+        known = {(each.event.place.block_hash, each.event.place.log_index): each for each in found}
         plain = [each.log for each in blocks.logs]
         events, dead_letters = await decode_many(plain, read_events)
         new, lost = _compare(events, known)
@@ -285,8 +265,9 @@ class Follower:
 
     async def _note_unreadable(self, block: BlockRef, tx_hash: str) -> None:
         """Keep a dead letter for a transaction whose logs are not known."""
-        payload = f"block {block.block_hash} transaction {tx_hash}"
-        if await self._advance(Advance(dead_letters=(DeadLetter(None, UNREADABLE, payload),))):
+        reason = "The receipt of a transaction cannot be read."
+        letter = DeadLetter(None, reason, f"block {block.block_hash} transaction {tx_hash}")
+        if await self._advance(Advance(dead_letters=(letter,))):
             UNREADABLE_RECEIPTS.inc()
             log.critical(
                 "a receipt cannot be read; if it has a post, 'imprint reconcile --from-block' "
@@ -394,7 +375,7 @@ def _compare(
     """The events to apply, and the places of known ones with other content; removes those found."""
     new, lost = [], []
     for event in events:
-        each = known.pop(identity_of(event.place), None)
+        each = known.pop((event.place.block_hash, event.place.log_index), None)
         if each is not None and not same_content(each.event, event):
             lost.append(event.place)
         elif each is not None and each.confirmed:
