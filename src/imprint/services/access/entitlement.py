@@ -190,7 +190,7 @@ class EntitlementWatcher:
     _seen: BlockRef | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.reader = LogReader(self.stream)
+        self.reader = LogReader(self.stream, WATCHED)
 
     async def run(self) -> None:
         """Watch until cancelled. While no node responds, cached decisions expire by themselves."""
@@ -214,13 +214,12 @@ class EntitlementWatcher:
 
     async def _invalidate_changed(self, first: int, head: BlockRef) -> None:
         async for blocks in self.reader.read(first, head, receipts=False):
-            logs = [each.log for each in blocks.logs if each.log.topics[0] in WATCHED]
-            if blocks.refused or len(logs) > MOST_CHANGES:
+            if blocks.refused or len(blocks.logs) > MOST_CHANGES:
                 self.entitlement.invalidate_all()
                 continue
-            for each in logs:
+            for each in blocks.logs:
                 try:
-                    change = decode_access_changed(each)
+                    change = decode_access_changed(each.log)
                 except Undecodable:
                     self.entitlement.invalidate_all()
                 else:

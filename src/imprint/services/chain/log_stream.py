@@ -8,8 +8,8 @@ not asked for by the others; each has a cursor of its own, so one that is far be
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import Enum, auto
 from functools import partial
@@ -261,13 +261,17 @@ async def examine_history(chain: ChainReader, catalog: Catalog, chain_id: int) -
 
 @dataclass(slots=True, eq=False)
 class LogReader:
-    """Reads the stream for one projection, in ranges as large as the node allows."""
+    """Reads the logs with some first topics for one projection, as many blocks as nodes allow."""
 
     stream: LogStream
+    topics: Collection[bytes] = MARKET_TOPICS
     size: int = FIRST_SIZE
     ceiling: int = LARGEST_SIZE
     _successes: int = field(default=0, init=False)
     _rounds: int = field(default=0, init=False)
+    _receipts: BoundedCache[BlockRef, Sequence[PlacedLog]] = field(
+        default_factory=lambda: BoundedCache(MAX_RECEIPT_LOGS, _weigh_logs), init=False
+    )
 
     async def run(
         self, name: str, run_round: Callable[[], Awaitable[object]], *, optional: bool = False
@@ -292,9 +296,24 @@ class LogReader:
         while first <= head.number:
             blocks = await self._take(first, head) or await self._ask(first, head)
             if blocks.refused and receipts:
-                blocks = await self.stream.read_receipts(blocks.last, head)
-            yield blocks
+                yield await self._read_receipts(blocks.last, head)
+            else:
+                yield self._select(blocks)
             first = blocks.last.number + 1
+
+    async def _read_receipts(self, block: BlockRef, head: BlockRef) -> LogRange:
+        """A refused block. Its logs of these topics are kept, however many others it has."""
+        known = self._receipts.get(block)
+        if known is not None:
+            return LogRange(block.number, block, known)
+        found = self._select(await self.stream.read_receipts(block, head))
+        if not found.unreadable:
+            self._receipts.put(block, found.logs)
+        return found
+
+    def _select(self, blocks: LogRange) -> LogRange:
+        logs = [each for each in blocks.logs if each.log.topics[0] in self.topics]
+        return replace(blocks, logs=logs)
 
     async def _take(self, first: int, head: BlockRef) -> LogRange | None:
         """The blocks from `first` on of a request that another reader has made, if there is one."""

@@ -19,7 +19,6 @@ from itertools import groupby
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Unavailable
 from imprint.domain.posts.market_events import (
-    LOGS_PER_BLOCK,
     MarketEvent,
     PostPublished,
     PostTagged,
@@ -224,11 +223,6 @@ class _Pass:
     indexed: int
     """The last block whose logs are in the index."""
 
-    def applied_between(self, first: int, last: int) -> list[AppliedLog]:
-        """The logs in the index in these blocks."""
-        first_place, end = first * LOGS_PER_BLOCK, (last + 1) * LOGS_PER_BLOCK
-        return [each for each in self.applied if first_place <= each.place < end]
-
 
 @dataclass(slots=True)
 class Indexer:
@@ -384,44 +378,33 @@ class Indexer:
 
     async def _find_difference(self, one_pass: _Pass, part: LogRange) -> int | None:
         """The first block whose logs are not those in the index."""
-        last = min(part.last.number, one_pass.indexed)
-        known = {each.place: each for each in one_pass.applied_between(part.first, last)}
-        shown = {each.place: _applied(each) for each in part.logs if each.block.number <= last}
+        blocks = range(part.first, min(part.last.number, one_pass.indexed) + 1)
+        known = {each.place: each for each in one_pass.applied if block_of(each.place) in blocks}
+        shown = {each.place: _applied(each) for each in part.logs if each.block.number in blocks}
         differing = [
             place for place in known.keys() | shown.keys() if known.get(place) != shown.get(place)
         ]
         if not differing:
             return None
         number = block_of(min(differing))
-        await self._check_omitted(one_pass.head, number, known, shown)
+        for place in known.keys() - shown.keys():
+            if block_of(place) == number:
+                await self._check_omitted(BlockRef(number, known[place].block_hash), one_pass.head)
+                break
         log.warning("the chain has other logs than the index", extra={"block": number})
         return number
 
-    async def _check_omitted(
-        self,
-        head: BlockRef,
-        number: int,
-        known: dict[int, AppliedLog],
-        shown: dict[int, AppliedLog],
-    ) -> None:
+    async def _check_omitted(self, block: BlockRef, head: BlockRef) -> None:
         """Raise `Unavailable` if a node leaves out a log of a block that is still on the chain.
 
         The hash of a block commits to its logs. If this goes on, the log that is in the index may
         have been wrong.
         """
-        missing = [
-            each
-            for place, each in known.items()
-            if block_of(place) == number and place not in shown
-        ]
-        if not missing:
-            return
-        block = BlockRef(number, missing[0].block_hash)
         if not await self.stream.is_canonical(block, head):
             return
         NODE_CONTRADICTIONS.inc()
         if _count_failure(self._failures, ("omitted", block)) < ROUNDS_UNTIL_SKIPPED:
-            log.error("a node leaves out a log that it has shown", extra={"block": number})
+            log.error("a node leaves out a log that it has shown", extra={"block": block.number})
             raise Unavailable.chain()
 
     async def _apply(

@@ -180,7 +180,7 @@ class Follower:
     _publications: Publications = field(init=False)
 
     def __post_init__(self) -> None:
-        self.reader = LogReader(self.stream)
+        self.reader = LogReader(self.stream, (POST_CREATED,))
         self._publications = Publications(self.catalog, self.clock, self.labels)
 
     @property
