@@ -115,7 +115,8 @@ async def test_all_projections_of_a_round_read_up_to_one_head(both: Projections)
         for _ in range(5):
             both.chain.mine()
             await wait_until(has_followed)
-    assert both.chain.asked.count("head") == stream.rounds
+    # The last question may have been cancelled before it was asked.
+    assert stream.rounds - both.chain.asked.count("head") in (0, 1)
 
 
 async def test_history_is_read_once_though_the_head_has_moved_on(both: Projections) -> None:
