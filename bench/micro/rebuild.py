@@ -35,6 +35,7 @@ from imprint.domain.posts.marketplace import (
     TRANSFER,
 )
 from imprint.ports.post_index import IndexSource
+from imprint.services.chain.log_stream import LogStream
 from imprint.services.posts.indexer import Indexer, take_index
 
 EVENTS = int(os.environ.get("EVENTS", "50000"))
@@ -72,7 +73,7 @@ async def _rebuild(name: str, catalog: CatalogBase, port: int) -> None:
     rpc = JsonRpc([f"http://127.0.0.1:{port}"])
     source = IndexSource(CHAIN, CONTRACT, 0)
     chain, writer = JsonRpcChainReader(rpc, CHAIN, CONTRACT), CatalogIndexWriter(catalog)
-    indexer = Indexer(chain, catalog, writer, source, DEPTH)
+    indexer = Indexer(LogStream(chain), catalog, writer, source, DEPTH)
     async with take_index(catalog, print) as lease:
         began, processor = time.perf_counter(), time.process_time()
         await indexer.rebuild(lease, lambda done, total: None)

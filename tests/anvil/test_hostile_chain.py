@@ -20,7 +20,7 @@ from tests.processes import PLAIN, Service, free_port
 from tests.world import problem
 
 from imprint.domain.formats.addresses import keccak256
-from imprint.services.chain.seen_heads import SHRUNK_GRACE
+from imprint.services.chain.log_stream import SHRUNK_GRACE
 
 FLOOD = Path(__file__).parent / "TransferFlood.json"
 FLOODS, LOGS_EACH = 4, 3_000

@@ -114,7 +114,7 @@ async def wait_until(happened: Callable[[], bool]) -> None:
         ),
         (
             IDLE | {"CHAIN_FOLLOW_SECONDS": "60"},
-            ALWAYS | {"Follower.run", "Indexer.run", "EntitlementWatcher.run"},
+            ALWAYS | {"LogStream.run", "Follower.run", "Indexer.run", "EntitlementWatcher.run"},
         ),
         (IDLE | {"SCRUB_SECONDS": "60"}, ALWAYS | {"Scrub.run", "Examination.run"}),
     ],
@@ -178,7 +178,7 @@ async def test_every_task_is_cancelled_at_shutdown(tmp_path: Path) -> None:
         async with started(background(world)) as tasks:
             await asyncio.sleep(0)
         assert {name for name, task in tasks.items() if not task.cancelled()} == set()
-        assert len(tasks) == 12
+        assert len(tasks) == 13
 
 
 async def test_the_adapters_are_closed_only_after_the_last_task_has_ended(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
@@ -19,6 +20,9 @@ from imprint.domain.formats.cids import Cid, document_cid
 from imprint.domain.posts.marketplace import decode_post_created
 from imprint.domain.posts.posts import EventStatus, PostCreated
 from imprint.ports import ChainReader
+from imprint.services.access.entitlement import EntitlementWatcher
+from imprint.services.chain.log_stream import LogStream
+from imprint.services.posts.indexer import Indexer
 from imprint.services.publication.chain_sync import Follower
 
 ALICE = Address("0x" + "a1" * 20)
@@ -46,7 +50,7 @@ class Ledger:
     def new_follower(self, chain: ChainReader | None = None, depth: int = DEPTH) -> Follower:
         """Another follower, like that of another process."""
         chain, elapsed = chain or self.chain, self.clock.monotonic
-        return Follower(chain, self.catalog, self.clock, CHAIN, 0, depth, monotonic=elapsed)
+        return Follower(LogStream(chain, elapsed), self.catalog, self.clock, CHAIN, 0, depth)
 
     async def restart(self) -> None:
         """Close the catalog and open it again, with a new follower."""
@@ -113,6 +117,19 @@ class Ledger:
     async def holder(self, post_id: int) -> Cid | None:
         found = await self.catalog.file_by_post_id(post_id)
         return None if found is None else found.cid
+
+
+@asynccontextmanager
+async def running(
+    interval: float, *projections: Follower | Indexer | EntitlementWatcher
+) -> AsyncIterator[None]:
+    """Run projections, and the stream of the first one."""
+    tasks = [asyncio.create_task(each.run()) for each in projections]
+    tasks.append(asyncio.create_task(projections[0].stream.run(interval)))
+    yield
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def wait_until(happened: Callable[[], Awaitable[bool]]) -> None:

@@ -28,6 +28,7 @@ from imprint.domain.posts.marketplace import Log
 from imprint.domain.posts.posts import BlockRef
 from imprint.ports import ChainReader
 from imprint.ports.post_index import IndexSource
+from imprint.services.chain.log_stream import LogStream
 from imprint.services.posts.indexer import Indexer
 
 DEPTH = 8
@@ -68,10 +69,8 @@ class IndexedChain:
         self, chain: ChainReader | None = None, source: IndexSource = SOURCE, depth: int = DEPTH
     ) -> Indexer:
         """Another indexer, like that of another process."""
-        writer = CatalogIndexWriter(self.catalog)
-        return Indexer(
-            chain or self.chain, self.catalog, writer, source, depth, self.clock.monotonic
-        )
+        stream = LogStream(chain or self.chain, self.clock.monotonic)
+        return Indexer(stream, self.catalog, CatalogIndexWriter(self.catalog), source, depth)
 
     async def restart(self) -> None:
         """Close the catalog and open it again, with a new indexer."""

@@ -15,12 +15,19 @@ from tests.contract_wallets import ContractWallet
 from tests.simulation.market import CONTRACT_OWNER, DEPTH, ChainBehind, Market, Texts
 from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 
-from imprint.bootstrap import Adapters, build_indexer, build_service, open_adapters
+from imprint.bootstrap import (
+    Adapters,
+    build_follower,
+    build_indexer,
+    build_service,
+    open_adapters,
+)
 from imprint.devchain.blocks import Block
 from imprint.devchain.chain import Chain
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.ports.search import SearchIndex
+from imprint.services.chain.log_stream import LogStream
 from imprint.services.drafts.garbage_collector import GarbageCollector
 from imprint.services.posts.indexer import Indexer
 from imprint.services.publication.chain_sync import Follower
@@ -122,18 +129,11 @@ class Universe:
     def _start(self) -> None:
         adapters = self._open_adapters()
         self.world, self.replica = self._serve(adapters), self._serve(self._open_adapters())
-        chain_settings = self.settings.chain
-        self.follower = Follower(
-            adapters.chain,
-            adapters.catalog,
-            self.clock,
-            chain_settings.id,
-            chain_settings.start_block,
-            chain_settings.reorg_depth,
-            monotonic=self.clock.monotonic,
-        )
-        one, other = (build_indexer(self.settings, adapters) for _ in range(2))
-        self.indexers = one, replace(other, holder="another process")
+        # The follower and an indexer share what they read; the other one is in another process.
+        stream = LogStream(adapters.chain, self.clock.monotonic)
+        self.follower = build_follower(self.settings, adapters, stream=stream)
+        other = replace(build_indexer(self.settings, adapters), holder="another process")
+        self.indexers = build_indexer(self.settings, adapters, stream=stream), other
 
     def _open_adapters(self) -> Adapters:
         opened = open_adapters(self.settings, self.clock, self.clock.monotonic)

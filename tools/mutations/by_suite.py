@@ -147,7 +147,7 @@ NEIGHBOURS = (
     ),
     Mutation(
         "A node that is behind does not let a former holder read",
-        "src/imprint/adapters/chain/node_heads.py",
+        "src/imprint/adapters/chain/json_rpc.py",
         "            if (blocks > MAX_LAG_BLOCKS or late) and now - seen_at < HEAD_VALIDITY:\n",
         "            if blocks > 1000 * MAX_LAG_BLOCKS and now - seen_at < HEAD_VALIDITY:\n",
         "test-chain",

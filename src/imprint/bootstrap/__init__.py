@@ -40,6 +40,7 @@ from imprint.services.access.reads import Reads
 from imprint.services.accounts.contract_wallets import MAX_CHECKS, WalletProofs
 from imprint.services.accounts.login import Login
 from imprint.services.accounts.writing_sessions import WritingSessions
+from imprint.services.chain.log_stream import examine_history
 from imprint.services.content.labels import LabelUpdater
 from imprint.services.content.store_claim import InstallationClaim
 from imprint.services.drafts.drafts import Drafts
@@ -52,7 +53,7 @@ from imprint.services.posts.lists import Lists
 from imprint.services.posts.posts import Posts
 from imprint.services.posts.search import LibrarySearch, Search
 from imprint.services.posts.totals import Totals
-from imprint.services.publication.chain_sync import examine_history
+from imprint.services.publication.chain_sync import Publications
 from imprint.services.publication.webhooks import Webhooks
 from imprint.services.site.pages import Pages
 from imprint.services.site.sitemap import Sitemap
@@ -116,7 +117,9 @@ def build_service(
         drafts.sessions,
         reads,
         Lists(catalog, _page_tokens(settings), clock, settings.retention.public_drafts),
-        Webhooks(adapters.webhook_providers, catalog, clock, labels, entitlement),
+        Webhooks(
+            adapters.webhook_providers, Publications(catalog, clock, labels), clock, entitlement
+        ),
         _readiness(settings, adapters, _checks(catalog, claim, monitors, strays), health),
         Feeds(index, adapters.feed_index, reads, adapters.private_feeds, clock),
         Pages(index, reads),

@@ -34,9 +34,8 @@ from imprint.adapters.catalog.writing_sessions import CatalogWritingSessions
 from imprint.adapters.chain.block_calls import BlockCalls
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.contract_wallets import JsonRpcContractWallets
-from imprint.adapters.chain.json_rpc import ChainMisconfigured, JsonRpc
+from imprint.adapters.chain.json_rpc import MAX_HEAD_AGES, ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
-from imprint.adapters.chain.node_heads import MAX_HEAD_AGES
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.disk_space import LocalDiskSpace, open_with_reserve
 from imprint.adapters.encryption import AesCipher, PlainCipher

@@ -14,6 +14,7 @@ from imprint.metrics import COLLECTOR_RUNNING, FOLLOWER_RUNNING, INDEXER_RUNNING
 from imprint.ports.post_index import IndexSource
 from imprint.services.access.entitlement import Entitlement, EntitlementWatcher
 from imprint.services.access.reads import Reads
+from imprint.services.chain.log_stream import LogStream
 from imprint.services.content.labels import LabelUpdater
 from imprint.services.content.store_claim import InstallationClaim
 from imprint.services.drafts.garbage_collector import GarbageCollector, StrayScan, UsageRecount
@@ -33,24 +34,29 @@ from imprint.settings import Settings
 
 
 def build_follower(
-    settings: Settings, adapters: Adapters, labels: LabelUpdater | None = None
+    settings: Settings,
+    adapters: Adapters,
+    labels: LabelUpdater | None = None,
+    stream: LogStream | None = None,
 ) -> Follower:
-    """The follower of the chain that the settings name."""
+    """The follower of the chain that the settings name, over this stream or one of its own."""
     chain = settings.chain
     return Follower(
-        adapters.chain,
+        stream or LogStream(adapters.chain, adapters.monotonic),
         adapters.catalog,
         adapters.clock,
         chain.id,
         chain.start_block,
         chain.reorg_depth,
         labels,
-        adapters.monotonic,
     )
 
 
 def build_indexer(
-    settings: Settings, adapters: Adapters, first_block: int | None = None
+    settings: Settings,
+    adapters: Adapters,
+    first_block: int | None = None,
+    stream: LogStream | None = None,
 ) -> Indexer:
     """The indexer of the marketplace that the settings name, from the start block on.
 
@@ -59,51 +65,36 @@ def build_indexer(
     chain = settings.chain
     first = chain.start_block if first_block is None else min(first_block, chain.start_block)
     return Indexer(
-        adapters.chain,
+        stream or LogStream(adapters.chain, adapters.monotonic),
         adapters.catalog,
         adapters.index_writer,
         IndexSource(chain.id, chain.marketplace, first),
         chain.reorg_depth,
-        adapters.monotonic,
     )
 
 
 def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMonitor]:
     """Monitors of the tasks that this process should run too, by their members of `Condition`."""
-    catalog, elapsed = adapters.catalog, adapters.monotonic
-    monitors = {}
-    if interval := settings.chain.follow_seconds:
-        limit = LeaseMonitor.limit_of(interval, SHORT_LEASE_TIME)
-        monitors["follower"] = LeaseMonitor(
-            catalog,
-            FOLLOWER_LEASE,
-            "chain follower",
-            limit,
-            FOLLOWER_RUNNING.set,
-            elapsed,
-            LEASE_AGE.labels("follower").set,
+    followed, collected = settings.chain.follow_seconds, settings.retention.janitor_seconds
+    short, long = SHORT_LEASE_TIME, LEASE_TIME
+    leases = (
+        ("follower", FOLLOWER_LEASE, "chain follower", followed, short, FOLLOWER_RUNNING),
+        ("indexer", INDEXER_LEASE, "indexer", followed, short, INDEXER_RUNNING),
+        ("collector", COLLECTOR_LEASE, "garbage collector", collected, long, COLLECTOR_RUNNING),
+    )
+    return {
+        name: LeaseMonitor(
+            adapters.catalog,
+            lease,
+            task,
+            LeaseMonitor.limit_of(interval, length),
+            running.set,
+            adapters.monotonic,
+            LEASE_AGE.labels(name).set,
         )
-        monitors["indexer"] = LeaseMonitor(
-            catalog,
-            INDEXER_LEASE,
-            "indexer",
-            LeaseMonitor.limit_of(interval, SHORT_LEASE_TIME),
-            INDEXER_RUNNING.set,
-            elapsed,
-            LEASE_AGE.labels("indexer").set,
-        )
-    if interval := settings.retention.janitor_seconds:
-        limit = LeaseMonitor.limit_of(interval, LEASE_TIME)
-        monitors["collector"] = LeaseMonitor(
-            catalog,
-            COLLECTOR_LEASE,
-            "garbage collector",
-            limit,
-            COLLECTOR_RUNNING.set,
-            elapsed,
-            LEASE_AGE.labels("collector").set,
-        )
-    return monitors
+        for name, lease, task, interval, length, running in leases
+        if interval
+    }
 
 
 def build_stray_scan(settings: Settings, adapters: Adapters) -> StrayScan | None:
@@ -167,9 +158,11 @@ class BackgroundTasks:
         yield self.labels.run()
         yield adapters.disk.run()
         if interval := self.settings.chain.follow_seconds:
-            yield build_follower(self.settings, adapters, self.labels).run(interval)
-            yield build_indexer(self.settings, adapters).run(interval)
+            stream = LogStream(adapters.chain, adapters.monotonic)
+            yield stream.run(interval)
+            yield build_follower(self.settings, adapters, self.labels, stream).run()
+            yield build_indexer(self.settings, adapters, stream=stream).run()
             if self.reads is not None:
                 texts = SearchTexts(catalog, adapters.search, self.reads, clock)
                 yield texts.run(interval)
-            yield EntitlementWatcher(adapters.chain, self.entitlement).run(interval)
+            yield EntitlementWatcher(stream, self.entitlement).run()

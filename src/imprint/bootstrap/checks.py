@@ -22,11 +22,11 @@ from imprint.ports import (
     Progress,
 )
 from imprint.ports.content import DocumentCipher
+from imprint.services.chain.log_stream import History, examine_history
 from imprint.services.chain.start_block import StartBlock
 from imprint.services.content.store_claim import InstallationClaim
 from imprint.services.installation.master_keys import MasterKeys
 from imprint.services.installation.scrub import verify_everything, verify_some
-from imprint.services.publication.chain_sync import History, examine_history
 from imprint.settings import Compatibility, Settings
 from imprint.settings.declaration import declared_in
 from imprint.settings.groups import Signing

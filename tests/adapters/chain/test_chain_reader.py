@@ -21,7 +21,7 @@ from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.marketplace import POST_CREATED
 from imprint.domain.posts.posts import BlockRef, LogPlace
-from imprint.services.chain.block_ranges import BlockRangeReader
+from imprint.services.chain.log_stream import LogReader, LogStream
 
 TOPICS = (POST_CREATED,)
 PLACE = LogPlace(31337, "0x" + "d" * 64, None, 0, None)
@@ -171,10 +171,10 @@ async def test_a_node_with_a_range_limit_is_read_in_block_ranges(
             town.chain.mine()
     node.limit = limit
     head = block_ref(town)
-    ranges = [each async for each in BlockRangeReader(source, TOPICS).read(0, head.number, head)]
-    logs = [log for each in ranges for log in each.logs or ()]
+    ranges = [each async for each in LogReader(LogStream(source)).read(0, head, receipts=False)]
+    logs = [placed.log for each in ranges for placed in each.logs]
     assert sum(log.topics[0] == POST_CREATED for log in logs) == 5
-    assert max(each.last - each.first + 1 for each in ranges) <= limit
+    assert max(each.last.number - each.first + 1 for each in ranges) <= limit
 
 
 def outside(logs: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -10,7 +10,6 @@ from tests.world import World
 
 from imprint.adapters.chain.chain_reader import (
     BLOCKS_AT_ONCE,
-    DETAILS_AT_ONCE,
     JsonRpcChainReader,
 )
 from imprint.adapters.chain.json_rpc import JsonRpc
@@ -98,15 +97,15 @@ async def test_an_invalid_timestamp_of_a_log_is_ignored(
     assert logs
 
 
-async def test_the_descriptions_of_posts_are_read_in_few_exchanges(
+async def test_the_descriptions_of_posts_are_read_in_one_exchange(
     town: World, node: ChainNode, source: JsonRpcChainReader
 ) -> None:
-    cids = publish(town, DETAILS_AT_ONCE + 1)
+    cids = publish(town, 50)
     node.asked = 0
     found = await source.post_details(range(1, len(cids) + 1), block_ref(town))
     assert [each.spelled_cid.decode() for each in found] == cids
     assert {each.author for each in found} == {town.wallet(1).address.lower()}
-    assert node.asked == 2
+    assert node.asked == 1
 
 
 @pytest.mark.parametrize("returned", ["0x", "0x00", "0x" + "ff" * 320, "what", None, 7])

@@ -19,9 +19,15 @@ from tests.world import MovableClock
 from imprint.adapters.chain import json_rpc
 from imprint.adapters.chain.block_calls import BlockCalls
 from imprint.adapters.chain.http_client import NodeRefusal
-from imprint.adapters.chain.json_rpc import MAX_RESPONSE, Call, JsonRpc, mask_address
+from imprint.adapters.chain.json_rpc import (
+    MAX_LAG_BLOCKS,
+    MAX_LAG_SECONDS,
+    MAX_RESPONSE,
+    Call,
+    JsonRpc,
+    mask_address,
+)
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
-from imprint.adapters.chain.node_heads import MAX_LAG_BLOCKS, MAX_LAG_SECONDS
 from imprint.domain.drafts.files import File, State
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import Address

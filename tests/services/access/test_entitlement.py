@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.services.conftest import wait_until
+from tests.services.conftest import running, wait_until
 from tests.services.scripted_chain import (
     ScriptedChain,
     say_bought,
@@ -31,6 +31,7 @@ from imprint.services.access.entitlement import (
     Entitlement,
     EntitlementWatcher,
 )
+from imprint.services.chain.log_stream import LogStream
 
 AUTHOR = Address("0x" + "a1" * 20)
 READER = Address("0x" + "b2" * 20)
@@ -74,7 +75,7 @@ class Gate:
         self.chain = ScriptedChain(self.clock)
         cache_time = timedelta(seconds=CACHE_SECONDS)
         self.entitlement = Entitlement(self.market, self.clock.monotonic, cache_time)
-        self.watcher = EntitlementWatcher(self.chain, self.entitlement)
+        self.watcher = EntitlementWatcher(LogStream(self.chain), self.entitlement)
 
     async def ask(self, reader: Address | None = READER, cid: Cid = CID) -> Access | None:
         now = self.clock.now()
@@ -401,15 +402,12 @@ async def test_a_failed_round_is_followed_by_the_next(
             raise faults.pop()
 
     gate.chain.fault = fail
-    task = asyncio.create_task(gate.watcher.run(0.001))
 
     async def refused() -> bool:
         return await gate.ask() is Access.DENIED
 
-    await wait_until(refused)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    async with running(0.001, gate.watcher):
+        await wait_until(refused)
     assert [record.message for record in caplog.records] == ["background task failed"]
 
 

@@ -8,9 +8,9 @@ import pytest
 from tests.world import MovableClock
 
 from imprint.domain.errors import Code, Unavailable
+from imprint.services.chain.log_stream import History
 from imprint.services.installation import readiness
 from imprint.services.installation.readiness import CACHE_TIME, SENTENCES, Condition, Readiness
-from imprint.services.publication.chain_sync import History
 
 ALL_WELL = Condition(database=True, storage=True, chain=True)
 

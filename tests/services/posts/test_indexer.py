@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 from tests.adapters.catalog.databases import PostgresqlServer, SqliteFile
-from tests.services.conftest import wait_until
+from tests.services.conftest import running, wait_until
 from tests.services.indexed_chain import (
     DEPTH,
     SOURCE,
@@ -32,12 +32,12 @@ from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
 from imprint.domain.posts.marketplace import MAX_DESCRIPTION, cut_text
 from imprint.ports.post_index import IndexMoved, IndexSource
-from imprint.services.chain.market_logs import ROUNDS_UNTIL_SKIPPED
-from imprint.services.chain.seen_heads import SHRUNK_GRACE
+from imprint.services.chain.log_stream import SHRUNK_GRACE
 from imprint.services.posts.indexer import (
     INDEXER_LEASE,
     LOGS_AT_ONCE,
     RESTART_GRACE,
+    ROUNDS_UNTIL_SKIPPED,
     IndexBusy,
     take_index,
 )
@@ -126,7 +126,7 @@ async def test_an_index_that_followed_reorgs_equals_a_fresh_build(
         if random.random() < 0.2:
             await market.restart()
             market.indexer = market.new_indexer(depth=depth)
-        market.indexer.logs.reader.size = market.indexer.logs.reader.ceiling = random.randint(1, 99)
+        market.indexer.reader.size = market.indexer.reader.ceiling = random.randint(1, 99)
         assert await market.indexer.index_once()
         assert await market.shown() == await market.expected(tmp_path)
 
@@ -396,7 +396,7 @@ async def test_a_node_that_fails_midway_keeps_the_progress_made(
 ) -> None:
     for _ in range(5 * DEPTH):
         market.chain.mine(*market.publish())
-    market.indexer.logs.reader.size = market.indexer.logs.reader.ceiling = 10
+    market.indexer.reader.size = market.indexer.reader.ceiling = 10
     left = [2]
 
     def die(question: str) -> None:
@@ -439,7 +439,7 @@ async def test_two_indexers_at_once_apply_nothing_twice(
         assert await lease.take()
         lease._until = float("inf")
     for one in (market.indexer, other):
-        one.logs.reader.size = one.logs.reader.ceiling = 3
+        one.reader.size = one.reader.ceiling = 3
     results = await asyncio.gather(
         market.indexer._read_to_head(leases[0]),
         other._read_to_head(leases[1]),
@@ -451,15 +451,11 @@ async def test_two_indexers_at_once_apply_nothing_twice(
 
 
 async def test_an_indexer_that_is_stopped_releases_the_lease(market: IndexedChain) -> None:
-    task = asyncio.create_task(market.indexer.run(60))
-
     async def has_begun() -> bool:
         return await state_block(market) is not None
 
-    await wait_until(has_begun)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    async with running(60, market.indexer):
+        await wait_until(has_begun)
     assert await market.new_indexer().index_once()
 
 
@@ -468,17 +464,14 @@ async def test_a_rebuild_takes_the_index_from_a_running_service(
 ) -> None:
     market.chain.mine(*market.publish())
     await market.indexer.index_once()
-    running = asyncio.create_task(market.indexer.run(0.01))
-    told: list[str] = []
     seen: list[tuple[int, int]] = []
-    command = market.new_indexer()
-    async with take_index(market.catalog, told.append, elapsed=market.clock.monotonic) as lease:
-        assert not await market.indexer.index_once()
-        reached = await command.rebuild(lease, lambda *place: seen.append(place))
-    assert reached == market.chain.blocks[-1].ref
-    assert seen == [(2, 2)]
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
+    command, elapsed = market.new_indexer(), market.clock.monotonic
+    async with running(0.01, market.indexer):
+        async with take_index(market.catalog, lambda _: None, elapsed=elapsed) as lease:
+            assert not await market.indexer.index_once()
+            reached = await command.rebuild(lease, lambda *place: seen.append(place))
+        assert reached == market.chain.blocks[-1].ref
+        assert seen == [(2, 2)]
     assert await market.shown() == await market.expected(tmp_path)
 
 

@@ -1,18 +1,18 @@
 """The follower makes the catalog agree with the chain, whatever deliveries said or did not say."""
 
-import asyncio
 from collections.abc import Collection
 from datetime import timedelta
 
 import pytest
-from tests.services.conftest import ALICE, BOB, DEPTH, Ledger, forge, wait_until
+from tests.services.conftest import ALICE, BOB, DEPTH, Ledger, forge, running, wait_until
 from tests.services.scripted_chain import CHAIN, SeveralNodes, copy_chain, say_created
 
 from imprint.domain.drafts.files import File, State
 from imprint.domain.errors import Unavailable
 from imprint.domain.posts.marketplace import Log, decode_post_created
 from imprint.domain.posts.posts import Advance, BlockRef, EventStatus
-from imprint.services.publication.chain_sync import FOLLOWER_LEASE, History
+from imprint.services.chain.log_stream import History
+from imprint.services.publication.chain_sync import FOLLOWER_LEASE
 from imprint.services.tasks.leases import SHORT_LEASE_TIME
 
 
@@ -110,15 +110,11 @@ async def test_another_follower_takes_over_when_the_holder_dies(ledger: Ledger) 
 
 
 async def test_a_follower_that_is_stopped_releases_the_lease(ledger: Ledger) -> None:
-    task = asyncio.create_task(ledger.follower.run(60))
-
     async def has_cursor() -> bool:
         return await ledger.catalog.cursor(CHAIN) is not None
 
-    await wait_until(has_cursor)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    async with running(60, ledger.follower):
+        await wait_until(has_cursor)
     assert await ledger.new_follower().follow_once()
 
 
@@ -160,15 +156,12 @@ async def test_a_failed_round_is_followed_by_the_next(
             raise faults.pop(0)
 
     ledger.chain.fault = fail
-    task = asyncio.create_task(ledger.follower.run(0.001))
 
     async def published() -> bool:
         return await ledger.state(draft) is State.ONCHAIN
 
-    await wait_until(published)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    async with running(0.05, ledger.follower):
+        await wait_until(published)
     assert [r.message for r in caplog.records] == [
         "background task put off",
         "background task failed",
@@ -194,7 +187,7 @@ async def test_a_node_with_fewer_blocks_changes_nothing(ledger: Ledger) -> None:
     ledger.post(new, 2)
     await ledger.follow()
     for blocks in (7, 4, 1):
-        ledger.follower.chain = ledger.follower.reader.chain = copy_chain(ledger.chain, blocks)
+        ledger.follower.stream.chain = copy_chain(ledger.chain, blocks)
         await ledger.follow()
     assert [await ledger.post_id(file) for file in (old, new)] == [1, 2]
 
@@ -210,7 +203,7 @@ async def test_a_node_below_the_final_block_is_distinguished_from_another_chain(
     node = copy_chain(ledger.chain, DEPTH if same_chain else 1)
     if not same_chain:
         node.mine(blocks=DEPTH)
-    ledger.follower.chain = ledger.follower.reader.chain = node
+    ledger.follower.stream.chain = node
     caplog.clear()
     await ledger.follow(2)
     assert await ledger.state(draft) is State.ONCHAIN
@@ -228,7 +221,7 @@ async def test_a_node_behind_the_head_undoes_nothing(ledger: Ledger, question: s
     ledger.chain.mine()
     both = SeveralNodes([ledger.chain, behind], lambda asked: int(asked == question))
     follower = ledger.follower
-    follower.chain = follower.reader.chain = both
+    follower.stream.chain = both
     if question == "find_log":
         with pytest.raises(Unavailable):
             await follower.follow_once()

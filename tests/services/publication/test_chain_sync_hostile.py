@@ -20,9 +20,8 @@ from tests.services.scripted_chain import (
 from imprint.domain.drafts.files import State
 from imprint.domain.posts.marketplace import Log, decode_post_created
 from imprint.domain.posts.posts import BlockRef, EventStatus
-from imprint.services.chain.block_ranges import FEW_LOGS
-from imprint.services.chain.seen_heads import SHRUNK_GRACE
-from imprint.services.publication.chain_sync import EVENTS_AT_ONCE, History
+from imprint.services.chain.log_stream import FEW_LOGS, MAX_RECEIPT_LOGS, SHRUNK_GRACE, History
+from imprint.services.publication.chain_sync import EVENTS_AT_ONCE
 from imprint.services.tasks.leases import SHORT_LEASE_TIME
 
 
@@ -47,6 +46,19 @@ async def test_a_block_is_read_by_its_receipts_once(ledger: Ledger) -> None:
         ledger.chain.mine()
     assert ledger.chain.asked.count("logs_by_receipts") == 1
     assert await ledger.state(draft) is State.ONCHAIN
+
+
+async def test_blocks_full_of_other_logs_are_read_by_their_receipts_once(ledger: Ledger) -> None:
+    flood = [say_transferred(ALICE, ALICE, 9)] * (MAX_RECEIPT_LOGS // 2)
+    drafts = [await ledger.draft() for _ in range(3)]
+    for number, draft in enumerate(drafts, 1):
+        block = ledger.chain.mine(*flood, say_created(number, draft.owner, draft.cid))
+        ledger.chain.oversized.add(block.ref.number)
+    for _ in range(3):
+        await ledger.follow()
+        ledger.chain.mine()
+    assert ledger.chain.asked.count("logs_by_receipts") == 3
+    assert [await ledger.post_id(draft) for draft in drafts] == [1, 2, 3]
 
 
 async def test_a_rebuild_skips_a_block_whose_logs_are_refused(ledger: Ledger) -> None:
@@ -313,7 +325,7 @@ async def test_a_node_that_never_had_the_blocks_undoes_nothing(ledger: Ledger) -
     ledger.chain.mine(blocks=2)
     ledger.post(draft, 1)
     await ledger.follow()
-    ledger.follower.chain = ledger.follower.reader.chain = copy_chain(ledger.chain, 2)
+    ledger.follower.stream.chain = copy_chain(ledger.chain, 2)
     for _ in range(3):
         await ledger.follow()
         ledger.clock.advance(60)

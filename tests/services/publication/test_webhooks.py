@@ -11,6 +11,7 @@ from imprint.domain.errors import Code, Refusal
 from imprint.domain.posts.posts import Delivery
 from imprint.services.access.entitlement import Entitlement
 from imprint.services.content.labels import LabelUpdater
+from imprint.services.publication.chain_sync import Publications
 from imprint.services.publication.webhooks import SMALL_COMPRESSED, SMALL_DELIVERY, Webhooks
 
 GZIPPED = {"content-encoding": "gzip"}
@@ -47,7 +48,9 @@ async def test_a_delivery_that_may_be_large_is_verified_in_a_thread(
     labels = LabelUpdater(adapters.catalog, adapters.content)
     entitlement = Entitlement(adapters.marketplace, world.clock.monotonic, timedelta(0))
     given: dict[str, Any] = {"provider-b": provider}
-    webhooks = Webhooks(given, adapters.catalog, world.clock, labels, entitlement)
+    webhooks = Webhooks(
+        given, Publications(adapters.catalog, world.clock, labels), world.clock, entitlement
+    )
     with pytest.raises(Refusal):
         await webhooks.receive("provider-b", headers, b"x" * size)
     (thread,) = provider.threads

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from imprint.adapters.chain.http_client import NodeFailure
-from imprint.adapters.chain.json_rpc import Call, JsonRpc, check_chain_id, read_head
-from imprint.adapters.chain.node_heads import Head
+from imprint.adapters.chain.json_rpc import Call, Head, JsonRpc, check_chain_id, read_head
 from imprint.domain.formats.abi import NotAbi
 from imprint.domain.formats.hexadecimal import NotHexadecimal, parse_hex_bytes, parse_hex_number
 from imprint.ports import Clock

@@ -1,7 +1,20 @@
-"""Reader of the chain's blocks and the marketplace's logs, over JSON-RPC."""
+"""Reader of the chain's blocks and the marketplace's logs, over JSON-RPC.
+
+Results arrive undecoded. A list of logs is taken apart first, and each log is decoded by itself,
+so that a response of many megabytes is not built twice, and logs of others are not built at all.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -9,17 +22,15 @@ import msgspec
 
 from imprint.adapters.chain.http_client import NodeFailure, NodeRefusal
 from imprint.adapters.chain.json_rpc import Call, JsonRpc, check_chain_id
-from imprint.adapters.chain.logs import (
-    LATEST_TIME,
-    Block,
-    LogFilter,
-    read_block,
-    read_whole_block,
-)
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.abi import NotAbi, encode_call
-from imprint.domain.formats.addresses import Address, NotAnAddress
-from imprint.domain.formats.hexadecimal import parse_hex_bytes
+from imprint.domain.formats.addresses import Address, NotAnAddress, keccak256, parse_address
+from imprint.domain.formats.hexadecimal import (
+    NotHexadecimal,
+    parse_hash,
+    parse_hex_bytes,
+    parse_hex_number,
+)
 from imprint.domain.posts.marketplace import GET_POST_INFO, Log, decode_post_details
 from imprint.domain.posts.posts import BlockRef, LogPlace, PostDetails
 from imprint.metrics import NODE_CONTRADICTIONS
@@ -50,11 +61,14 @@ RECEIPTS_AT_ONCE = 20
 BLOCKS_AT_ONCE = 20
 """Blocks in one exchange: each one names its transactions."""
 
-DETAILS_AT_ONCE = 50
-"""Entries of posts in one exchange."""
-
 NODES_FOR_ABSENCE = 2
 """Nodes that are asked, if there are so many, before a log counts as absent."""
+
+BLOOM_BITS = 2048
+"""Bits of the filter in a block's header."""
+
+LATEST_TIME = 253_402_300_799
+"""The end of the year 9999, the last moment that is a date."""
 
 Reader = Callable[[Sequence[msgspec.Raw]], Read]
 """Reads the results of the calls of a batch."""
@@ -66,6 +80,115 @@ class Contradiction(NodeRefusal):
 
 class OtherBranch(NodeRefusal):
     """A node does not have the head that was asked for: it is a little behind, or on a fork."""
+
+
+class _BlockHeader(msgspec.Struct):
+    number: str
+    hash: str
+    timestamp: str = "0x0"
+    logs_bloom: str | None = msgspec.field(name="logsBloom", default=None)
+
+
+class _WholeBlock(_BlockHeader):
+    transactions: list[str] = []
+
+
+class _LogHead(msgspec.Struct):
+    address: str
+    topics: list[str]
+
+
+class _WholeLog(_LogHead, rename="camel"):
+    data: str
+    block_hash: str
+    block_number: str
+    log_index: str
+    transaction_hash: str
+    removed: bool | None = None
+    block_timestamp: object = None
+
+
+class _Receipt(msgspec.Struct, rename="camel"):
+    transaction_hash: str
+    block_hash: str
+    logs: list[msgspec.Raw]
+
+
+_HEADERS = msgspec.json.Decoder(_BlockHeader | None)
+_BLOCKS = msgspec.json.Decoder(_WholeBlock | None)
+_LISTS = msgspec.json.Decoder(list[msgspec.Raw])
+_LOG_HEADS = msgspec.json.Decoder(_LogHead)
+_LOGS = msgspec.json.Decoder(_WholeLog)
+_RECEIPTS = msgspec.json.Decoder(_Receipt)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block with its time, its bloom filter (None if the node sent none) and transactions."""
+
+    ref: BlockRef
+    timestamp: int
+    bloom: int | None
+    transactions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LogFilter:
+    """The logs of one contract with one of these first topics."""
+
+    chain_id: int
+    address: Address
+    topics: Collection[bytes]
+
+    def read_logs(self, result: msgspec.Raw) -> list[Log]:
+        """The matching logs of a list. Raises `ValueError` and `MsgspecError`."""
+        return list(self._select(_LISTS.decode(result)))
+
+    def read_receipt(self, result: msgspec.Raw, tx_hash: str, block_hash: str) -> list[Log]:
+        """The matching logs of the receipt of this transaction, which must be in this block.
+
+        Raises `NodeFailure`, `ValueError` and `MsgspecError`.
+        """
+        receipt = _RECEIPTS.decode(result)
+        place = parse_hash(receipt.transaction_hash), parse_hash(receipt.block_hash)
+        if place != (tx_hash, block_hash):
+            raise NodeFailure("a receipt is of another transaction or block")
+        return list(self._select(receipt.logs))
+
+    def may_match(self, bloom: int | None) -> bool:
+        """Whether a block with this bloom filter may have such a log; False is certain."""
+        if bloom is None:
+            return True
+        return any(bloom & mask == mask for mask in self._masks())
+
+    def _masks(self) -> Iterator[int]:
+        address = bloom_mask(bytes.fromhex(self.address[2:]))
+        for topic in self.topics:
+            yield address | bloom_mask(topic)
+
+    def _select(self, logs: list[msgspec.Raw]) -> Iterator[Log]:
+        for each in logs:
+            head = _LOG_HEADS.decode(each)
+            # Parsed before it is compared: what is malformed is a failure of the node.
+            if parse_address(head.address.lower()) != self.address:
+                continue
+            if not head.topics or parse_hex_bytes(head.topics[0]) not in self.topics:
+                continue
+            log = self._read_log(_LOGS.decode(each))
+            if not log.removed:
+                yield log
+
+    def _read_log(self, log: _WholeLog) -> Log:
+        place = LogPlace(
+            self.chain_id,
+            parse_hash(log.block_hash),
+            parse_hex_number(log.block_number),
+            parse_hex_number(log.log_index),
+            parse_hash(log.transaction_hash),
+        )
+        topics = tuple(parse_hex_bytes(topic) for topic in log.topics)
+        data, time = parse_hex_bytes(log.data), _time_or_none(log.block_timestamp)
+        return Log(self.address, topics, data, place, log.removed is True, time)
 
 
 class JsonRpcChainReader:
@@ -134,18 +257,12 @@ class JsonRpcChainReader:
 
     async def post_details(self, post_ids: Sequence[int], head: BlockRef) -> list[PostDetails]:
         """The descriptions of these posts, from entries in the state of the head."""
-        details = list[PostDetails]()
         pinned = {"blockHash": head.block_hash}
-        for start in range(0, len(post_ids), DETAILS_AT_ONCE):
-            calls = [
-                Call("eth_call", ({"to": self._marketplace, "data": "0x" + data.hex()}, pinned))
-                for data in (
-                    encode_call(GET_POST_INFO, post_id)
-                    for post_id in post_ids[start : start + DETAILS_AT_ONCE]
-                )
-            ]
-            details += await self._query(calls, _read_details, head)
-        return details
+        calls = [
+            Call("eth_call", ({"to": self._marketplace, "data": "0x" + data.hex()}, pinned))
+            for data in (encode_call(GET_POST_INFO, post_id) for post_id in post_ids)
+        ]
+        return await self._query(calls, _read_details, head)
 
     async def logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
@@ -400,3 +517,46 @@ def _read_details(results: Sequence[msgspec.Raw]) -> list[PostDetails]:
     except NotAbi as error:
         # The contract may be to blame, so the node is not skipped.
         raise NodeRefusal("the entry of a post is malformed") from error
+
+
+def read_block(result: msgspec.Raw) -> Block | None:
+    """A block without its transactions; None for null. Raises `ValueError` and `MsgspecError`."""
+    return _block_of(_HEADERS.decode(result), ())
+
+
+def read_whole_block(result: msgspec.Raw) -> Block | None:
+    """A block with the hashes of its transactions; None for null."""
+    block = _BLOCKS.decode(result)
+    return _block_of(block, () if block is None else map(parse_hash, block.transactions))
+
+
+def bloom_mask(value: bytes) -> int:
+    """The bits that a value sets in a bloom filter."""
+    digest = keccak256(value)
+    mask = 0
+    for start in (0, 2, 4):
+        mask |= 1 << (int.from_bytes(digest[start : start + 2], "big") % BLOOM_BITS)
+    return mask
+
+
+def _time_or_none(value: object) -> int | None:
+    """The time beside a log; not all nodes send it, or in this form, and then the block has it."""
+    try:
+        seconds = parse_hex_number(value)
+    except NotHexadecimal:
+        return None
+    return seconds if seconds <= LATEST_TIME else None
+
+
+def _block_of(block: _BlockHeader | None, transactions: Iterable[str]) -> Block | None:
+    if block is None:
+        return None
+    ref = BlockRef(parse_hex_number(block.number), parse_hash(block.hash))
+    hashes = tuple(transactions)
+    bloom = None
+    if block.logs_bloom is not None and len(block.logs_bloom) == 2 + BLOOM_BITS // 4:
+        bloom = int.from_bytes(parse_hex_bytes(block.logs_bloom), "big")
+        if hashes and not bloom:
+            # Some chains have no filter, and send one without bits for every block.
+            bloom = None
+    return Block(ref, parse_hex_number(block.timestamp), bloom, hashes)

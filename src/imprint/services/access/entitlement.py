@@ -25,9 +25,8 @@ from imprint.domain.posts.marketplace import (
 )
 from imprint.domain.posts.posts import BlockRef, PostFacts
 from imprint.metrics import ENTITLEMENTS
-from imprint.ports import ChainReader, MarketplaceReader, Monotonic
-from imprint.services.chain.block_ranges import BlockRangeReader
-from imprint.services.tasks.periodic_task import run_periodically
+from imprint.ports import MarketplaceReader, Monotonic
+from imprint.services.chain.log_stream import LogReader, LogStream
 from imprint.services.tasks.single_flight import SingleFlight
 
 MAX_GRANTS = 20_000
@@ -190,28 +189,28 @@ def _describes(facts: PostFacts, file: File) -> bool:
 class EntitlementWatcher:
     """Invalidates cached decisions that new logs may change, in every process for its own cache."""
 
-    chain: ChainReader
+    stream: LogStream
     entitlement: Entitlement
-    reader: BlockRangeReader = field(init=False)
+    reader: LogReader = field(init=False)
     _seen: BlockRef | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.reader = BlockRangeReader(self.chain, WATCHED)
+        self.reader = LogReader(self.stream, WATCHED)
 
-    async def run(self, interval: float) -> None:
+    async def run(self) -> None:
         """Watch until cancelled. While no node responds, cached decisions expire by themselves."""
-        await run_periodically("watcher", self.watch_once, interval, optional=True)
+        await self.reader.run("watcher", self.watch_once, optional=True)
 
     async def watch_once(self) -> None:
         """Read the blocks since the last round."""
-        head = await self.chain.head()
+        head = await self.stream.head()
         seen = self._seen
         if seen == head:
             return
         self.entitlement.on_new_block()
         if seen is None or head.number - seen.number > LONGEST_GAP:
             self.entitlement.invalidate_all()
-        elif await self.chain.block_at(seen.number, head) != seen:
+        elif not await self.stream.is_canonical(seen, head):
             # A reorg: the logs of the replaced blocks are not known.
             self.entitlement.invalidate_all()
         else:
@@ -219,13 +218,13 @@ class EntitlementWatcher:
         self._seen = head
 
     async def _invalidate_changed(self, first: int, head: BlockRef) -> None:
-        async for blocks in self.reader.read(first, head.number, head):
-            if blocks.logs is None or len(blocks.logs) > MOST_CHANGES:
+        async for blocks in self.reader.read(first, head, receipts=False):
+            if blocks.refused or len(blocks.logs) > MOST_CHANGES:
                 self.entitlement.invalidate_all()
                 continue
             for each in blocks.logs:
                 try:
-                    change = decode_access_changed(each)
+                    change = decode_access_changed(each.log)
                 except Undecodable:
                     self.entitlement.invalidate_all()
                 else:

@@ -9,8 +9,8 @@ from functools import partial
 from imprint.domain.errors import Code, Unavailable
 from imprint.ports import Catalog, ContentStore, MarketplaceReader, Monotonic
 from imprint.ports.content import DiskSpace
+from imprint.services.chain.log_stream import History
 from imprint.services.drafts.write_health import WriteHealth
-from imprint.services.publication.chain_sync import History
 from imprint.services.tasks.single_flight import SingleFlight
 
 PROBE_TIMEOUT = 2.0

@@ -1,4 +1,4 @@
-"""The indexer: fills the index of posts from the marketplace's logs.
+"""The indexer: the index of posts, a projection of the marketplace's logs.
 
 It reads on from the last block that was final, so the newest blocks are read again whenever there
 is a new one. Where their logs differ from those that were applied, the index is undone from that
@@ -9,25 +9,36 @@ filled again.
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import groupby
 
+from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Unavailable
-from imprint.domain.posts.market_events import LOGS_PER_BLOCK, block_of
-from imprint.domain.posts.posts import BlockRef
+from imprint.domain.posts.market_events import (
+    MarketEvent,
+    PostPublished,
+    PostTagged,
+    attach_hashtags,
+    block_of,
+)
+from imprint.domain.posts.marketplace import Undecodable, decode_market_event
+from imprint.domain.posts.posts import BlockRef, PostDetails
 from imprint.metrics import (
     INDEX_EVENTS,
     INDEX_LAG,
     INDEX_RESTARTS,
+    INDEX_UNDECODABLE,
+    INDEX_UNDESCRIBED,
     INDEX_UNDONE,
     INDEXED_BLOCK,
     NODE_CONTRADICTIONS,
+    UNREADABLE_RECEIPTS,
 )
-from imprint.ports import Catalog, ChainReader, Monotonic, Progress, monotonic
+from imprint.ports import Catalog, Monotonic, Progress, monotonic
 from imprint.ports.post_index import (
     AppliedLog,
     IndexMoved,
@@ -36,9 +47,14 @@ from imprint.ports.post_index import (
     IndexStep,
     PostIndexWriter,
 )
-from imprint.services.chain.market_logs import ROUNDS_UNTIL_SKIPPED, LogRange, MarketLogs, PlacedLog
-from imprint.services.chain.seen_heads import SeenHeads
-from imprint.services.publication.chain_sync import History, compare_history
+from imprint.services.chain.log_stream import (
+    History,
+    LogRange,
+    LogReader,
+    LogStream,
+    PlacedLog,
+    decode_many,
+)
 from imprint.services.tasks.leases import (
     SHORT_LEASE_TIME,
     HeldLease,
@@ -48,7 +64,6 @@ from imprint.services.tasks.leases import (
     name_holder,
     prolonged,
 )
-from imprint.services.tasks.periodic_task import run_periodically
 
 log = logging.getLogger(__name__)
 
@@ -76,8 +91,21 @@ READ_TWICE = 1_000
 no reorg reaches them any more. A node that leaves out logs for a moment is noticed then; in a
 longer fill it is not."""
 
+DETAILS_AT_ONCE = 50
+"""Posts whose descriptions are asked for at once."""
+
+ROUNDS_UNTIL_SKIPPED = 5
+"""Rounds in which the same receipt or description fails until the index goes on without it."""
+
+MAX_FAILURES = 10_000
+"""How many failures are counted; the oldest is forgotten."""
+
+MAX_CACHED_TIMES = 4_096
+"""Times of blocks that are kept, because the newest blocks are read again."""
+
 _REBUILD_PAUSE = 1.0
 """Seconds until a rebuild tries again what a node did not do."""
+
 
 _RETRY_SECONDS = 0.2
 """Seconds between two attempts to take the lease."""
@@ -85,6 +113,102 @@ _RETRY_SECONDS = 0.2
 
 class IndexBusy(Exception):
     """The process that fills the index did not stop; the text is for the operator."""
+
+
+Failures = BoundedCache[Hashable, int]
+"""How often receipts, descriptions and logs have failed."""
+
+
+@dataclass(slots=True)
+class _Decoder:
+    """Decodes logs with what is beside them: the times of blocks, and the entries of posts."""
+
+    stream: LogStream
+    failures: Failures
+    _times: BoundedCache[BlockRef, datetime] = field(
+        default_factory=lambda: BoundedCache(MAX_CACHED_TIMES), init=False
+    )
+
+    async def decode(self, logs: Sequence[PlacedLog], head: BlockRef) -> list[MarketEvent]:
+        """The events of these logs, with hashtags and descriptions; others are counted and logged.
+
+        `logs` are of whole blocks. Raises `Unavailable`.
+        """
+        times = await self._find_times(logs, head)
+        decoded, undecodable = await decode_many(logs, partial(_decode, times))
+        described = await self._describe(attach_hashtags(decoded), head)
+        for each, reason in undecodable:
+            INDEX_UNDECODABLE.inc()
+            log.warning(
+                "a log of the marketplace cannot be decoded; the index goes on without it",
+                extra={"block": each.block.number, "place": each.place, "reason": reason},
+            )
+        return described
+
+    async def _find_times(
+        self, logs: Sequence[PlacedLog], head: BlockRef
+    ) -> dict[BlockRef, datetime]:
+        times, missing = dict[BlockRef, datetime](), dict[BlockRef, None]()
+        for each in logs:
+            if each.block in times:
+                continue
+            if each.log.timestamp is not None:
+                times[each.block] = datetime.fromtimestamp(each.log.timestamp, UTC)
+            elif (known := self._times.get(each.block)) is not None:
+                times[each.block] = known
+            else:
+                missing[each.block] = None
+        found = await self.stream.chain.block_times([*missing], head) if missing else {}
+        for block, time in found.items():
+            self._times.put(block, time)
+        return times | found
+
+    async def _describe(self, events: Sequence[MarketEvent], head: BlockRef) -> list[MarketEvent]:
+        posts = [event for event in events if isinstance(event, PostPublished)]
+        found = dict[int, bytes]()
+        failed = list[PostPublished]()
+        for start in range(0, len(posts), DETAILS_AT_ONCE):
+            some = posts[start : start + DETAILS_AT_ONCE]
+            for post, details in zip(some, await self._find_details(some, head), strict=True):
+                if details is None or not _agrees(details, post):
+                    failed.append(post)
+                else:
+                    found[post.origin.place] = details.description
+                    self.failures.pop(post.origin)
+        counts = [_count_failure(self.failures, post.origin) for post in failed]
+        if any(count < ROUNDS_UNTIL_SKIPPED for count in counts):
+            # The node refuses these entries, or its chain has moved since the logs were read.
+            raise Unavailable.chain()
+        for post in failed:
+            INDEX_UNDESCRIBED.inc()
+            log.error(
+                "the entry of a post cannot be read; it is indexed without its description",
+                extra={"post_id": post.post_id, "block": post.origin.block.number},
+            )
+        return [
+            replace(event, description=found.get(event.origin.place, b""))
+            if isinstance(event, PostPublished)
+            else event
+            for event in events
+        ]
+
+    async def _find_details(
+        self, posts: Sequence[PostPublished], head: BlockRef
+    ) -> list[PostDetails | None]:
+        """The details of these posts, None for those that the node refuses although it responds."""
+        try:
+            ids = [post.post_id for post in posts]
+            return [*await self.stream.chain.post_details(ids, head)]
+        except Unavailable:
+            # One post may be to blame; if the node is unavailable, this raises too.
+            await self.stream.chain.block_at(head.number, head)
+        if len(posts) == 1:
+            return [None]
+        half = len(posts) // 2
+        return [
+            *await self._find_details(posts[:half], head),
+            *await self._find_details(posts[half:], head),
+        ]
 
 
 @dataclass(slots=True)
@@ -98,45 +222,39 @@ class _Pass:
     applied: Sequence[AppliedLog]
     indexed: int
     """The last block whose logs are in the index."""
-    final: BlockRef | None = None
-
-    def applied_between(self, first: int, last: int) -> list[AppliedLog]:
-        """The logs in the index in these blocks."""
-        first_place, end = first * LOGS_PER_BLOCK, (last + 1) * LOGS_PER_BLOCK
-        return [each for each in self.applied if first_place <= each.place < end]
 
 
 @dataclass(slots=True)
 class Indexer:
     """Fills the index in rounds; one process at a time does so."""
 
-    chain: ChainReader
+    stream: LogStream
     catalog: Catalog
     writer: PostIndexWriter
     source: IndexSource
     reorg_depth: int
-    monotonic: Monotonic = monotonic
     holder: str = field(default_factory=partial(name_holder, "indexer"))
-    logs: MarketLogs = field(init=False)
+    reader: LogReader = field(init=False)
     history: History = field(default=History.AGREES, init=False)
-    _heads: SeenHeads = field(init=False)
+    _decoder: _Decoder = field(init=False)
+    _failures: Failures = field(default_factory=lambda: BoundedCache(MAX_FAILURES), init=False)
     _replaced_since: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.logs = MarketLogs(self.chain)
-        self._heads = SeenHeads(self.monotonic)
+        self.reader = LogReader(self.stream)
+        self._decoder = _Decoder(self.stream, self._failures)
 
-    async def run(self, interval: float) -> None:
+    async def run(self) -> None:
         """Fill the index until cancelled, then release the lease."""
         try:
-            await run_periodically("indexer", self.index_once, interval)
+            await self.reader.run("indexer", self.index_once)
         finally:
             await self._lease().release()
 
     async def index_once(self) -> bool:
         """Run one round, up to the newest block; False if another process fills the index."""
         lease = self._lease()
-        if await self._is_wanted():
+        if await self._is_due_elsewhere():
             await lease.release()
             return self._leave()
         if not await lease.take():
@@ -144,7 +262,7 @@ class Indexer:
         async with prolonged(lease):
             try:
                 while not await self._read_to_head(lease):
-                    if lease.lost or await self._is_wanted():
+                    if lease.lost or await self._is_due_elsewhere():
                         break
             except IndexMoved:
                 log.warning("another process changed the index; it is read again")
@@ -174,7 +292,7 @@ class Indexer:
 
     async def _read_to_head(self, lease: HeldLease, progress: Progress | None = None) -> bool:
         """Read on for a while; True once the newest block is reached, or nothing can be read."""
-        head = await self.chain.head()
+        head = await self.stream.head()
         state = await self._open_state(head)
         if state is None:
             return True
@@ -186,36 +304,28 @@ class Indexer:
         final = max(state.final, state.source.first_block - 1)
         target = head.number - self.reorg_depth
         if progress is None and head.number - reached <= READ_TWICE:
-            target = min(target, await self._read_before(state, head))
-        one_pass = _Pass(
-            state,
-            head,
-            max(final, target),
-            await self.writer.applied_logs(),
-            reached,
-        )
-        shrunk = await self._heads.has_shrunk(self.chain, head)
-        until = self.monotonic() + SECONDS_PER_HEAD
-        async for blocks in self.logs.read(final + 1, head.number, head):
+            # Not more is final than an earlier pass has read, and nothing after a reorg.
+            last = state.block
+            agrees = last is not None and await self.stream.is_canonical(last, head)
+            target = min(target, reached if agrees else -1)
+        applied = await self.writer.applied_logs()
+        one_pass = _Pass(state, head, max(final, target), applied, reached)
+        shrunk = await self.stream.has_shrunk(head)
+        until = self.stream.monotonic() + SECONDS_PER_HEAD
+        async for blocks in self.reader.read(final + 1, head):
+            self._note_unreadable(blocks)
             for part in _divide(blocks):
                 if lease.lost:
                     return False
                 await self._compare(one_pass, part, shrunk=shrunk)
                 if progress is not None:
                     first = state.source.first_block
-                    progress(part.last - first + 1, head.number - first + 1)
-                if part.last < head.number and self.monotonic() >= until:
+                    progress(part.last.number - first + 1, head.number - first + 1)
+                if part.last != head and self.stream.monotonic() >= until:
                     return False
-        self._heads.remember(head)
+        self.stream.remember(head)
         INDEX_LAG.set(0)
         return True
-
-    async def _read_before(self, state: IndexState, head: BlockRef) -> int:
-        """The last block that an earlier pass has read, -1 if a reorg has replaced blocks since."""
-        last = state.block
-        if last is None or await self.chain.block_at(last.number, head) != last:
-            return -1
-        return last.number
 
     async def _open_state(self, head: BlockRef) -> IndexState | None:
         """The state of the index, which is emptied if it is of another chain; None to wait."""
@@ -227,17 +337,13 @@ class Indexer:
             return await self._restart("other contract")
         if self.source.first_block < source.first_block:
             return await self._restart("earlier block")
-        history = History.AGREES
-        if state.final_hash is not None:
-            final = BlockRef(state.final, state.final_hash)
-            history = await compare_history(
-                self.chain, self.catalog, self.source.chain_id, final, head
-            )
+        final = None if state.final_hash is None else BlockRef(state.final, state.final_hash)
+        history = await self.stream.compare_history(self.catalog, source.chain_id, final, head)
         self._note_history(history, state, head)
         if history is not History.REPLACED:
             self._replaced_since = None
             return state if history is History.AGREES else None
-        now = self.monotonic()
+        now = self.stream.monotonic()
         if self._replaced_since is None:
             self._replaced_since = now
         if now - self._replaced_since < RESTART_GRACE.total_seconds():
@@ -260,57 +366,45 @@ class Indexer:
         """Compare some blocks with the index, and apply those that differ or are new."""
         head, indexed = one_pass.head, one_pass.indexed
         undo_from = await self._find_difference(one_pass, part)
-        if undo_from is None and part.last <= indexed:
-            at_head = part.last == head.number
-            if not at_head or (part.last < indexed and not shrunk):
+        last = part.last.number
+        if undo_from is None and last <= indexed:
+            if part.last != head or (last < indexed and not shrunk):
                 # The same as before; a node that is behind the index proves nothing more.
                 return
-            undo_from = head.number + 1 if part.last < indexed else None
-        start = min(indexed + 1, part.last + 1 if undo_from is None else undo_from)
+            undo_from = head.number + 1 if last < indexed else None
+        start = min(indexed + 1, last + 1 if undo_from is None else undo_from)
         new = [each for each in part.logs if each.block.number >= start]
-        until = await self._ref_of(part, head)
-        await self._apply(one_pass, new, until, undo_from)
+        await self._apply(one_pass, new, part.last, undo_from)
 
     async def _find_difference(self, one_pass: _Pass, part: LogRange) -> int | None:
         """The first block whose logs are not those in the index."""
-        last = min(part.last, one_pass.indexed)
-        known = {each.place: each for each in one_pass.applied_between(part.first, last)}
-        shown = {each.place: each.applied for each in part.logs if each.block.number <= last}
+        blocks = range(part.first, min(part.last.number, one_pass.indexed) + 1)
+        known = {each.place: each for each in one_pass.applied if block_of(each.place) in blocks}
+        shown = {each.place: _applied(each) for each in part.logs if each.block.number in blocks}
         differing = [
             place for place in known.keys() | shown.keys() if known.get(place) != shown.get(place)
         ]
         if not differing:
             return None
         number = block_of(min(differing))
-        await self._check_omitted(one_pass.head, number, known, shown)
+        for place in known.keys() - shown.keys():
+            if block_of(place) == number:
+                await self._check_omitted(BlockRef(number, known[place].block_hash), one_pass.head)
+                break
         log.warning("the chain has other logs than the index", extra={"block": number})
         return number
 
-    async def _check_omitted(
-        self,
-        head: BlockRef,
-        number: int,
-        known: dict[int, AppliedLog],
-        shown: dict[int, AppliedLog],
-    ) -> None:
+    async def _check_omitted(self, block: BlockRef, head: BlockRef) -> None:
         """Raise `Unavailable` if a node leaves out a log of a block that is still on the chain.
 
         The hash of a block commits to its logs. If this goes on, the log that is in the index may
         have been wrong.
         """
-        missing = [
-            each
-            for place, each in known.items()
-            if block_of(place) == number and place not in shown
-        ]
-        if not missing:
-            return
-        block = await self.chain.block_at(number, head)
-        if block is None or block.block_hash != missing[0].block_hash:
+        if not await self.stream.is_canonical(block, head):
             return
         NODE_CONTRADICTIONS.inc()
-        if not self.logs.patience.ends(("omitted", block)):
-            log.error("a node leaves out a log that it has shown", extra={"block": number})
+        if _count_failure(self._failures, ("omitted", block)) < ROUNDS_UNTIL_SKIPPED:
+            log.error("a node leaves out a log that it has shown", extra={"block": block.number})
             raise Unavailable.chain()
 
     async def _apply(
@@ -321,13 +415,13 @@ class Indexer:
         undo_from: int | None,
     ) -> None:
         state, head = one_pass.state, one_pass.head
-        events = await self.logs.decode(logs, head)
+        events = await self._decoder.decode(logs, head)
         final, final_hash = await self._final_of(one_pass, until)
         step = IndexStep(
             until,
             final,
             events,
-            [each.applied for each in logs if each.block.number > final],
+            [_applied(each) for each in logs if each.block.number > final],
             undo_from,
             complete=until == head,
             final_hash=final_hash,
@@ -357,22 +451,22 @@ class Indexer:
         if target < state.source.first_block:
             # Nothing of the index is final, and nothing of this block is in it.
             return state.final, None
-        if one_pass.final is None:
-            one_pass.final = await self._block_at(target, one_pass.head)
-        return target, one_pass.final.block_hash
+        return target, (await self.stream.block_at(target, one_pass.head)).block_hash
 
-    async def _ref_of(self, part: LogRange, head: BlockRef) -> BlockRef:
-        if part.last == head.number:
-            return head
-        if part.logs and part.logs[-1].block.number == part.last:
-            return part.logs[-1].block
-        return await self._block_at(part.last, head)
-
-    async def _block_at(self, number: int, head: BlockRef) -> BlockRef:
-        block = await self.chain.block_at(number, head)
-        if block is None:
+    def _note_unreadable(self, blocks: LogRange) -> None:
+        """Count the receipts that cannot be read. Raises `Unavailable` to try again for a while."""
+        # All are counted in the same round, so that many do not take many times as long.
+        counts = {each: _count_failure(self._failures, each) for each in blocks.unreadable}
+        if any(count < ROUNDS_UNTIL_SKIPPED for count in counts.values()):
             raise Unavailable.chain()
-        return block
+        for each, count in counts.items():
+            if count == ROUNDS_UNTIL_SKIPPED:
+                UNREADABLE_RECEIPTS.inc()
+                log.critical(
+                    "a receipt cannot be read; the index lacks its events until 'imprint "
+                    "reconcile' is run with a node that returns it",
+                    extra={"block": blocks.last.number, "transaction": each},
+                )
 
     def _note_history(self, history: History, state: IndexState, head: BlockRef) -> None:
         if history is self.history:
@@ -386,13 +480,16 @@ class Indexer:
         else:
             log.warning("the node agrees with the index again", extra=fields)
 
-    async def _is_wanted(self) -> bool:
-        """Whether a command wants to rebuild the index."""
+    async def _is_due_elsewhere(self) -> bool:
+        """Whether another process follows the chain, or a command wants to rebuild the index."""
+        if self.stream.followed_elsewhere:
+            return True
         found = await self.catalog.find_lease(REBUILD_LEASE)
         return found is not None and found.left > timedelta(0)
 
     def _lease(self) -> HeldLease:
-        return HeldLease(self.catalog, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, self.monotonic)
+        elapsed = self.stream.monotonic
+        return HeldLease(self.catalog, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, elapsed)
 
     def _leave(self) -> bool:
         """Another process fills the index, and shows where it is."""
@@ -439,10 +536,38 @@ async def take_index(
 def _divide(blocks: LogRange) -> Iterator[LogRange]:
     """The same blocks in parts of up to `LOGS_AT_ONCE` logs; a block stays whole."""
     first, logs = blocks.first, list[PlacedLog]()
-    for _, group in groupby(blocks.logs, key=lambda each: each.block.number):
-        block = list(group)
-        if logs and len(logs) + len(block) > LOGS_AT_ONCE:
-            yield LogRange(first, logs[-1].block.number, logs)
+    for _, group in groupby(blocks.logs, key=lambda each: each.block):
+        found = list(group)
+        if logs and len(logs) + len(found) > LOGS_AT_ONCE:
+            yield LogRange(first, logs[-1].block, logs)
             first, logs = logs[-1].block.number + 1, []
-        logs += block
+        logs += found
     yield LogRange(first, blocks.last, logs)
+
+
+def _count_failure(failures: Failures, thing: Hashable) -> int:
+    """How often a thing has failed, with this time."""
+    count = failures.get(thing, 0) + 1
+    failures.put(thing, count)
+    return count
+
+
+def _applied(each: PlacedLog) -> AppliedLog:
+    return AppliedLog(each.place, each.block.block_hash)
+
+
+def _decode(
+    times: dict[BlockRef, datetime], logs: Sequence[PlacedLog]
+) -> tuple[list[MarketEvent | PostTagged], list[tuple[PlacedLog, str]]]:
+    decoded, undecodable = list[MarketEvent | PostTagged](), list[tuple[PlacedLog, str]]()
+    for each in logs:
+        try:
+            decoded.append(decode_market_event(each.log, times[each.block]))
+        except Undecodable as error:
+            undecodable.append((each, str(error)))
+    return decoded, undecodable
+
+
+def _agrees(details: PostDetails, post: PostPublished) -> bool:
+    """Whether an entry is that of the event."""
+    return (details.author, details.spelled_cid) == (post.author, post.spelled_cid)

@@ -5,18 +5,15 @@ receives it. The other processes have caches of their own, and watchers that rea
 """
 
 import asyncio
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from imprint.domain.posts.posts import ApplyResult, DeadLetter, Delivery, EventStatus
-from imprint.metrics import DELIVERIES, EVENTS
-from imprint.ports import Catalog, Clock, WebhookProvider
+from imprint.metrics import DELIVERIES
+from imprint.ports import Clock, WebhookProvider
 from imprint.services.access.entitlement import Entitlement
-from imprint.services.content.labels import LabelUpdater
-
-log = logging.getLogger(__name__)
+from imprint.services.publication.chain_sync import Publications
 
 SMALL_DELIVERY = 64 * 1024
 """Bytes of a delivery that is verified and decoded at once, which takes 2 ms at most."""
@@ -49,15 +46,11 @@ class DeliveryResult:
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    """Receives the deliveries of the configured providers.
-
-    Each event is applied once, whichever provider sends it and however often.
-    """
+    """Receives the deliveries of the configured providers."""
 
     providers: Mapping[str, WebhookProvider]
-    catalog: Catalog
+    publications: Publications
     clock: Clock
-    labels: LabelUpdater
     entitlement: Entitlement
     last_received: dict[str, datetime] = field(default_factory=dict, init=False)
     """When this process received the last delivery of each provider that had signed it."""
@@ -85,19 +78,11 @@ class Webhooks:
         if not (delivery.key or delivery.findings):
             DELIVERIES.labels(provider, "false").inc()
             return DeliveryResult(duplicate=False, ignored=delivery.ignored)
-        events = delivery.events
-        result = await self.catalog.apply_events(
-            delivery.key, events, delivery.dead_letters, self.clock()
-        )
+        result = await self.publications.deliver(delivery)
         DELIVERIES.labels(provider, str(result.duplicate).lower()).inc()
         if result.duplicate:
             return DeliveryResult(duplicate=True, ignored=delivery.ignored)
-        applied = _applied_events(delivery, result)
-        for each in applied:
-            record_event(provider, each.post_id, each.status)
-        for event in events:
-            self.labels.enqueue(event.cid)
-        return DeliveryResult(False, delivery.ignored, applied)
+        return DeliveryResult(False, delivery.ignored, _applied_events(delivery, result))
 
     async def _open(
         self, provider: WebhookProvider, headers: Mapping[str, str], body: bytes
@@ -136,15 +121,4 @@ def _applied_events(delivery: Delivery, result: ApplyResult) -> tuple[AppliedEve
         if isinstance(each, DeadLetter)
         else AppliedEvent(each.post_id, each.spelled_cid, next(statuses))
         for each in delivery.findings
-    )
-
-
-def record_event(source: str, post_id: int | None, status: EventStatus) -> None:
-    """Count and log an event from a provider or the follower that the catalog has applied."""
-    EVENTS.labels(source, status.value).inc()
-    expected = status in (EventStatus.ONCHAIN, EventStatus.ALREADY_ONCHAIN)
-    log.log(
-        logging.INFO if expected else logging.WARNING,
-        "event applied",
-        extra={"provider": source, "post_id": str(post_id), "status": status},
     )

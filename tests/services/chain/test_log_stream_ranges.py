@@ -5,17 +5,16 @@ from tests.services.scripted_chain import ScriptedChain, say_created
 from tests.world import MovableClock
 
 from imprint.domain.errors import Unavailable
-from imprint.domain.posts.marketplace import POST_CREATED
-from imprint.services.chain.block_ranges import (
+from imprint.services.chain.log_stream import (
     FIRST_SIZE,
     LARGEST_SIZE,
     SUCCESSES_UNTIL_RETRY,
-    BlockRange,
-    BlockRangeReader,
+    LogRange,
+    LogReader,
+    LogStream,
 )
 
 AUTHOR = "0x" + "a1" * 20
-TOPICS = (POST_CREATED,)
 
 
 @pytest.fixture
@@ -26,29 +25,32 @@ def chain() -> ScriptedChain:
     return chain
 
 
-async def read_all(reader: BlockRangeReader, chain: ScriptedChain) -> list[tuple[int, int]]:
-    head = chain.blocks[-1].ref
-    ranges = [each async for each in reader.read(0, head.number, head)]
-    logs = [log for each in ranges for log in each.logs or ()]
+async def read_all(reader: LogReader, chain: ScriptedChain) -> list[tuple[int, int]]:
+    ranges = await read_ranges(reader, chain)
+    logs = [placed.log for each in ranges for placed in each.logs]
     assert logs == [log for block in chain.blocks for log in block.logs]
-    return [(each.first, each.last) for each in ranges]
+    return [(each.first, each.last.number) for each in ranges]
+
+
+async def read_ranges(reader: LogReader, chain: ScriptedChain) -> list[LogRange]:
+    return [each async for each in reader.read(0, chain.blocks[-1].ref, receipts=False)]
 
 
 async def test_a_short_chain_is_one_range(chain: ScriptedChain) -> None:
-    assert await read_all(BlockRangeReader(chain, TOPICS), chain) == [(0, 300)]
+    assert await read_all(LogReader(LogStream(chain)), chain) == [(0, 300)]
 
 
 @pytest.mark.parametrize("most", [1, 2, 10, 64, 299])
 async def test_ranges_shrink_until_the_node_takes_them(chain: ScriptedChain, most: int) -> None:
     chain.most = most
-    ranges = await read_all(BlockRangeReader(chain, TOPICS), chain)
+    ranges = await read_all(LogReader(LogStream(chain)), chain)
     assert [first for first, _ in ranges] == [0, *(last + 1 for _, last in ranges[:-1])]
     assert max(last - first + 1 for first, last in ranges) <= most
 
 
 async def test_the_size_converges_to_what_the_node_takes(chain: ScriptedChain) -> None:
     chain.most = 10
-    reader = BlockRangeReader(chain, TOPICS)
+    reader = LogReader(LogStream(chain))
     await read_all(reader, chain)
     chain.ranges.clear()
     await read_all(reader, chain)
@@ -57,7 +59,7 @@ async def test_the_size_converges_to_what_the_node_takes(chain: ScriptedChain) -
 
 async def test_after_many_successes_larger_ranges_are_tried_again(chain: ScriptedChain) -> None:
     chain.most = 2
-    reader = BlockRangeReader(chain, TOPICS)
+    reader = LogReader(LogStream(chain))
     await read_all(reader, chain)
     chain.most = 10**9
     for _ in range(3):
@@ -68,7 +70,7 @@ async def test_after_many_successes_larger_ranges_are_tried_again(chain: Scripte
 
 async def test_a_node_that_keeps_its_limit_refuses_rarely(chain: ScriptedChain) -> None:
     chain.most = 3
-    reader = BlockRangeReader(chain, TOPICS)
+    reader = LogReader(LogStream(chain))
     await read_all(reader, chain)
     chain.ranges.clear()
     for _ in range(5):
@@ -78,7 +80,7 @@ async def test_a_node_that_keeps_its_limit_refuses_rarely(chain: ScriptedChain) 
 
 
 async def test_a_size_never_exceeds_the_largest(chain: ScriptedChain) -> None:
-    reader = BlockRangeReader(chain, TOPICS)
+    reader = LogReader(LogStream(chain))
     for _ in range(20):
         await read_all(reader, chain)
     assert reader.size == LARGEST_SIZE
@@ -93,7 +95,7 @@ async def test_a_timeout_counts_as_a_refusal(chain: ScriptedChain) -> None:
             raise Unavailable.chain()
 
     chain.fault = run_out_of_time
-    reader = BlockRangeReader(chain, TOPICS)
+    reader = LogReader(LogStream(chain))
     await read_all(reader, chain)
     assert reader.size < FIRST_SIZE
 
@@ -103,7 +105,7 @@ async def test_an_unavailable_node_does_not_shrink_the_range(chain: ScriptedChai
         raise Unavailable.chain()
 
     chain.fault = be_away
-    reader = BlockRangeReader(chain, TOPICS)
+    reader = LogReader(LogStream(chain))
     with pytest.raises(Unavailable):
         await read_all(reader, chain)
     assert reader.size == FIRST_SIZE
@@ -113,32 +115,27 @@ async def test_a_missing_head_does_not_shrink_the_range(chain: ScriptedChain) ->
     head = chain.blocks[-1].ref
     chain.fork(2)
     chain.mine(blocks=2)
-    reader = BlockRangeReader(chain, TOPICS)
+    reader = LogReader(LogStream(chain))
     with pytest.raises(Unavailable):
-        [each async for each in reader.read(0, head.number, head)]
+        [each async for each in reader.read(0, head, receipts=False)]
     assert reader.size == FIRST_SIZE
-
-
-async def read_ranges(reader: BlockRangeReader, chain: ScriptedChain) -> list[BlockRange]:
-    head = chain.blocks[-1].ref
-    return [each async for each in reader.read(0, head.number, head)]
 
 
 async def test_a_single_block_that_is_refused_is_returned_without_logs(
     chain: ScriptedChain,
 ) -> None:
     chain.oversized = {150}
-    ranges = await read_ranges(BlockRangeReader(chain, TOPICS), chain)
-    assert [(each.first, each.last) for each in ranges if each.logs is None] == [(150, 150)]
-    assert [each.first for each in ranges] == [0, *(each.last + 1 for each in ranges[:-1])]
-    assert ranges[-1].last == 300
+    ranges = await read_ranges(LogReader(LogStream(chain)), chain)
+    assert [each.last.number for each in ranges if each.refused] == [150]
+    assert [each.first for each in ranges] == [0, *(each.last.number + 1 for each in ranges[:-1])]
+    assert ranges[-1].last.number == 300
 
 
 async def test_a_block_that_was_refused_alone_is_not_requested_alone_again(
     chain: ScriptedChain,
 ) -> None:
     chain.oversized = {150}
-    reader = BlockRangeReader(chain, TOPICS)
+    reader = LogReader(LogStream(chain))
     await read_ranges(reader, chain)
     chain.ranges.clear()
     await read_ranges(reader, chain)
@@ -149,6 +146,6 @@ async def test_a_node_that_refuses_every_range_gets_one_request_per_block(
     chain: ScriptedChain,
 ) -> None:
     chain.most = 0
-    ranges = await read_ranges(BlockRangeReader(chain, TOPICS), chain)
-    assert [(each.first, each.logs) for each in ranges] == [(n, None) for n in range(301)]
+    ranges = await read_ranges(LogReader(LogStream(chain)), chain)
+    assert [(each.first, each.refused) for each in ranges] == [(n, True) for n in range(301)]
     assert len(chain.ranges) < 330
