@@ -250,7 +250,7 @@ def test_a_bought_text_runs_nothing(
     page = watched.visit(f"/p/{post_id}")
     page.locator("#account").get_by_role("button", name="Sign in").click()
     page.get_by_role("dialog").get_by_role("button", name="Test Wallet").click()
-    page.locator("#text > *").first.wait_for(timeout=60_000)
+    page.locator("#text > *").first.wait_for(state="attached", timeout=60_000)
     watched.inspect("the bought text")
 
 
