@@ -56,7 +56,7 @@ def service_of(world: World, store: CountingStore) -> WritingSessions:
         WriteVerifier(domain, url),
         wallets,
         store,
-        world.adapters.catalog,
+        world.adapters.stores.rate_limits,
         world.clock,
         None,
     )

@@ -44,10 +44,10 @@ async def test_a_delivery_that_may_be_large_is_verified_in_a_thread(
     world: World, headers: dict[str, str], size: int, on_loop: bool
 ) -> None:
     provider, adapters = Forged(), world.adapters
-    labels = LabelUpdater(adapters.catalog, adapters.content)
+    labels = LabelUpdater(adapters.stores.files, adapters.content)
     entitlement = Entitlement(adapters.marketplace, world.clock.monotonic, timedelta(0))
     given: dict[str, Any] = {"provider-b": provider}
-    webhooks = Webhooks(given, adapters.catalog, world.clock, labels, entitlement)
+    webhooks = Webhooks(given, adapters.stores.events, world.clock, labels, entitlement)
     with pytest.raises(Refusal):
         await webhooks.receive("provider-b", headers, b"x" * size)
     (thread,) = provider.threads

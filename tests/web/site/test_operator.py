@@ -192,7 +192,7 @@ async def test_without_a_node_the_other_panels_stay(tmp_path: Path) -> None:
 
 
 class SilentStore:
-    """An `OperationsStore` whose database is away or whose records cannot be read."""
+    """An `OperatorFacts` whose database is away or whose records cannot be read."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

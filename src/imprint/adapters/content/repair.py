@@ -9,13 +9,19 @@ from functools import partial
 from pathlib import Path
 
 from imprint.adapters.content.embedded import MAX_BATCH, SMALL_DOCUMENTS, SmallDocuments
-from imprint.adapters.sqlite_log import DamagedLog, check_log, log_file, read_boot, replacement_of
-from imprint.adapters.sqlite_repair import (
+from imprint.adapters.database.sqlite.damaged_file import (
     UNREADABLE,
     ReadableRows,
     connect_damaged,
     copy_locked,
     replace_file,
+)
+from imprint.adapters.database.sqlite.log import (
+    DamagedLog,
+    check_log,
+    log_file,
+    read_boot,
+    replacement_of,
 )
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid, document_cid

@@ -27,7 +27,8 @@ from imprint.metrics import (
     INDEXED_BLOCK,
     NODE_CONTRADICTIONS,
 )
-from imprint.ports import Catalog, ChainReader, Monotonic, Progress, monotonic
+from imprint.ports import ChainReader, Monotonic, Progress, monotonic
+from imprint.ports.leases import LeaseStore
 from imprint.ports.post_index import (
     AppliedLog,
     IndexMoved,
@@ -36,6 +37,7 @@ from imprint.ports.post_index import (
     IndexStep,
     PostIndexWriter,
 )
+from imprint.ports.publication import EventStore
 from imprint.services.chain.market_logs import ROUNDS_UNTIL_SKIPPED, LogRange, MarketLogs, PlacedLog
 from imprint.services.chain.seen_heads import SeenHeads
 from imprint.services.publication.chain_sync import History, compare_history
@@ -111,7 +113,8 @@ class Indexer:
     """Fills the index in rounds; one process at a time does so."""
 
     chain: ChainReader
-    catalog: Catalog
+    events: EventStore
+    leases: LeaseStore
     writer: PostIndexWriter
     source: IndexSource
     reorg_depth: int
@@ -231,7 +234,7 @@ class Indexer:
         if state.final_hash is not None:
             final = BlockRef(state.final, state.final_hash)
             history = await compare_history(
-                self.chain, self.catalog, self.source.chain_id, final, head
+                self.chain, self.events, self.source.chain_id, final, head
             )
         self._note_history(history, state, head)
         if history is not History.REPLACED:
@@ -388,11 +391,11 @@ class Indexer:
 
     async def _is_wanted(self) -> bool:
         """Whether a command wants to rebuild the index."""
-        found = await self.catalog.find_lease(REBUILD_LEASE)
+        found = await self.leases.find_lease(REBUILD_LEASE)
         return found is not None and found.left > timedelta(0)
 
     def _lease(self) -> HeldLease:
-        return HeldLease(self.catalog, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, self.monotonic)
+        return HeldLease(self.leases, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, self.monotonic)
 
     def _leave(self) -> bool:
         """Another process fills the index, and shows where it is."""
@@ -404,7 +407,7 @@ class Indexer:
 
 @asynccontextmanager
 async def take_index(
-    catalog: Catalog,
+    leases: LeaseStore,
     tell: Callable[[str], None],
     patience: timedelta = PATIENCE,
     elapsed: Monotonic = monotonic,
@@ -414,14 +417,14 @@ async def take_index(
     `tell` gets a sentence if that takes a while. Raises `IndexBusy` after `patience`.
     """
     holder = name_holder("rebuild of the index")
-    lease = HeldLease(catalog, INDEXER_LEASE, SHORT_LEASE_TIME, holder, elapsed)
+    lease = HeldLease(leases, INDEXER_LEASE, SHORT_LEASE_TIME, holder, elapsed)
     deadline = elapsed() + patience.total_seconds()
-    async with hold_lease(catalog, REBUILD_LEASE, SHORT_LEASE_TIME, holder, elapsed) as wish:
+    async with hold_lease(leases, REBUILD_LEASE, SHORT_LEASE_TIME, holder, elapsed) as wish:
         if wish is None:
             raise IndexBusy("Another command rebuilds the index of posts. Please try again later.")
         told = False
         while not await lease.take():
-            found = await catalog.find_lease(INDEXER_LEASE)
+            found = await leases.find_lease(INDEXER_LEASE)
             who = "another process" if found is None else describe_holder(found.holder)
             if elapsed() >= deadline:
                 raise IndexBusy(

@@ -35,8 +35,10 @@ from imprint.metrics import (
     HEAD_BLOCK,
     UNREADABLE_RECEIPTS,
 )
-from imprint.ports import Catalog, ChainReader, Clock, Monotonic, Progress, monotonic
+from imprint.ports import ChainReader, Clock, Monotonic, Progress, monotonic
 from imprint.ports.chain import Unproved
+from imprint.ports.leases import LeaseStore
+from imprint.ports.publication import EventStore
 from imprint.services.chain.block_ranges import FEW_LOGS, BlockRange, BlockRangeReader
 from imprint.services.chain.seen_heads import BlockHashes, SeenHeads, keep_below, remembered_blocks
 from imprint.services.content.labels import LabelUpdater
@@ -120,16 +122,16 @@ class History(Enum):
     """It has other blocks than those that were final: a deep reorg, or a chain that was reset."""
 
 
-async def examine_history(chain: ChainReader, catalog: Catalog, chain_id: int) -> History:
+async def examine_history(chain: ChainReader, events: EventStore, chain_id: int) -> History:
     """How the chain relates to what was stored as final, now. Raises `Unavailable`."""
-    final = await catalog.final_block(chain_id)
+    final = await events.final_block(chain_id)
     if final is None:
         return History.AGREES
-    return await compare_history(chain, catalog, chain_id, final, await chain.head())
+    return await compare_history(chain, events, chain_id, final, await chain.head())
 
 
 async def compare_history(
-    chain: ChainReader, catalog: Catalog, chain_id: int, final: BlockRef, head: BlockRef
+    chain: ChainReader, events: EventStore, chain_id: int, final: BlockRef, head: BlockRef
 ) -> History:
     """Compare the chain that ends in `head` with the final block and with blocks of events."""
     if head.number >= final.number:
@@ -138,7 +140,7 @@ async def compare_history(
     if chain.highest_shown() >= final.number:
         # This node has shown the final block, or another one in its place, so it does not lag.
         return History.REPLACED
-    known = await catalog.newest_event_block(chain_id, head.number)
+    known = await events.newest_event_block(chain_id, head.number)
     if known is not None and await chain.block_at(known.number, head) != known:
         return History.REPLACED
     return History.BEHIND
@@ -149,7 +151,8 @@ class Follower:
     """Reads the chain in rounds; `history` says whether the node agrees with what was final."""
 
     chain: ChainReader
-    catalog: Catalog
+    events: EventStore
+    leases: LeaseStore
     clock: Clock
     chain_id: int
     start_block: int
@@ -178,7 +181,7 @@ class Follower:
             await run_periodically("follower", self.follow_once, interval)
         finally:
             try:
-                await self.catalog.release_lease(FOLLOWER_LEASE, self.holder)
+                await self.leases.release_lease(FOLLOWER_LEASE, self.holder)
             except Unavailable as problem:
                 log.warning("the lease was not released", extra={"code": problem.code})
 
@@ -197,12 +200,12 @@ class Follower:
         head = await self.chain.head()
         HEAD_BLOCK.set(head.number)
         keep_below(self._read_by_receipts, head)
-        cursor = await self.catalog.cursor(self.chain_id)
+        cursor = await self.events.cursor(self.chain_id)
         CURSOR_LAG.set(max(head.number - (cursor.number if cursor else self.start_block), 0))
-        final = await self.catalog.final_block(self.chain_id)
+        final = await self.events.final_block(self.chain_id)
         history = History.AGREES
         if final is not None:
-            history = await compare_history(self.chain, self.catalog, self.chain_id, final, head)
+            history = await compare_history(self.chain, self.events, self.chain_id, final, head)
         self._note_history(history, final, head)
         if history is not History.AGREES:
             # Final blocks are not read again, least of all from a node that is behind them.
@@ -230,11 +233,11 @@ class Follower:
         takes no lease: another process may follow meanwhile, since both apply the same chain.
         """
         head = await self.chain.head()
-        before = await self.catalog.final_block(self.chain_id)
-        before = before or await self.catalog.cursor(self.chain_id)
+        before = await self.events.final_block(self.chain_id)
+        before = before or await self.events.cursor(self.chain_id)
         history = History.AGREES
         if before is not None:
-            history = await compare_history(self.chain, self.catalog, self.chain_id, before, head)
+            history = await compare_history(self.chain, self.events, self.chain_id, before, head)
         final = await self._block_at(max(0, head.number - self.reorg_depth), head)
         async for blocks in self.reader.read(first, head.number, head):
             await self._apply(blocks, head, final)
@@ -254,7 +257,7 @@ class Follower:
     async def _apply(self, blocks: BlockRange, head: BlockRef, final: BlockRef | None) -> None:
         at_head = blocks.last == head.number
         cursor = head if at_head else await self._block_at(blocks.last, head)
-        found = await self.catalog.known_events(self.chain_id, blocks.first, blocks.last)
+        found = await self.events.known_events(self.chain_id, blocks.first, blocks.last)
         known = {identity_of(each.event.place): each for each in found}
         events: list[PostCreated] = []
         dead_letters: tuple[DeadLetter, ...] = ()
@@ -312,7 +315,7 @@ class Follower:
     async def _verify_unconfirmed(self, head: BlockRef) -> None:
         """Confirm or undo events that only deliveries reported, once the node should have them."""
         confirmed, lost = [], []
-        for each in await self.catalog.unconfirmed_events(self.chain_id, UNCONFIRMED_BATCH):
+        for each in await self.events.unconfirmed_events(self.chain_id, UNCONFIRMED_BATCH):
             number = each.event.place.block_number
             due = number is not None and number <= head.number
             if not due and self.clock() - each.seen_at <= UNCONFIRMED_GRACE:
@@ -340,7 +343,7 @@ class Follower:
 
     async def _undo_above(self, head: BlockRef) -> None:
         """Undo the events that were read from blocks above the head, which are gone."""
-        above = await self.catalog.known_events(self.chain_id, head.number + 1, HIGHEST_BLOCK)
+        above = await self.events.known_events(self.chain_id, head.number + 1, HIGHEST_BLOCK)
         gone = [each for each in above if each.confirmed]
         if gone:
             log.warning("the chain is shorter than before", extra={"block": head.number})
@@ -390,7 +393,7 @@ class Follower:
         return new_letters + await self._advance_once(step)
 
     async def _advance_once(self, step: Advance) -> int:
-        result = await self.catalog.advance(self.chain_id, step, self.clock())
+        result = await self.events.advance(self.chain_id, step, self.clock())
         if step.cursor is not None:
             FOLLOWED_BLOCK.set(step.cursor.number)
         for event, status in zip(step.events, result.statuses, strict=True):
@@ -406,7 +409,7 @@ class Follower:
         return result.new_letters
 
     async def _take_lease(self) -> bool:
-        taken = await self.catalog.take_lease(FOLLOWER_LEASE, self.holder, self.lease_time)
+        taken = await self.leases.take_lease(FOLLOWER_LEASE, self.holder, self.lease_time)
         if not taken:
             # The process that follows now may undo what this one has read, and raises the alarms.
             self._read_by_receipts.clear()

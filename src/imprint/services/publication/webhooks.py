@@ -12,7 +12,8 @@ from datetime import datetime
 
 from imprint.domain.posts.posts import ApplyResult, DeadLetter, Delivery, EventStatus
 from imprint.metrics import DELIVERIES, EVENTS
-from imprint.ports import Catalog, Clock, WebhookProvider
+from imprint.ports import Clock, WebhookProvider
+from imprint.ports.publication import EventStore
 from imprint.services.access.entitlement import Entitlement
 from imprint.services.content.labels import LabelUpdater
 
@@ -55,7 +56,7 @@ class Webhooks:
     """
 
     providers: Mapping[str, WebhookProvider]
-    catalog: Catalog
+    events: EventStore
     clock: Clock
     labels: LabelUpdater
     entitlement: Entitlement
@@ -86,7 +87,7 @@ class Webhooks:
             DELIVERIES.labels(provider, "false").inc()
             return DeliveryResult(duplicate=False, ignored=delivery.ignored)
         events = delivery.events
-        result = await self.catalog.apply_events(
+        result = await self.events.apply_events(
             delivery.key, events, delivery.dead_letters, self.clock()
         )
         DELIVERIES.labels(provider, str(result.duplicate).lower()).inc()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from imprint.domain.posts.market_events import LOGS_PER_BLOCK
-from imprint.ports.feed_index import FeedIndex, PostAddress
+from imprint.ports.post_index import FeedIndex, PostAddress
 
 PAGE_SIZE = 10_000
 """Posts of a page."""

@@ -1,0 +1,1 @@
+"""Stores for sessions and private feeds."""

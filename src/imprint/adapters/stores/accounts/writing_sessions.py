@@ -1,0 +1,120 @@
+"""`WritingSessionStore` in the database."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from imprint.adapters.database.database import Database
+from imprint.adapters.database.transaction import (
+    Row,
+    Transaction,
+    micros,
+    moment_of,
+    owner_lock,
+)
+from imprint.adapters.stores.drafts.drafts import refuse_spent, spend_nonce
+from imprint.domain.drafts.files import Action
+from imprint.domain.errors import Damaged
+from imprint.domain.formats.addresses import Address
+from imprint.domain.sessions import OPENING, WritingSession
+
+_COLUMNS = """
+SELECT id, wallet, public_key, actions, not_before, expires_at, created_at FROM writing_sessions"""
+
+REMOVE_EXPIRED = "DELETE FROM writing_sessions WHERE wallet = :wallet AND expires_at <= :now"
+
+COUNT_SESSIONS = "SELECT count(*) AS sessions FROM writing_sessions WHERE wallet = :wallet"
+
+ADD_SESSION = """
+INSERT INTO writing_sessions (id, wallet, public_key, actions, not_before, expires_at, created_at)
+VALUES (:id, :wallet, :public_key, :actions, :not_before, :expires_at, :created_at)"""
+
+LIST_SESSIONS = _COLUMNS + " WHERE wallet = :wallet AND expires_at > :now ORDER BY created_at, id"
+
+FIND_SESSION = _COLUMNS + " WHERE id = :id"
+
+REVOKE_SESSION = "DELETE FROM writing_sessions WHERE id = :id AND wallet = :wallet RETURNING id"
+
+REVOKE_SESSIONS = "DELETE FROM writing_sessions WHERE wallet = :wallet"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlWritingSessions:
+    """The writing sessions of all wallets."""
+
+    database: Database
+
+    async def add_session(self, session: WritingSession, nonce: str, limit: int) -> bool:
+        locks = owner_lock(session.wallet)
+        return await self.database.transact(locks, _add, session, nonce, limit)
+
+    async def check_nonce(self, wallet: Address, nonce: str) -> None:
+        await self.database.read(refuse_spent, wallet, nonce)
+
+    async def list_sessions(self, wallet: Address, now: datetime) -> list[WritingSession]:
+        return await self.database.read(_list, wallet, now)
+
+    async def find_session(self, session_id: str) -> WritingSession | None:
+        return await self.database.read(_find, session_id)
+
+    async def revoke_session(self, wallet: Address, session_id: str) -> bool:
+        return await self.database.transact((), _revoke, wallet, session_id)
+
+    async def revoke_sessions(self, wallet: Address) -> None:
+        # Under the lock that `add_session` takes: what is added later is not revoked.
+        await self.database.transact(owner_lock(wallet), _revoke_all, wallet)
+
+
+async def _add(tx: Transaction, session: WritingSession, nonce: str, limit: int) -> bool:
+    await refuse_spent(tx, session.wallet, nonce)
+    now = micros(session.created_at)
+    await tx.execute(REMOVE_EXPIRED, wallet=session.wallet, now=now)
+    (row,) = await tx.fetchall(COUNT_SESSIONS, wallet=session.wallet)
+    if row["sessions"] >= limit:
+        return False
+    await tx.execute(
+        ADD_SESSION,
+        id=session.id,
+        wallet=session.wallet,
+        public_key=session.public_key,
+        actions=",".join(session.actions),
+        not_before=micros(session.not_before),
+        expires_at=micros(session.expires_at),
+        created_at=now,
+    )
+    opened_at = session.created_at
+    await spend_nonce(tx, session.wallet, nonce, opened_at, action=OPENING, file_id=None)
+    return True
+
+
+async def _list(tx: Transaction, wallet: Address, now: datetime) -> list[WritingSession]:
+    rows = await tx.fetchall(LIST_SESSIONS, wallet=wallet, now=micros(now))
+    return [_session(row) for row in rows]
+
+
+async def _find(tx: Transaction, session_id: str) -> WritingSession | None:
+    row = await tx.fetchone(FIND_SESSION, id=session_id)
+    return None if row is None else _session(row)
+
+
+async def _revoke(tx: Transaction, wallet: Address, session_id: str) -> bool:
+    return await tx.fetchone(REVOKE_SESSION, id=session_id, wallet=wallet) is not None
+
+
+async def _revoke_all(tx: Transaction, wallet: Address) -> None:
+    await tx.execute(REVOKE_SESSIONS, wallet=wallet)
+
+
+def _session(row: Row) -> WritingSession:
+    try:
+        actions = tuple(map(Action, row["actions"].split(",")))
+    except ValueError as error:
+        raise Damaged.record(f"writing session {row['id']}") from error
+    return WritingSession(
+        row["id"],
+        Address(row["wallet"]),
+        bytes(row["public_key"]),
+        actions,
+        moment_of(row["not_before"]),
+        moment_of(row["expires_at"]),
+        moment_of(row["created_at"]),
+    )
