@@ -79,21 +79,21 @@ class PostgresqlServer:
     address: str
 
     @classmethod
-    async def clean(cls, server: Server) -> "PostgresqlServer":
-        """The database that the tests of this process share, without what others left in it."""
-        database = cls(server.url(NAME))
+    async def clean(cls, server: Server, name: str = NAME) -> "PostgresqlServer":
+        """A database that the tests of this process share, without what others left in it."""
+        database = cls(server.url(name))
         try:
             tables = await database.rows(
                 "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
                 " AND tablename <> 'schema_migrations' ORDER BY tablename = 'file_groups'"
             )
         except asyncpg.InvalidCatalogNameError:
-            await server.create_database(NAME)
+            await server.create_database(name)
             await postgresql.prepare(database.address)
             return database
         statements = [f"DELETE FROM {table}" for (table,) in tables]
         heartbeat = "INSERT INTO counters (name, value) VALUES ('heartbeat', 0)"
-        await server.execute("; ".join([*statements, heartbeat]), NAME)
+        await server.execute("; ".join([*statements, heartbeat]), name)
         return database
 
     async def rows(self, text: str) -> list[tuple[Any, ...]]:

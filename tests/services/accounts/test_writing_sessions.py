@@ -41,6 +41,9 @@ class CountingStore:
             raise Unavailable.database()
         return self.sessions.get(session_id)
 
+    async def check_nonce(self, wallet: Address, nonce: str) -> None:
+        """No nonce is spent."""
+
     async def revoke_session(self, wallet: Address, session_id: str) -> bool:
         return self.sessions.pop(session_id, None) is not None
 
