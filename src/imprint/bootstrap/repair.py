@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from imprint.adapters.content.installation_marker import MARKER, InstallationMarker
-from imprint.adapters.content.repair import rebuild_small_documents
+from imprint.adapters.content.rebuild import rebuild_small_documents
 from imprint.adapters.database.schema import NewerSchema
 from imprint.adapters.database.sqlite.damaged_file import FileInUse, copy_locked, replace_file
 from imprint.adapters.database.sqlite.database import open_sqlite
@@ -141,17 +141,17 @@ class _RecordRepair:
                 expect_own(holder, damaged.identity.id)
             if self.backup is not None:
                 self.backup.expect_of(damaged.identity.id if damaged.identity else holder)
-            if damaged.damage is None:
+            if not damaged.is_damaged:
                 damaged = await self._look_deeper(damaged)
             usable = copy
-            if damaged.damage is not None:
+            if damaged.is_damaged:
                 usable = copy.with_name("new.db")
                 if not await asyncio.to_thread(self._rebuild, damaged, usable, holder):
                     return False
             said = await asyncio.to_thread(_rebuild_small_documents, self.settings, self.report)
             if self.report.dry_run:
                 await self._check_documents(usable, is_store_whole=not said)
-            elif damaged.damage is not None:
+            elif damaged.is_damaged:
                 self._replace(usable, path)
         return True
 
@@ -165,22 +165,22 @@ class _RecordRepair:
             await stores.close()
         self.report.found += found
         self.report.kept = usage.drafts + usage.posts
-        return replace(damaged, damage=found[0] if found else None)
+        return replace(damaged, file_damage=found[0] if found else None)
 
     def _rebuild(self, damaged: DamagedCatalog, new: Path, holder: str | None) -> bool:
         """Write a new catalog; False if it would lose records that a backup may have."""
         backup = self.backup
-        if backup is not None and not damaged.log_whole:
+        if backup is not None and damaged.log_damage is not None:
             # Without the last commits it may be older than the backup.
-            known = damaged.backed_up_at or 0
-            is_newer = known >= micros(backup.made_at)
-            damaged = replace(damaged, readable=damaged.readable and is_newer)
+            is_newer = (damaged.backed_up_at or 0) >= micros(backup.made_at)
+            if damaged.schema is not None and not is_newer:
+                damaged = replace(damaged, schema=None, file_damage=damaged.log_damage)
         saved = None if backup is None else backup.catalog
         rebuilt = rebuild_catalog(damaged, new, saved, holder, utc_now())
         self.report.found += [each for each in rebuilt.found if each not in self.report.found]
         self.report.kept, self.report.from_backup = rebuilt.kept, rebuilt.from_backup
         self.report.lost += rebuilt.lost
-        may_lose = backup is not None or (self.accept_loss and damaged.readable)
+        may_lose = backup is not None or (self.accept_loss and damaged.schema is not None)
         if rebuilt.lost and not may_lose:
             self.report.notes.append(_NOTHING_CHANGED)
             return False

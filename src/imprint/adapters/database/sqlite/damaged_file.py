@@ -127,6 +127,14 @@ def connect_damaged(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def is_whole(connection: sqlite3.Connection, what: str = "1") -> bool:
+    """Whether SQLite finds nothing wrong with a file, or with a table and its indexes."""
+    with suppress(*UNREADABLE):
+        (found,) = connection.execute(f"PRAGMA integrity_check({what})").fetchone()
+        return bool(found == "ok")
+    return False
+
+
 class ReadableRows:
     """The rows of a table that SQLite can read; `complete` says whether it has read to the end.
 

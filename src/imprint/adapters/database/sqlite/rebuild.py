@@ -17,7 +17,12 @@ from imprint.adapters.database.derived_tables import is_of_index
 from imprint.adapters.database.record_checksums import CHECKED_TABLES, is_damaged
 from imprint.adapters.database.schema import LATEST, NewerSchema, known_migrations, migrate
 from imprint.adapters.database.sqlite.backup import check_copy, schema_after
-from imprint.adapters.database.sqlite.damaged_file import UNREADABLE, ReadableRows, connect_damaged
+from imprint.adapters.database.sqlite.damaged_file import (
+    UNREADABLE,
+    ReadableRows,
+    connect_damaged,
+    is_whole,
+)
 from imprint.adapters.database.sqlite.integrity import examine_catalog
 from imprint.adapters.database.sqlite.log import DamagedLog, check_log, read_boot
 from imprint.adapters.database.transaction import micros
@@ -150,15 +155,20 @@ class DamagedCatalog:
     """A copy of a catalog, and what is known of its damage before its rows are read."""
 
     path: Path
-    damage: str | None
-    """What is damaged; None if nothing is."""
-    log_whole: bool
-    """Whether no commit in the write-ahead log is dropped."""
-    readable: bool
-    """Whether SQLite can open it."""
+    file_damage: str | None
+    """What is damaged in the file; None if nothing is."""
+    log_damage: str | None
+    """What is damaged in the write-ahead log, so that commits in it are dropped."""
+    schema: int | None = None
+    """The number of its schema; None if SQLite cannot open it."""
     identity: Identity | None = None
     backed_up_at: int | None = None
     """As of when the last backup is that it knows of."""
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether anything is damaged."""
+        return self.file_damage is not None or self.log_damage is not None
 
 
 def examine_copy(path: Path) -> DamagedCatalog:
@@ -169,31 +179,24 @@ def examine_copy(path: Path) -> DamagedCatalog:
     except DamagedLog:
         log_damage = "The write-ahead log is damaged: commits in it cannot be read."
     if not path.exists():
-        return DamagedCatalog(path, "There is no catalog.", log_damage is None, readable=False)
+        return DamagedCatalog(path, "There is no catalog.", log_damage)
     try:
         with closing(connect_damaged(path)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE")
-            _refuse_newer(connection)
+            schema = _read_schema_number(connection)
             identity, backed_up_at = _read_installation(connection)
     except UNREADABLE as error:
         damage = f"The catalog cannot be opened: {ascii(str(error))[1:-1]}."
-        return DamagedCatalog(path, damage, log_damage is None, readable=False)
-    found = log_damage
+        return DamagedCatalog(path, damage, log_damage)
+    file_damage = None
     try:
         check_copy(path)
     except CatalogDamaged as error:
-        found = found or str(error)
-    return DamagedCatalog(
-        path,
-        found,
-        log_damage is None,
-        readable=True,
-        identity=identity,
-        backed_up_at=backed_up_at,
-    )
+        file_damage = str(error)
+    return DamagedCatalog(path, file_damage, log_damage, schema, identity, backed_up_at)
 
 
-def _refuse_newer(connection: sqlite3.Connection) -> int:
+def _read_schema_number(connection: sqlite3.Connection) -> int:
     """The number of the last migration, or ours if that is lost. Raises `NewerSchema`."""
     known = known_migrations()[-1].number
     try:
@@ -284,27 +287,27 @@ class _Rebuild:
         """Keep every row that can be read, and note the names of files whose rows cannot be."""
         found = self.rebuilt.found
         tables = self._tables()
-        if not self.damaged.readable:
-            found.append(str(self.damaged.damage))
+        if self.damaged.schema is None:
+            found.append(str(self.damaged.file_damage))
             self.broken = set(tables)
             self.rebuilt.lost.append(
                 "What was written after the backup was made: its names are not known."
             )
             return
-        if not self.damaged.log_whole:
-            found.append(str(self.damaged.damage))
+        if self.damaged.log_damage is not None:
+            found.append(self.damaged.log_damage)
             self.rebuilt.lost.append("What the last commits wrote: they were in the damaged log.")
         with closing(connect_damaged(self.damaged.path)) as source:
-            there = self._expected_tables(source)
+            there = self._expected_tables(source, self.damaged.schema)
             for table in tables:
                 if table in there:
                     self._copy_table(source, table)
             self._note_names(source)
         self._describe()
         self.rebuilt.kept = self._count_files()
-        if not found and self.damaged.damage is not None:
+        if not found and self.damaged.file_damage is not None:
             index = examine_catalog(self.damaged.path).index
-            found.append("The index of posts is damaged." if index else self.damaged.damage)
+            found.append("The index of posts is damaged." if index else self.damaged.file_damage)
 
     def _tables(self) -> list[str]:
         rows = self.target.execute("SELECT name FROM main.sqlite_schema WHERE type = 'table'")
@@ -312,10 +315,9 @@ class _Rebuild:
         return [each for each in names if not is_of_index(each) and each not in _NOT_KEPT]
 
     @staticmethod
-    def _expected_tables(source: sqlite3.Connection) -> set[str]:
+    def _expected_tables(source: sqlite3.Connection, schema: int) -> set[str]:
         """The tables of the release that wrote the damaged catalog, and those that it has."""
-        number = _refuse_newer(source)
-        applied = tuple(each for each in known_migrations() if each.number <= number)
+        applied = tuple(each for each in known_migrations() if each.number <= schema)
         names = {name for _, name, _ in schema_after(applied)}
         return names | {name for (name,) in source.execute("SELECT name FROM sqlite_schema")}
 
@@ -331,7 +333,7 @@ class _Rebuild:
             else:
                 refused += 1
                 self._note_refused(table, row)
-        whole = _is_whole(source, table)
+        whole = is_whole(source, f"'{table}'")
         if not rows.complete or refused or not (whole or _has_index_of(source, table, kept)):
             self.broken.add(table)
             self.rebuilt.found.append(f"A part of the table {table} cannot be read.")
@@ -386,7 +388,7 @@ class _Rebuild:
             )
 
     def _note_names(self, source: sqlite3.Connection) -> None:
-        counts, complete = set(), self.damaged.log_whole
+        counts, complete = set(), self.damaged.log_damage is None
         for column, index in _NAMES.items():
             select = f"SELECT position, {column} FROM files INDEXED BY {index}"  # noqa: S608
             rows, count = ReadableRows(source, select, (column,)), 0
@@ -436,7 +438,7 @@ class _Rebuild:
         lost = self.rebuilt.lost
         missing = self.target.execute(_MISSING).fetchall()
         lost += [f"The {_name(row)}." for row in missing]
-        if self.damaged.readable and "files" in self.broken and not self.names_complete:
+        if self.damaged.schema is not None and "files" in self.broken and not self.names_complete:
             lost.append(
                 "Files that no backup has, if there are more: a part of the indexes that name them"
                 " cannot be read either."
@@ -466,14 +468,6 @@ def _name(row: sqlite3.Row) -> str:
     if row["cid"] is not None:
         return f"file with the document {row['cid']}"
     return f"file {row['id']}" if row["id"] is not None else f"file at position {row['position']}"
-
-
-def _is_whole(source: sqlite3.Connection, table: str) -> bool:
-    """Whether SQLite finds nothing wrong with a table and its indexes."""
-    with suppress(*UNREADABLE):
-        row = source.execute(f"PRAGMA integrity_check('{table}')").fetchone()
-        return bool(row[0] == "ok")
-    return False
 
 
 def _has_index_of(source: sqlite3.Connection, table: str, count: int) -> bool:

@@ -14,6 +14,7 @@ from imprint.adapters.database.sqlite.damaged_file import (
     ReadableRows,
     connect_damaged,
     copy_locked,
+    is_whole,
     replace_file,
 )
 from imprint.adapters.database.sqlite.log import (
@@ -38,7 +39,7 @@ def rebuild_small_documents(root: Path, at: datetime, *, dry_run: bool) -> list[
         if not any(path.exists() for path in (place, log_file(place), replacement_of(place))):
             continue
         with copy_locked(place) as copy:
-            if _is_whole(copy):
+            if _is_undamaged(copy):
                 continue
             new = copy.with_name("new.db")
             count = _rebuild(copy, new)
@@ -49,13 +50,12 @@ def rebuild_small_documents(root: Path, at: datetime, *, dry_run: bool) -> list[
     return said
 
 
-def _is_whole(copy: Path) -> bool:
+def _is_undamaged(copy: Path) -> bool:
     try:
         check_log(copy, read_boot())
         with closing(connect_damaged(copy)) as connection:
-            (integrity,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
             connection.execute("SELECT count(*) FROM documents").fetchone()
-            return bool(integrity == "ok")
+            return is_whole(connection)
     except (DamagedLog, *UNREADABLE):
         return False
 
