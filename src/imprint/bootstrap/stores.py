@@ -4,15 +4,12 @@ from dataclasses import dataclass
 
 from imprint.adapters.database.database import Database
 from imprint.adapters.database.sqlite.database import SqliteDatabase
-from imprint.adapters.stores.accounts.private_feeds import SqlPrivateFeeds
-from imprint.adapters.stores.accounts.writing_sessions import SqlWritingSessions
 from imprint.adapters.stores.drafts.drafts import SqlDraftStore
 from imprint.adapters.stores.drafts.garbage import SqlGarbageStore
 from imprint.adapters.stores.ended_sessions import SqlSessionStore
 from imprint.adapters.stores.files import SqlFileStore
 from imprint.adapters.stores.installation.archives import SqlArchiveStore
-from imprint.adapters.stores.installation.installation import SqlInstallationStore
-from imprint.adapters.stores.installation.keys import SqlKeyStore
+from imprint.adapters.stores.installation.installation import SqlInstallationStore, SqlKeyStore
 from imprint.adapters.stores.installation.leases import SqlLeaseStore
 from imprint.adapters.stores.installation.operator_facts import SqlOperatorFacts
 from imprint.adapters.stores.installation.records import SqlRecordStore
@@ -24,8 +21,10 @@ from imprint.adapters.stores.posts.search_index import (
     find_in_postgresql,
     find_in_sqlite,
 )
+from imprint.adapters.stores.private_feeds import SqlPrivateFeeds
 from imprint.adapters.stores.publication import SqlEventStore
 from imprint.adapters.stores.rate_limits import SqlRateLimits
+from imprint.adapters.stores.writing_sessions import SqlWritingSessions
 from imprint.ports.archives import ArchiveStore
 from imprint.ports.drafts import DraftStore
 from imprint.ports.files import FileStore

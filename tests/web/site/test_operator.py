@@ -208,7 +208,8 @@ async def test_a_panel_that_fails_says_so_and_leaves_the_others(
     tmp_path: Path, error: Exception
 ) -> None:
     def adapt(adapters: Any) -> Any:
-        return replace(adapters, operations=SilentStore(error))
+        stores = replace(adapters.stores, operator_facts=SilentStore(error))
+        return replace(adapters, stores=stores)
 
     async with open_world(tmp_path, adapt=adapt, **GIVEN) as world:
         page = await opened_page(world)

@@ -2,11 +2,11 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Hashable
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import ClassVar, Protocol
 
-from imprint.adapters.database.transaction import Rule, T, Transaction, Ts
+from imprint.adapters.database.transaction import Row, Rule, T, Transaction, Ts, Value
 from imprint.domain.errors import Unavailable
 from imprint.domain.installation import Identity
 from imprint.domain.sessions import Session
@@ -20,6 +20,16 @@ _PROBE_SECONDS = 2.0
 
 READ_HEARTBEAT = "SELECT value FROM counters WHERE name = 'heartbeat'"
 HEARTBEAT = "UPDATE counters SET value = value + 1 WHERE name = 'heartbeat'"
+
+INSTALLATION = "SELECT id, claimed, owns_unnamed FROM installation WHERE only_row = 1"
+ADD_INSTALLATION = """
+INSERT INTO installation (only_row, id, owns_unnamed)
+SELECT 1, CAST(:id AS TEXT), CASE WHEN EXISTS (SELECT 1 FROM files) THEN 1
+       WHEN EXISTS (SELECT 1 FROM detached) THEN 1 ELSE 0 END
+WHERE true ON CONFLICT DO NOTHING"""
+
+NO_VALUES: Mapping[str, Value] = {}
+"""The values of a statement without any."""
 
 ReadFor = Callable[[Session | None], Awaitable[T]]
 """A read that refuses the session if it was ended."""
@@ -55,6 +65,23 @@ class Database(ABC):
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
         """Run a rule that changes nothing and visits about `reach` rows."""
 
+    async def fetch(
+        self,
+        build: Callable[[Row], T],
+        statement: str,
+        values: Mapping[str, Value] = NO_VALUES,
+        *,
+        reach: int = 0,
+    ) -> list[T]:
+        """What is built of the rows of one statement that changes nothing."""
+        return await self.read(_fetch, build, statement, values, reach=reach)
+
+    async def change(
+        self, statement: str, values: Mapping[str, Value] = NO_VALUES, *, durable: bool = True
+    ) -> bool:
+        """Run one statement as a transaction; whether it has returned a row."""
+        return await self.transact((), _change, statement, values, durable=durable)
+
     async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
         """The result of `read`; a database may keep it under `key` until the next commit."""
         return await read()
@@ -88,14 +115,14 @@ class Database(ABC):
         # Every commit of SQLite makes its log longer, so this one does what `grow` asks for.
         try:
             async with asyncio.timeout(_PROBE_SECONDS):
-                await self.transact((), _beat, durable=False)
+                await self.change(HEARTBEAT, durable=False)
         except TimeoutError as error:
             raise Unavailable.database() from error
 
     async def probe_reads(self) -> None:
         try:
             async with asyncio.timeout(_PROBE_SECONDS):
-                await self.read(_read_beat)
+                await self.fetch(tuple, READ_HEARTBEAT)
         except TimeoutError as error:
             raise Unavailable.database() from error
 
@@ -110,9 +137,25 @@ class Database(ABC):
         return []
 
 
-async def _beat(tx: Transaction) -> None:
-    await tx.execute(HEARTBEAT)
+async def _fetch(
+    tx: Transaction, build: Callable[[Row], T], statement: str, values: Mapping[str, Value]
+) -> list[T]:
+    return [build(row) for row in await tx.fetchall(statement, **values)]
 
 
-async def _read_beat(tx: Transaction) -> None:
-    await tx.fetchone(READ_HEARTBEAT)
+async def _change(tx: Transaction, statement: str, values: Mapping[str, Value]) -> bool:
+    return bool(await tx.fetchall(statement, **values))
+
+
+async def identify(tx: Transaction, new_id: str) -> Identity:
+    """The identity of this database; one that has none gets `new_id`.
+
+    Processes that open a new database at the same time agree on one id.
+    """
+    row = await tx.fetchone(INSTALLATION)
+    if row is None:
+        await tx.execute(ADD_INSTALLATION, id=new_id)
+        row = await tx.fetchone(INSTALLATION)
+    if row is None:
+        raise LookupError("The database does not keep the id of its installation.")
+    return Identity(row["id"], bool(row["claimed"]), bool(row["owns_unnamed"]))

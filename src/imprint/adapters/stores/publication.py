@@ -195,25 +195,28 @@ class SqlEventStore:
         return await self.database.transact(locks, _advance, chain_id, step, at)
 
     async def cursor(self, chain_id: int) -> BlockRef | None:
-        return await self.database.read(_find_block, CHAIN_MARK, _mark(chain_id, CURSOR))
+        return await self._find_block(CHAIN_MARK, {"chain_id": chain_id, "kind": CURSOR})
 
     async def final_block(self, chain_id: int) -> BlockRef | None:
-        return await self.database.read(_find_block, CHAIN_MARK, _mark(chain_id, FINAL))
+        return await self._find_block(CHAIN_MARK, {"chain_id": chain_id, "kind": FINAL})
 
     async def newest_event_block(self, chain_id: int, last: int) -> BlockRef | None:
-        values: dict[str, Value] = {"chain_id": chain_id, "last": last}
-        return await self.database.read(_find_block, NEWEST_EVENT_BLOCK, values)
+        return await self._find_block(NEWEST_EVENT_BLOCK, {"chain_id": chain_id, "last": last})
 
     async def oldest_event_block(self, chain_id: int) -> BlockRef | None:
-        return await self.database.read(_find_block, OLDEST_EVENT_BLOCK, {"chain_id": chain_id})
+        return await self._find_block(OLDEST_EVENT_BLOCK, {"chain_id": chain_id})
+
+    async def _find_block(self, statement: str, values: Mapping[str, Value]) -> BlockRef | None:
+        found = await self.database.fetch(_block_of, statement, values)
+        return found[0] if found else None
 
     async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
         values: dict[str, Value] = {"chain_id": chain_id, "first": first, "last": last}
-        return await self.database.read(_list_events, KNOWN_EVENTS, values, reach=UNKNOWN_REACH)
+        return await self.database.fetch(known_event_of, KNOWN_EVENTS, values, reach=UNKNOWN_REACH)
 
     async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
         values: dict[str, Value] = {"chain_id": chain_id, "limit": limit}
-        return await self.database.read(_list_events, UNCONFIRMED_EVENTS, values)
+        return await self.database.fetch(known_event_of, UNCONFIRMED_EVENTS, values)
 
     async def report_events(self, limit: int) -> EventReport:
         return await self.database.read(_report_events, limit, reach=UNKNOWN_REACH)
@@ -269,23 +272,6 @@ async def apply_kept(tx: Transaction, draft: File) -> File:
         return draft
     (row,) = await tx.fetchall(VERSION_BY_CID, cid=draft.cid)
     return file_of(row)
-
-
-def _mark(chain_id: int, kind: str) -> dict[str, Value]:
-    return {"chain_id": chain_id, "kind": kind}
-
-
-async def _find_block(
-    tx: Transaction, statement: str, values: Mapping[str, Value]
-) -> BlockRef | None:
-    row = await tx.fetchone(statement, **values)
-    return None if row is None else BlockRef(row["block_number"], row["block_hash"])
-
-
-async def _list_events(
-    tx: Transaction, statement: str, values: Mapping[str, Value]
-) -> list[KnownEvent]:
-    return [known_event_of(row) for row in await tx.fetchall(statement, **values)]
 
 
 async def _report_events(tx: Transaction, limit: int) -> EventReport:
@@ -607,6 +593,10 @@ def _values(event: PostCreated) -> dict[str, Value]:
         "spelled_cid": kept_text(event.spelled_cid),
         "cid": event.cid,
     }
+
+
+def _block_of(row: Row) -> BlockRef:
+    return BlockRef(row["block_number"], row["block_hash"])
 
 
 def known_event_of(row: Row) -> KnownEvent:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from imprint.adapters.database.database import Database
-from imprint.adapters.database.transaction import Transaction, micros
+from imprint.adapters.database.transaction import Transaction, Value, micros
 from imprint.domain.errors import RateLimited
 from imprint.domain.rate_limits import Rate
 
@@ -37,7 +37,18 @@ class SqlRateLimits:
         await self.database.transact((), _admit, key, rate, now, cost, durable=False)
 
     async def charge(self, key: str, rate: Rate, count: int, now: datetime) -> None:
-        await self.database.transact((), _charge, key, rate, count, now, durable=False)
+        # The moment moves by the shares of the requests, within the period.
+        share = rate.seconds * _SECOND // rate.count * count
+        latest = micros(now) + rate.seconds * _SECOND
+        values: dict[str, Value] = {
+            "key": key,
+            "now": micros(now),
+            "share": share,
+            "first": min(micros(now) + share, latest),
+            "latest": latest,
+            "furthest": latest + rate.seconds * _SECOND,
+        }
+        await self.database.change(CHARGE, values, durable=False)
 
 
 async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int) -> None:
@@ -73,18 +84,3 @@ def admission(key: str, rate: Rate, now: datetime, cost: int = 1) -> dict[str, A
         "latest": moment + period,
         "furthest": moment + 2 * period - share,
     }
-
-
-async def _charge(tx: Transaction, key: str, rate: Rate, count: int, now: datetime) -> None:
-    """Move the moment of a key forward by the shares of `count` requests, within its period."""
-    share = rate.seconds * _SECOND // rate.count * count
-    latest = micros(now) + rate.seconds * _SECOND
-    await tx.execute(
-        CHARGE,
-        key=key,
-        now=micros(now),
-        share=share,
-        first=min(micros(now) + share, latest),
-        latest=latest,
-        furthest=latest + rate.seconds * _SECOND,
-    )

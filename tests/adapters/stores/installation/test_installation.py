@@ -5,7 +5,7 @@ import asyncio
 from tests.adapters.stores.conftest import Opener, World
 from tests.adapters.stores.databases import Database, open_any
 
-from imprint.adapters.database.identity import ADD_INSTALLATION
+from imprint.adapters.database.database import ADD_INSTALLATION
 from imprint.adapters.database.transaction import Transaction
 from imprint.domain.formats.cids import Cid
 from imprint.domain.installation import Identity

@@ -27,8 +27,7 @@ from typing import Any
 import asyncpg
 
 from imprint import failpoints
-from imprint.adapters.database.database import Database
-from imprint.adapters.database.identity import identify
+from imprint.adapters.database.database import Database, identify
 from imprint.adapters.database.postgresql.pool import (
     CALL_SECONDS,
     FAILURES,

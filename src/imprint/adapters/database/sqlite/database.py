@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from imprint import failpoints
-from imprint.adapters.database.database import Database, ReadFor
+from imprint.adapters.database.database import Database, ReadFor, identify
 from imprint.adapters.database.derived_tables import is_index_rule
 from imprint.adapters.database.group_commit import CALL_SECONDS, GroupCommit, Job, lower_scheduling
-from imprint.adapters.database.identity import identify
 from imprint.adapters.database.schema import known_migrations, migrate
 from imprint.adapters.database.sqlite.backup import copy_catalog
 from imprint.adapters.database.sqlite.connections import (

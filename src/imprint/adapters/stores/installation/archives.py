@@ -8,6 +8,7 @@ from imprint.adapters.database.record_checksums import group_checksum_of
 from imprint.adapters.database.transaction import (
     Row,
     Transaction,
+    Value,
     event_locks,
     file_locks,
     micros,
@@ -82,7 +83,10 @@ class SqlArchiveStore:
     async def documents_after(
         self, network: Network, after: str, limit: int
     ) -> list[StoredDocument]:
-        return await self.database.read(_documents_after, network, after, limit, reach=limit)
+        values: dict[str, Value] = {"after": after, "limit": limit}
+        if network is Network.PUBLIC:
+            return await self.database.fetch(_thumbnail_of, PUBLIC_DOCUMENTS, values, reach=limit)
+        return await self.database.fetch(_document_of, PRIVATE_DOCUMENTS, values, reach=limit)
 
     async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
         return await self.database.read(_compare_file, exported)
@@ -105,17 +109,6 @@ async def _walk_files(
     else:
         rows = await tx.fetchall(WALK_FILES_OF_OWNER, owner=owner, after=after, limit=limit)
     return [_exported(row) for row in rows]
-
-
-async def _documents_after(
-    tx: Transaction, network: Network, after: str, limit: int
-) -> list[StoredDocument]:
-    """Up to `limit` documents above a cid."""
-    if network is Network.PUBLIC:
-        rows = await tx.fetchall(PUBLIC_DOCUMENTS, after=after, limit=limit)
-        return [StoredDocument(Cid(row["cid"]), readable=True) for row in rows]
-    rows = await tx.fetchall(PRIVATE_DOCUMENTS, after=after, limit=limit)
-    return [StoredDocument(Cid(row["cid"]), bool(row["readable"]), row["size"]) for row in rows]
 
 
 async def _compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcome:
@@ -191,6 +184,14 @@ async def _add(tx: Transaction, file: File, thumbnail_size: int) -> None:
         await reattach(tx, file.thumbnail_cid, Network.PUBLIC)
     await count_usage(tx, file.owner, file.size + thumbnail_size, drafts=1)
     await add_file(tx, replace(file, state=State.PENDING, publication=None))
+
+
+def _thumbnail_of(row: Row) -> StoredDocument:
+    return StoredDocument(Cid(row["cid"]), readable=True)
+
+
+def _document_of(row: Row) -> StoredDocument:
+    return StoredDocument(Cid(row["cid"]), bool(row["readable"]), row["size"])
 
 
 def _exported(row: Row) -> ExportedFile:

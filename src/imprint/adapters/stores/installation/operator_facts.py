@@ -26,7 +26,8 @@ SELECT count(*) AS count FROM (
 LAST_DELIVERY = """
 SELECT received_at FROM deliveries WHERE provider = :provider
 ORDER BY received_at DESC LIMIT 1"""
-LAST_BACKUP = "SELECT backed_up_at FROM installation WHERE only_row = 1"
+LAST_BACKUP = """
+SELECT backed_up_at FROM installation WHERE only_row = 1 AND backed_up_at IS NOT NULL"""
 NOTE_BACKUP = "UPDATE installation SET backed_up_at = :at WHERE only_row = 1"
 SCHEMA_NUMBER = "SELECT coalesce(max(number), 0) AS number FROM schema_migrations"
 
@@ -54,10 +55,11 @@ class SqlOperatorFacts:
         return await self._database.read(_describe_database, self._database.name)
 
     async def last_backup(self) -> datetime | None:
-        return await self._database.read(_last_backup)
+        found = await self._database.fetch(lambda row: moment_of(row["backed_up_at"]), LAST_BACKUP)
+        return found[0] if found else None
 
     async def note_backup(self, made_at: datetime) -> None:
-        await self._database.transact((), _note_backup, made_at)
+        await self._database.change(NOTE_BACKUP, {"at": micros(made_at)})
 
 
 async def _events_to_examine(tx: Transaction, limit: int, count_to: int) -> EventsToExamine:
@@ -87,14 +89,3 @@ async def _describe_database(tx: Transaction, name: str) -> DatabaseFacts:
     (found,) = await tx.fetchall(VERSION)
     (schema,) = await tx.fetchall(SCHEMA_NUMBER)
     return DatabaseFacts(name, found["version"], schema["number"])
-
-
-async def _last_backup(tx: Transaction) -> datetime | None:
-    row = await tx.fetchone(LAST_BACKUP)
-    if row is None or row["backed_up_at"] is None:
-        return None
-    return moment_of(row["backed_up_at"])
-
-
-async def _note_backup(tx: Transaction, made_at: datetime) -> None:
-    await tx.execute(NOTE_BACKUP, at=micros(made_at))

@@ -40,19 +40,21 @@ class SqlPrivateFeeds:
         return await self.database.transact(locks, _add, feed, token_hash, limit)
 
     async def list_feeds(self, owner: Address) -> list[PrivateFeed]:
-        return await self.database.read(_list, owner)
+        return await self.database.fetch(_feed, LIST_FEEDS, {"owner": owner})
 
     async def replace_token(self, owner: Address, feed_id: str, token_hash: str) -> bool:
-        return await self.database.transact((), _replace_token, owner, feed_id, token_hash)
+        values = {"id": feed_id, "owner": owner, "token": token_hash}
+        return await self.database.change(REPLACE_TOKEN, values)
 
     async def remove_feed(self, owner: Address, feed_id: str) -> bool:
-        return await self.database.transact((), _remove, owner, feed_id)
+        return await self.database.change(REMOVE_FEED, {"id": feed_id, "owner": owner})
 
     async def find_feed(self, token_hash: str) -> PrivateFeed | None:
-        return await self.database.read(_find, token_hash)
+        found = await self.database.fetch(_feed, FIND_FEED, {"token": token_hash})
+        return found[0] if found else None
 
     async def note_fetch(self, feed_id: str, at: datetime) -> None:
-        await self.database.transact((), _note_fetch, feed_id, at, durable=False)
+        await self.database.change(NOTE_FETCH, {"id": feed_id, "at": micros(at)}, durable=False)
 
 
 async def _add(tx: Transaction, feed: PrivateFeed, token_hash: str, limit: int) -> bool:
@@ -64,28 +66,6 @@ async def _add(tx: Transaction, feed: PrivateFeed, token_hash: str, limit: int) 
         ADD_FEED, id=feed.id, owner=feed.owner, token=token_hash, created_at=created_at
     )
     return True
-
-
-async def _list(tx: Transaction, owner: Address) -> list[PrivateFeed]:
-    return [_feed(row) for row in await tx.fetchall(LIST_FEEDS, owner=owner)]
-
-
-async def _replace_token(tx: Transaction, owner: Address, feed_id: str, token_hash: str) -> bool:
-    row = await tx.fetchone(REPLACE_TOKEN, id=feed_id, owner=owner, token=token_hash)
-    return row is not None
-
-
-async def _remove(tx: Transaction, owner: Address, feed_id: str) -> bool:
-    return await tx.fetchone(REMOVE_FEED, id=feed_id, owner=owner) is not None
-
-
-async def _find(tx: Transaction, token_hash: str) -> PrivateFeed | None:
-    row = await tx.fetchone(FIND_FEED, token=token_hash)
-    return None if row is None else _feed(row)
-
-
-async def _note_fetch(tx: Transaction, feed_id: str, at: datetime) -> None:
-    await tx.execute(NOTE_FETCH, id=feed_id, at=micros(at))
 
 
 def _feed(row: Row) -> PrivateFeed:

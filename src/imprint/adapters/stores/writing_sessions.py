@@ -7,6 +7,7 @@ from imprint.adapters.database.database import Database
 from imprint.adapters.database.transaction import (
     Row,
     Transaction,
+    Value,
     micros,
     moment_of,
     owner_lock,
@@ -51,13 +52,15 @@ class SqlWritingSessions:
         await self.database.read(refuse_spent, wallet, nonce)
 
     async def list_sessions(self, wallet: Address, now: datetime) -> list[WritingSession]:
-        return await self.database.read(_list, wallet, now)
+        values: dict[str, Value] = {"wallet": wallet, "now": micros(now)}
+        return await self.database.fetch(_session, LIST_SESSIONS, values)
 
     async def find_session(self, session_id: str) -> WritingSession | None:
-        return await self.database.read(_find, session_id)
+        found = await self.database.fetch(_session, FIND_SESSION, {"id": session_id})
+        return found[0] if found else None
 
     async def revoke_session(self, wallet: Address, session_id: str) -> bool:
-        return await self.database.transact((), _revoke, wallet, session_id)
+        return await self.database.change(REVOKE_SESSION, {"id": session_id, "wallet": wallet})
 
     async def revoke_sessions(self, wallet: Address) -> None:
         # Under the lock that `add_session` takes: what is added later is not revoked.
@@ -84,20 +87,6 @@ async def _add(tx: Transaction, session: WritingSession, nonce: str, limit: int)
     opened_at = session.created_at
     await spend_nonce(tx, session.wallet, nonce, opened_at, action=OPENING, file_id=None)
     return True
-
-
-async def _list(tx: Transaction, wallet: Address, now: datetime) -> list[WritingSession]:
-    rows = await tx.fetchall(LIST_SESSIONS, wallet=wallet, now=micros(now))
-    return [_session(row) for row in rows]
-
-
-async def _find(tx: Transaction, session_id: str) -> WritingSession | None:
-    row = await tx.fetchone(FIND_SESSION, id=session_id)
-    return None if row is None else _session(row)
-
-
-async def _revoke(tx: Transaction, wallet: Address, session_id: str) -> bool:
-    return await tx.fetchone(REVOKE_SESSION, id=session_id, wallet=wallet) is not None
 
 
 async def _revoke_all(tx: Transaction, wallet: Address) -> None:

@@ -14,7 +14,7 @@ from tests.adapters.stores.databases import Database
 
 from imprint.adapters.database.schema import known_migrations, migrate
 from imprint.adapters.database.transaction import Transaction
-from imprint.adapters.stores.accounts import writing_sessions
+from imprint.adapters.stores import writing_sessions
 from imprint.domain.drafts.files import Action, Write
 from imprint.domain.errors import Code, Damaged, NonceUsed, RateLimited, Refusal
 from imprint.domain.formats.addresses import Address
