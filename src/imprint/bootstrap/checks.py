@@ -22,7 +22,7 @@ from imprint.ports import (
     Progress,
 )
 from imprint.ports.content import DocumentCipher
-from imprint.ports.database import DatabaseHealth
+from imprint.ports.damage import DatabaseHealth
 from imprint.ports.installation import KeyStore
 from imprint.ports.publication import EventStore
 from imprint.services.chain.start_block import StartBlock

@@ -29,7 +29,7 @@ from imprint.domain.errors import CannotStart
 from imprint.domain.exports import read_instant
 from imprint.domain.installation import INSTALLATION_ID, UNNAMED, Identity
 from imprint.ports import ContentStore, Progress, utc_now
-from imprint.ports.database import CatalogDamaged
+from imprint.ports.damage import CatalogDamaged
 from imprint.services.content.labels import LabelUpdater
 from imprint.services.content.store_claim import expect_own
 from imprint.services.installation.backup import (

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from imprint.adapters.database.database import Database
 from imprint.adapters.database.sqlite.database import SqliteDatabase
+from imprint.adapters.stores.accounts import SqlPrivateFeeds, SqlWritingSessions
 from imprint.adapters.stores.drafts.drafts import SqlDraftStore
 from imprint.adapters.stores.drafts.garbage import SqlGarbageStore
 from imprint.adapters.stores.ended_sessions import SqlSessionStore
@@ -21,22 +22,8 @@ from imprint.adapters.stores.posts.search_index import (
     find_in_postgresql,
     find_in_sqlite,
 )
-from imprint.adapters.stores.private_feeds import SqlPrivateFeeds
 from imprint.adapters.stores.publication import SqlEventStore
 from imprint.adapters.stores.rate_limits import SqlRateLimits
-from imprint.adapters.stores.writing_sessions import SqlWritingSessions
-from imprint.ports.archives import ArchiveStore
-from imprint.ports.drafts import DraftStore
-from imprint.ports.files import FileStore
-from imprint.ports.garbage import GarbageStore
-from imprint.ports.installation import InstallationStore, KeyStore, RecordStore
-from imprint.ports.leases import LeaseStore
-from imprint.ports.operator_page import OperatorFacts
-from imprint.ports.post_index import FeedIndex, PostIndexReader, PostIndexWriter, SearchIndex
-from imprint.ports.private_feeds import PrivateFeeds
-from imprint.ports.publication import EventStore
-from imprint.ports.rate_limits import RateLimits
-from imprint.ports.sessions import SessionStore, WritingSessionStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +31,24 @@ class Stores:
     """The stores of one database; tests replace some of them."""
 
     database: Database
-    files: FileStore
-    drafts: DraftStore
-    garbage: GarbageStore
-    rate_limits: RateLimits
-    events: EventStore
-    index_reader: PostIndexReader
-    index_writer: PostIndexWriter
-    search: SearchIndex
-    feed_index: FeedIndex
-    sessions: SessionStore
-    writing_sessions: WritingSessionStore
-    private_feeds: PrivateFeeds
-    leases: LeaseStore
-    archives: ArchiveStore
-    installation: InstallationStore
-    keys: KeyStore
-    records: RecordStore
-    operator_facts: OperatorFacts
+    files: SqlFileStore
+    drafts: SqlDraftStore
+    garbage: SqlGarbageStore
+    rate_limits: SqlRateLimits
+    events: SqlEventStore
+    index_reader: SqlIndexReader
+    index_writer: SqlIndexWriter
+    search: SqlSearchIndex
+    feed_index: SqlFeedIndex
+    sessions: SqlSessionStore
+    writing_sessions: SqlWritingSessions
+    private_feeds: SqlPrivateFeeds
+    leases: SqlLeaseStore
+    archives: SqlArchiveStore
+    installation: SqlInstallationStore
+    keys: SqlKeyStore
+    records: SqlRecordStore
+    operator_facts: SqlOperatorFacts
 
     async def close(self) -> None:
         """Close the database."""

@@ -247,7 +247,6 @@ async def apply_events(
 
 
 async def _advance(tx: Transaction, chain_id: int, step: Advance, at: datetime) -> ApplyResult:
-    """Undo the lost events of a step, apply the others, and move the cursor and the final block."""
     lost = []
     for place in step.lost:
         rows = await tx.fetchall(CANONICAL_EVENT, **_identity(place))
@@ -275,7 +274,6 @@ async def apply_kept(tx: Transaction, draft: File) -> File:
 
 
 async def _report_events(tx: Transaction, limit: int) -> EventReport:
-    """Counts by status, and the newest events and dead letters that an operator may look into."""
     counts = {}
     for status in EventStatus:
         (row,) = await tx.fetchall(COUNT_EVENTS, status=status.value)

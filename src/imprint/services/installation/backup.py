@@ -22,7 +22,7 @@ from imprint.domain.exports import read_instant, write_instant
 from imprint.domain.formats.cids import Cid, NotACid, document_cid, parse_cid
 from imprint.ports import Clock, ContentStore, Progress
 from imprint.ports.archives import ArchiveStore, BackupEntry, BackupWriter, StoredDocument
-from imprint.ports.database import CatalogDamaged
+from imprint.ports.damage import CatalogDamaged
 from imprint.ports.installation import InstallationStore
 from imprint.ports.leases import LeaseStore
 from imprint.services.content.store_claim import InstallationClaim

@@ -9,7 +9,7 @@ from functools import partial
 from imprint.domain.errors import Code, Unavailable
 from imprint.ports import ContentStore, MarketplaceReader, Monotonic
 from imprint.ports.content import DiskSpace
-from imprint.ports.database import DatabaseHealth
+from imprint.ports.damage import DatabaseHealth
 from imprint.services.drafts.write_health import WriteHealth
 from imprint.services.publication.chain_sync import History
 from imprint.services.tasks.single_flight import SingleFlight

@@ -22,7 +22,7 @@ from imprint.domain.formats.cids import Cid
 from imprint.ports import ContentStore, Progress
 from imprint.ports.archives import ArchiveStore
 from imprint.ports.content import Inventory
-from imprint.ports.database import DatabaseHealth
+from imprint.ports.damage import DatabaseHealth
 from imprint.ports.files import FileStore
 from imprint.ports.garbage import GarbageStore
 from imprint.ports.installation import RecordStore

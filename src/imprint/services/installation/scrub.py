@@ -14,8 +14,7 @@ from imprint.domain.drafts.files import File, Network
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.cids import Cid
 from imprint.ports import ContentStore
-from imprint.ports.damage import Damage
-from imprint.ports.database import DatabaseHealth
+from imprint.ports.damage import Damage, DatabaseHealth
 from imprint.ports.files import FileStore
 from imprint.ports.installation import RecordStore, VerifiedRecord
 from imprint.ports.leases import LeaseStore

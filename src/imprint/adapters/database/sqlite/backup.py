@@ -20,7 +20,7 @@ from imprint.adapters.database.sqlite.connections import (
 )
 from imprint.adapters.durability import sync_path
 from imprint.adapters.outages import is_damage
-from imprint.ports.database import CatalogDamaged
+from imprint.ports.damage import CatalogDamaged
 
 
 class DamagedCopy(CatalogDamaged):

@@ -27,7 +27,7 @@ from imprint.adapters.database.sqlite.integrity import examine_catalog
 from imprint.adapters.database.sqlite.log import DamagedLog, check_log, read_boot
 from imprint.adapters.database.transaction import micros
 from imprint.domain.installation import INSTALLATION_ID, Identity
-from imprint.ports.database import CatalogDamaged
+from imprint.ports.damage import CatalogDamaged
 
 _NOT_KEPT = frozenset(
     {

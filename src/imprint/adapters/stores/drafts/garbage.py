@@ -251,7 +251,6 @@ async def _condemn_documents(  # noqa: PLR0917  a rule takes its values in order
 
 
 async def _is_condemned(tx: Transaction, condemned: Condemned) -> bool:
-    """Whether this condemnation still holds, and nothing refers to the document."""
     cid, network = condemned.cid, condemned.network
     row = await tx.fetchone(CONDEMNED, cid=cid, network=network.value)
     if row is None or row["fence"] != condemned.fence:
@@ -279,7 +278,6 @@ async def _purge(tx: Transaction, condemned: Condemned) -> PurgeOutcome:
 async def _report_garbage(
     tx: Transaction, now: datetime, detached_before: datetime, limit: int
 ) -> GarbageReport:
-    """What would be condemned now, and is already."""
     moments = {"now": micros(now), "before": micros(detached_before)}
     (due,) = await tx.fetchall(COUNT_DUE, **moments)
     (waiting,) = await tx.fetchall(COUNT_WAITING, before=moments["before"])
@@ -293,7 +291,6 @@ async def _report_garbage(
 
 
 async def _find_strays(tx: Transaction, cids: Sequence[Cid], network: Network) -> list[Cid]:
-    """Those of the documents that the catalog does not know."""
     return [
         cid for cid in cids if await tx.fetchone(STRAY, cid=cid, network=network.value) is not None
     ]
@@ -302,7 +299,6 @@ async def _find_strays(tx: Transaction, cids: Sequence[Cid], network: Network) -
 async def _detach_strays(
     tx: Transaction, cids: Sequence[Cid], network: Network, at: datetime
 ) -> int:
-    """Detach the documents that the catalog does not know; returns how many there were."""
     found = 0
     for cid in cids:
         row = await tx.fetchone(

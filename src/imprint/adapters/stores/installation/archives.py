@@ -103,7 +103,6 @@ class SqlArchiveStore:
 async def _walk_files(
     tx: Transaction, owner: Address | None, after: int, limit: int
 ) -> list[ExportedFile]:
-    """Up to `limit` live files above a position, by rising position."""
     if owner is None:
         rows = await tx.fetchall(WALK_FILES, after=after, limit=limit)
     else:
@@ -112,7 +111,6 @@ async def _walk_files(
 
 
 async def _compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcome:
-    """The outcome that importing a file would have. Raises `ImportConflict`."""
     file = exported.file
     here = await find_version(tx, VERSION_BY_CID, cid=file.cid)
     if here is not None:
@@ -141,10 +139,6 @@ async def _compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcom
 async def _import_file(
     tx: Transaction, exported: ExportedFile, thumbnail_size: int, fence: int | None
 ) -> ImportOutcome:
-    """Add a file, and apply its publication like a delivery.
-
-    Raises `ImportConflict`, and `FenceRaised` if its documents were stored with an older fence.
-    """
     # Read under the locks of the documents: whoever condemned them before has committed.
     if fence is not None and fence != await read_fence(tx):
         raise FenceRaised

@@ -58,7 +58,6 @@ class SqlRecordStore:
 
 
 async def _verify_records(tx: Transaction, after: int, limit: int) -> list[VerifiedRecord]:
-    """Up to `limit` records above a position, by rising position."""
     rows = await tx.fetchall(ALL_VERSIONS, after=after, limit=limit)
     return [await _verify(tx, row) for row in rows]
 
@@ -105,7 +104,6 @@ async def _fill_checksums(tx: Transaction, file_id: str) -> None:
 
 
 async def _compare_tags(tx: Transaction) -> list[str]:
-    """What the index of tags says of files that do not say it themselves."""
     findings = []
     (row,) = await tx.fetchall(WRONG_TAGS)
     if row["count"]:

@@ -1,4 +1,4 @@
-"""`WritingSessionStore` in the database."""
+"""`WritingSessionStore` and `PrivateFeeds` in the database."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,6 +17,9 @@ from imprint.domain.drafts.files import Action
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.addresses import Address
 from imprint.domain.sessions import OPENING, WritingSession
+from imprint.ports.private_feeds import PrivateFeed
+
+# Writing sessions
 
 _COLUMNS = """
 SELECT id, wallet, public_key, actions, not_before, expires_at, created_at FROM writing_sessions"""
@@ -46,7 +49,7 @@ class SqlWritingSessions:
 
     async def add_session(self, session: WritingSession, nonce: str, limit: int) -> bool:
         locks = owner_lock(session.wallet)
-        return await self.database.transact(locks, _add, session, nonce, limit)
+        return await self.database.transact(locks, _add_session, session, nonce, limit)
 
     async def check_nonce(self, wallet: Address, nonce: str) -> None:
         await self.database.read(refuse_spent, wallet, nonce)
@@ -67,7 +70,7 @@ class SqlWritingSessions:
         await self.database.transact(owner_lock(wallet), _revoke_all, wallet)
 
 
-async def _add(tx: Transaction, session: WritingSession, nonce: str, limit: int) -> bool:
+async def _add_session(tx: Transaction, session: WritingSession, nonce: str, limit: int) -> bool:
     await refuse_spent(tx, session.wallet, nonce)
     now = micros(session.created_at)
     await tx.execute(REMOVE_EXPIRED, wallet=session.wallet, now=now)
@@ -106,4 +109,76 @@ def _session(row: Row) -> WritingSession:
         moment_of(row["not_before"]),
         moment_of(row["expires_at"]),
         moment_of(row["created_at"]),
+    )
+
+
+# Private feeds
+
+COUNT_FEEDS = "SELECT count(*) AS feeds FROM private_feeds WHERE owner = :owner"
+
+ADD_FEED = """
+INSERT INTO private_feeds (id, owner, token, created_at, fetched_at)
+VALUES (:id, :owner, :token, :created_at, NULL)"""
+
+LIST_FEEDS = """
+SELECT id, owner, created_at, fetched_at FROM private_feeds
+WHERE owner = :owner ORDER BY created_at, id"""
+
+FIND_FEED = """
+SELECT id, owner, created_at, fetched_at FROM private_feeds WHERE token = :token"""
+
+REPLACE_TOKEN = """
+UPDATE private_feeds SET token = :token WHERE id = :id AND owner = :owner RETURNING id"""
+
+REMOVE_FEED = "DELETE FROM private_feeds WHERE id = :id AND owner = :owner RETURNING id"
+
+NOTE_FETCH = "UPDATE private_feeds SET fetched_at = :at WHERE id = :id"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlPrivateFeeds:
+    """The private feeds of all readers. Nothing is cached: a replaced token is refused at once."""
+
+    database: Database
+
+    async def add_feed(self, feed: PrivateFeed, token_hash: str, limit: int) -> bool:
+        locks = owner_lock(feed.owner)
+        return await self.database.transact(locks, _add_feed, feed, token_hash, limit)
+
+    async def list_feeds(self, owner: Address) -> list[PrivateFeed]:
+        return await self.database.fetch(_feed, LIST_FEEDS, {"owner": owner})
+
+    async def replace_token(self, owner: Address, feed_id: str, token_hash: str) -> bool:
+        values = {"id": feed_id, "owner": owner, "token": token_hash}
+        return await self.database.change(REPLACE_TOKEN, values)
+
+    async def remove_feed(self, owner: Address, feed_id: str) -> bool:
+        return await self.database.change(REMOVE_FEED, {"id": feed_id, "owner": owner})
+
+    async def find_feed(self, token_hash: str) -> PrivateFeed | None:
+        found = await self.database.fetch(_feed, FIND_FEED, {"token": token_hash})
+        return found[0] if found else None
+
+    async def note_fetch(self, feed_id: str, at: datetime) -> None:
+        await self.database.change(NOTE_FETCH, {"id": feed_id, "at": micros(at)}, durable=False)
+
+
+async def _add_feed(tx: Transaction, feed: PrivateFeed, token_hash: str, limit: int) -> bool:
+    row = await tx.fetchone(COUNT_FEEDS, owner=feed.owner)
+    if row is None or row["feeds"] >= limit:
+        return False
+    created_at = micros(feed.created_at)
+    await tx.execute(
+        ADD_FEED, id=feed.id, owner=feed.owner, token=token_hash, created_at=created_at
+    )
+    return True
+
+
+def _feed(row: Row) -> PrivateFeed:
+    fetched_at = row["fetched_at"]
+    return PrivateFeed(
+        row["id"],
+        Address(row["owner"]),
+        moment_of(row["created_at"]),
+        None if fetched_at is None else moment_of(fetched_at),
     )

@@ -1,9 +1,6 @@
 """Writing sessions on every database, and writes that they have signed."""
 
 import asyncio
-import sqlite3
-from collections import defaultdict
-from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -12,9 +9,7 @@ import pytest
 from tests.adapters.stores.conftest import ALICE, BOB, START, Opener, World
 from tests.adapters.stores.databases import Database
 
-from imprint.adapters.database.schema import known_migrations, migrate
 from imprint.adapters.database.transaction import Transaction
-from imprint.adapters.stores import writing_sessions
 from imprint.domain.drafts.files import Action, Write
 from imprint.domain.errors import Code, Damaged, NonceUsed, RateLimited, Refusal
 from imprint.domain.formats.addresses import Address
@@ -23,11 +18,6 @@ from imprint.domain.sessions import WritingSession
 from imprint.ports.drafts import NO_QUOTA
 
 SLOW = Rate(1, 60)
-STATEMENTS = {
-    name: text
-    for name, text in vars(writing_sessions).items()
-    if name.isupper() and name[0] != "_" and " " in text
-}
 
 
 def session_of(wallet: Address, number: int, **changes: Any) -> WritingSession:
@@ -231,12 +221,3 @@ async def test_a_write_by_a_session_with_a_spent_nonce_names_the_action_that_spe
         assert used.value.action == "writing_session"
         with pytest.raises(NonceUsed):
             await open_create(world, write, rate)
-
-
-@pytest.mark.parametrize("name", STATEMENTS)
-def test_a_statement_only_searches_indexes(name: str) -> None:
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection, known_migrations())
-        text = f"EXPLAIN QUERY PLAN {STATEMENTS[name]}"
-        plan = connection.execute(text, defaultdict(lambda: None)).fetchall()
-    assert [row[3] for row in plan if row[3].startswith("SCAN") or "TEMP" in row[3]] == []
