@@ -12,7 +12,7 @@ import uvloop
 from bench.databases import start_postgresql
 from bench.micro.timing import time_calls
 from imprint.adapters.database.postgresql.database import prepare
-from imprint.adapters.database.postgresql.statements import number_values
+from imprint.adapters.database.postgresql.transaction import number_values
 from imprint.adapters.stores.files import VERSION_BY_POST
 from imprint.adapters.stores.postgresql_files import CHECKED, MARKED
 

@@ -14,8 +14,7 @@ from imprint.adapters.stores.installation.installation import SqlInstallationSto
 from imprint.adapters.stores.installation.leases import SqlLeaseStore
 from imprint.adapters.stores.installation.operator_facts import SqlOperatorFacts
 from imprint.adapters.stores.installation.records import SqlRecordStore
-from imprint.adapters.stores.posts.feed_index import SqlFeedIndex
-from imprint.adapters.stores.posts.index_reader import SqlIndexReader
+from imprint.adapters.stores.posts.index_reader import SqlFeedIndex, SqlIndexReader
 from imprint.adapters.stores.posts.index_writer import SqlIndexWriter
 from imprint.adapters.stores.posts.search_index import (
     SqlSearchIndex,

@@ -11,7 +11,7 @@ from tests.adapters.stores.test_stores_sql import NOT_PLANNED, WHOLE, texts
 from imprint.adapters.database.derived_tables import INDEX_TABLES
 from imprint.adapters.database.postgresql import database as postgresql
 from imprint.adapters.database.postgresql.pool import SESSION
-from imprint.adapters.database.postgresql.statements import translate
+from imprint.adapters.database.postgresql.transaction import translate
 from imprint.adapters.stores.drafts import postgresql_writes
 from imprint.adapters.stores.ended_sessions import (
     END_SESSION,

@@ -12,7 +12,7 @@ from typing import Any
 
 from imprint.adapters.database.postgresql.database import PostgresqlDatabase
 from imprint.adapters.database.postgresql.snapshots import SNAPSHOT
-from imprint.adapters.database.postgresql.statements import number_values, translate
+from imprint.adapters.database.postgresql.transaction import number_values, translate
 from imprint.adapters.database.transaction import Value
 from imprint.adapters.stores.ended_sessions import (
     IS_ENDED_IN_POSTGRESQL,
@@ -197,17 +197,17 @@ class PostgresqlFileStore(SqlFileStore):
         return await self._find(_BY_POST, str(post_id), session)
 
     async def _find(self, text: str, value: str, session: Session | None) -> File | None:
-        reading, rows_of = self.database.reading, self.database.pool.rows
+        retry_read, rows_of = self.database.retry_read, self.database.pool.rows
         if session is None:
-            rows = await reading(rows_of, text, (value,))
+            rows = await retry_read(rows_of, text, (value,))
             return self.live(rows[0] if rows else None)
         if self._sessions.may_know(session):
-            rows = await reading(rows_of, MARKED[text], (value,))
+            rows = await retry_read(rows_of, MARKED[text], (value,))
             # Another request may have seen another mark meanwhile.
             if rows and self._sessions.knows(session, rows[0]["mark"]):
                 return self.live(rows[0][:WIDTH])
         values = (session.generation, session.id, session.address, value)
-        rows = await reading(rows_of, CHECKED[text], values)
+        rows = await retry_read(rows_of, CHECKED[text], values)
         if not rows:
             await self.database.read(refuse_ended, session)
             return self.live(None)
@@ -231,7 +231,7 @@ class PostgresqlFileStore(SqlFileStore):
         self, which: ListFilter, before: int | None, limit: int, session: Session | None = None
     ) -> list[File]:
         self._refuse_miss()
-        return await self.database.reading(self._read_list, which, before, limit, session)
+        return await self.database.retry_read(self._read_list, which, before, limit, session)
 
     async def _read_list(
         self, which: ListFilter, before: int | None, limit: int, session: Session | None

@@ -12,7 +12,7 @@ from tests.adapters.stores.test_stores_sql import Nothing
 
 from imprint.adapters.database.postgresql import database as postgresql
 from imprint.adapters.database.postgresql.pool import SESSION
-from imprint.adapters.database.postgresql.statements import translate
+from imprint.adapters.database.postgresql.transaction import translate
 from imprint.adapters.database.schema import known_migrations, migrate
 from imprint.adapters.stores.posts import index_sql
 

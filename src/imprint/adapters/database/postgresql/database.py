@@ -43,7 +43,6 @@ from imprint.adapters.database.postgresql.snapshots import (
     SnapshotCache,
     read_snapshot,
 )
-from imprint.adapters.database.postgresql.statements import translate
 from imprint.adapters.database.postgresql.transaction import (
     CONFLICT,
     REFUSED,
@@ -53,6 +52,7 @@ from imprint.adapters.database.postgresql.transaction import (
     Retry,
     Statement,
     begin_statements,
+    translate,
 )
 from imprint.adapters.database.schema import known_migrations
 from imprint.adapters.database.transaction import Row, Rule, T, Ts
@@ -156,7 +156,7 @@ class PostgresqlDatabase(Database):
         await self.pool.close()
 
     async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        return await self.reading(self._reads.read, key, read)
+        return await self.retry_read(self._reads.read, key, read)
 
     def lease_now(self) -> int | None:
         return None if self._clock is None else int(self._clock() * 1_000_000)
@@ -252,9 +252,9 @@ class PostgresqlDatabase(Database):
                     await connection.execute(_GROW.format(pid=connection.get_server_pid()))
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
-        return await self.reading(self._read, rule, args)
+        return await self.retry_read(self._read, rule, args)
 
-    async def reading(self, read: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
+    async def retry_read(self, read: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
         """The result of a read, which is repeated once if its connection is lost."""
         try:
             try:

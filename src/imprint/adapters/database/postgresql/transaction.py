@@ -1,6 +1,10 @@
-"""Transactions of PostgreSQL: their statements, their locks, and the conflicts between them."""
+"""Transactions of PostgreSQL: their statements, their locks, and the conflicts between them.
+
+A statement has its own text for PostgreSQL, and numbered values instead of named ones.
+"""
 
 import asyncio
+import re
 from collections import defaultdict
 from collections.abc import (
     AsyncIterator,
@@ -12,17 +16,23 @@ from collections.abc import (
 )
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import blake2b
-from typing import cast
+from typing import Any, cast
 
 import asyncpg
 
 from imprint.adapters.database.postgresql.pool import Connection
-from imprint.adapters.database.postgresql.statements import translate
-from imprint.adapters.database.transaction import Row, Rows, T, Unstorable, Value
+from imprint.adapters.database.transaction import Row, Rows, Sql, T, Unstorable, Value
 
 ListValue = Value | list[str] | list[int]
 """The types of values: PostgreSQL takes lists as well."""
+
+_NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
+
+_LIMIT = "limit"
+"""This value is written into its statement: there is one plan for all values, and the plan for a
+page of ten rows differs from the plan for a tenth of the table."""
 
 CLASH = (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError)
 """A transaction conflicts with rows that another one committed meanwhile."""
@@ -162,3 +172,25 @@ def lock_key(name: str) -> int:
     """The key of the advisory lock with this name."""
     digest = blake2b(name.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
+
+
+def translate(text: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    """A statement with numbered values, and these values in order."""
+    limit = values.get(_LIMIT)
+    numbered, names = number_values(text, None if limit is None else int(limit))
+    return numbered, [values[name] for name in names]
+
+
+@lru_cache(maxsize=1024)
+def number_values(text: str, limit: int | None) -> tuple[str, tuple[str, ...]]:
+    """A statement with numbered values, and the names of these in order."""
+    numbers: dict[str, int] = {}
+
+    def number(match: re.Match[str]) -> str:
+        name = match[1]
+        if name == _LIMIT:
+            return str(limit)
+        return f"${numbers.setdefault(name, len(numbers) + 1)}"
+
+    own = text.postgresql if isinstance(text, Sql) else text
+    return _NAME.sub(number, own), tuple(numbers)

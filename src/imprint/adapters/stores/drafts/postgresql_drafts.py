@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from imprint.adapters.database.postgresql.database import PostgresqlDatabase
-from imprint.adapters.database.postgresql.statements import translate
-from imprint.adapters.database.postgresql.transaction import Statement
+from imprint.adapters.database.postgresql.transaction import Statement, translate
 from imprint.adapters.database.transaction import Row, Rule, T, Ts, write_locks
 from imprint.adapters.stores.drafts import drafts
 from imprint.adapters.stores.drafts import postgresql_writes as writes
@@ -40,7 +39,7 @@ class PostgresqlDraftStore(SqlDraftStore):
     ) -> File | None:
         admitted = None if rate is None else admission(key, rate, write.at)
         statement = writes.open_statement(write, admitted, cid)
-        (row,) = await self._server.reading(
+        (row,) = await self._server.retry_read(
             self._server.pool.rows, *translate(statement.text, statement.values)
         )
         if row["spent"] or not row["admitted"]:

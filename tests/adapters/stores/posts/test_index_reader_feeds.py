@@ -8,7 +8,7 @@ from tests.adapters.stores.conftest import START, World
 
 from imprint.adapters.database.schema import known_migrations, migrate
 from imprint.adapters.database.transaction import Transaction, micros
-from imprint.adapters.stores.posts.feed_index import PRICE_CHANGES
+from imprint.adapters.stores.posts.index_reader import PRICE_CHANGES
 from imprint.domain.posts.feeds import FEED_SIZE
 from imprint.ports.post_index import PostAddress
 
