@@ -119,9 +119,9 @@ def build_service(
         Lists(stores.files, _page_tokens(settings), clock, settings.retention.public_drafts),
         Webhooks(adapters.webhook_providers, stores.events, clock, labels, entitlement),
         _readiness(settings, adapters, _checks(stores, claim, monitors, strays), health),
-        Feeds(index, stores.feed_index, reads, stores.private_feeds, clock),
+        Feeds(index, reads, stores.private_feeds, clock),
         Pages(index, reads),
-        Sitemap(stores.feed_index),
+        Sitemap(index),
         Totals(index, clock),
         Posts(
             index,

@@ -14,7 +14,7 @@ from imprint.adapters.stores.installation.installation import SqlInstallationSto
 from imprint.adapters.stores.installation.leases import SqlLeaseStore
 from imprint.adapters.stores.installation.operator_facts import SqlOperatorFacts
 from imprint.adapters.stores.installation.records import SqlRecordStore
-from imprint.adapters.stores.posts.index_reader import SqlFeedIndex, SqlIndexReader
+from imprint.adapters.stores.posts.index_reader import SqlIndexReader
 from imprint.adapters.stores.posts.index_writer import SqlIndexWriter
 from imprint.adapters.stores.posts.search_index import (
     SqlSearchIndex,
@@ -38,7 +38,6 @@ class Stores:
     index_reader: SqlIndexReader
     index_writer: SqlIndexWriter
     search: SqlSearchIndex
-    feed_index: SqlFeedIndex
     sessions: SqlSessionStore
     writing_sessions: SqlWritingSessions
     private_feeds: SqlPrivateFeeds
@@ -69,7 +68,6 @@ def open_stores(database: Database) -> Stores:
         index_reader=SqlIndexReader(database),
         index_writer=SqlIndexWriter(database),
         search=SqlSearchIndex(database, find_in_sqlite if is_sqlite else find_in_postgresql),
-        feed_index=SqlFeedIndex(database),
         sessions=SqlSessionStore(database),
         writing_sessions=SqlWritingSessions(database),
         private_feeds=SqlPrivateFeeds(database),

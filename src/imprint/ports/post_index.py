@@ -98,6 +98,15 @@ class PostIndexWriter(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class PostAddress:
+    """A post in a sitemap."""
+
+    place: int
+    post_id: int
+    created_at: datetime
+
+
 class PostIndexReader(Protocol):
     """The index, as readers see it. It shows what the chain said; it never decides who may read."""
 
@@ -138,6 +147,15 @@ class PostIndexReader(Protocol):
 
     async def purchase_times(self, buyer: Address, since: datetime, limit: int) -> list[datetime]:
         """When a reader bought: the newest `limit` moments since then, in order."""
+
+    async def price_changes(self, post_ids: Sequence[int]) -> Mapping[int, datetime]:
+        """When the prices of these posts, at most `FEED_SIZE`, were last changed, if ever."""
+
+    async def place_after(self, after: int, count: int) -> int | None:
+        """The place of the post that many posts after a place; None if there are fewer."""
+
+    async def addresses(self, after: int, limit: int) -> list[PostAddress]:
+        """The first posts after a place, in the order of the chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,28 +204,6 @@ class SearchIndex(Protocol):
 
     async def skip_text(self, place: int) -> None:
         """The text of a post need not be looked at; it is no longer pending."""
-
-
-@dataclass(frozen=True, slots=True)
-class PostAddress:
-    """A post in a sitemap."""
-
-    place: int
-    post_id: int
-    created_at: datetime
-
-
-class FeedIndex(Protocol):
-    """The index of posts, as feeds and sitemaps see it."""
-
-    async def price_changes(self, post_ids: Sequence[int]) -> Mapping[int, datetime]:
-        """When the prices of these posts, at most `FEED_SIZE`, were last changed, if ever."""
-
-    async def place_after(self, after: int, count: int) -> int | None:
-        """The place of the post that many posts after a place; None if there are fewer."""
-
-    async def addresses(self, after: int, limit: int) -> list[PostAddress]:
-        """The first posts after a place, in the order of the chain."""
 
 
 class Hub(Protocol):

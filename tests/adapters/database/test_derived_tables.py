@@ -13,7 +13,7 @@ from imprint.adapters.database.derived_tables import (
 )
 from imprint.adapters.database.schema import known_migrations, migrate
 from imprint.adapters.stores.drafts.drafts import add_file
-from imprint.adapters.stores.posts.index_reader import SqlFeedIndex, SqlIndexReader
+from imprint.adapters.stores.posts.index_reader import SqlIndexReader
 from imprint.adapters.stores.posts.index_writer import SqlIndexWriter
 from imprint.adapters.stores.posts.search_index import find_in_sqlite
 
@@ -61,7 +61,7 @@ def test_every_table_is_lasting_or_derived(empty):
 @pytest.mark.parametrize(
     "rule",
     [
-        SqlFeedIndex.addresses,
+        SqlIndexReader.addresses,
         SqlIndexReader.library,
         SqlIndexWriter.advance_index,
         find_in_sqlite,

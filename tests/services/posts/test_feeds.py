@@ -34,7 +34,6 @@ def feeds_of(world: World, content: Any) -> Feeds:
     reads = Reads(adapters.stores.files, content, adapters.cipher, access, ContentCache(0))
     return Feeds(
         adapters.stores.index_reader,
-        adapters.stores.feed_index,
         reads,
         adapters.stores.private_feeds,
         clock,

@@ -27,7 +27,7 @@ from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter, PostPosi
 from imprint.domain.posts.post_text import readable_text
 from imprint.domain.sessions import LiveSession
 from imprint.ports import Clock
-from imprint.ports.post_index import FeedIndex, PostIndexReader
+from imprint.ports.post_index import PostIndexReader
 from imprint.ports.private_feeds import PrivateFeed, PrivateFeeds
 from imprint.services.access.reads import Reads
 from imprint.services.posts.posts import expect_complete, find_author
@@ -71,7 +71,6 @@ class Feeds:
     """
 
     index: PostIndexReader
-    dates: FeedIndex
     reads: Reads
     private_feeds: PrivateFeeds
     clock: Clock
@@ -112,7 +111,7 @@ class Feeds:
                 {owned.post.post_id: files.get(owned.post.post_id) for owned in page.posts},
                 MAX_FEED_BYTES,
             )
-        changes = await self.dates.price_changes([owned.post.post_id for owned in page.posts])
+        changes = await self.index.price_changes([owned.post.post_id for owned in page.posts])
         entries = tuple(
             FeedEntry(
                 owned.post,
@@ -168,7 +167,7 @@ class Feeds:
         async with _bounded_time():
             files = await _find_all(readable, partial(_find_free, self.reads))
             texts = await self._read_all(files, MAX_ENTRY_BYTES)
-        changes = await self.dates.price_changes([post.post_id for post in posts])
+        changes = await self.index.price_changes([post.post_id for post in posts])
         entries = tuple(
             FeedEntry(post, _updated(post, changes), texts.get(post.post_id)) for post in posts
         )

@@ -35,7 +35,7 @@ async def add_changes(tx: Transaction, changes: dict[int, list[int]]) -> None:
 
 
 async def test_the_last_change_of_each_price_is_found(world: World) -> None:
-    index = world.stores.feed_index
+    index = world.stores.index_reader
     await world.stores.database.transact((), add_posts, 100)
     await world.stores.database.transact((), add_changes, {1: [5, 9, 7], 2: [3], 99: [1]})
     wanted = [1, 2, *range(3, FEED_SIZE + 1)]
@@ -74,7 +74,7 @@ def test_finding_the_latest_price_change_takes_constant_time() -> None:
 
 
 async def test_posts_are_found_by_position(world: World) -> None:
-    index = world.stores.feed_index
+    index = world.stores.index_reader
     await world.stores.database.transact((), add_posts, 5)
     assert await index.place_after(-1, 1) == 0
     assert await index.place_after(-1, 5) == 40

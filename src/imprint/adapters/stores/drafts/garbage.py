@@ -130,15 +130,6 @@ FROM owners o LEFT JOIN (
 WHERE coalesce(f.used_bytes, 0) <> o.used_bytes OR coalesce(f.drafts, 0) <> o.drafts"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Usage:
-    """Bytes and drafts of an owner."""
-
-    owner: str
-    bytes: int
-    drafts: int
-
-
 _NEVER_ATTACHED = 0
 """The `detached_at` of the document of an expired intent: earlier than any other."""
 
@@ -185,10 +176,18 @@ class SqlGarbageStore:
         return await self.database.transact((), _detach_strays, cids, network, at)
 
     async def recount_usage(self) -> int:
+        async def compare(tx: Transaction) -> list[Row]:
+            return await tx.fetchall(COMPARE_USAGE)
+
+        async def correct(tx: Transaction) -> None:
+            # What was counted since the differences were found stays counted.
+            for owner, used_bytes, drafts in differences:
+                await count_usage(tx, owner, used_bytes, drafts=drafts)
+
         async with self.database.snapshot() as snapshot:
-            differences = await snapshot.read(_compare_usage)
+            differences = await snapshot.read(compare)
         if differences:
-            await self.database.transact((), _correct_usage, differences)
+            await self.database.transact((), correct)
         return len(differences)
 
     async def prune_replays(self, before: datetime) -> None:
@@ -319,18 +318,6 @@ async def _prune_replays(tx: Transaction, before: datetime) -> None:
     await tx.execute(FORGET_ENDED_SESSIONS, before=micros(before))
     await tx.execute(FORGET_WRITING_SESSIONS, before=micros(before))
     await tx.execute(FORGET_RATE_LIMITS, before=micros(before))
-
-
-async def _compare_usage(tx: Transaction) -> list[_Usage]:
-    """By how much the records of each signer differ from what counts for it."""
-    rows = await tx.fetchall(COMPARE_USAGE)
-    return [_Usage(row["owner"], row["used_bytes"], row["drafts"]) for row in rows]
-
-
-async def _correct_usage(tx: Transaction, differences: Sequence[_Usage]) -> None:
-    """Add differences; what was counted since they were found stays counted."""
-    for usage in differences:
-        await count_usage(tx, usage.owner, usage.bytes, drafts=usage.drafts)
 
 
 async def _time_ahead(tx: Transaction, now: datetime) -> timedelta:

@@ -155,6 +155,20 @@ class SqlIndexReader:
     async def purchase_times(self, buyer: Address, since: datetime, limit: int) -> list[datetime]:
         return await self._times(sql.PURCHASE_TIMES, buyer, since, limit)
 
+    async def price_changes(self, post_ids: Sequence[int]) -> Mapping[int, datetime]:
+        if not post_ids:
+            return {}
+        refuse_damaged_index(self.database)
+        return await self.database.read(_price_changes, tuple(post_ids))
+
+    async def place_after(self, after: int, count: int) -> int | None:
+        refuse_damaged_index(self.database)
+        return await self.database.read(_place_after, after, count, reach=count)
+
+    async def addresses(self, after: int, limit: int) -> list[PostAddress]:
+        refuse_damaged_index(self.database)
+        return await self.database.read(_addresses, after, limit, reach=limit)
+
     async def _times(
         self, statement: str, who: Address, since: datetime, limit: int
     ) -> list[datetime]:
@@ -501,27 +515,6 @@ SELECT place FROM posts WHERE place > :after ORDER BY place LIMIT 1 OFFSET :skip
 
 ADDRESSES = """
 SELECT place, post_id, created_at FROM posts WHERE place > :after ORDER BY place LIMIT :limit"""
-
-
-@dataclass(frozen=True, slots=True)
-class SqlFeedIndex:
-    """The dates and places of posts."""
-
-    database: Database
-
-    async def price_changes(self, post_ids: Sequence[int]) -> Mapping[int, datetime]:
-        if not post_ids:
-            return {}
-        refuse_damaged_index(self.database)
-        return await self.database.read(_price_changes, tuple(post_ids))
-
-    async def place_after(self, after: int, count: int) -> int | None:
-        refuse_damaged_index(self.database)
-        return await self.database.read(_place_after, after, count, reach=count)
-
-    async def addresses(self, after: int, limit: int) -> list[PostAddress]:
-        refuse_damaged_index(self.database)
-        return await self.database.read(_addresses, after, limit, reach=limit)
 
 
 async def _price_changes(tx: Transaction, post_ids: tuple[int, ...]) -> dict[int, datetime]:
