@@ -77,10 +77,15 @@ class Database(ABC):
         return await self.read(_fetch, build, statement, values, reach=reach)
 
     async def change(
-        self, statement: str, values: Mapping[str, Value] = NO_VALUES, *, durable: bool = True
+        self,
+        statement: str,
+        values: Mapping[str, Value] = NO_VALUES,
+        *,
+        locks: Collection[str] = (),
+        durable: bool = True,
     ) -> bool:
-        """Run one statement as a transaction; whether it has returned a row."""
-        return await self.transact((), _change, statement, values, durable=durable)
+        """Run one statement as a transaction; returns whether it has returned a row."""
+        return await self.transact(locks, _change, statement, values, durable=durable)
 
     async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
         """The result of `read`; a database may keep it under `key` until the next commit."""

@@ -67,7 +67,7 @@ class SqlWritingSessions:
 
     async def revoke_sessions(self, wallet: Address) -> None:
         # Under the lock that `add_session` takes: what is added later is not revoked.
-        await self.database.transact(owner_lock(wallet), _revoke_all, wallet)
+        await self.database.change(REVOKE_SESSIONS, {"wallet": wallet}, locks=owner_lock(wallet))
 
 
 async def _add_session(tx: Transaction, session: WritingSession, nonce: str, limit: int) -> bool:
@@ -90,10 +90,6 @@ async def _add_session(tx: Transaction, session: WritingSession, nonce: str, lim
     opened_at = session.created_at
     await spend_nonce(tx, session.wallet, nonce, opened_at, action=OPENING, file_id=None)
     return True
-
-
-async def _revoke_all(tx: Transaction, wallet: Address) -> None:
-    await tx.execute(REVOKE_SESSIONS, wallet=wallet)
 
 
 def _session(row: Row) -> WritingSession:
