@@ -18,7 +18,7 @@ from bench.filled_posts import (
     title_of,
 )
 from bench.processes import MARKETPLACE
-from imprint.adapters.catalog.post_words import BUCKET
+from imprint.adapters.stores.posts.post_words import BUCKET
 from imprint.domain.posts.market_events import place_of
 
 BLOCK_SECONDS = 2

@@ -4,8 +4,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from imprint.adapters.catalog.schema import known_migrations, migrate
-from imprint.adapters.sqlite_connections import connect_writer
+from imprint.adapters.database.schema import known_migrations, migrate
+from imprint.adapters.database.sqlite.connections import connect_writer
 
 
 def put_migrated_catalog(path: Path) -> None:

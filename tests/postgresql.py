@@ -19,8 +19,8 @@ from typing import Any
 
 import asyncpg
 
-from imprint.adapters.catalog.postgresql_schema import migrate
-from imprint.adapters.catalog.schema import known_migrations
+from imprint.adapters.database.postgresql.schema import migrate
+from imprint.adapters.database.schema import known_migrations
 
 VERSION = os.environ.get("IMPRINT_TEST_POSTGRESQL", "18")
 """16 or 18, which are in the wheel, or 15, Debian's own."""

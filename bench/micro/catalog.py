@@ -15,9 +15,10 @@ import uvloop
 from bench.filled_catalog import fill_sqlite
 from bench.fixture import ALICE
 from bench.micro.timing import time_calls
-from imprint.adapters.catalog import files
-from imprint.adapters.catalog.sqlite import open_catalog
-from imprint.adapters.catalog.transaction import SqliteTransaction, Transaction, run_rule
+from imprint.adapters.database.sqlite.database import SqliteTransaction, open_sqlite, run_rule
+from imprint.adapters.database.transaction import Transaction
+from imprint.adapters.stores.files import build_file, plan_list, read_list
+from imprint.bootstrap.stores import open_stores
 from imprint.domain.drafts.files import File
 from imprint.domain.posts.lists import PublicList
 
@@ -124,25 +125,25 @@ async def _measure_rules() -> None:
 async def _measure_lists() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "catalog.db"
-        await open_catalog(path).close()
+        await open_sqlite(path).close()
         fill_sqlite(path, FILES, ALICE)
-        catalog = open_catalog(path)
-        plan = await catalog.read(files.plan_list, PublicList(), None, 10)
+        stores = open_stores(open_sqlite(path))
+        plan = await stores.database.read(plan_list, PublicList(), None, 10)
         assert plan is not None
 
-        async def read_list() -> list[File]:
-            return await catalog.list_files(PublicList(), None, 10)
+        async def read_cached() -> list[File]:
+            return await stores.files.list_files(PublicList(), None, 10)
 
         async def read_rows() -> list[File]:
-            return await catalog.read(files.read_list, plan)
+            return await stores.database.read(read_list, plan, None)
 
         async def build_files() -> list[File]:
-            files.build_file.cache_clear()
-            return await catalog.read(files.read_list, plan)
+            build_file.cache_clear()
+            return await stores.database.read(read_list, plan, None)
 
-        ways = {"cached": read_list, "files cached": read_rows, "not cached": build_files}
+        ways = {"cached": read_cached, "files cached": read_rows, "not cached": build_files}
         _print("a list of ten files", await time_calls(ways))
-        await catalog.close()
+        await stores.close()
 
 
 def _print(name: str, times: dict[str, float]) -> None:

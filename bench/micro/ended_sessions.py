@@ -11,10 +11,10 @@ import uvloop
 
 from bench.databases import start_postgresql
 from bench.micro.timing import time_calls
-from imprint.adapters.catalog.postgresql import prepare
-from imprint.adapters.catalog.postgresql_sessions import CHECKED, MARKED
-from imprint.adapters.catalog.postgresql_sql import number_values
-from imprint.adapters.catalog.sql import VERSION_BY_POST
+from imprint.adapters.database.postgresql.database import prepare
+from imprint.adapters.database.postgresql.transaction import number_values
+from imprint.adapters.stores.files import VERSION_BY_POST
+from imprint.adapters.stores.postgresql_files import CHECKED, MARKED
 
 POST = "1"
 

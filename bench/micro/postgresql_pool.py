@@ -14,7 +14,7 @@ import asyncpg
 import uvloop
 
 from bench.databases import start_postgresql
-from imprint.adapters.catalog.postgresql_pool import SESSION, Pool
+from imprint.adapters.database.postgresql.pool import SESSION, Pool
 
 ROUNDS = 9
 """Turns of each pool."""

@@ -21,11 +21,12 @@ import msgspec
 import uvloop
 
 from bench.databases import SqliteFiles, start_postgresql
-from imprint.adapters.catalog import postgresql, sqlite
-from imprint.adapters.catalog.catalog import CatalogBase
-from imprint.adapters.catalog.index_writer import CatalogIndexWriter
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.json_rpc import JsonRpc
+from imprint.adapters.database.database import Database
+from imprint.adapters.database.postgresql.database import open_postgresql
+from imprint.adapters.database.sqlite.database import open_sqlite
+from imprint.bootstrap.stores import open_stores
 from imprint.domain.formats.abi import encode_call
 from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
 from imprint.domain.posts.marketplace import (
@@ -62,24 +63,24 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         path = SqliteFiles(folder).make().removeprefix("sqlite:///")
         databases = {
-            "SQLite": partial(sqlite.open_catalog, Path(path)),
-            "PostgreSQL": partial(postgresql.open_catalog, start_postgresql(stack).make()),
+            "SQLite": partial(open_sqlite, Path(path)),
+            "PostgreSQL": partial(open_postgresql, start_postgresql(stack).make()),
         }
-        for name, open_catalog in databases.items():
-            uvloop.run(_rebuild(name, open_catalog(), port))
+        for name, open_database in databases.items():
+            uvloop.run(_rebuild(name, open_database(), port))
 
 
-async def _rebuild(name: str, catalog: CatalogBase, port: int) -> None:
+async def _rebuild(name: str, database: Database, port: int) -> None:
     rpc = JsonRpc([f"http://127.0.0.1:{port}"])
     source = IndexSource(CHAIN, CONTRACT, 0)
-    chain, writer = JsonRpcChainReader(rpc, CHAIN, CONTRACT), CatalogIndexWriter(catalog)
-    indexer = Indexer(LogStream(chain), catalog, writer, source, DEPTH)
-    async with take_index(catalog, print) as lease:
+    stream, stores = LogStream(JsonRpcChainReader(rpc, CHAIN, CONTRACT)), open_stores(database)
+    indexer = Indexer(stream, stores.events, stores.leases, stores.index_writer, source, DEPTH)
+    async with take_index(stores.leases, print) as lease:
         began, processor = time.perf_counter(), time.process_time()
         await indexer.rebuild(lease, lambda done, total: None)
         wall, spent = time.perf_counter() - began, time.process_time() - processor
     await rpc.close()
-    await catalog.close()
+    await stores.close()
     print(
         f"{name:12}{EVENTS:8,} events {EVENTS / wall:8,.0f}/s"
         f" {EVENTS / spent:8,.0f} per second of processor time"

@@ -10,7 +10,7 @@ from tests.cli.installations import environment_of
 from tests.world import open_world
 
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
-from imprint.bootstrap import OpenCatalog, open_adapters
+from imprint.bootstrap import OpenDatabase, open_adapters
 from imprint.domain.errors import CannotStart
 from imprint.settings import read_settings
 
@@ -60,14 +60,14 @@ async def test_failing_to_open_the_adapters_leaves_no_file_open(
         settings = world.settings
     path = settings.storage.data_dir / broken
     path.write_bytes(b"This is no database." * 1000)
-    left, errors = OpenCatalog(), []
+    left, errors = OpenDatabase(), []
     for _ in range(3):
         with pytest.raises(CannotStart) as caught:
             open_adapters(settings, left=left)
         # As long as an error is kept, so are the frames in its traceback.
         errors.append(caught.value)
-    if left.catalog is not None:
-        await left.catalog.close()
+    if left.database is not None:
+        await left.database.close()
     assert descriptors(settings.storage.data_dir) == []
 
 

@@ -26,7 +26,7 @@ from imprint.services.content.labels import LabelUpdater
 
 IDLE = {"JANITOR_SECONDS": "0", "CHAIN_FOLLOW_SECONDS": "0", "SCRUB_SECONDS": "0"}
 ALWAYS = {"LabelUpdater.run", "LocalDiskSpace.run", "InstallationClaim.run", "watch_files"}
-CLOSED = ["images closed", "marketplace closed", "content closed", "catalog closed"]
+CLOSED = ["images closed", "marketplace closed", "content closed", "stores closed"]
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class Recorded:
 
 
 def recorded(adapters: Adapters, events: list[str]) -> Adapters:
-    names = ("images", "marketplace", "content", "catalog")
+    names = ("images", "marketplace", "content", "stores")
     return replace(
         adapters, **{name: Recorded(getattr(adapters, name), name, events) for name in names}
     )
@@ -82,7 +82,7 @@ def background(
 ) -> BackgroundTasks:
     adapters = adapters or world.adapters
     entitlement = Entitlement(adapters.marketplace, adapters.monotonic, timedelta(seconds=5))
-    labels = labels or LabelUpdater(adapters.catalog, adapters.content)
+    labels = labels or LabelUpdater(adapters.stores.files, adapters.content)
     strays = build_stray_scan(world.settings, adapters)
     return BackgroundTasks(
         world.settings, adapters, entitlement, labels, adapters.claim, strays=strays
@@ -166,7 +166,7 @@ async def test_an_enqueued_label_is_updated_in_the_background(tmp_path: Path) ->
                 shown.append(cid)
 
         console = Console(world.adapters.content, "content", [])
-        labels = LabelUpdater(world.adapters.catalog, console)
+        labels = LabelUpdater(world.adapters.stores.files, console)
         async with started(background(world, labels=labels)):
             labels.enqueue(file["cid"])
             await wait_until(lambda: shown == [file["cid"]])
@@ -185,7 +185,7 @@ async def test_the_adapters_are_closed_only_after_the_last_task_has_ended(tmp_pa
     events: list[str] = []
     async with open_world(tmp_path, **IDLE) as world:
         adapters = recorded(world.adapters, events)
-        labels = SlowLabels(adapters.catalog, adapters.content, events=events)
+        labels = SlowLabels(adapters.stores.files, adapters.content, events=events)
         async with started(background(world, adapters, labels)):
             await asyncio.sleep(0)
         assert events == ["labels ended", *CLOSED]
@@ -195,7 +195,7 @@ async def test_a_task_that_failed_does_not_keep_the_adapters_open(tmp_path: Path
     events: list[str] = []
     async with open_world(tmp_path, **IDLE) as world:
         adapters = recorded(world.adapters, events)
-        labels = FailedLabels(adapters.catalog, adapters.content)
+        labels = FailedLabels(adapters.stores.files, adapters.content)
         async with started(background(world, adapters, labels)):
             await asyncio.sleep(0)
         assert events == CLOSED
@@ -203,7 +203,7 @@ async def test_a_task_that_failed_does_not_keep_the_adapters_open(tmp_path: Path
 
 async def test_a_task_that_failed_does_not_end_the_others(tmp_path: Path) -> None:
     async with open_world(tmp_path, **IDLE | {"CHAIN_FOLLOW_SECONDS": "60"}) as world:
-        labels = FailedLabels(world.adapters.catalog, world.adapters.content)
+        labels = FailedLabels(world.adapters.stores.files, world.adapters.content)
         async with started(background(world, labels=labels)) as tasks:
             await wait_until(tasks["FailedLabels.run"].done)
             assert not tasks["Follower.run"].done()

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 
 from click.testing import CliRunner, Result
+from tests.stores import open_sqlite_stores
 from tests.world import World, open_world
 
-from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.cli import main
 from imprint.domain.drafts.files import File
 
@@ -70,9 +70,9 @@ def files_in(folder: Path) -> list[File]:
 
 
 async def _files_in(folder: Path) -> list[File]:
-    catalog = open_catalog(folder / "imprint.db")
+    stores = open_sqlite_stores(folder / "imprint.db")
     try:
-        walked = catalog.walk_files(None, 10)
+        walked = stores.archives.walk_files(None, 10)
         return [replace(each.file, position=0) async for files in walked for each in files]
     finally:
-        await catalog.close()
+        await stores.close()

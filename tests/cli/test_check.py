@@ -226,7 +226,7 @@ async def test_a_node_that_disagrees_about_the_final_block_fails_the_command(
 ):
     number = {"behind": 10**6, "replaced": 0}[final]
     step = Advance(final=BlockRef(number, "0x" + "e" * 64))
-    await world.adapters.catalog.advance(31337, step, world.clock.now())
+    await world.adapters.stores.events.advance(31337, step, world.clock.now())
     status, marks = await check(world)
     assert (status, marks["node"]) == (1, "✗")
 

@@ -29,7 +29,7 @@ async def test_the_index_of_posts_is_rebuilt(world: World):
         result = await asyncio.to_thread(run, environ, "reconcile", "--from-block", "0")
         assert result.exit_code == 0, result.output
         assert f"The index of posts is rebuilt up to block {block.number}." in result.output
-    state = await world.adapters.index_writer.index_state()
+    state = await world.adapters.stores.index_writer.index_state()
     assert state is not None
     assert (state.block and state.block.number, state.complete) == (block.number, True)
 

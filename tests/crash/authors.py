@@ -74,7 +74,7 @@ class Author:
     async def find_losses(self, world: World) -> list[str]:
         """What a world has of these drafts, against the responses that their author got."""
         owner = Address(self.wallet.address)
-        files = await world.adapters.catalog.list_files(OwnDrafts(owner), None, 1000)
+        files = await world.adapters.stores.files.list_files(OwnDrafts(owner), None, 1000)
         found = {str(file.cid): list(file.hashtags) for file in files}
         expected = {cid: draft.hashtags for cid, draft in self.drafts.items()}
         if found != expected:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.documents import Document, list_documents, read_document
 
-from imprint.adapters.catalog.sql import COMPARE_USAGE
+from imprint.adapters.stores.drafts.garbage import COMPARE_USAGE
 from imprint.domain.formats.cids import Cid, document_cid
 
 LIVE = "state IN ('pending', 'onchain')"

@@ -58,7 +58,7 @@ async def prepare(folder: Path) -> Before:
         made = [(await world.create(author, f"Words {n}."))["cid"] for n in range(2)]
         await world.publish(author, made[1], "kept")
         # What the first start of a service commits, so that the next one commits nothing.
-        await MasterKeys(world.adapters.catalog, world.adapters.cipher).verify()
+        await MasterKeys(world.adapters.stores.keys, world.adapters.cipher).verify()
     return Before(made)
 
 
@@ -82,7 +82,12 @@ async def collect(world: World, grace: timedelta = timedelta(hours=24)) -> None:
     """Run the garbage collector, after every lease of the dead process has expired."""
     world.clock.advance(LEASE_TIME.total_seconds() + LEASE_SECONDS)
     await GarbageCollector(
-        world.adapters.catalog, world.adapters.content, world.clock, grace
+        world.adapters.stores.garbage,
+        world.adapters.stores.leases,
+        world.adapters.stores.installation,
+        world.adapters.content,
+        world.clock,
+        grace,
     ).collect()
 
 

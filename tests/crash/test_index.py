@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.adapters.catalog.test_index_writer import read_tables
+from tests.adapters.stores.posts.test_index_writer import read_tables
 from tests.crash.fork_server import ForkServer
 from tests.crash.victim import TIMEOUT, Scene, open_scene
 from tests.postgresql import records_of
@@ -16,9 +16,9 @@ from tests.processes import Process
 from tests.world import World, open_world
 
 from imprint import failpoints
-from imprint.adapters.catalog.catalog import CatalogBase
-from imprint.adapters.catalog.transaction import Transaction
+from imprint.adapters.database.transaction import Transaction
 from imprint.bootstrap import build_indexer
+from imprint.bootstrap.stores import Stores
 
 POSTS = 6
 LOGS_AT_ONCE = 8
@@ -69,51 +69,49 @@ async def database_of(folder: Path) -> dict[str, str]:
     }
 
 
-async def free_leases(catalog: CatalogBase) -> None:
+async def free_leases(stores: Stores) -> None:
     """What the process held expires after some seconds; this does not wait for it."""
 
     async def free(tx: Transaction) -> None:
         await tx.execute("DELETE FROM leases")
 
-    await catalog.transact((), free)
+    await stores.database.transact((), free)
 
 
-async def texts_of(catalog: CatalogBase) -> set[int]:
+async def texts_of(stores: Stores) -> set[int]:
     """The posts whose texts are searched, or will be."""
 
     async def read(tx: Transaction) -> set[int]:
         texts = "SELECT place FROM post_texts UNION SELECT place FROM pending_texts"
         return {row["place"] for row in await tx.fetchall(texts)}
 
-    return await catalog.read(read)
+    return await stores.database.read(read)
 
 
-async def compared(catalog: CatalogBase) -> dict[str, Any]:
+async def compared(stores: Stores) -> dict[str, Any]:
     """Everything in the index; the texts that were read already are as good as those that wait."""
-    return {**await read_tables(catalog), "pending_texts": await texts_of(catalog)}
+    return {**await read_tables(stores), "pending_texts": await texts_of(stores)}
 
 
 async def expect_complete(world: World) -> None:
     """Index on from what is there, and compare that with a fresh build."""
-    catalog = world.adapters.catalog
-    assert isinstance(catalog, CatalogBase)
-    await free_leases(catalog)
+    stores = world.adapters.stores
+    await free_leases(stores)
     indexer = build_indexer(world.settings, world.adapters)
     assert await indexer.index_once()
-    followed = await compared(catalog)
+    followed = await compared(stores)
     assert len(followed["posts"]) == len(followed["purchases"]) == POSTS
-    await world.adapters.index_writer.restart_index(indexer.source)
+    await world.adapters.stores.index_writer.restart_index(indexer.source)
     assert await indexer.index_once()
-    assert await compared(catalog) == followed
+    assert await compared(stores) == followed
 
 
 async def blocks_indexed(folder: Path) -> tuple[bool, bool]:
     """Whether the index has blocks, and whether it is complete."""
     async with open_world(folder) as world:
-        catalog = world.adapters.catalog
-        assert isinstance(catalog, CatalogBase)
-        await free_leases(catalog)
-        state = await world.adapters.index_writer.index_state()
+        stores = world.adapters.stores
+        await free_leases(stores)
+        state = await world.adapters.stores.index_writer.index_state()
         return (False, False) if state is None else (state.block is not None, state.complete)
 
 

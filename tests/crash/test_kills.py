@@ -60,7 +60,12 @@ async def test_no_acknowledged_write_is_lost(
         world.clock.advance(LEASE_TIME.total_seconds() + LEASE_SECONDS)
         day = timedelta(hours=24)
         collector = GarbageCollector(
-            world.adapters.catalog, world.adapters.content, world.clock, day
+            world.adapters.stores.garbage,
+            world.adapters.stores.leases,
+            world.adapters.stores.installation,
+            world.adapters.content,
+            world.clock,
+            day,
         )
         await collector.collect()
         faults += find_faults(tmp_path)

@@ -21,8 +21,7 @@ from tests.world import ORIGIN, MovableClock, World, open_world
 from tests.writing_sessions import WritingKey, open_session, send_create
 
 from imprint import failpoints
-from imprint.adapters.catalog.catalog import CatalogBase
-from imprint.adapters.catalog.transaction import Transaction
+from imprint.adapters.database.transaction import Transaction
 from imprint.services.installation.master_keys import MasterKeys
 
 NONCE = "the-same-nonce-again"
@@ -55,7 +54,7 @@ async def prepare(folder: Path) -> Before:
         key = await open_session(world, author)
         session, other = [await world.login(author) for _ in range(2)]
         # What the first start of a service commits, so that the next one commits nothing.
-        await MasterKeys(world.adapters.catalog, world.adapters.cipher).verify()
+        await MasterKeys(world.adapters.stores.keys, world.adapters.cipher).verify()
         opening = author.sign_envelope(key.opening(nonce=NONCE))
         return Before(key, session, other, opening)
 
@@ -95,8 +94,7 @@ async def count(tx: Transaction, text: str, **values: Any) -> int:
 
 async def opened_and_spent(world: World) -> tuple[int, int]:
     """How many sessions the wallet has, and how many nonces were spent on opening one."""
-    catalog, wallet = world.adapters.catalog, world.wallet(0).address
-    assert isinstance(catalog, CatalogBase)
+    stores, wallet = world.adapters.stores, world.wallet(0).address
 
     async def read(tx: Transaction) -> tuple[int, int]:
         sessions = "SELECT count(*) AS count FROM writing_sessions WHERE wallet = :wallet"
@@ -104,7 +102,7 @@ async def opened_and_spent(world: World) -> tuple[int, int]:
             WHERE signer = :wallet AND action = 'writing_session' AND file_id IS NULL"""
         return await count(tx, sessions, wallet=wallet), await count(tx, nonces, wallet=wallet)
 
-    return await catalog.read(read)
+    return await stores.database.read(read)
 
 
 @pytest.mark.rotates
@@ -189,13 +187,12 @@ async def test_acknowledged_session_changes_survive_any_kill(
         scene.victim.process.kill()
     async with open_again(tmp_path) as world:
         faults = [fault for each in authors for fault in await each.find_faults(world)]
-        catalog = world.adapters.catalog
-        assert isinstance(catalog, CatalogBase)
+        stores = world.adapters.stores
         unspent = """SELECT count(*) AS count FROM writing_sessions s WHERE
             (SELECT count(*) FROM writing_sessions o WHERE o.wallet = s.wallet) >
             (SELECT count(*) FROM nonces n WHERE n.signer = s.wallet
              AND n.action = 'writing_session')"""
-        assert await catalog.read(count, unspent) == 0
+        assert await stores.database.read(count, unspent) == 0
     acknowledged = sum(each.acknowledged for each in authors)
     with capsys.disabled():
         print(f"\n{KILLS} kills, seed {SEED}: {acknowledged} acknowledged, {len(faults)} faults")

@@ -18,10 +18,9 @@ from tests.faults.scene import (
     signing_ahead,
 )
 
-from imprint.adapters.catalog.catalog import CatalogBase
-from imprint.adapters.catalog.sqlite import SqliteCatalog
-from imprint.adapters.catalog.transaction import Transaction
+from imprint.adapters.database.transaction import Transaction
 from imprint.bootstrap.adapters import open_database
+from imprint.bootstrap.stores import Stores, open_stores
 from imprint.services.publication.chain_sync import FOLLOWER_LEASE
 from imprint.services.tasks.leases import COLLECTOR_LEASE, LEASE_TIME, SHORT_LEASE_TIME
 
@@ -39,19 +38,19 @@ async def wait_until(happened: Callable[[], Awaitable[bool]], seconds: float = T
 
 
 @asynccontextmanager
-async def opened(scene: Scene) -> AsyncIterator[CatalogBase]:
+async def opened(scene: Scene) -> AsyncIterator[Stores]:
     """The catalog of the replicas, once one of them has made it."""
     storage = scene.world.settings.storage
-    catalog = open_database(storage.database, 2)
+    stores = open_stores(open_database(storage.database, 2))
     try:
-        yield catalog
+        yield stores
     finally:
-        await catalog.close()
+        await stores.close()
 
 
-async def follows(catalog: CatalogBase, replica: Replica) -> bool:
+async def follows(stores: Stores, replica: Replica) -> bool:
     """Whether this replica holds the follower's lease."""
-    found = await catalog.find_lease(FOLLOWER_LEASE)
+    found = await stores.leases.find_lease(FOLLOWER_LEASE)
     named = f", process {replica.process.worker} #"
     return found is not None and found.left > timedelta(0) and named in found.holder
 
@@ -62,18 +61,18 @@ async def is_published(scene: Scene, replica: Replica, cid: str) -> bool:
     return bool(keyvalues["status"] == "onchain")
 
 
-async def see_death(catalog: CatalogBase, replica: Replica) -> None:
+async def see_death(stores: Stores, replica: Replica) -> None:
     """Kill the follower; its lease ends so early that another one follows in time."""
-    assert await follows(catalog, replica)
+    assert await follows(stores, replica)
     replica.process.kill()
-    found = await catalog.find_lease(FOLLOWER_LEASE)
+    found = await stores.leases.find_lease(FOLLOWER_LEASE)
     assert found is not None
     assert found.left + timedelta(seconds=float(FOLLOW)) < timedelta(seconds=TAKEOVER_SECONDS)
 
 
-async def see_takeover(scene: Scene, catalog: CatalogBase, heir: Replica) -> None:
+async def see_takeover(scene: Scene, stores: Stores, heir: Replica) -> None:
     """The heir takes the lease, and applies what the chain has."""
-    await wait_until(lambda: follows(catalog, heir))
+    await wait_until(lambda: follows(stores, heir))
     wallet = scene.world.wallet(1)
     if heir.clock is not None:
         wallet = signing_ahead(wallet, heir.clock.ahead)
@@ -89,22 +88,22 @@ async def test_another_replica_takes_over_within_seconds_despite_wrong_clocks(
     async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS=FOLLOW) as scene:
         first, fast = scene.replica(ahead=0.0), scene.replica(ahead=300.0)
         await first.start()
-        async with opened(scene) as catalog:
-            await wait_until(lambda: follows(catalog, first))
+        async with opened(scene) as stores:
+            await wait_until(lambda: follows(stores, first))
             await fast.start()
             assert first.clock is not None
             first.clock.set(HOUR)
             # Rounds of both, in which one prolongs its lease and the other one does not take it.
             for _ in range(int(3 * float(FOLLOW) / POLL_SECONDS)):
-                assert await follows(catalog, first)
+                assert await follows(stores, first)
                 await asyncio.sleep(POLL_SECONDS)
-            await see_death(catalog, first)
-            await see_takeover(scene, catalog, fast)
-            await see_death(catalog, fast)
+            await see_death(stores, first)
+            await see_takeover(scene, stores, fast)
+            await see_death(stores, fast)
             if LONG:
                 first.clock.set(0.0)
                 await first.start()
-                await see_takeover(scene, catalog, first)
+                await see_takeover(scene, stores, first)
 
 
 async def test_a_rate_limit_lasts_at_most_its_period_after_a_clock_jump(tmp_path: Path):
@@ -145,10 +144,10 @@ async def test_readiness_reports_that_no_replica_follows_the_chain(tmp_path: Pat
     async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS=FOLLOW) as scene:
         replica = scene.replica()
         await replica.start()
-        async with opened(scene) as catalog:
-            await wait_until(lambda: follows(catalog, replica))
+        async with opened(scene) as stores:
+            await wait_until(lambda: follows(stores, replica))
             # From now on the database refuses the lease, and nothing else.
-            await catalog.transact((), run_statement, FORBID[kind_of(catalog)])
+            await stores.database.transact((), run_statement, FORBID[kind_of(stores)])
 
             async def has_stopped() -> bool:
                 response = await scene.world.client.get("/readyz")
@@ -158,7 +157,7 @@ async def test_readiness_reports_that_no_replica_follows_the_chain(tmp_path: Pat
                 return bool(body["checks"]["follower"] == "stopped")
 
             await wait_until(has_stopped, 120.0)
-            await catalog.transact((), run_statement, ALLOW[kind_of(catalog)])
+            await stores.database.transact((), run_statement, ALLOW[kind_of(stores)])
 
             async def is_ready() -> bool:
                 return bool((await scene.world.client.get("/readyz")).json()["status"] == "ready")
@@ -186,8 +185,8 @@ ALLOW = {
 }
 
 
-def kind_of(catalog: CatalogBase) -> str:
-    return "sqlite" if isinstance(catalog, SqliteCatalog) else "postgresql"
+def kind_of(stores: Stores) -> str:
+    return "sqlite" if stores.database.name == "SQLite" else "postgresql"
 
 
 async def run_statement(tx: Transaction, text: str) -> None:
@@ -201,9 +200,9 @@ async def test_a_command_waits_at_most_a_minute_for_a_dead_one_and_reports_it(tm
         replica = scene.replica()
         await replica.start()
         await scene.world.create(scene.world.wallet(1))
-        async with opened(scene) as catalog:
+        async with opened(scene) as stores:
             dead = "backup on this machine, process 1 #0"
-            assert await catalog.take_lease(COLLECTOR_LEASE, dead, LEASE_TIME)
+            assert await stores.leases.take_lease(COLLECTOR_LEASE, dead, LEASE_TIME)
         command = scene.replica()
         command.process.command = [*command.command[:-1], "backup", "--out", str(tmp_path / "b")]
         began = time.monotonic()

@@ -13,7 +13,6 @@ from tests.faults.scene import TIMEOUT, Replica, Scene, open_scene
 from tests.postgresql import Server
 from tests.world import DEFAULT_PRICE
 
-from imprint.adapters.catalog.catalog import CatalogBase
 from imprint.bootstrap import build_indexer, open_adapters
 from imprint.services.posts.indexer import take_index
 
@@ -57,14 +56,13 @@ async def tables(scene: Scene, *, rebuilt: bool = False) -> dict[str, list[tuple
     """The rows of the index, also after it was built anew."""
     adapters = open_adapters(scene.world.settings)
     try:
-        catalog = adapters.catalog
-        assert isinstance(catalog, CatalogBase)
+        stores = adapters.stores
         if rebuilt:
-            await free_leases(catalog)
-            async with take_index(catalog, lambda _: None) as lease:
+            await free_leases(stores)
+            async with take_index(stores.leases, lambda _: None) as lease:
                 indexer = build_indexer(scene.world.settings, adapters)
                 await indexer.rebuild(lease, lambda done, total: None)
-        return await compared(catalog)
+        return await compared(stores)
     finally:
         await adapters.close()
 
@@ -73,8 +71,7 @@ async def end_leases(scene: Scene) -> None:
     """What some seconds without their holders do."""
     adapters = open_adapters(scene.world.settings)
     try:
-        assert isinstance(adapters.catalog, CatalogBase)
-        await free_leases(adapters.catalog)
+        await free_leases(adapters.stores)
     finally:
         await adapters.close()
 

@@ -28,7 +28,7 @@ from tests.postgresql import Server, keeping_records_on, records_of
 from tests.processes import Process
 from tests.world import World, open_world
 
-from imprint.adapters.catalog.record_checksums import CHECKED_TABLES, record_checksum
+from imprint.adapters.database.record_checksums import CHECKED_TABLES, record_checksum
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid
 from imprint.services.drafts.garbage_collector import GarbageCollector
@@ -377,7 +377,14 @@ async def test_a_thumbnail_can_be_destroyed_after_its_fence_was_lost(tmp_path: P
 async def collect(world: World) -> int:
     """How many documents the garbage collector destroys now."""
     adapters, day = world.adapters, timedelta(hours=24)
-    return await GarbageCollector(adapters.catalog, adapters.content, world.clock, day).collect()
+    return await GarbageCollector(
+        adapters.stores.garbage,
+        adapters.stores.leases,
+        adapters.stores.installation,
+        adapters.content,
+        world.clock,
+        day,
+    ).collect()
 
 
 async def test_a_dry_run_changes_nothing(tmp_path: Path):

@@ -8,9 +8,8 @@ from pathlib import Path
 import httpx2
 import pytest
 from tests.processes import Service, free_port
+from tests.stores import open_sqlite_stores
 from tests.world import World
-
-from imprint.adapters.catalog.sqlite import open_catalog
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -98,7 +97,7 @@ async def test_an_address_without_code_is_refused(town: World, tmp_path: Path) -
 async def test_a_newer_schema_is_refused_and_left_alone(town: World, tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     database = tmp_path / "data" / "imprint.db"
-    await open_catalog(database).close()
+    await open_sqlite_stores(database).close()
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("INSERT INTO schema_migrations VALUES (9999, 'of tomorrow')")
         connection.commit()

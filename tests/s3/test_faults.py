@@ -124,12 +124,14 @@ async def test_a_service_behind_a_failing_network_loses_nothing(
 async def expect_tidy(world: World, drafts: int) -> None:
     """Once all leases are over, the bucket has the documents of the drafts, and no others."""
     world.clock.advance(24 * 3600)
-    content, catalog = world.adapters.content, world.adapters.catalog
+    content, catalog = world.adapters.content, world.adapters.stores
     assert isinstance(content, BucketStore)
-    while await GarbageCollector(catalog, content, world.clock, timedelta(0)).collect():
+    while await GarbageCollector(
+        catalog.garbage, catalog.leases, catalog.installation, content, world.clock, timedelta(0)
+    ).collect():
         pass
     listed = [cid async for cid in content.list_documents(Network.PRIVATE)]
-    strays = await catalog.find_strays(listed, Network.PRIVATE)
+    strays = await catalog.garbage.find_strays(listed, Network.PRIVATE)
     # Those that arrived after their collection are found by the stocktaking.
     assert len(listed) - len(strays) == drafts
 

@@ -104,8 +104,15 @@ async def test_no_acknowledged_write_is_lost(
         for author in authors:
             faults += await author.find_losses(world)
         world.clock.advance(LEASE_TIME.total_seconds() + LEASE_SECONDS)
-        catalog, content = world.adapters.catalog, world.adapters.content
-        while await GarbageCollector(catalog, content, world.clock, timedelta(0)).collect():
+        catalog, content = world.adapters.stores, world.adapters.content
+        while await GarbageCollector(
+            catalog.garbage,
+            catalog.leases,
+            catalog.installation,
+            content,
+            world.clock,
+            timedelta(0),
+        ).collect():
             pass
         left = await stored(world)
         assert len(left[Network.PRIVATE]) == sum(len(each.drafts) for each in authors)

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from imprint.adapters.catalog.schema import known_migrations, migrate
+from imprint.adapters.database.schema import known_migrations, migrate
 from imprint.domain.formats.cids import Cid, document_cid
 
 _ADD_GROUP = """

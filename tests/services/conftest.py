@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from tests.migrated_catalog import put_migrated_catalog
 from tests.services.scripted_chain import CHAIN, ScriptedBlock, ScriptedChain, say_created
+from tests.stores import open_sqlite_stores
 from tests.world import MovableClock
 
-from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
+from imprint.bootstrap.stores import Stores
 from imprint.domain.drafts.files import Action, File, Intent, Network, State, Version, Write
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid, document_cid
@@ -37,25 +38,26 @@ class Ledger:
     folder: Path
     clock: MovableClock = field(default_factory=MovableClock)
     chain: ScriptedChain = field(init=False)
-    catalog: SqliteCatalog = field(init=False)
+    stores: Stores = field(init=False)
     follower: Follower = field(init=False)
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
         self.chain = ScriptedChain(self.clock)
         put_migrated_catalog(self.folder / "catalog.db")
-        self.catalog = open_catalog(self.folder / "catalog.db", self.clock.monotonic)
+        self.stores = open_sqlite_stores(self.folder / "catalog.db", self.clock.monotonic)
         self.follower = self.new_follower()
 
     def new_follower(self, chain: ChainReader | None = None, depth: int = DEPTH) -> Follower:
         """Another follower, like that of another process."""
         chain, elapsed = chain or self.chain, self.clock.monotonic
-        return Follower(LogStream(chain, elapsed), self.catalog, self.clock, CHAIN, 0, depth)
+        stream, stores = LogStream(chain, elapsed), self.stores
+        return Follower(stream, stores.events, stores.leases, self.clock, CHAIN, 0, depth)
 
     async def restart(self) -> None:
         """Close the catalog and open it again, with a new follower."""
-        await self.catalog.close()
-        self.catalog = open_catalog(self.folder / "catalog.db", self.clock.monotonic)
+        await self.stores.close()
+        self.stores = open_sqlite_stores(self.folder / "catalog.db", self.clock.monotonic)
         self.clock.advance(10)
         self.follower = self.new_follower()
 
@@ -63,16 +65,18 @@ class Ledger:
         number = next(self._numbers)
         write = self.write(Action.CREATE, owner)
         version = self._version(owner, number, f"group-{number}")
-        return await self.catalog.add_draft(write, await self._begin(write, version), version)
+        return await self.stores.drafts.add_draft(write, await self._begin(write, version), version)
 
     async def update(self, old: File) -> File | None:
         write = self.write(Action.UPDATE, old.owner)
         version = self._version(old.owner, next(self._numbers), old.group_id)
         intent = await self._begin(write, version)
-        return await self.catalog.replace_draft(write, intent, old.cid, version)
+        return await self.stores.drafts.replace_draft(write, intent, old.cid, version)
 
     async def delete(self, file: File) -> File | None:
-        return await self.catalog.delete_draft(self.write(Action.DELETE, file.owner), file.cid)
+        return await self.stores.drafts.delete_draft(
+            self.write(Action.DELETE, file.owner), file.cid
+        )
 
     def write(self, action: Action, owner: Address) -> Write:
         return Write(owner, action, f"nonce-{next(self._numbers)}", self.clock.now())
@@ -88,7 +92,7 @@ class Ledger:
         intent = Intent(
             name, write, version.cid, version.size, Network.PRIVATE, until, version.number
         )
-        assert await self.catalog.begin_write(intent) is None
+        assert await self.stores.drafts.begin_write(intent) is None
         return intent
 
     def post(self, file: File, post_id: int = 1) -> ScriptedBlock:
@@ -96,7 +100,7 @@ class Ledger:
         return self.chain.mine(say_created(post_id, file.owner, file.cid))
 
     async def deliver(self, *events: PostCreated) -> list[EventStatus]:
-        result = await self.catalog.apply_events(None, events, (), self.clock.now())
+        result = await self.stores.events.apply_events(None, events, (), self.clock.now())
         return list(result.statuses)
 
     async def deliver_block(self, block: ScriptedBlock) -> list[EventStatus]:
@@ -107,15 +111,15 @@ class Ledger:
             assert await self.follower.follow_once()
 
     async def state(self, file: File) -> State | None:
-        found = await self.catalog.file_by_cid(file.cid)
+        found = await self.stores.files.file_by_cid(file.cid)
         return None if found is None else found.state
 
     async def post_id(self, file: File) -> int | None:
-        found = await self.catalog.file_by_cid(file.cid)
+        found = await self.stores.files.file_by_cid(file.cid)
         return found.publication.post_id if found and found.publication else None
 
     async def holder(self, post_id: int) -> Cid | None:
-        found = await self.catalog.file_by_post_id(post_id)
+        found = await self.stores.files.file_by_post_id(post_id)
         return None if found is None else found.cid
 
 
@@ -148,4 +152,4 @@ def forge(event: PostCreated, **place: object) -> PostCreated:
 async def ledger(tmp_path: Path) -> AsyncIterator[Ledger]:
     opened = Ledger(tmp_path)
     yield opened
-    await opened.catalog.close()
+    await opened.stores.close()

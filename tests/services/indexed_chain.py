@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.adapters.catalog.databases import Database, SqliteFile, open_any
+from tests.adapters.stores.databases import Database, SqliteFile, open_any
 from tests.services.scripted_chain import (
     CHAIN,
     MARKET,
@@ -21,8 +21,7 @@ from tests.services.scripted_chain import (
 )
 from tests.world import MovableClock
 
-from imprint.adapters.catalog.catalog import CatalogBase
-from imprint.adapters.catalog.index_writer import CatalogIndexWriter
+from imprint.bootstrap.stores import Stores
 from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
 from imprint.domain.posts.marketplace import Log
 from imprint.domain.posts.posts import BlockRef
@@ -55,14 +54,14 @@ class IndexedChain:
     database: Database
     clock: MovableClock = field(default_factory=MovableClock)
     chain: ScriptedChain = field(init=False)
-    catalog: CatalogBase = field(init=False)
+    stores: Stores = field(init=False)
     indexer: Indexer = field(init=False)
     posts: int = 0
     _fresh: "count[int]" = field(default_factory=count)
 
     def __post_init__(self) -> None:
         self.chain = ScriptedChain(self.clock)
-        self.catalog = open_any(self.database.address, self.clock.monotonic)
+        self.stores = open_any(self.database.address, self.clock.monotonic)
         self.indexer = self.new_indexer()
 
     def new_indexer(
@@ -70,12 +69,13 @@ class IndexedChain:
     ) -> Indexer:
         """Another indexer, like that of another process."""
         stream = LogStream(chain or self.chain, self.clock.monotonic)
-        return Indexer(stream, self.catalog, CatalogIndexWriter(self.catalog), source, depth)
+        stores = self.stores
+        return Indexer(stream, stores.events, stores.leases, stores.index_writer, source, depth)
 
     async def restart(self) -> None:
         """Close the catalog and open it again, with a new indexer."""
-        await self.catalog.close()
-        self.catalog = open_any(self.database.address, self.clock.monotonic)
+        await self.stores.close()
+        self.stores = open_any(self.database.address, self.clock.monotonic)
         self.clock.advance(10)
         self.indexer = self.new_indexer()
 
@@ -119,7 +119,7 @@ class IndexedChain:
         highest = self.chain.highest
         assert await fresh.indexer.index_once()
         self.chain.highest = highest
-        await fresh.catalog.close()
+        await fresh.stores.close()
         return await fresh.shown()
 
 

@@ -28,7 +28,8 @@ def export_of(world: World, **given: Any) -> Export:
     adapters, chain = world.adapters, world.settings.chain
     made = {"content": adapters.content, "key": KEY} | given
     return Export(
-        adapters.catalog,
+        adapters.stores.archives,
+        adapters.stores.leases,
         clock=world.clock,
         chain_id=chain.id,
         marketplace=chain.marketplace,
@@ -39,7 +40,14 @@ def export_of(world: World, **given: Any) -> Export:
 def import_of(world: World, **given: Any) -> Import:
     adapters, chain = world.adapters, world.settings.chain
     made = {"chain_id": chain.id, "marketplace": chain.marketplace, **given}
-    return Import(adapters.catalog, adapters.content, world.clock, **made)
+    return Import(
+        adapters.stores.archives,
+        adapters.stores.leases,
+        adapters.stores.garbage,
+        adapters.content,
+        world.clock,
+        **made,
+    )
 
 
 async def write_export(
@@ -76,5 +84,5 @@ async def import_car(world: World, folder: Path, car: bytes) -> dict[str, int]:
 
 async def files_of(world: World) -> list[ExportedFile]:
     """Everything about every live file but its position, in order."""
-    walked = world.adapters.catalog.walk_files(None, 100)
+    walked = world.adapters.stores.archives.walk_files(None, 100)
     return [each async for files in walked for each in files]

@@ -9,8 +9,6 @@ from tests.simulation.market import DEPTH
 from tests.simulation.model import Model
 from tests.simulation.universe import TAGS, Universe
 
-from imprint.adapters.catalog.catalog import CatalogBase
-
 TABLES = {
     "index_state": "only_row",
     "index_logs": "place",
@@ -32,9 +30,8 @@ Rows = dict[str, list[Any]]
 async def check_index(universe: Universe, model: Model) -> Ledger:
     """Fails where the index and the chain differ. The universe must have come to rest."""
     ledger = read_ledger(universe.market)
-    catalog = universe.adapters.catalog
-    assert isinstance(catalog, CatalogBase)
-    rows = await catalog.read(_read_tables)
+    stores = universe.adapters.stores
+    rows = await stores.database.read(_read_tables)
     _check_state(universe, ledger, rows)
     _check_posts(universe, model, ledger, rows)
     _check_purchases(ledger, rows)

@@ -26,7 +26,7 @@ from imprint.devchain.blocks import Block
 from imprint.devchain.chain import Chain
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import Address
-from imprint.ports.search import SearchIndex
+from imprint.ports.post_index import SearchIndex
 from imprint.services.chain.log_stream import LogStream
 from imprint.services.drafts.garbage_collector import GarbageCollector
 from imprint.services.posts.indexer import Indexer
@@ -161,7 +161,7 @@ class Universe:
 
     @property
     def search(self) -> SearchIndex:
-        return self.adapters.search
+        return self.adapters.stores.search
 
     @property
     def adapters(self) -> Adapters:
@@ -285,7 +285,12 @@ class Universe:
 
     async def collect(self) -> None:
         collector = GarbageCollector(
-            self.adapters.catalog, self.adapters.content, self.clock, GRACE
+            self.adapters.stores.garbage,
+            self.adapters.stores.leases,
+            self.adapters.stores.installation,
+            self.adapters.content,
+            self.clock,
+            GRACE,
         )
         while await collector.collect():
             pass
@@ -309,7 +314,7 @@ class Universe:
             if not await self.index(indexer=self.random.choice([0, 1])):
                 self.clock.advance(7)
                 continue
-            state = await self.adapters.index_writer.index_state()
+            state = await self.adapters.stores.index_writer.index_state()
             reached = state.block if state else None
             if reached and reached.block_hash == "0x" + self.market.chain.head.hash.hex():
                 return

@@ -25,7 +25,7 @@ async def check(universe: Universe, model: Model, whole: bool) -> None:
     for version in model.versions.values():
         await _check_state(universe, model, version, claims.get(version.cid, []))
     await _check_lists(universe, model)
-    assert await universe.adapters.catalog.recount_usage() == 0, "what counts is wrong"
+    assert await universe.adapters.stores.garbage.recount_usage() == 0, "what counts is wrong"
     posts, drafts = (
         list(model.posts.items()),
         [

@@ -16,8 +16,8 @@ from tools.distributions import (
 )
 
 ASSETS = (
-    "imprint/adapters/catalog/migrations/sqlite/0001_catalog.sql",
-    "imprint/adapters/catalog/migrations/postgresql/0001_catalog.sql",
+    "imprint/adapters/database/migrations/sqlite/0001_catalog.sql",
+    "imprint/adapters/database/migrations/postgresql/0001_catalog.sql",
     "imprint/marketplace/Marketplace.json",
     "imprint/py.typed",
 )

@@ -5,7 +5,7 @@ from tools.mutations.mutation import Mutation
 ACCESS = (
     Mutation(
         "A nonce is accepted once",
-        "src/imprint/adapters/catalog/drafts.py",
+        "src/imprint/adapters/stores/drafts/drafts.py",
         "    if spent is not None:\n",
         '    if spent is not None and spent["action"] != "create":\n',
         "test",
@@ -39,8 +39,8 @@ ACCESS = (
     ),
     Mutation(
         "A key whose writing session is revoked writes nothing",
-        "src/imprint/adapters/catalog/drafts.py",
-        "    if await tx.fetchone(sql.HAS_WRITING_SESSION, session=session_id) is None:\n",
+        "src/imprint/adapters/stores/drafts/drafts.py",
+        "    if await tx.fetchone(HAS_WRITING_SESSION, session=session_id) is None:\n",
         "    if not session_id:\n",
         "test",
         (
@@ -76,7 +76,7 @@ ACCESS = (
     ),
     Mutation(
         "A session ends with its logout",
-        "src/imprint/adapters/catalog/ended_sessions.py",
+        "src/imprint/adapters/stores/ended_sessions.py",
         'IS_ENDED = f"(EXISTS ({_ENDED} = :session) OR EXISTS ({_ENDED} = :reader))"',
         'IS_ENDED = f"(:session IS NULL OR EXISTS ({_ENDED} = :reader))"',
         "test",
@@ -161,8 +161,8 @@ READING = (
     Mutation(
         "The gateway serves no private document",
         "src/imprint/services/access/reads.py",
-        "        return await self.catalog.public_size(cid)\n",
-        "        return await self.catalog.public_size(cid) or 0\n",
+        "        return await self.files.public_size(cid)\n",
+        "        return await self.files.public_size(cid) or 0\n",
         "test",
         ("tests/web/api/test_gateway.py::test_private_documents_are_not_served_in_any_format",),
     ),
@@ -190,7 +190,7 @@ READING = (
     ),
     Mutation(
         "No search finds the text of a post that has a price",
-        "src/imprint/adapters/catalog/index_writer.py",
+        "src/imprint/adapters/stores/posts/index_writer.py",
         "    if paid:\n        await drop_texts(tx, paid)\n",
         "",
         "test",

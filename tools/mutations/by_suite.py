@@ -57,7 +57,7 @@ RANDOM = (
     ),
     Mutation(
         "A reorg leaves no trace in the totals",
-        "src/imprint/adapters/catalog/index_writer.py",
+        "src/imprint/adapters/stores/posts/index_writer.py",
         "    for table in _TABLES:\n        restored =",
         "    for table in _TABLES[:-1]:\n        restored =",
         "simulate",
@@ -81,7 +81,7 @@ RANDOM = (
 DISASTERS = (
     Mutation(
         "A write is on the disk before its response",
-        "src/imprint/adapters/catalog/sqlite.py",
+        "src/imprint/adapters/database/sqlite/database.py",
         "{'FULL' if durable else 'NORMAL'}",
         "{'NORMAL' if durable else 'OFF'}",
         "test-crash",
@@ -106,7 +106,7 @@ DISASTERS = (
     ),
     Mutation(
         "No write is acknowledged in a database that was deleted",
-        "src/imprint/adapters/catalog/sqlite.py",
+        "src/imprint/adapters/database/sqlite/database.py",
         "            self._files.check()\n        self.commits += 1\n",
         "            pass\n        self.commits += 1\n",
         "test-faults",

@@ -5,7 +5,7 @@ from tools.mutations.mutation import Mutation
 LIMITS = (
     Mutation(
         "A signer stores no more than their quota",
-        "src/imprint/adapters/catalog/drafts.py",
+        "src/imprint/adapters/stores/drafts/drafts.py",
         "    max_bytes, max_drafts = quota.bytes or NO_LIMIT, quota.drafts or NO_LIMIT\n",
         "    max_bytes, max_drafts = NO_LIMIT, NO_LIMIT\n",
         "test",
@@ -92,13 +92,13 @@ CHAIN = (
     ),
     Mutation(
         "The index counts no sale twice",
-        "src/imprint/adapters/catalog/index_writer.py",
+        "src/imprint/adapters/stores/posts/index_writer.py",
         "    if await _read_state(tx) != expected:\n        raise IndexMoved\n",
         "",
         "test",
         (
             "tests/services/posts/test_indexer.py::test_two_indexers_at_once_apply_nothing_twice",
-            "tests/adapters/catalog/test_index_writer.py"
+            "tests/adapters/stores/posts/test_index_writer.py"
             "::test_advancing_the_index_from_a_stale_state_is_refused_and_changes_nothing",
         ),
     ),
@@ -145,11 +145,11 @@ STORAGE = (
     ),
     Mutation(
         "A document that a live file names is not destroyed",
-        "src/imprint/adapters/catalog/garbage.py",
+        "src/imprint/adapters/stores/drafts/garbage.py",
         "    if await _is_used(tx, cid, network) or await _is_coming(",
         "    if await _is_coming(",
         "test",
-        ("tests/adapters/catalog/test_garbage.py",),
+        ("tests/adapters/stores/drafts/test_garbage.py",),
     ),
     Mutation(
         "A backup has thumbnails beside texts",
@@ -172,7 +172,7 @@ STORAGE = (
     ),
     Mutation(
         "A repair keeps no record whose checksum is wrong",
-        "src/imprint/adapters/catalog/repair.py",
+        "src/imprint/adapters/database/sqlite/rebuild.py",
         "            return not is_damaged(table, values)\n",
         "            return True\n",
         "test",
@@ -188,21 +188,21 @@ STORAGE = (
     ),
     Mutation(
         "A release does not open records of a newer one",
-        "src/imprint/adapters/catalog/schema.py",
+        "src/imprint/adapters/database/schema.py",
         "        if found > migrations[-1].number:\n",
         "        if found < 0:\n",
         "test",
-        ("tests/adapters/catalog/test_schema.py",),
+        ("tests/adapters/database/test_schema.py",),
     ),
     Mutation(
         "A migration that fails leaves nothing",
-        "src/imprint/adapters/catalog/schema.py",
+        "src/imprint/adapters/database/schema.py",
         "            if migration.number > found:\n                _apply(connection, migration)\n",
         "            if migration.number > found:\n                _apply(connection, migration)\n"
         '                connection.execute("COMMIT")\n'
         '                connection.execute("BEGIN IMMEDIATE")\n',
         "test",
-        ("tests/adapters/catalog/test_schema.py::test_a_migration_that_fails_leaves_nothing",),
+        ("tests/adapters/database/test_schema.py::test_a_migration_that_fails_leaves_nothing",),
     ),
 )
 """What is stored stays what it is."""
@@ -235,9 +235,9 @@ OPERATION = (
     ),
     Mutation(
         "One process at a time holds a lease",
-        "src/imprint/adapters/catalog/leases.py",
-        "    return row is not None\n",
-        "    return True\n",
+        "src/imprint/adapters/stores/installation/leases.py",
+        "            return row is not None\n",
+        "            return True\n",
         "test",
         ("tests/services/tasks/test_leases.py",),
     ),

@@ -15,7 +15,7 @@ from imprint.auth.typed_data import SigningDomain, WriteVerifier
 from imprint.auth.writing_sessions import OpeningVerifier
 from imprint.bootstrap.adapters import (
     Adapters,
-    OpenCatalog,
+    OpenDatabase,
     check_chain,
     examine_chain,
     has_network_name,
@@ -30,10 +30,11 @@ from imprint.bootstrap.background import (
 )
 from imprint.bootstrap.operator_page import build_operations
 from imprint.bootstrap.startup import in_daemon_thread, open_when_reachable
+from imprint.bootstrap.stores import Stores
 from imprint.bootstrap.well_known import accepted_forms, describe_marketplace, describe_service
 from imprint.domain.drafts.files import Quota
 from imprint.domain.rate_limits import SHARE, Budget, RateLimiter
-from imprint.ports import Catalog, monotonic
+from imprint.ports import monotonic
 from imprint.ports.content import ReadProbe
 from imprint.services.access.entitlement import Entitlement
 from imprint.services.access.reads import Reads
@@ -72,7 +73,7 @@ from imprint.web.app import (
 
 __all__ = [
     "Adapters",
-    "OpenCatalog",
+    "OpenDatabase",
     "build_follower",
     "build_indexer",
     "build_service",
@@ -100,37 +101,36 @@ def build_service(
 
     With `measures`, this process measures what is stored for the metrics of all.
     """
-    catalog, content, cipher = adapters.catalog, adapters.content, adapters.cipher
+    stores, content, cipher = adapters.stores, adapters.content, adapters.cipher
     marketplace, clock = adapters.marketplace, adapters.clock
     lifetime = timedelta(seconds=settings.chain.cache_seconds)
     entitlement = Entitlement(marketplace, adapters.monotonic, lifetime)
-    labels = LabelUpdater(catalog, content)
+    labels = LabelUpdater(stores.files, content)
     monitors = build_monitors(settings, adapters)
     strays, claim = build_stray_scan(settings, adapters), adapters.claim
     health = WriteHealth()
     wallets = _wallets(settings, adapters)
     drafts = _drafts(settings, adapters, health, wallets)
-    index, reads = adapters.index_reader, Reads(catalog, content, cipher, entitlement)
+    publications = Publications(stores.events, clock, labels)
+    index, reads = stores.index_reader, Reads(stores.files, content, cipher, entitlement)
     services = Services(
         _login(settings, adapters, wallets),
         drafts,
         drafts.sessions,
         reads,
-        Lists(catalog, _page_tokens(settings), clock, settings.retention.public_drafts),
-        Webhooks(
-            adapters.webhook_providers, Publications(catalog, clock, labels), clock, entitlement
-        ),
-        _readiness(settings, adapters, _checks(catalog, claim, monitors, strays), health),
-        Feeds(index, adapters.feed_index, reads, adapters.private_feeds, clock),
+        Lists(stores.files, _page_tokens(settings), clock, settings.retention.public_drafts),
+        Webhooks(adapters.webhook_providers, publications, clock, entitlement),
+        _readiness(settings, adapters, _checks(stores, claim, monitors, strays), health),
+        Feeds(index, reads, stores.private_feeds, clock),
         Pages(index, reads),
-        Sitemap(adapters.feed_index),
+        Sitemap(index),
         Totals(index, clock),
         Posts(
             index,
             _post_page_tokens(settings),
             clock,
-            Search(index, adapters.search),
-            LibrarySearch(index, catalog, reads),
+            Search(index, stores.search),
+            LibrarySearch(index, stores.files, reads),
         ),
     )
     if settings.site.enabled and settings.site.operator_secret is not None:
@@ -138,7 +138,7 @@ def build_service(
         services = replace(services, operations=operations)
     watched = [*monitors.values()]
     check = services.readiness.check
-    usage = UsageMonitor(catalog, check, adapters.monotonic) if measures else None
+    usage = UsageMonitor(stores.installation, check, adapters.monotonic) if measures else None
     tasks = BackgroundTasks(
         settings, adapters, entitlement, labels, claim, watched, strays, usage, reads
     )
@@ -179,12 +179,12 @@ def _readiness(
 ) -> Readiness:
     content = adapters.content
     return Readiness(
-        adapters.catalog,
+        adapters.stores.database,
         content,
         adapters.marketplace,
         adapters.monotonic,
         adapters.disk,
-        partial(examine_history, adapters.chain, adapters.catalog, settings.chain.id),
+        partial(examine_history, adapters.chain, adapters.stores.events, settings.chain.id),
         checks,
         health,
         content.probe_reads if isinstance(content, ReadProbe) else None,
@@ -212,8 +212,8 @@ def _login(settings: Settings, adapters: Adapters, wallets: WalletProofs) -> Log
         LoginVerifier(settings.login_domains, settings.chain.id),
         wallets,
         _sessions(settings),
-        adapters.catalog,
-        adapters.ended_sessions,
+        adapters.stores.rate_limits,
+        adapters.stores.sessions,
         adapters.clock,
         limits.enforced(limits.logins),
     )
@@ -234,14 +234,14 @@ def _verifier(settings: Settings) -> WriteVerifier:
 def _drafts(
     settings: Settings, adapters: Adapters, health: WriteHealth, wallets: WalletProofs
 ) -> Drafts:
-    limits = settings.limits
+    limits, stores = settings.limits, adapters.stores
     verifier, rate = _verifier(settings), limits.enforced(limits.writes)
     sessions = WritingSessions(
         OpeningVerifier(_signing_domain(settings), settings.server.public_url),
         verifier,
         wallets,
-        adapters.writing_sessions,
-        adapters.catalog,
+        stores.writing_sessions,
+        stores.rate_limits,
         adapters.clock,
         rate,
     )
@@ -249,7 +249,10 @@ def _drafts(
         verifier,
         wallets,
         sessions,
-        adapters.catalog,
+        stores.drafts,
+        stores.files,
+        stores.garbage,
+        stores.rate_limits,
         adapters.content,
         adapters.cipher,
         adapters.marketplace,
@@ -264,7 +267,7 @@ def _drafts(
 
 
 def _checks(
-    catalog: Catalog,
+    stores: Stores,
     claim: InstallationClaim,
     monitors: Mapping[str, LeaseMonitor],
     strays: StrayScan | None,
@@ -272,7 +275,7 @@ def _checks(
     """What readiness asks besides the dependencies themselves."""
     checks: list[Check] = [(name, monitor.is_running) for name, monitor in monitors.items()]
     checks.append(("storage", claim.stands))
-    checks.append(("records", lambda: not catalog.damage.found))
+    checks.append(("records", lambda: not stores.database.damage.found))
     if strays is not None:
         checks.append(("collector", strays.holds_nothing))
     return checks

@@ -11,44 +11,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from imprint.adapters.catalog.catalog import CatalogBase
-from imprint.adapters.catalog.ended_session_store import CatalogEndedSessions
-from imprint.adapters.catalog.feed_index import CatalogFeedIndex
-from imprint.adapters.catalog.index_reader import CatalogIndexReader
-from imprint.adapters.catalog.index_writer import CatalogIndexWriter
-from imprint.adapters.catalog.operations import (
-    POSTGRESQL_VERSION,
-    SQLITE_VERSION,
-    CatalogOperations,
-)
-from imprint.adapters.catalog.private_feeds import CatalogPrivateFeeds
-from imprint.adapters.catalog.schema import NewerSchema
-from imprint.adapters.catalog.search_index import (
-    CatalogSearch,
-    find_in_postgresql,
-    find_in_sqlite,
-)
-from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
-from imprint.adapters.catalog.use_lock import BeingMoved
-from imprint.adapters.catalog.writing_sessions import CatalogWritingSessions
 from imprint.adapters.chain.block_calls import BlockCalls
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.contract_wallets import JsonRpcContractWallets
 from imprint.adapters.chain.json_rpc import MAX_HEAD_AGES, ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.adapters.content.embedded import EmbeddedStore
+from imprint.adapters.database.database import Database
+from imprint.adapters.database.schema import NewerSchema
+from imprint.adapters.database.sqlite.database import open_sqlite
+from imprint.adapters.database.sqlite.log import DamagedLog
+from imprint.adapters.database.sqlite.use_lock import BeingMoved
 from imprint.adapters.disk_space import LocalDiskSpace, open_with_reserve
 from imprint.adapters.encryption import AesCipher, PlainCipher
 from imprint.adapters.images.sandbox import SandboxedRecoder
 from imprint.adapters.outages import failure_reason, may_pass, remedy
-from imprint.adapters.sqlite_log import DamagedLog
 from imprint.adapters.webhooks.networks import network_names
 from imprint.adapters.webhooks.provider_a import ProviderA
 from imprint.adapters.webhooks.provider_b import ProviderB
+from imprint.bootstrap.stores import Stores, open_stores
 from imprint.domain.errors import CannotStart, NotReachable, Unavailable
 from imprint.domain.installation import Identity
 from imprint.ports import (
-    Catalog,
     ChainReader,
     Clock,
     ContentStore,
@@ -62,13 +46,7 @@ from imprint.ports import (
 )
 from imprint.ports.content import DocumentCipher, Inventory
 from imprint.ports.contract_wallets import ContractWallets
-from imprint.ports.ended_sessions import EndedSessions
-from imprint.ports.feed_index import FeedIndex, Hub
-from imprint.ports.operator_page import OperationsStore
-from imprint.ports.post_index import PostIndexReader, PostIndexWriter
-from imprint.ports.private_feeds import PrivateFeeds
-from imprint.ports.search import SearchIndex
-from imprint.ports.writing_sessions import WritingSessionStore
+from imprint.ports.post_index import Hub
 from imprint.services.content.store_claim import InstallationClaim
 from imprint.settings import (
     BucketContent,
@@ -93,13 +71,7 @@ class Adapters:
     `inventory` is the content store, if it holds nothing but documents of this service.
     """
 
-    catalog: Catalog
-    index_reader: PostIndexReader
-    search: SearchIndex
-    feed_index: FeedIndex
-    private_feeds: PrivateFeeds
-    writing_sessions: WritingSessionStore
-    ended_sessions: EndedSessions
+    stores: Stores
     content: ContentStore
     cipher: DocumentCipher
     marketplace: MarketplaceReader
@@ -109,64 +81,57 @@ class Adapters:
     webhook_providers: Mapping[str, WebhookProvider]
     clock: Clock
     disk: LocalDiskSpace
-    index_writer: PostIndexWriter
-    operations: OperationsStore
     inventory: Inventory | None = None
     monotonic: Monotonic = monotonic
     hub: Hub | None = None
 
     @property
     def claim(self) -> InstallationClaim:
-        """The claim of the catalog on the content store."""
-        return InstallationClaim(self.catalog, self.content, self.inventory)
+        """The claim of the installation on the content store."""
+        stores = self.stores
+        return InstallationClaim(stores.installation, stores.archives, self.content, self.inventory)
 
     async def close(self) -> None:
-        """Close every adapter, the catalog last."""
+        """Close every adapter, the database last."""
         await self.images.close()
         await self.marketplace.close()
         await self.content.close()
-        await self.catalog.close()
+        await self.stores.close()
 
 
 @dataclass(slots=True)
-class OpenCatalog:
-    """The catalog that an attempt to open all adapters left open, for the next attempt."""
+class OpenDatabase:
+    """The database that an attempt to open all adapters left open, for the next attempt."""
 
-    catalog: CatalogBase | None = None
+    database: Database | None = None
 
 
 def open_adapters(
     settings: Settings,
     clock: Clock = utc_now,
     seconds: Monotonic | None = None,
-    left: OpenCatalog | None = None,
+    left: OpenDatabase | None = None,
 ) -> Adapters:
     """Open the adapters that the settings name.
 
     With `seconds`, also leases use this clock, instead of that of the machine or the server.
 
     Raises `CannotStart`, and `NotReachable` for what may be possible later. Whoever tries again
-    passes `left` each time, so that failed attempts leave no more than one catalog open.
+    passes `left` each time, so that failed attempts leave no more than one database open.
     """
     storage = settings.storage
-    left = left or OpenCatalog()
+    left = left or OpenDatabase()
     make_data_folder(settings)
     cipher = make_cipher(settings)
-    # The catalog first: documents in a shared store are named after its installation.
-    left.catalog = catalog = left.catalog or open_database(
+    # The database first: documents in a shared store are named after its installation.
+    left.database = database = left.database or open_database(
         storage.database, storage.connections, seconds
     )
-    content = open_content(settings, clock, catalog.identity)
-    left.catalog = None
+    content = open_content(settings, clock, database.identity)
+    left.database = None
     marketplace, reader, wallets = open_nodes(settings, clock)
     return Adapters(
-        catalog=catalog,
-        index_reader=CatalogIndexReader(catalog),
-        search=open_search(catalog),
-        feed_index=CatalogFeedIndex(catalog),
-        private_feeds=CatalogPrivateFeeds(catalog),
-        writing_sessions=CatalogWritingSessions(catalog),
-        ended_sessions=CatalogEndedSessions(catalog),
+        stores=open_stores(database),
         content=content,
         cipher=cipher,
         marketplace=marketplace,
@@ -176,25 +141,10 @@ def open_adapters(
         webhook_providers=_webhook_providers(settings),
         clock=clock,
         disk=open_disk(settings),
-        index_writer=CatalogIndexWriter(catalog),
-        operations=open_operations(catalog),
         inventory=inventory_of(content),
         monotonic=seconds or monotonic,
         hub=_open_hub(settings.server.websub_hub),
     )
-
-
-def open_search(catalog: CatalogBase) -> SearchIndex:
-    """The search index in the database of a catalog."""
-    is_sqlite = isinstance(catalog, SqliteCatalog)
-    return CatalogSearch(catalog, find_in_sqlite if is_sqlite else find_in_postgresql)
-
-
-def open_operations(catalog: CatalogBase) -> OperationsStore:
-    """What the database of a catalog knows about the operation of the service."""
-    if isinstance(catalog, SqliteCatalog):
-        return CatalogOperations(catalog, "SQLite", SQLITE_VERSION)
-    return CatalogOperations(catalog, "PostgreSQL", POSTGRESQL_VERSION)
 
 
 def _open_hub(address: str | None) -> Hub | None:
@@ -241,9 +191,9 @@ def inventory_of(content: ContentStore) -> Inventory | None:
     return content if isinstance(content, Inventory) else None
 
 
-def claim_on(catalog: Catalog, content: ContentStore) -> InstallationClaim:
-    """The claim of a catalog on a store that is not the one of the settings."""
-    return InstallationClaim(catalog, content, inventory_of(content))
+def claim_on(stores: Stores, content: ContentStore) -> InstallationClaim:
+    """The claim of an installation on a content store that is not the one of the settings."""
+    return InstallationClaim(stores.installation, stores.archives, content, inventory_of(content))
 
 
 def _folders(settings: Settings) -> Iterator[Path]:
@@ -346,8 +296,8 @@ def open_database(
     database: SqliteDatabase | PostgresqlDatabase,
     connections: int,
     seconds: Monotonic | None = None,
-) -> CatalogBase:
-    """Open the catalog there and migrate its schema.
+) -> Database:
+    """Open the database there and migrate its schema.
 
     Leases use the clock of the machine or of the server, or `seconds` if it is given. Raises
     `CannotStart`, and `NotReachable` if the database may be opened later.
@@ -357,7 +307,7 @@ def open_database(
             return _open_postgresql(database, connections, seconds)
         database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = database.path
-        return open_with_reserve(path.parent, lambda: open_catalog(path, seconds or monotonic))
+        return open_with_reserve(path.parent, lambda: open_sqlite(path, seconds or monotonic))
     except (NewerSchema, DamagedLog, BeingMoved) as error:
         raise CannotStart(str(error)) from error
     except (Unavailable, OSError, ValueError) as error:
@@ -384,10 +334,10 @@ def describe_database(database: SqliteDatabase | PostgresqlDatabase) -> str:
 
 def _open_postgresql(
     database: PostgresqlDatabase, connections: int, seconds: Monotonic | None
-) -> CatalogBase:
+) -> Database:
     with _postgresql_library():
-        from imprint.adapters.catalog.postgresql import open_catalog as open_postgresql
-        from imprint.adapters.catalog.postgresql_schema import Unfinished, UnsuitableServer
+        from imprint.adapters.database.postgresql.database import open_postgresql
+        from imprint.adapters.database.postgresql.schema import Unfinished, UnsuitableServer
     try:
         return open_postgresql(database.url.reveal(), connections, seconds)
     except (Unfinished, UnsuitableServer) as error:
@@ -399,12 +349,12 @@ async def migrate_database(
 ) -> int:
     """Move a catalog to an empty database; returns how many rows it has. Raises `CannotStart`."""
     with _postgresql_library():
-        from imprint.adapters.catalog.postgresql_migration import (
+        from imprint.adapters.database.postgresql.move import (
             INTERRUPTIONS,
             CannotMove,
             move_catalog,
         )
-        from imprint.adapters.catalog.postgresql_schema import UnsuitableServer
+        from imprint.adapters.database.postgresql.schema import UnsuitableServer
     try:
         return await move_catalog(source.path, target.url.reveal(), progress)
     except (CannotMove, NewerSchema, UnsuitableServer) as error:

@@ -15,19 +15,20 @@ from imprint.adapters.archives.backup_files import (
 from imprint.adapters.archives.car_file import open_car
 from imprint.adapters.archives.key_file import NoKey, load_seed
 from imprint.adapters.archives.migration_progress import open_progress
-from imprint.adapters.catalog.schema import NewerSchema
-from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
-from imprint.adapters.catalog.sqlite_backup import (
+from imprint.adapters.content.embedded import EmbeddedStore
+from imprint.adapters.database.schema import NewerSchema
+from imprint.adapters.database.sqlite.backup import (
     DamagedCopy,
     check_copy,
     check_schema,
     remove_writing_sessions,
 )
-from imprint.adapters.content.embedded import EmbeddedStore
+from imprint.adapters.database.sqlite.database import SqliteDatabase, open_sqlite
 from imprint.auth.export_keys import SEED_BYTES, ExportKey
 from imprint.bootstrap.adapters import Adapters
+from imprint.bootstrap.stores import Stores, open_stores
 from imprint.domain.errors import CannotStart, Unavailable
-from imprint.ports import Catalog, ContentStore, Progress, utc_now
+from imprint.ports import ContentStore, Progress, utc_now
 from imprint.ports.archives import Archive, BackupEntry, BackupWriter, MigrationProgress
 from imprint.services.installation.backup import (
     CATALOG_ENTRY,
@@ -54,7 +55,8 @@ def build_export(settings: Settings, adapters: Adapters) -> Export:
     except NoKey as error:
         raise CannotStart(str(error)) from error
     return Export(
-        adapters.catalog,
+        adapters.stores.archives,
+        adapters.stores.leases,
         adapters.content,
         adapters.clock,
         ExportKey(seed),
@@ -66,7 +68,9 @@ def build_export(settings: Settings, adapters: Adapters) -> Export:
 def build_import(settings: Settings, adapters: Adapters) -> Import:
     """Imports into these adapters."""
     return Import(
-        adapters.catalog,
+        adapters.stores.archives,
+        adapters.stores.leases,
+        adapters.stores.garbage,
         adapters.content,
         adapters.clock,
         settings.chain.id,
@@ -89,8 +93,12 @@ def build_migration(
     adapters: Adapters, target: Settings, store: ContentStore, migrated: MigrationProgress
 ) -> ContentMigration:
     """A migration from the store in use to the one of other settings."""
+    stores = adapters.stores
     return ContentMigration(
-        adapters.catalog,
+        stores.archives,
+        stores.files,
+        stores.garbage,
+        stores.leases,
         adapters.content,
         store,
         adapters.clock,
@@ -133,12 +141,13 @@ def _is_publicly_readable(settings: Settings) -> bool:
 
 def build_backup(adapters: Adapters) -> Backup:
     """Backups of these adapters. Raises `CannotStart` for records in PostgreSQL."""
-    if not isinstance(adapters.catalog, SqliteCatalog):
+    database, leases = adapters.stores.database, adapters.stores.leases
+    if not isinstance(database, SqliteDatabase):
         raise CannotStart(
             "This backs up records in SQLite. For those in PostgreSQL use pg_dump, and "
             "`imprint export` or the content store's own means for documents."
         )
-    return Backup(adapters.catalog, adapters.content, adapters.clock, _open_own)
+    return Backup(database, leases, adapters.content, adapters.clock, _open_own)
 
 
 @contextmanager
@@ -180,7 +189,7 @@ def open_backup(path: Path) -> Iterable[BackupEntry]:
         raise CannotStart(str(error)) from error
 
 
-def _open_own(path: Path) -> Catalog:
+def _open_own(path: Path) -> Stores:
     """Open the copy of our own catalog, if it could be restored.
 
     Raises `CannotStart` for another schema, and `CatalogDamaged`.
@@ -190,14 +199,14 @@ def _open_own(path: Path) -> Catalog:
     except DamagedCopy as error:
         raise CannotStart(f"A backup of this catalog could not be restored. {error}") from error
     check_copy(path)
-    return open_catalog(path, is_copy=True)
+    return open_stores(open_sqlite(path, is_copy=True))
 
 
-def _open_checked(path: Path) -> Catalog:
+def _open_checked(path: Path) -> Stores:
     try:
         check_copy(path)
         remove_writing_sessions(path)
-        return open_catalog(path, is_copy=True)
+        return open_stores(open_sqlite(path, is_copy=True))
     except (DamagedCopy, Unavailable) as error:
         raise NotABackup(str(error)) from error
     except NewerSchema as error:

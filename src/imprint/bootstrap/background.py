@@ -43,7 +43,8 @@ def build_follower(
     chain = settings.chain
     return Follower(
         stream or LogStream(adapters.chain, adapters.monotonic),
-        adapters.catalog,
+        adapters.stores.events,
+        adapters.stores.leases,
         adapters.clock,
         chain.id,
         chain.start_block,
@@ -66,8 +67,9 @@ def build_indexer(
     first = chain.start_block if first_block is None else min(first_block, chain.start_block)
     return Indexer(
         stream or LogStream(adapters.chain, adapters.monotonic),
-        adapters.catalog,
-        adapters.index_writer,
+        adapters.stores.events,
+        adapters.stores.leases,
+        adapters.stores.index_writer,
         IndexSource(chain.id, chain.marketplace, first),
         chain.reorg_depth,
     )
@@ -84,7 +86,7 @@ def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMon
     )
     return {
         name: LeaseMonitor(
-            adapters.catalog,
+            adapters.stores.leases,
             lease,
             task,
             LeaseMonitor.limit_of(interval, length),
@@ -103,7 +105,21 @@ def build_stray_scan(settings: Settings, adapters: Adapters) -> StrayScan | None
     if not retention.janitor_seconds or adapters.inventory is None:
         return None
     age = timedelta(seconds=retention.lease_seconds)
-    return StrayScan(adapters.catalog, adapters.inventory, adapters.clock, age)
+    stores = adapters.stores
+    return StrayScan(stores.garbage, stores.installation, adapters.inventory, adapters.clock, age)
+
+
+def build_collector(settings: Settings, adapters: Adapters) -> GarbageCollector:
+    """The garbage collector."""
+    stores, grace = adapters.stores, timedelta(hours=settings.retention.grace_hours)
+    return GarbageCollector(
+        stores.garbage,
+        stores.leases,
+        stores.installation,
+        adapters.content,
+        adapters.clock,
+        grace,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,27 +150,28 @@ class BackgroundTasks:
 
     def _tasks(self) -> Iterator[Coroutine[Any, Any, None]]:
         adapters, retention = self.adapters, self.settings.retention
-        catalog, content, clock = adapters.catalog, adapters.content, adapters.clock
+        stores, content, clock = adapters.stores, adapters.content, adapters.clock
         if retention.janitor_seconds:
-            grace = timedelta(hours=retention.grace_hours)
-            yield GarbageCollector(catalog, content, clock, grace).run(retention.janitor_seconds)
-            yield UsageRecount(catalog).run()
+            yield build_collector(self.settings, adapters).run(retention.janitor_seconds)
+            yield UsageRecount(stores.garbage, stores.leases).run()
         if self.strays is not None:
             yield self.strays.run()
         for monitor in self.monitors:
             yield monitor.run()
         yield self.claim.run()
-        yield watch_files(catalog)
+        yield watch_files(stores.database)
         if retention.scrub_seconds:
-            yield Examination(catalog).run()
-            yield Scrub(catalog, content).run(retention.scrub_seconds)
+            yield Examination(stores.database).run()
+            damage = stores.database.damage
+            scrub = Scrub(stores.records, stores.files, stores.leases, damage, content)
+            yield scrub.run(retention.scrub_seconds)
         if self.usage is not None:
             yield self.usage.run()
             yield self.usage.run_probes()
         if adapters.hub is not None:
             service = self.settings.server.public_url
-            index, elapsed = adapters.index_reader, adapters.monotonic
-            yield HubNotices(catalog, index, adapters.hub, service, clock, elapsed).run()
+            leases, index, elapsed = stores.leases, stores.index_reader, adapters.monotonic
+            yield HubNotices(leases, index, adapters.hub, service, clock, elapsed).run()
         yield self.labels.run()
         yield adapters.disk.run()
         if interval := self.settings.chain.follow_seconds:
@@ -163,6 +180,6 @@ class BackgroundTasks:
             yield build_follower(self.settings, adapters, self.labels, stream).run()
             yield build_indexer(self.settings, adapters, stream=stream).run()
             if self.reads is not None:
-                texts = SearchTexts(catalog, adapters.search, self.reads, clock)
+                texts = SearchTexts(stores.leases, stores.search, self.reads, clock)
                 yield texts.run(interval)
             yield EntitlementWatcher(stream, self.entitlement).run()

@@ -11,10 +11,10 @@ from imprint.bootstrap.adapters import (
     has_network_name,
 )
 from imprint.bootstrap.archives import describe_store
+from imprint.bootstrap.stores import Stores
 from imprint.domain.errors import CannotStart, StoreMisconfigured, Unavailable
 from imprint.domain.findings import Finding, Status
 from imprint.ports import (
-    Catalog,
     ChainReader,
     Clock,
     ContentStore,
@@ -22,6 +22,9 @@ from imprint.ports import (
     Progress,
 )
 from imprint.ports.content import DocumentCipher
+from imprint.ports.damage import DatabaseHealth
+from imprint.ports.installation import KeyStore
+from imprint.ports.publication import EventStore
 from imprint.services.chain.log_stream import History, examine_history
 from imprint.services.chain.start_block import StartBlock
 from imprint.services.content.store_claim import InstallationClaim
@@ -121,38 +124,41 @@ def check_webhooks(settings: Settings) -> Finding:
 # Records, keys, documents and the disk
 
 
-async def check_database(catalog: Catalog, settings: Settings) -> Finding:
+async def check_database(database: DatabaseHealth, settings: Settings) -> Finding:
     """Whether records can be written, and nothing about the server is to be changed."""
     try:
-        await catalog.probe()
+        await database.probe()
     except Unavailable as problem:
         return Finding("database", Status.FAILED, problem.detail)
     place = describe_database(settings.storage.database)
     well = Finding("database", Status.OK, f"{place} can be written to.")
-    return await check_server(catalog) or well
+    return await check_server(database) or well
 
 
-async def check_server(catalog: Catalog) -> Finding | None:
+async def check_server(database: DatabaseHealth) -> Finding | None:
     """What is to be changed about the server of the database, if anything; writes nothing."""
     try:
-        warnings = await catalog.warnings()
+        warnings = await database.warnings()
     except Unavailable as problem:
         return Finding("database", Status.FAILED, problem.detail)
     return Finding("database", Status.WARNING, " ".join(warnings)) if warnings else None
 
 
 async def check_records(
-    catalog: Catalog, content: ContentStore | None, progress: Progress | None
+    stores: Stores, content: ContentStore | None, progress: Progress | None
 ) -> list[Finding]:
     """Verify some records, or with a content store all of them and their documents."""
-    damage, verified = [], 0
+    damage, verified, records = [], 0, stores.records
+    known = stores.database.damage
     try:
         if content is not None:
-            damage += await catalog.examine()
+            damage += await stores.database.examine()
         else:
-            known = catalog.damage.structure, catalog.damage.index
-            damage += [finding for finding in known if finding is not None]
-        walk = verify_some(catalog) if content is None else verify_everything(catalog, content)
+            damage += [finding for finding in (known.structure, known.index) if finding is not None]
+        if content is None:
+            walk = verify_some(records)
+        else:
+            walk = verify_everything(records, stores.files, content)
         async for verified, found in walk:
             damage += [] if found is None else [f"Damaged: {found}."]
             if progress is not None:
@@ -164,7 +170,7 @@ async def check_records(
         return _list_damage(damage)
     if content is not None:
         detail = f"{verified} records and their documents are as they were stored."
-    elif catalog.damage.examined:
+    elif known.examined:
         detail = f"The database is intact, and {verified} records are. --deep reads documents."
     else:
         detail = f"{verified} records are as they were stored. --deep looks at everything."
@@ -183,10 +189,10 @@ def _list_damage(damage: list[str]) -> list[Finding]:
     return shown
 
 
-async def check_keys(catalog: Catalog, cipher: DocumentCipher) -> Finding:
+async def check_keys(keys: KeyStore, cipher: DocumentCipher) -> Finding:
     """Whether the master keys that are given open what is stored."""
     try:
-        sample = await MasterKeys(catalog, cipher).examine()
+        sample = await MasterKeys(keys, cipher).examine()
     except CannotStart as error:
         return refused("keys", error)
     except Unavailable as problem:
@@ -293,10 +299,10 @@ async def check_node(chain: ChainReader, chain_id: int) -> Finding:
     return Finding("node", Status.OK, detail)
 
 
-async def check_history(chain: ChainReader, catalog: Catalog, chain_id: int) -> Finding | None:
+async def check_history(chain: ChainReader, events: EventStore, chain_id: int) -> Finding | None:
     """How the node contradicts what was final, or None."""
     try:
-        history = await examine_history(chain, catalog, chain_id)
+        history = await examine_history(chain, events, chain_id)
     except Unavailable:
         # The checks of the database and of the node say so.
         return None

@@ -40,10 +40,12 @@ from imprint.bootstrap.checks import (
     refused,
     skip,
 )
+from imprint.bootstrap.stores import Stores, open_stores
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.domain.findings import Finding, Status
 from imprint.domain.installation import UNNAMED
-from imprint.ports import Catalog, Clock, ContentStore, Progress, utc_now
+from imprint.ports import Clock, ContentStore, Progress, utc_now
+from imprint.ports.installation import KeyStore
 from imprint.services.chain.start_block import StartBlock
 from imprint.settings import Settings
 
@@ -56,7 +58,7 @@ class InstallationCheck:
 
     settings: Settings
     clock: Clock = utc_now
-    catalog: Catalog | None = field(default=None, init=False)
+    stores: Stores | None = field(default=None, init=False)
     content: ContentStore | None = field(default=None, init=False)
 
     async def run(self, deep: bool = False, progress: Progress | None = None) -> list[Finding]:
@@ -73,26 +75,26 @@ class InstallationCheck:
                 check_webhooks(self.settings),
             ]
         finally:
-            for each in (self.content, self.catalog):
+            for each in (self.content, self.stores):
                 if each is not None:
                     await each.close()
 
     def _open_database(self) -> Finding | None:
-        """Open the catalog; the reason if that is not possible."""
+        """Open the database; the reason if that is not possible."""
         storage = self.settings.storage
         try:
             make_data_folder(self.settings)
         except CannotStart as error:
             return Finding("database", Status.FAILED, str(error), "Correct IMPRINT_DATA_DIR.")
         try:
-            self.catalog = open_database(storage.database, storage.connections)
+            self.stores = open_stores(open_database(storage.database, storage.connections))
         except CannotStart as error:
             return refused("database", error)
         return None
 
     def _open_store(self) -> Finding | None:
         """Open the content store; the reason if that is not possible."""
-        identity = UNNAMED if self.catalog is None else self.catalog.identity
+        identity = UNNAMED if self.stores is None else self.stores.installation.identity
         try:
             self.content = open_content(self.settings, self.clock, identity)
         except CannotStart as error:
@@ -102,22 +104,22 @@ class InstallationCheck:
     async def _check_records(
         self, wrong: Finding | None, deep: bool, progress: Progress | None
     ) -> list[Finding]:
-        if wrong is not None or self.catalog is None:
+        if wrong is not None or self.stores is None:
             skipped = [skip(name, DATABASE) for name in ("records", "keys")]
             return skipped if wrong is None else [wrong, *skipped]
-        database = await check_database(self.catalog, self.settings)
+        database = await check_database(self.stores.database, self.settings)
         if deep and self.content is None:
             records = [skip("records", STORE)]
         else:
-            records = await check_records(self.catalog, self.content if deep else None, progress)
-        return [database, *records, await self._check_keys(self.catalog)]
+            records = await check_records(self.stores, self.content if deep else None, progress)
+        return [database, *records, await self._check_keys(self.stores.keys)]
 
-    async def _check_keys(self, catalog: Catalog) -> Finding:
+    async def _check_keys(self, keys: KeyStore) -> Finding:
         try:
             cipher = make_cipher(self.settings)
         except CannotStart as error:
             return refused("keys", error)
-        return await check_keys(catalog, cipher)
+        return await check_keys(keys, cipher)
 
     async def _check_documents(self, wrong: Finding | None) -> list[Finding]:
         if self.content is None:
@@ -126,12 +128,12 @@ class InstallationCheck:
         store = await check_store(self.content, self.settings)
         if store.status is Status.FAILED:
             return [store, skip("documents", STORE)]
-        if self.catalog is None:
+        if self.stores is None:
             return [store, skip("documents", DATABASE)]
-        return [store, await check_claim(claim_on(self.catalog, self.content))]
+        return [store, await check_claim(claim_on(self.stores, self.content))]
 
     async def _check_chain(self) -> list[Finding]:
-        settings, catalog = self.settings, self.catalog
+        settings, stores = self.settings, self.stores
         marketplace, chain, _ = open_nodes(settings, self.clock)
         try:
             node = await check_node(chain, settings.chain.id)
@@ -139,9 +141,10 @@ class InstallationCheck:
                 return [node, *(skip(name, NODE) for name in ("contract", "blocks", "clock"))]
             contract = await check_contract(marketplace, settings)
             blocks = [skip("blocks", DATABASE)]
-            if catalog is not None:
-                node = await check_history(chain, catalog, settings.chain.id) or node
-                start = StartBlock(chain, catalog, settings.chain.id, settings.chain.start_block)
+            if stores is not None:
+                node = await check_history(chain, stores.events, settings.chain.id) or node
+                first = settings.chain.start_block
+                start = StartBlock(chain, stores.events, settings.chain.id, first)
                 blocks = await check_blocks(start, marketplace)
             clock = await check_clock(chain, self.clock, max_head_age(settings))
             return [node, contract, *blocks, clock]
@@ -149,25 +152,29 @@ class InstallationCheck:
             await marketplace.close()
 
 
+def build_start_block(settings: Settings, adapters: Adapters) -> StartBlock:
+    """The start block of the settings."""
+    chain = settings.chain
+    return StartBlock(adapters.chain, adapters.stores.events, chain.id, chain.start_block)
+
+
 async def check_start_block(settings: Settings, adapters: Adapters) -> None:
     """Raise `CannotStart` for a start block that cannot be right; without a node, nobody knows."""
-    chain = settings.chain
     try:
-        await StartBlock(adapters.chain, adapters.catalog, chain.id, chain.start_block).verify()
+        await build_start_block(settings, adapters).verify()
     except Unavailable as problem:
         log.warning("the start block was not checked", extra={"code": problem.code})
 
 
 async def log_findings(settings: Settings, adapters: Adapters) -> None:
     """Log what is not well about a service that has started, each in one line."""
-    chain = settings.chain
-    start = StartBlock(adapters.chain, adapters.catalog, chain.id, chain.start_block)
+    start = build_start_block(settings, adapters)
     webhooks = check_webhooks(settings)
     _log(check_signing(settings), check_disk(adapters.disk))
     if webhooks.status is Status.FAILED:
         # A service without any secret is as good, as long as the follower runs.
         _log(webhooks)
-    if server := await check_server(adapters.catalog):
+    if server := await check_server(adapters.stores.database):
         _log(server)
     _log(*await check_blocks(start))
     _log(await check_clock(adapters.chain, adapters.clock, max_head_age(settings)))

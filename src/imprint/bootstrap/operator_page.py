@@ -37,7 +37,7 @@ def build_operations(
     settings: Settings, adapters: Adapters, readiness: Readiness, webhooks: Webhooks
 ) -> Operations:
     """What the operator's page shows of this process and its installation."""
-    chain, storage = settings.chain, settings.storage
+    chain, storage, stores = settings.chain, settings.storage, adapters.stores
     versions = {"Imprint": __version__, "Python": platform.python_version()}
     versions |= {name: version(name) for name in LIBRARIES}
     deployment = Deployment(
@@ -51,10 +51,12 @@ def build_operations(
     )
     return Operations(
         deployment,
-        adapters.operations,
-        adapters.catalog,
+        stores.operator_facts,
+        stores.events,
+        stores.leases,
+        stores.installation,
         adapters.chain,
-        adapters.index_writer,
+        stores.index_writer,
         readiness,
         adapters.disk,
         {name: name in adapters.webhook_providers for name in PROVIDERS},

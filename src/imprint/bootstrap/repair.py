@@ -8,27 +8,28 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from imprint.adapters.catalog.repair import (
+from imprint.adapters.content.installation_marker import MARKER, InstallationMarker
+from imprint.adapters.content.rebuild import rebuild_small_documents
+from imprint.adapters.database.schema import NewerSchema
+from imprint.adapters.database.sqlite.damaged_file import FileInUse, copy_locked, replace_file
+from imprint.adapters.database.sqlite.database import open_sqlite
+from imprint.adapters.database.sqlite.rebuild import (
     DamagedCatalog,
     examine_copy,
     open_saved,
     rebuild_catalog,
 )
-from imprint.adapters.catalog.schema import NewerSchema
-from imprint.adapters.catalog.sqlite import open_catalog
-from imprint.adapters.catalog.transaction import micros
-from imprint.adapters.catalog.use_lock import InUse, UseLock
-from imprint.adapters.content.installation_marker import MARKER, InstallationMarker
-from imprint.adapters.content.repair import rebuild_small_documents
-from imprint.adapters.sqlite_repair import FileInUse, copy_locked, replace_file
+from imprint.adapters.database.sqlite.use_lock import InUse, UseLock
+from imprint.adapters.database.transaction import micros
 from imprint.bootstrap.adapters import check_chain, open_adapters, open_content
 from imprint.bootstrap.archives import open_backup
 from imprint.bootstrap.background import build_follower
+from imprint.bootstrap.stores import Stores, open_stores
 from imprint.domain.errors import CannotStart
 from imprint.domain.exports import read_instant
 from imprint.domain.installation import INSTALLATION_ID, UNNAMED, Identity
-from imprint.ports import Progress, utc_now
-from imprint.ports.catalog import CatalogDamaged
+from imprint.ports import ContentStore, Progress, utc_now
+from imprint.ports.damage import CatalogDamaged
 from imprint.services.content.labels import LabelUpdater
 from imprint.services.content.store_claim import expect_own
 from imprint.services.installation.backup import (
@@ -140,46 +141,46 @@ class _RecordRepair:
                 expect_own(holder, damaged.identity.id)
             if self.backup is not None:
                 self.backup.expect_of(damaged.identity.id if damaged.identity else holder)
-            if damaged.damage is None:
+            if not damaged.is_damaged:
                 damaged = await self._look_deeper(damaged)
             usable = copy
-            if damaged.damage is not None:
+            if damaged.is_damaged:
                 usable = copy.with_name("new.db")
                 if not await asyncio.to_thread(self._rebuild, damaged, usable, holder):
                     return False
             said = await asyncio.to_thread(_rebuild_small_documents, self.settings, self.report)
             if self.report.dry_run:
                 await self._check_documents(usable, is_store_whole=not said)
-            elif damaged.damage is not None:
+            elif damaged.is_damaged:
                 self._replace(usable, path)
         return True
 
     async def _look_deeper(self, damaged: DamagedCatalog) -> DamagedCatalog:
         """Verify the records of a catalog whose file is whole."""
-        catalog = open_catalog(damaged.path, is_copy=True)
+        stores = open_stores(open_sqlite(damaged.path, is_copy=True))
         try:
-            found = await find_damage(catalog)
-            usage = await catalog.measure_usage()
+            found = await find_damage(stores.database, stores.records)
+            usage = await stores.installation.measure_usage()
         finally:
-            await catalog.close()
+            await stores.close()
         self.report.found += found
         self.report.kept = usage.drafts + usage.posts
-        return replace(damaged, damage=found[0] if found else None)
+        return replace(damaged, file_damage=found[0] if found else None)
 
     def _rebuild(self, damaged: DamagedCatalog, new: Path, holder: str | None) -> bool:
         """Write a new catalog; False if it would lose records that a backup may have."""
         backup = self.backup
-        if backup is not None and not damaged.log_whole:
+        if backup is not None and damaged.log_damage is not None:
             # Without the last commits it may be older than the backup.
-            known = damaged.backed_up_at or 0
-            is_newer = known >= micros(backup.made_at)
-            damaged = replace(damaged, readable=damaged.readable and is_newer)
+            is_newer = (damaged.backed_up_at or 0) >= micros(backup.made_at)
+            if damaged.schema is not None and not is_newer:
+                damaged = replace(damaged, schema=None, file_damage=damaged.log_damage)
         saved = None if backup is None else backup.catalog
         rebuilt = rebuild_catalog(damaged, new, saved, holder, utc_now())
         self.report.found += [each for each in rebuilt.found if each not in self.report.found]
         self.report.kept, self.report.from_backup = rebuilt.kept, rebuilt.from_backup
         self.report.lost += rebuilt.lost
-        may_lose = backup is not None or (self.accept_loss and damaged.readable)
+        may_lose = backup is not None or (self.accept_loss and damaged.schema is not None)
         if rebuilt.lost and not may_lose:
             self.report.notes.append(_NOTHING_CHANGED)
             return False
@@ -190,14 +191,14 @@ class _RecordRepair:
         if not is_store_whole:
             self.report.notes.append("Documents were not looked for: their file is damaged.")
             return
-        catalog = open_catalog(catalog_file, is_copy=True)
-        content = open_content(self.settings, utc_now, catalog.identity)
+        stores = open_stores(open_sqlite(catalog_file, is_copy=True))
+        content = open_content(self.settings, utc_now, stores.installation.identity)
         try:
-            repair = Repair(catalog, content, _documents_of(self.backup), self.report)
+            repair = _build_repair(stores, content, self.backup, self.report)
             await repair.restore_documents(self.progress)
         finally:
             await content.close()
-            await catalog.close()
+            await stores.close()
 
     def _replace(self, new: Path, path: Path) -> None:
         self.report.notes += [
@@ -239,8 +240,19 @@ def _rebuild_small_documents(settings: Settings, report: RepairReport) -> list[s
     return said
 
 
-def _documents_of(backup: _Backup | None) -> SavedDocuments | None:
-    return None if backup is None else backup.find_documents()
+def _build_repair(
+    stores: Stores, content: ContentStore, backup: _Backup | None, report: RepairReport
+) -> Repair:
+    return Repair(
+        stores.database,
+        stores.records,
+        stores.archives,
+        stores.files,
+        stores.garbage,
+        content,
+        None if backup is None else backup.find_documents(),
+        report,
+    )
 
 
 async def _repair_rest(
@@ -251,13 +263,13 @@ async def _repair_rest(
     adapters = open_adapters(settings)
     try:
         if backup is not None:
-            backup.expect_of(adapters.catalog.identity.id)
-        repair = Repair(adapters.catalog, adapters.content, _documents_of(backup), report)
+            backup.expect_of(adapters.stores.installation.identity.id)
+        repair = _build_repair(adapters.stores, adapters.content, backup, report)
         await adapters.claim.verify()
         await repair.restore_documents(progress)
-        await adapters.catalog.recount_usage()
+        await adapters.stores.garbage.recount_usage()
         await check_chain(adapters.marketplace)
-        labels = LabelUpdater(adapters.catalog, adapters.content)
+        labels = LabelUpdater(adapters.stores.files, adapters.content)
         await repair.read_chain(build_follower(settings, adapters, labels))
         if lost_records and adapters.inventory is not None:
             await repair.name_strays(adapters.inventory)

@@ -43,7 +43,7 @@ async def _adopt(yes: bool, new_id: bool, config: Path | None) -> None:
 
 
 def _show(installation: Installation, holder: str | None, sample: Sample) -> None:
-    own = installation.adapters.catalog.identity.id
+    own = installation.adapters.stores.installation.identity.id
     click.echo(f"Catalog        installation {own}")
     click.echo(f"Content store  {describe_store(installation.settings)}")
     click.echo(f"               {'no marker of this catalog' if holder is None else holder}")

@@ -57,7 +57,9 @@ async def _backup(out: Path, config: Path | None) -> BackupManifest:
         ):
             manifest = await service.run(writer, scratch, progress)
         # Only now is the backup complete: it has its final name.
-        await installation.adapters.operations.note_backup(read_instant(manifest.made_at))
+        await installation.adapters.stores.operator_facts.note_backup(
+            read_instant(manifest.made_at)
+        )
         return manifest
 
 

@@ -40,7 +40,7 @@ def events(limit: int, as_json: bool, config: Path | None) -> None:
 
 async def _read(limit: int, config: Path | None) -> EventReport:
     async with open_installation(config, verify=False) as installation:
-        return await installation.adapters.catalog.report_events(limit)
+        return await installation.adapters.stores.events.report_events(limit)
 
 
 def _members_of(report: EventReport) -> dict[str, Any]:

@@ -21,8 +21,7 @@ from imprint.cli.progress import show_progress
 from imprint.domain.errors import CannotStart
 from imprint.domain.exports import Manifest, NotAnExport
 from imprint.domain.formats.addresses import Address, NotAnAddress, parse_address
-from imprint.ports.archives import Archive
-from imprint.ports.catalog import ImportOutcome
+from imprint.ports.archives import Archive, ImportOutcome
 from imprint.services.installation.exports import OpenedExport, check_export, open_export
 
 _file_argument = click.argument(

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import click
 
+from imprint.bootstrap.background import build_collector
 from imprint.cli.errors import MISCONFIGURED, reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
 from imprint.domain.drafts.files import Network
 from imprint.ports.garbage import GarbageReport
-from imprint.services.drafts.garbage_collector import SAMPLE, GarbageCollector, Strays, StrayScan
+from imprint.services.drafts.garbage_collector import SAMPLE, Strays, StrayScan
 from imprint.services.tasks.leases import pause_collection
 
 EXPLANATION = """\
@@ -61,10 +62,10 @@ def gc(dry_run: bool, really: bool, as_json: bool, limit: int, config: Path | No
 
 async def _find(limit: int, config: Path | None) -> Findings:
     async with open_installation(config) as installation:
-        catalog = installation.adapters.catalog
+        store = installation.adapters.stores.garbage
         now = installation.adapters.clock()
         grace = timedelta(hours=installation.settings.retention.grace_hours)
-        garbage = await catalog.report_garbage(now, now - grace, limit)
+        garbage = await store.report_garbage(now, now - grace, limit)
         scan = _scan_of(installation)
         if scan is None:
             return Findings(garbage, None)
@@ -74,10 +75,9 @@ async def _find(limit: int, config: Path | None) -> Findings:
 async def _collect(config: Path | None) -> int:
     async with open_installation(config) as installation:
         adapters = installation.adapters
-        grace = timedelta(hours=installation.settings.retention.grace_hours)
-        collector = GarbageCollector(adapters.catalog, adapters.content, adapters.clock, grace)
+        collector = build_collector(installation.settings, adapters)
         scan = _scan_of(installation)
-        async with pause_collection(adapters.catalog, "imprint gc", adapters.clock) as lease:
+        async with pause_collection(adapters.stores.leases, "imprint gc", adapters.clock) as lease:
             if scan is not None:
                 await scan.detach_all(lambda count: _show(f"Strays found: {count}"))
             destroyed = await collector.destroy_due(
@@ -92,7 +92,8 @@ def _scan_of(installation: Installation) -> StrayScan | None:
     if adapters.inventory is None:
         return None
     age = timedelta(seconds=retention.lease_seconds)
-    return StrayScan(adapters.catalog, adapters.inventory, adapters.clock, age)
+    stores = adapters.stores
+    return StrayScan(stores.garbage, stores.installation, adapters.inventory, adapters.clock, age)
 
 
 def _show(progress: str) -> None:

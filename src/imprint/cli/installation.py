@@ -12,7 +12,7 @@ import click
 
 from imprint.bootstrap import (
     Adapters,
-    OpenCatalog,
+    OpenDatabase,
     check_chain,
     in_daemon_thread,
     open_adapters,
@@ -79,11 +79,11 @@ async def verify_installation(adapters: Adapters) -> None:
     except Unavailable as problem:
         log.warning("whose documents these are is not known yet", extra={"code": problem.code})
     else:
-        log.info("installation", extra={"installation": adapters.catalog.identity.id})
+        log.info("installation", extra={"installation": adapters.stores.installation.identity.id})
 
 
 async def open_checked_adapters(
-    settings: Settings, left: OpenCatalog | None = None, *, chain: bool = True
+    settings: Settings, left: OpenDatabase | None = None, *, chain: bool = True
 ) -> Adapters:
     """Open the adapters of a service; check whose documents there are, what opens them, and which
     chain it is.
@@ -95,7 +95,7 @@ async def open_checked_adapters(
     adapters = await in_daemon_thread(partial(open_adapters, settings, left=left))
     try:
         await verify_installation(adapters)
-        await MasterKeys(adapters.catalog, adapters.cipher).verify()
+        await MasterKeys(adapters.stores.keys, adapters.cipher).verify()
         if chain and await check_chain(adapters.marketplace):
             await check_start_block(settings, adapters)
     except BaseException:

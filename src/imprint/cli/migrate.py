@@ -85,10 +85,10 @@ async def _migrate_content(place: str, afresh: bool, config: Path | None) -> Mig
         target = _read_target(place, config)
         if describe_store(target) == describe_store(settings):
             raise CannotStart("The documents are in this store already.")
-        store = open_content(target, adapters.clock, adapters.catalog.identity)
+        store = open_content(target, adapters.clock, adapters.stores.installation.identity)
         try:
             await store.probe()
-            await claim_on(adapters.catalog, store).mark_copy()
+            await claim_on(adapters.stores, store).mark_copy()
             with (
                 open_migration_progress(settings, target, afresh) as migrated,
                 show_progress("Copying documents") as progress,

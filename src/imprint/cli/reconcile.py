@@ -34,7 +34,7 @@ async def _reconcile(from_block: int, config: Path | None) -> tuple[int, int]:
     async with open_installation(config) as installation:
         settings, adapters = installation.settings, installation.adapters
         await check_chain(adapters.marketplace)
-        labels = LabelUpdater(adapters.catalog, adapters.content)
+        labels = LabelUpdater(adapters.stores.files, adapters.content)
         follower = build_follower(settings, adapters, labels)
         with show_progress("Reading blocks") as progress:
             await follower.rebuild(
@@ -42,7 +42,7 @@ async def _reconcile(from_block: int, config: Path | None) -> tuple[int, int]:
                 lambda block, last: progress(block - from_block + 1, last - from_block + 1),
             )
             await labels.update_all()
-        cursor = await adapters.catalog.cursor(settings.chain.id)
+        cursor = await adapters.stores.events.cursor(settings.chain.id)
         reached = from_block if cursor is None else cursor.number
         return reached, await _rebuild_index(installation, from_block)
 
@@ -51,7 +51,7 @@ async def _rebuild_index(installation: Installation, from_block: int) -> int:
     """Rebuild the index; returns the last block in it. Raises `IndexBusy`."""
     settings, adapters = installation.settings, installation.adapters
     indexer = build_indexer(settings, adapters, from_block)
-    async with take_index(adapters.catalog, report_progress) as lease:
+    async with take_index(adapters.stores.leases, report_progress) as lease:
         with show_progress("Indexing posts") as progress:
             try:
                 reached = await indexer.rebuild(lease, progress)

@@ -48,7 +48,7 @@ async def _rotate(config: Path | None, accept_loss: bool) -> RotationProgress:
     async with open_installation(config) as installation:
         if installation.settings.encryption.key is None:
             raise CannotStart("IMPRINT_ENCRYPTION_KEY, the new master key, is not given.")
-        rotation = KeyRotation(installation.adapters.catalog, installation.adapters.cipher)
+        rotation = KeyRotation(installation.adapters.stores.keys, installation.adapters.cipher)
         rotated = RotationProgress()
         with show_progress("Wrapping keys") as progress:
             async for rotated in rotation.run():
@@ -57,5 +57,5 @@ async def _rotate(config: Path | None, accept_loss: bool) -> RotationProgress:
             progress(100, 100)
         if accept_loss or not rotated.unreadable:
             adapters = installation.adapters
-            await MasterKeys(adapters.catalog, adapters.cipher).note_rotation()
+            await MasterKeys(adapters.stores.keys, adapters.cipher).note_rotation()
         return rotated

@@ -17,7 +17,7 @@ import uvloop
 from imprint import __version__
 from imprint.bootstrap import (
     Adapters,
-    OpenCatalog,
+    OpenDatabase,
     build_service,
     build_starting_service,
     open_when_reachable,
@@ -215,7 +215,7 @@ async def _serve(
         waits.set()
 
     async def start() -> None:
-        attempt = partial(open_checked_adapters, settings, OpenCatalog())
+        attempt = partial(open_checked_adapters, settings, OpenDatabase())
         adapters = await open_when_reachable(attempt, wait_for)
         measures = place == 0 and settings.server.metrics_port != 0
         await service.replace_app(build_service(settings, adapters, measures=measures))

@@ -1,8 +1,7 @@
 """Ports: what the services need from outside; the docstrings are the contract of every adapter.
 
 Every method may raise `Unavailable` with the code of its dependency, and nothing else that its
-docstring does not name: adapters translate the errors of their vendors once. The protocols that
-only few services need are in `archives` and `content`.
+docstring does not name: adapters translate the errors of their vendors once.
 """
 
 import time
@@ -10,7 +9,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
-from imprint.ports.catalog import Catalog
 from imprint.ports.chain import ChainReader, MarketplaceReader, WebhookProvider
 from imprint.ports.content import ContentStore, ImageRecoder
 
@@ -32,7 +30,6 @@ Progress = Callable[[int, int], None]
 """Called with how much is done, and of how much."""
 
 __all__ = [
-    "Catalog",
     "ChainReader",
     "Clock",
     "ContentStore",

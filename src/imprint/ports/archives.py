@@ -1,12 +1,78 @@
-"""Ports for files outside the service: exports, backups, progress of a content migration."""
+"""Ports for exports, imports, backups and content migrations: their records and their files."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
 from imprint.domain.drafts.files import Network
+from imprint.domain.exports import ExportedFile
+from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
-from imprint.ports.catalog import StoredDocument
+
+
+class ImportOutcome(StrEnum):
+    """The outcome of importing a file."""
+
+    ADDED = "added"
+    PRESENT = "present"
+    """It existed before and stays as it is."""
+    RETIRED = "retired"
+    """It existed before, and has been replaced or deleted; it stays so."""
+
+
+class ImportConflict(Exception):
+    """An exported file contradicts the records of this installation; the text says how."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A document that a record refers to; it is readable if its file has no wrapped key."""
+
+    cid: Cid
+    readable: bool
+    size: int | None = None
+    """How many bytes it has; not known of thumbnails."""
+
+
+class ArchiveStore(Protocol):
+    """The records of all files and documents, as exports, imports and backups need them."""
+
+    def walk_files(self, owner: Address | None, size: int) -> AsyncIterator[list[ExportedFile]]:
+        """Every live file, or those of one owner, as they all are at one moment.
+
+        By rising position, in lists of up to `size`. Writes go on meanwhile and are not seen; the
+        database keeps the old state until the walk ends, so callers must not pause it for long.
+        """
+
+    async def documents_after(
+        self, network: Network, after: str, limit: int
+    ) -> list[StoredDocument]:
+        """Up to `limit` documents above `after`, by rising cid, of versions in every state.
+
+        Those are all that must be readable: of live files, and of versions that an event may
+        still restore. A document that is stored meanwhile may or may not be among them.
+        """
+
+    async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
+        """What `import_file` would return or raise, without doing it."""
+
+    async def import_file(
+        self, exported: ExportedFile, thumbnail_size: int = 0, fence: int | None = None
+    ) -> ImportOutcome:
+        """Add a file whose documents are stored, with its group and its publication.
+
+        It counts for its owner, but no quota refuses it.
+
+        A publication counts like one that a delivery reported: the follower confirms or undoes it.
+        Nonces are not touched. Raises `ImportConflict` where an id, a name, a cid, a group or a
+        post id belongs to something else here.
+
+        Condemned documents are taken back. `fence` is the one with which the documents were
+        stored; raises `FenceRaised` if it is no longer the newest, because they may have been
+        destroyed since.
+        """
 
 
 class Archive(Protocol):

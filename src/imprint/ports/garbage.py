@@ -1,7 +1,10 @@
-"""What the catalog and the garbage collector tell each other about documents to be destroyed."""
+"""Port for garbage: documents that nothing refers to, until they are destroyed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+from typing import Protocol
 
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid
@@ -42,3 +45,60 @@ class GarbageReport:
     waiting: int
     """Detached ones whose grace period is not over."""
     first: tuple[tuple[Cid, Network], ...] = ()
+
+
+class GarbageStore(Protocol):
+    """What is detached, condemned and no longer needed."""
+
+    async def fence(self) -> int:
+        """A number that rises with every transaction that condemns documents.
+
+        Whoever stores a document that may have been condemned before stores it with this number,
+        read after the document was taken back.
+        """
+
+    async def condemn_documents(
+        self, now: datetime, detached_before: datetime, limit: int, after: Condemned | None = None
+    ) -> list[Condemned]:
+        """Up to `limit` documents to be destroyed; they stay condemned until `purge`.
+
+        They were detached before then or left by an expired intent, and no live file, thumbnail or
+        running intent refers to them. Ordered by fence and cid; with `after`, only those behind it.
+        Whoever calls it at the same time gets the same documents.
+        """
+
+    async def is_condemned(self, condemned: Condemned) -> bool:
+        """Whether this condemnation still holds, and nothing refers to the document."""
+
+    async def purge(self, cid: Cid, network: Network, fence: int) -> PurgeOutcome:
+        """Delete the record of a condemned document after the document itself is destroyed.
+
+        Deletes nothing if the document was taken back, or condemned again with another fence.
+        """
+
+    async def report_garbage(
+        self, now: datetime, detached_before: datetime, limit: int
+    ) -> GarbageReport:
+        """What `condemn_documents` would condemn, and has condemned; up to `limit` of them."""
+
+    async def find_strays(self, cids: Sequence[Cid], network: Network) -> list[Cid]:
+        """Those of these documents that `detach_strays` would detach."""
+
+    async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
+        """Detach those of these documents that no version, thumbnail or intent refers to.
+
+        From then on they can be condemned like any detached document. Returns how many there were.
+        """
+
+    async def recount_usage(self) -> int:
+        """Correct what counts for each signer where the records say otherwise; returns how many.
+
+        Only a process of an earlier release, which does not count, makes a difference. One caller
+        at a time holds a lease for it: a difference must be corrected once.
+        """
+
+    async def prune_replays(self, before: datetime) -> None:
+        """Delete what is older and no longer needed.
+
+        That is records of deliveries, logins, rate limits, and sessions that expired before then.
+        """

@@ -40,7 +40,7 @@ class NodeStatus:
     """Seconds since the node has shown this block."""
 
 
-class OperationsStore(Protocol):
+class OperatorFacts(Protocol):
     """What the database knows about the operation of the service. No read grows with files."""
 
     async def events_to_examine(self, limit: int, count_to: int) -> EventsToExamine:

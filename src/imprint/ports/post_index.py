@@ -1,6 +1,6 @@
-"""Ports for the index of posts: what the follower of events writes, and what readers are shown."""
+"""Ports for the index of posts: its writer, and its readers, for lists, search and feeds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -19,6 +19,7 @@ from imprint.domain.posts.indexed_posts import (
 )
 from imprint.domain.posts.market_events import MarketEvent
 from imprint.domain.posts.posts import BlockRef
+from imprint.domain.posts.search import SearchQuery
 
 
 class IndexMoved(Exception):
@@ -97,6 +98,15 @@ class PostIndexWriter(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class PostAddress:
+    """A post in a sitemap."""
+
+    place: int
+    post_id: int
+    created_at: datetime
+
+
 class PostIndexReader(Protocol):
     """The index, as readers see it. It shows what the chain said; it never decides who may read."""
 
@@ -137,3 +147,67 @@ class PostIndexReader(Protocol):
 
     async def purchase_times(self, buyer: Address, since: datetime, limit: int) -> list[datetime]:
         """When a reader bought: the newest `limit` moments since then, in order."""
+
+    async def price_changes(self, post_ids: Sequence[int]) -> Mapping[int, datetime]:
+        """When the prices of these posts, at most `FEED_SIZE`, were last changed, if ever."""
+
+    async def place_after(self, after: int, count: int) -> int | None:
+        """The place of the post that many posts after a place; None if there are fewer."""
+
+    async def addresses(self, after: int, limit: int) -> list[PostAddress]:
+        """The first posts after a place, in the order of the chain."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingText:
+    """A post that became free or hosted, whose text is to be looked at.
+
+    `post_id` is None if the post left the chain. `created_at` is the time of its block.
+    """
+
+    place: int
+    post_id: int | None
+    free: bool
+    hosted: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A post that matches a query, and how well (`domain.search.score`)."""
+
+    place: int
+    score: int
+
+
+class SearchIndex(Protocol):
+    """Words of titles, descriptions and hashtags of all posts, and of the texts of free ones.
+
+    The index of posts keeps the first three itself, and drops the text of a post in the same
+    transaction in which its price stops being zero. Texts of other posts never come here.
+    """
+
+    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> list[Match]:
+        """The newest `limit` matches before a place, the newest first."""
+
+    async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
+        """The stored texts of those of these posts that are free and hosted now."""
+
+    async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
+        """Posts whose text is to be looked at, in order, only those after a place."""
+
+    async def store_text(self, place: int, text: str) -> None:
+        """Make the text of a post searchable, if the post is still there, free and hosted.
+
+        The post is no longer pending, whatever its state.
+        """
+
+    async def skip_text(self, place: int) -> None:
+        """The text of a post need not be looked at; it is no longer pending."""
+
+
+class Hub(Protocol):
+    """A WebSub hub, which fetches feeds and passes them on to their subscribers."""
+
+    async def publish(self, topics: Sequence[str]) -> bool:
+        """Tell the hub that these feeds have changed; False if it did not accept that."""

@@ -7,7 +7,7 @@ import pytest
 from imprint.adapters.archives.migration_progress import open_progress
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import document_cid
-from imprint.ports.catalog import StoredDocument
+from imprint.ports.archives import StoredDocument
 
 ONE, TWO, THREE = (StoredDocument(document_cid(bytes([n])), readable=False) for n in range(3))
 

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.stores import open_sqlite_stores
 from tests.world import MovableClock
 
-from imprint.adapters.catalog.ended_session_store import CatalogEndedSessions
-from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
 from imprint.auth.logins import LoginVerifier
 from imprint.auth.sessions import SessionKeys, Sessions
+from imprint.bootstrap.stores import Stores
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.rate_limits import Budget, RateLimiter
@@ -40,8 +40,8 @@ class Recorded:
 
 
 @pytest.fixture
-async def catalog(tmp_path: Path) -> AsyncIterator[SqliteCatalog]:
-    opened = open_catalog(tmp_path / "catalog.db")
+async def stores(tmp_path: Path) -> AsyncIterator[Stores]:
+    opened = open_sqlite_stores(tmp_path / "catalog.db")
     yield opened
     await opened.close()
 
@@ -52,13 +52,13 @@ def clock() -> MovableClock:
 
 
 @pytest.fixture
-def login(catalog: SqliteCatalog, clock: MovableClock) -> Login:
+def login(stores: Stores, clock: MovableClock) -> Login:
     wallets = WalletProofs(
         None, RateLimiter(None), RateLimiter(None), clock.monotonic, Budget.of(1)
     )
     verifier = LoginVerifier(("imprint.example",), 1)
-    ended = CatalogEndedSessions(catalog)
-    return Login(verifier, wallets, SESSIONS, catalog, ended, clock, None)
+    limits, store = stores.rate_limits, stores.sessions
+    return Login(verifier, wallets, SESSIONS, limits, store, clock, None)
 
 
 def header(clock: MovableClock) -> str:
@@ -86,7 +86,7 @@ async def test_a_session_that_cannot_be_checked_is_not_live(
     login: Login, clock: MovableClock
 ) -> None:
     with pytest.raises(Unavailable):
-        await replace(login, ended=Recorded()).authenticate(header(clock))
+        await replace(login, store=Recorded()).authenticate(header(clock))
 
 
 async def test_a_logout_is_recorded_until_every_session_that_it_ends_has_expired(
@@ -95,7 +95,7 @@ async def test_a_logout_is_recorded_until_every_session_that_it_ends_has_expired
     recorded = Recorded()
     session = login.recognize(header(clock))
     clock.advance(600)
-    service = replace(login, ended=recorded)
+    service = replace(login, store=recorded)
     await service.log_out(session, everywhere=False)
     await service.log_out(session, everywhere=True)
     one, every = recorded.until

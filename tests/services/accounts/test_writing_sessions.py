@@ -41,6 +41,9 @@ class CountingStore:
             raise Unavailable.database()
         return self.sessions.get(session_id)
 
+    async def check_nonce(self, wallet: Address, nonce: str) -> None:
+        """No nonce is spent."""
+
     async def revoke_session(self, wallet: Address, session_id: str) -> bool:
         return self.sessions.pop(session_id, None) is not None
 
@@ -56,7 +59,7 @@ def service_of(world: World, store: CountingStore) -> WritingSessions:
         WriteVerifier(domain, url),
         wallets,
         store,
-        world.adapters.catalog,
+        world.adapters.stores.rate_limits,
         world.clock,
         None,
     )

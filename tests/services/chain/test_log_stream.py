@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.adapters.catalog.databases import SqliteFile
 from tests.adapters.chain.chain_node import Responses, block_ref, run_chain_node
+from tests.adapters.stores.databases import SqliteFile
 from tests.services.conftest import DEPTH, running, wait_until
 from tests.services.indexed_chain import SOURCE, IndexedChain
 from tests.services.scripted_chain import CHAIN
@@ -59,8 +59,8 @@ async def test_the_node_is_asked_for_the_logs_of_each_block_once(world: World) -
         watcher = EntitlementWatcher(stream, entitlement)
 
         async def is_read() -> bool:
-            head, state = block_ref(world), await adapters.index_writer.index_state()
-            cursor = await adapters.catalog.cursor(CHAIN)
+            head, state = block_ref(world), await adapters.stores.index_writer.index_state()
+            cursor = await adapters.stores.events.cursor(CHAIN)
             return cursor == head and state is not None and state.block == head
 
         author, reader = world.wallet(1), world.wallet(2)
@@ -73,8 +73,8 @@ async def test_the_node_is_asked_for_the_logs_of_each_block_once(world: World) -
     assert set(asked.asked.values()) == {1}
     # The watcher needs the newest block alone, the projections all that a reorg may replace.
     assert max(asked.requests.values()) <= 2
-    assert len(await adapters.index_reader.sales_of(author.address.lower(), None, 50)) == 12
-    assert (await adapters.catalog.report_events(1)).counts[EventStatus.ONCHAIN] == 12
+    assert len(await adapters.stores.index_reader.sales_of(author.address.lower(), None, 50)) == 12
+    assert (await adapters.stores.events.report_events(1)).counts[EventStatus.ONCHAIN] == 12
 
 
 @dataclass
@@ -90,8 +90,9 @@ class Projections:
     def in_another_process(self) -> tuple[Follower, Indexer]:
         market = self.market
         stream = LogStream(self.chain, market.clock.monotonic)
-        follower = Follower(stream, market.catalog, market.clock, CHAIN, 0, DEPTH)
-        return follower, Indexer(stream, market.catalog, market.indexer.writer, SOURCE, DEPTH)
+        events, leases = market.stores.events, market.stores.leases
+        follower = Follower(stream, events, leases, market.clock, CHAIN, 0, DEPTH)
+        return follower, Indexer(stream, events, leases, market.indexer.writer, SOURCE, DEPTH)
 
     async def indexed(self) -> BlockRef | None:
         state = await self.indexer.writer.index_state()
@@ -102,13 +103,13 @@ class Projections:
 async def both(tmp_path: Path) -> AsyncIterator[Projections]:
     market = IndexedChain(SqliteFile.migrated(tmp_path / "catalog.db"))
     yield Projections(market)
-    await market.catalog.close()
+    await market.stores.close()
 
 
 async def test_all_projections_of_a_round_read_up_to_one_head(both: Projections) -> None:
     async def has_followed() -> bool:
         head = both.chain.blocks[-1].ref
-        return await both.market.catalog.cursor(CHAIN) == head == await both.indexed()
+        return await both.market.stores.events.cursor(CHAIN) == head == await both.indexed()
 
     stream = both.follower.stream
     async with running(0.01, both.follower, both.indexer):
@@ -176,7 +177,7 @@ async def test_an_index_that_is_filled_does_not_delay_publication(both: Projecti
 
     await wait_until(is_filling)
     assert await both.follower.follow_once()
-    assert await both.market.catalog.cursor(CHAIN) == head
+    assert await both.market.stores.events.cursor(CHAIN) == head
     let_go.set()
     assert await filling
     assert await both.indexed() == head

@@ -17,7 +17,7 @@ from imprint.services.chain.start_block import StartBlock
 async def ledger(tmp_path: Path) -> AsyncIterator[Ledger]:
     opened = Ledger(tmp_path)
     yield opened
-    await opened.catalog.close()
+    await opened.stores.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Deployed:
 
 
 def start_at(ledger: Ledger, number: int) -> StartBlock:
-    return StartBlock(ledger.chain, ledger.catalog, CHAIN, number)
+    return StartBlock(ledger.chain, ledger.stores.events, CHAIN, number)
 
 
 async def concerns(ledger: Ledger, number: int, marketplace: Deployed | None = None) -> list[str]:

@@ -27,7 +27,7 @@ class Console:
 async def test_a_post_is_labelled_onchain(world: World) -> None:
     _, file = await world.post(world.wallet(1))
     console = Console()
-    labels = LabelUpdater(world.adapters.catalog, console)
+    labels = LabelUpdater(world.adapters.stores.files, console)
     labels.enqueue(file["cid"])
     await labels.update_all()
     assert console.shown == [(file["name"], "onchain")]
@@ -38,7 +38,7 @@ async def test_a_replaced_file_is_not_labelled(world: World) -> None:
     file = await world.create(alice)
     await world.update(alice, file["cid"], "Better words.")
     console = Console()
-    labels = LabelUpdater(world.adapters.catalog, console)
+    labels = LabelUpdater(world.adapters.stores.files, console)
     labels.enqueue(file["cid"])
     await labels.update_all()
     assert console.shown == []
@@ -47,7 +47,7 @@ async def test_a_replaced_file_is_not_labelled(world: World) -> None:
 async def test_a_label_that_could_not_be_updated_stays_enqueued(world: World) -> None:
     _, file = await world.post(world.wallet(1))
     console = Console(away=True)
-    labels = LabelUpdater(world.adapters.catalog, console)
+    labels = LabelUpdater(world.adapters.stores.files, console)
     labels.enqueue(file["cid"])
     running = asyncio.create_task(labels.run())
     await console.refused.wait()

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.stores import open_sqlite_stores
 from tests.world import World, open_world
 
-from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.adapters.content.embedded import EmbeddedStore
+from imprint.bootstrap.stores import Stores
 from imprint.domain.drafts.files import Network
 from imprint.domain.errors import CannotStart, StoreMisconfigured, Unavailable
 from imprint.domain.formats.cids import document_cid
@@ -26,11 +27,13 @@ class Places:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.opened: list[InstallationClaim] = []
+        self.stores: list[Stores] = []
 
     def claim(self, catalog: str, content: str) -> InstallationClaim:
         store = EmbeddedStore(self.folder / content, utc_now)
-        records = open_catalog(self.folder / f"{catalog}.db")
-        self.opened.append(InstallationClaim(records, store, store))
+        records = open_sqlite_stores(self.folder / f"{catalog}.db")
+        self.stores.append(records)
+        self.opened.append(InstallationClaim(records.installation, records.archives, store, store))
         return self.opened[-1]
 
 
@@ -53,7 +56,8 @@ async def places(tmp_path: Path) -> AsyncIterator[Places]:
     yield made
     for claim in made.opened:
         await claim.content.close()
-        await claim.catalog.close()
+    for stores in made.stores:
+        await stores.close()
 
 
 async def test_a_new_catalog_claims_an_empty_store(places: Places) -> None:
@@ -133,10 +137,11 @@ async def test_a_store_without_the_documents_of_the_catalog_is_refused(
 
 def forgotten(world: World, places: Places) -> InstallationClaim:
     """The claim of a catalog that has claimed nothing yet, on an empty store."""
-    catalog = open_catalog(world.settings.storage.data_dir / "imprint.db")
-    catalog.identity = replace(catalog.identity, claimed=False)
+    stores = open_sqlite_stores(world.settings.storage.data_dir / "imprint.db")
+    stores.database.identity = replace(stores.database.identity, claimed=False)
+    places.stores.append(stores)
     store = EmbeddedStore(places.folder / "empty", utc_now)
-    places.opened.append(InstallationClaim(catalog, store, store))
+    places.opened.append(InstallationClaim(stores.installation, stores.archives, store, store))
     return places.opened[-1]
 
 
@@ -148,11 +153,11 @@ async def test_a_store_without_a_marker_is_claimed_if_the_catalog_knows_a_docume
         stray = document_cid(DOCUMENT)
         await world.adapters.content.put(stray, DOCUMENT, Network.PRIVATE)
     (tmp_path / "content" / "installation").unlink()
-    catalog = open_catalog(tmp_path / "imprint.db")
-    await catalog.rename_installation(catalog.identity.id)
-    await catalog.close()
+    stores = open_sqlite_stores(tmp_path / "imprint.db")
+    await stores.installation.rename_installation(stores.installation.identity.id)
+    await stores.close()
     async with open_world(tmp_path) as world:
-        assert world.adapters.catalog.identity.claimed
+        assert world.adapters.stores.installation.identity.claimed
 
 
 async def test_a_store_that_cannot_be_reached_is_neither_refused_nor_claimed(
@@ -190,7 +195,9 @@ async def test_a_copy_becomes_another_installation(places: Places) -> None:
     claim = places.claim("catalog", "content")
     await claim.verify()
     before = claim.identity.id
-    copy = InstallationClaim(claim.catalog, places.claim("unused", "copy").content)
+    copy = InstallationClaim(
+        claim.installation, claim.archives, places.claim("unused", "copy").content
+    )
     await copy.rename()
     assert copy.identity.id != before
     assert copy.identity.claimed

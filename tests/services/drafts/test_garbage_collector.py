@@ -7,9 +7,8 @@ from datetime import timedelta
 import pytest
 from tests.world import World, picture
 
-from imprint.adapters.catalog import sql
-from imprint.adapters.catalog.catalog import CatalogBase
-from imprint.adapters.catalog.transaction import Transaction
+from imprint.adapters.database.transaction import Transaction
+from imprint.adapters.stores.files import COUNT_USAGE
 from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.cids import Cid
@@ -59,16 +58,15 @@ async def miscount(world: World, owner: str) -> None:
     """Count what is not there."""
 
     async def charge(tx: Transaction) -> None:
-        await tx.execute(sql.COUNT_USAGE, owner=owner, bytes=1000, drafts=-1)
+        await tx.execute(COUNT_USAGE, owner=owner, bytes=1000, drafts=-1)
 
-    assert isinstance(world.adapters.catalog, CatalogBase)
-    await world.adapters.catalog.transact((), charge)
+    await world.adapters.stores.database.transact((), charge)
 
 
 async def test_a_recount_corrects_what_counts_for_a_signer(world: World) -> None:
-    alice, catalog = world.wallet(1), world.adapters.catalog
+    alice, stores = world.wallet(1), world.adapters.stores
     await world.create(alice)
-    recount = UsageRecount(catalog)
+    recount = UsageRecount(stores.garbage, stores.leases)
     assert await recount.recount() == 0
     await miscount(world, alice.address)
     assert await recount.recount() == 1
@@ -76,20 +74,28 @@ async def test_a_recount_corrects_what_counts_for_a_signer(world: World) -> None
 
 
 async def test_only_one_process_recounts(world: World) -> None:
-    alice, catalog = world.wallet(1), world.adapters.catalog
+    alice, stores = world.wallet(1), world.adapters.stores
     await world.create(alice)
     await miscount(world, alice.address)
-    assert await catalog.take_lease(RECOUNT_LEASE, "another", timedelta(minutes=1))
-    recount = UsageRecount(catalog)
+    assert await stores.leases.take_lease(RECOUNT_LEASE, "another", timedelta(minutes=1))
+    recount = UsageRecount(stores.garbage, stores.leases)
     assert await recount.recount() == 0
-    await catalog.release_lease(RECOUNT_LEASE, "another")
+    await stores.leases.release_lease(RECOUNT_LEASE, "another")
     assert await recount.recount() == 1
 
 
 async def test_one_round_collects_several_batches(world: World) -> None:
     await detach(world, 5)
     adapters, day = world.adapters, timedelta(hours=24)
-    collector = GarbageCollector(adapters.catalog, adapters.content, world.clock, day, batch=2)
+    collector = GarbageCollector(
+        adapters.stores.garbage,
+        adapters.stores.leases,
+        adapters.stores.installation,
+        adapters.content,
+        world.clock,
+        day,
+        batch=2,
+    )
     assert await collector.collect() == 5
     assert await collector.collect() == 0
 
@@ -97,7 +103,14 @@ async def test_one_round_collects_several_batches(world: World) -> None:
 async def test_a_document_that_cannot_be_removed_does_not_block_others(world: World) -> None:
     cids = await detach(world, 3)
     store = Stubborn(world.adapters.content, {cids[0]})
-    collector = GarbageCollector(world.adapters.catalog, store, world.clock, timedelta(hours=24))
+    collector = GarbageCollector(
+        world.adapters.stores.garbage,
+        world.adapters.stores.leases,
+        world.adapters.stores.installation,
+        store,
+        world.clock,
+        timedelta(hours=24),
+    )
     assert await collector.collect() == 2
     store.kept.clear()
     assert await collector.collect() == 1
@@ -107,7 +120,15 @@ async def test_documents_that_cannot_be_removed_do_not_block_the_queue(world: Wo
     cids = await detach(world, 7)
     store = Stubborn(world.adapters.content, set(cids[:4]))
     day = timedelta(hours=24)
-    collector = GarbageCollector(world.adapters.catalog, store, world.clock, day, batch=2)
+    collector = GarbageCollector(
+        world.adapters.stores.garbage,
+        world.adapters.stores.leases,
+        world.adapters.stores.installation,
+        store,
+        world.clock,
+        day,
+        batch=2,
+    )
     assert await collector.collect() == 3
     store.kept.clear()
     assert await collector.collect() == 4
@@ -117,24 +138,34 @@ async def test_nothing_more_is_condemned_while_the_store_is_not_there(world: Wor
     cids = await detach(world, 5)
     store = Stubborn(world.adapters.content, set(cids), there=False)
     day, now = timedelta(hours=24), world.clock()
-    collector = GarbageCollector(world.adapters.catalog, store, world.clock, day, batch=2)
+    collector = GarbageCollector(
+        world.adapters.stores.garbage,
+        world.adapters.stores.leases,
+        world.adapters.stores.installation,
+        store,
+        world.clock,
+        day,
+        batch=2,
+    )
     assert await collector.collect() == 0
     # What is not condemned is still known to the catalog, and an event could restore it.
-    assert len(await world.adapters.catalog.documents_after(Network.PRIVATE, "", 10)) == 3
-    assert (await world.adapters.catalog.report_garbage(now, now - day, 0)).due == 5
+    assert len(await world.adapters.stores.archives.documents_after(Network.PRIVATE, "", 10)) == 3
+    assert (await world.adapters.stores.garbage.report_garbage(now, now - day, 0)).due == 5
 
 
 async def test_nothing_is_destroyed_in_the_store_of_another_installation(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     cids = await detach(world, 3)
-    catalog, content, day = world.adapters.catalog, world.adapters.content, timedelta(hours=24)
-    collector = GarbageCollector(catalog, content, world.clock, day)
-    own = catalog.identity.id
+    stores, content, day = world.adapters.stores, world.adapters.content, timedelta(hours=24)
+    collector = GarbageCollector(
+        stores.garbage, stores.leases, stores.installation, content, world.clock, day
+    )
+    own = stores.installation.identity.id
     assert await content.claim(OTHER, own) == OTHER
     assert await collector.collect() == 0
     assert "not this installation's" in caplog.text
-    assert (await catalog.report_garbage(world.clock(), world.clock() - day, 0)).due == 3
+    assert (await stores.garbage.report_garbage(world.clock(), world.clock() - day, 0)).due == 3
     for cid in cids:
         assert await content.read(cid, Network.PRIVATE) is not None
     assert await content.claim(own, OTHER) == own
@@ -143,8 +174,10 @@ async def test_nothing_is_destroyed_in_the_store_of_another_installation(
 
 async def test_nothing_is_destroyed_without_the_marker_or_without_the_store(world: World) -> None:
     await detach(world, 1)
-    catalog, day = world.adapters.catalog, timedelta(hours=24)
-    collector = GarbageCollector(catalog, world.adapters.content, world.clock, day)
+    stores, day = world.adapters.stores, timedelta(hours=24)
+    collector = GarbageCollector(
+        stores.garbage, stores.leases, stores.installation, world.adapters.content, world.clock, day
+    )
     marker = world.settings.storage.data_dir / "content" / "installation"
     marker.rename(marker.with_name("moved"))
     assert await collector.collect() == 0
@@ -201,7 +234,14 @@ async def test_a_document_published_during_its_removal_is_put_back(
         assert response.json()["thumbnailCid"] == thumbnail
 
     store = Careless(world.adapters.content, publish)
-    collector = GarbageCollector(world.adapters.catalog, store, world.clock, timedelta(hours=24))
+    collector = GarbageCollector(
+        world.adapters.stores.garbage,
+        world.adapters.stores.leases,
+        world.adapters.stores.installation,
+        store,
+        world.clock,
+        timedelta(hours=24),
+    )
     assert await collector.collect() == 0
     assert store.puts == 1
     assert (await world.client.get(f"/ipfs/{thumbnail}")).status_code == 200
@@ -216,11 +256,25 @@ async def test_a_removal_by_two_collectors_is_not_mistaken_for_a_write(
     adapters = world.adapters
 
     async def collect() -> None:
-        other = GarbageCollector(adapters.catalog, adapters.content, world.clock, timedelta(0))
+        other = GarbageCollector(
+            adapters.stores.garbage,
+            adapters.stores.leases,
+            adapters.stores.installation,
+            adapters.content,
+            world.clock,
+            timedelta(0),
+        )
         assert await other.destroy_due() > 0
 
     store = Careless(adapters.content, collect)
-    collector = GarbageCollector(adapters.catalog, store, world.clock, timedelta(hours=24))
+    collector = GarbageCollector(
+        adapters.stores.garbage,
+        adapters.stores.leases,
+        adapters.stores.installation,
+        store,
+        world.clock,
+        timedelta(hours=24),
+    )
     assert await collector.collect() == 0
     assert store.puts == 0
     assert await adapters.content.read(Cid(thumbnail), Network.PUBLIC) is None

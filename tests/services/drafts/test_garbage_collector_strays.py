@@ -5,9 +5,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.stores import open_sqlite_stores
 from tests.world import World, open_world
 
-from imprint.adapters.catalog.sqlite import open_catalog
 from imprint.domain.drafts.files import Action, Intent, Network, Write
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid, document_cid
@@ -40,17 +40,28 @@ async def leave(world: World, document: bytes, network: Network = Network.PRIVAT
 async def scan(world: World) -> int:
     inventory = world.adapters.inventory
     assert inventory is not None
-    return await StrayScan(world.adapters.catalog, inventory, world.clock, AGE).scan()
+    return await StrayScan(
+        world.adapters.stores.garbage,
+        world.adapters.stores.installation,
+        inventory,
+        world.clock,
+        AGE,
+    ).scan()
 
 
 async def collect(world: World) -> int:
     return await GarbageCollector(
-        world.adapters.catalog, world.adapters.content, world.clock, GRACE
+        world.adapters.stores.garbage,
+        world.adapters.stores.leases,
+        world.adapters.stores.installation,
+        world.adapters.content,
+        world.clock,
+        GRACE,
     ).collect()
 
 
 async def test_strays_of_another_installation_are_left_alone(world: World):
-    own, other = world.adapters.catalog.identity.id, "5e" * 16
+    own, other = world.adapters.stores.installation.identity.id, "5e" * 16
     await leave(world, STRAY)
     world.clock.advance(400)
     await world.adapters.content.claim(other, own)
@@ -103,7 +114,9 @@ async def test_a_document_whose_write_is_under_way_is_not_a_stray(world: World):
     cid = document_cid(STRAY)
     write = Write(Address(world.wallet(0).address), Action.CREATE, "nonce", world.clock.now())
     later = world.clock.now() + timedelta(hours=2)
-    await world.adapters.catalog.begin_write(Intent("i", write, cid, 1, Network.PRIVATE, later, 1))
+    await world.adapters.stores.drafts.begin_write(
+        Intent("i", write, cid, 1, Network.PRIVATE, later, 1)
+    )
     await leave(world, STRAY)
     world.clock.advance(3600)
     assert await scan(world) == 0
@@ -116,7 +129,9 @@ async def test_a_stray_that_became_a_thumbnail_is_kept(world: World):
     thumbnail = Cid(await world.publish(author, draft["cid"]))
     picture = await world.adapters.content.read(thumbnail, Network.PUBLIC)
     assert picture is not None
-    await world.adapters.catalog.detach_strays([thumbnail], Network.PUBLIC, world.clock.now())
+    await world.adapters.stores.garbage.detach_strays(
+        [thumbnail], Network.PUBLIC, world.clock.now()
+    )
     world.clock.advance(GRACE.total_seconds() + 1)
     await collect(world)
     assert await world.adapters.content.read(thumbnail, Network.PUBLIC) == picture
@@ -130,7 +145,13 @@ async def leave_many(world: World, count: int, network: Network = Network.PRIVAT
 
 def scan_of(world: World) -> StrayScan:
     assert world.adapters.inventory is not None
-    return StrayScan(world.adapters.catalog, world.adapters.inventory, world.clock, AGE)
+    return StrayScan(
+        world.adapters.stores.garbage,
+        world.adapters.stores.installation,
+        world.adapters.inventory,
+        world.clock,
+        AGE,
+    )
 
 
 async def test_strays_up_to_the_free_number_are_detached(world: World):
@@ -171,10 +192,12 @@ async def test_the_documents_of_another_catalog_are_held(world: World, tmp_path:
     author = world.wallet(0)
     drafts = [await world.create(author) for _ in range(FREE_STRAYS + 1)]
     world.clock.advance(400)
-    other = open_catalog(tmp_path / "other.db")
-    await world.adapters.content.claim(other.identity.id, world.adapters.catalog.identity.id)
+    other = open_sqlite_stores(tmp_path / "other.db")
+    await world.adapters.content.claim(
+        other.installation.identity.id, world.adapters.stores.installation.identity.id
+    )
     assert world.adapters.inventory is not None
-    found = StrayScan(other, world.adapters.inventory, world.clock, AGE)
+    found = StrayScan(other.garbage, other.installation, world.adapters.inventory, world.clock, AGE)
     assert (await found.scan(), found.held) == (0, len(drafts))
     await other.close()
 

@@ -52,7 +52,7 @@ async def test_a_restored_backup_is_the_same_installation(world, out, tmp_path):
     assert await restore(out, folder) == manifest
     async with open_world(folder, clock=world.clock) as restored:
         assert await files_of(restored) == files
-        assert await restored.adapters.catalog.recount_usage() == 0
+        assert await restored.adapters.stores.garbage.recount_usage() == 0
         alice = restored.wallet(1)
         for each in files:
             if each.file.owner == alice.address and each.event is None:
@@ -148,7 +148,14 @@ async def test_no_document_is_destroyed_while_a_backup_runs(world, out, tmp_path
     await world.send_delete(alice, file["cid"])
     world.clock.advance(25 * 3600)
     content = world.adapters.content
-    collector = GarbageCollector(world.adapters.catalog, content, world.clock, timedelta(0))
+    collector = GarbageCollector(
+        world.adapters.stores.garbage,
+        world.adapters.stores.leases,
+        world.adapters.stores.installation,
+        content,
+        world.clock,
+        timedelta(0),
+    )
     collected = []
 
     class Watched:

@@ -26,7 +26,14 @@ async def target(world, tmp_path):
 def migration(world: World, target, tmp_path):
     with open_progress(tmp_path / "moved.db") as migrated:
         yield ContentMigration(
-            world.adapters.catalog, world.adapters.content, target, world.clock, migrated
+            world.adapters.stores.archives,
+            world.adapters.stores.files,
+            world.adapters.stores.garbage,
+            world.adapters.stores.leases,
+            world.adapters.content,
+            target,
+            world.clock,
+            migrated,
         )
 
 

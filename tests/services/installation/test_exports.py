@@ -124,7 +124,14 @@ async def test_an_export_is_of_the_moment_when_it_began(world, tmp_path):
     files = [await world.create(alice, f"Number {number}.") for number in range(3)]
     before = await files_of(world)
     content = world.adapters.content
-    collector = GarbageCollector(world.adapters.catalog, content, world.clock, timedelta(0))
+    collector = GarbageCollector(
+        world.adapters.stores.garbage,
+        world.adapters.stores.leases,
+        world.adapters.stores.installation,
+        content,
+        world.clock,
+        timedelta(0),
+    )
     destroyed = []
 
     class Busy:

@@ -39,7 +39,7 @@ async def test_importing_into_an_empty_installation_reproduces_the_exported_one(
     car, _ = await write_export(world)
     assert await import_car(elsewhere, tmp_path, car) == {"added": 5}
     assert await known(elsewhere) == await known(world)
-    assert await elsewhere.adapters.catalog.recount_usage() == 0
+    assert await elsewhere.adapters.stores.garbage.recount_usage() == 0
     for each in await files_of(world):
         for cid, network in ((each.file.cid, "private"), (each.file.thumbnail_cid, "public")):
             if cid is not None:
@@ -120,7 +120,7 @@ async def test_an_imported_post_is_unconfirmed(world, elsewhere, tmp_path):
     _, post = await world.post(world.wallet(1))
     car, _ = await write_export(world)
     await import_car(elsewhere, tmp_path, car)
-    unconfirmed = await elsewhere.adapters.catalog.unconfirmed_events(31337, 10)
+    unconfirmed = await elsewhere.adapters.stores.events.unconfirmed_events(31337, 10)
     assert [each.event.cid for each in unconfirmed] == [post["cid"]]
 
 

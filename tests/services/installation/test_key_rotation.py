@@ -1,19 +1,20 @@
 """A key rotation goes through all keys in batches, and leaves alone what it cannot rewrap."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.stores import open_sqlite_stores
 
-from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
 from imprint.adapters.encryption import AesCipher
+from imprint.bootstrap.stores import Stores
 from imprint.domain.drafts.files import Action, File, Intent, Network, Version, Write
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import document_cid
-from imprint.ports.catalog import KeyRecord
+from imprint.ports.installation import KeyRecord, KeyStore
 from imprint.services.installation import key_rotation
 from imprint.services.installation.key_rotation import KeyRotation, RotationProgress
 
@@ -25,8 +26,8 @@ ROTATED = AesCipher(NEW, previous=OLD)
 
 
 @pytest.fixture
-async def catalog(tmp_path: Path) -> AsyncIterator[SqliteCatalog]:
-    opened = open_catalog(tmp_path / "catalog.db")
+async def stores(tmp_path: Path) -> AsyncIterator[Stores]:
+    opened = open_sqlite_stores(tmp_path / "catalog.db")
     yield opened
     await opened.close()
 
@@ -36,7 +37,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key_rotation, "BATCH", 2)
 
 
-async def add_file(catalog: SqliteCatalog, number: int, master: bytes) -> tuple[File, bytes]:
+async def add_file(stores: Stores, number: int, master: bytes) -> tuple[File, bytes]:
     """A file whose key this master key has wrapped, and its encrypted document."""
     encrypted = AesCipher(master).encrypt(DOCUMENT, f"{ALICE}_{number}")
     cid = document_cid(encrypted.document)
@@ -47,51 +48,51 @@ async def add_file(catalog: SqliteCatalog, number: int, master: bytes) -> tuple[
     write = Write(ALICE, Action.CREATE, f"nonce-{number}", NOW)
     until = NOW + timedelta(minutes=10)
     intent = Intent(f"intent-{number}", write, cid, size, Network.PRIVATE, until, number)
-    await catalog.begin_write(intent)
-    return await catalog.add_draft(write, intent, version), encrypted.document
+    await stores.drafts.begin_write(intent)
+    return await stores.drafts.add_draft(write, intent, version), encrypted.document
 
 
-async def keys_of(catalog: SqliteCatalog) -> list[bytes]:
-    return [each.wrapped_key for each in await catalog.wrapped_keys("", 100)]
+async def keys_of(stores: Stores) -> list[bytes]:
+    return [each.wrapped_key for each in await stores.keys.wrapped_keys("", 100)]
 
 
-async def rotate(catalog: object, cipher: AesCipher = ROTATED) -> list[RotationProgress]:
-    return [done async for done in KeyRotation(catalog, cipher).run()]
+async def rotate(stores: Stores, cipher: AesCipher = ROTATED) -> list[RotationProgress]:
+    return [done async for done in KeyRotation(stores.keys, cipher).run()]
 
 
 @dataclass(slots=True)
 class Interrupted:
-    """A catalog in which something happens just before keys are replaced."""
+    """Keys to which something happens just before they are replaced."""
 
-    catalog: SqliteCatalog
+    keys: KeyStore
     interrupt: Callable[[], Awaitable[object]]
 
     async def wrapped_keys(self, after: str, limit: int) -> list[KeyRecord]:
-        return await self.catalog.wrapped_keys(after, limit)
+        return await self.keys.wrapped_keys(after, limit)
 
     async def replace_keys(self, changes: Sequence[tuple[KeyRecord, bytes]]) -> int:
         await self.interrupt()
-        return await self.catalog.replace_keys(changes)
+        return await self.keys.replace_keys(changes)
 
 
-async def test_without_keys_there_is_no_progress(catalog: SqliteCatalog) -> None:
-    assert await rotate(catalog) == []
+async def test_without_keys_there_is_no_progress(stores: Stores) -> None:
+    assert await rotate(stores) == []
 
 
 async def test_a_rewrapped_key_decrypts_its_document_without_the_old_master_key(
-    catalog: SqliteCatalog,
+    stores: Stores,
 ) -> None:
-    file, document = await add_file(catalog, 1, OLD)
-    await rotate(catalog)
-    (wrapped,) = await keys_of(catalog)
+    file, document = await add_file(stores, 1, OLD)
+    await rotate(stores)
+    (wrapped,) = await keys_of(stores)
     assert AesCipher(NEW).decrypt(document, wrapped, file.name) == DOCUMENT
 
 
 @pytest.mark.usefixtures("small_batches")
-async def test_progress_adds_up_over_the_batches(catalog: SqliteCatalog) -> None:
+async def test_progress_adds_up_over_the_batches(stores: Stores) -> None:
     for number, master in enumerate((OLD, NEW, OLD, FOREIGN, OLD), start=1):
-        await add_file(catalog, number, master)
-    assert await rotate(catalog) == [
+        await add_file(stores, number, master)
+    assert await rotate(stores) == [
         RotationProgress(rewrapped=1, current=1, unreadable=0, last="file-2"),
         RotationProgress(rewrapped=2, current=1, unreadable=1, last="file-4"),
         RotationProgress(rewrapped=3, current=1, unreadable=1, last="file-5"),
@@ -99,47 +100,47 @@ async def test_progress_adds_up_over_the_batches(catalog: SqliteCatalog) -> None
 
 
 @pytest.mark.usefixtures("small_batches")
-async def test_a_batch_of_unreadable_keys_does_not_end_the_rotation(catalog: SqliteCatalog) -> None:
+async def test_a_batch_of_unreadable_keys_does_not_end_the_rotation(stores: Stores) -> None:
     for number, master in enumerate((FOREIGN, FOREIGN, OLD), start=1):
-        await add_file(catalog, number, master)
-    assert (await rotate(catalog))[-1].rewrapped == 1
+        await add_file(stores, number, master)
+    assert (await rotate(stores))[-1].rewrapped == 1
 
 
-async def test_a_current_key_and_an_unreadable_one_stay_as_they_are(catalog: SqliteCatalog) -> None:
-    await add_file(catalog, 1, NEW)
-    await add_file(catalog, 2, FOREIGN)
-    before = await keys_of(catalog)
-    await rotate(catalog)
-    assert await keys_of(catalog) == before
+async def test_a_current_key_and_an_unreadable_one_stay_as_they_are(stores: Stores) -> None:
+    await add_file(stores, 1, NEW)
+    await add_file(stores, 2, FOREIGN)
+    before = await keys_of(stores)
+    await rotate(stores)
+    assert await keys_of(stores) == before
 
 
-async def test_a_second_rotation_rewraps_nothing(catalog: SqliteCatalog) -> None:
-    await add_file(catalog, 1, OLD)
-    await rotate(catalog)
-    before = await keys_of(catalog)
-    assert await rotate(catalog) == [RotationProgress(current=1, last="file-1")]
-    assert await keys_of(catalog) == before
+async def test_a_second_rotation_rewraps_nothing(stores: Stores) -> None:
+    await add_file(stores, 1, OLD)
+    await rotate(stores)
+    before = await keys_of(stores)
+    assert await rotate(stores) == [RotationProgress(current=1, last="file-1")]
+    assert await keys_of(stores) == before
 
 
 async def test_a_key_replaced_by_a_concurrent_rotation_is_left_alone(
-    catalog: SqliteCatalog,
+    stores: Stores,
 ) -> None:
-    await add_file(catalog, 1, OLD)
+    await add_file(stores, 1, OLD)
     rivals: list[bytes] = []
 
     async def rotate_first() -> None:
-        await rotate(catalog)
-        rivals.extend(await keys_of(catalog))
+        await rotate(stores)
+        rivals.extend(await keys_of(stores))
 
-    (done,) = await rotate(Interrupted(catalog, rotate_first))
+    (done,) = await rotate(replace(stores, keys=Interrupted(stores.keys, rotate_first)))
     assert done.rewrapped == 0
-    assert await keys_of(catalog) == rivals
+    assert await keys_of(stores) == rivals
 
 
-async def test_an_unavailable_database_ends_the_rotation(catalog: SqliteCatalog) -> None:
+async def test_an_unavailable_database_ends_the_rotation(stores: Stores) -> None:
     async def fail() -> None:
         raise Unavailable.database()
 
-    await add_file(catalog, 1, OLD)
+    await add_file(stores, 1, OLD)
     with pytest.raises(Unavailable):
-        await rotate(Interrupted(catalog, fail))
+        await rotate(replace(stores, keys=Interrupted(stores.keys, fail)))

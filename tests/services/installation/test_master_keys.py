@@ -7,8 +7,8 @@ import pytest
 
 from imprint.adapters.encryption import AesCipher, PlainCipher
 from imprint.domain.errors import CannotStart
-from imprint.ports.catalog import KeyRecord
 from imprint.ports.content import KEY_ID_BYTES, DocumentCipher
+from imprint.ports.installation import KeyRecord
 from imprint.services.installation.master_keys import MasterKeys
 
 OLD, NEW, LOST = (bytes([number]) * 32 for number in (1, 2, 3))

@@ -11,13 +11,13 @@ from imprint.services.installation.repair import Repair, RepairReport
 
 
 async def test_a_document_from_a_backup_survives_an_older_removal(world: World) -> None:
-    catalog, content = world.adapters.catalog, world.adapters.content
+    stores, content = world.adapters.stores, world.adapters.content
     author = world.wallet(1)
     gone = await world.create(author, "Gone.")
     await world.send_delete(author, gone["cid"])
     world.clock.advance(25 * 3600)
     now = world.clock()
-    (condemned,) = await catalog.condemn_documents(now, now - timedelta(hours=24), 10)
+    (condemned,) = await stores.garbage.condemn_documents(now, now - timedelta(hours=24), 10)
     draft = await world.create(author, "With a picture.")
     thumbnail = Cid(await world.publish(author, draft["cid"]))
     document = await content.read(thumbnail, Network.PUBLIC)
@@ -25,7 +25,16 @@ async def test_a_document_from_a_backup_survives_an_older_removal(world: World) 
     await content.remove(thumbnail, Network.PUBLIC)
     report = RepairReport()
     saved = [(thumbnail, Network.PUBLIC, document)]
-    await Repair(catalog, content, lambda wanted: saved, report).restore_documents(ignore)
+    await Repair(
+        stores.database,
+        stores.records,
+        stores.archives,
+        stores.files,
+        stores.garbage,
+        content,
+        lambda wanted: saved,
+        report,
+    ).restore_documents(ignore)
     assert report.documents_from_backup == 1
     assert report.found == [f"The thumbnail {thumbnail} is missing or damaged."]
     await content.remove(thumbnail, Network.PUBLIC, condemned.fence)

@@ -27,7 +27,14 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 def scrub_of(world: World) -> Scrub:
-    return Scrub(world.adapters.catalog, world.adapters.content, QUICK)
+    return Scrub(
+        world.adapters.stores.records,
+        world.adapters.stores.files,
+        world.adapters.stores.leases,
+        world.adapters.stores.database.damage,
+        world.adapters.content,
+        QUICK,
+    )
 
 
 def execute(folder: Path, statement: str) -> None:
@@ -42,7 +49,7 @@ async def test_a_pass_over_sound_records_finds_nothing(world: World):
         file = await world.create(world.wallet(1), f"Words {number}.")
     await world.publish(world.wallet(1), file["cid"], "letters")
     assert await scrub_of(world).scrub()
-    assert not world.adapters.catalog.damage.found
+    assert not world.adapters.stores.database.damage.found
 
 
 async def test_a_damaged_record_is_found_and_forgotten_when_it_is_repaired(
@@ -50,7 +57,7 @@ async def test_a_damaged_record_is_found_and_forgotten_when_it_is_repaired(
 ):
     await world.create(world.wallet(1))
     execute(tmp_path, "UPDATE files SET size = size + 1")
-    scrub, damage = scrub_of(world), world.adapters.catalog.damage
+    scrub, damage = scrub_of(world), world.adapters.stores.database.damage
     await scrub.scrub()
     assert len(damage.records) == 1
     execute(tmp_path, "UPDATE files SET size = size - 1")
@@ -74,7 +81,7 @@ async def test_a_missing_or_damaged_document_is_found(
             connection.execute("UPDATE documents SET document = zeroblob(9)")
             connection.commit()
     await scrub_of(world).scrub()
-    (found,) = world.adapters.catalog.damage.documents
+    (found,) = world.adapters.stores.database.damage.documents
     assert cid in found
 
 
@@ -92,7 +99,7 @@ async def test_a_damaged_page_of_small_documents_does_not_hold_the_scrub_up(
     content[(leaf - 1) * 8192 : leaf * 8192] = bytes(8192)
     path.write_bytes(content)
     assert await scrub_of(world).scrub()
-    found = world.adapters.catalog.damage.documents
+    found = world.adapters.stores.database.damage.documents
     assert 0 < len(found) < len(cids)
     assert all(any(cid in each for cid in cids) for each in found)
 
@@ -102,7 +109,7 @@ async def test_a_missing_thumbnail_is_found(world: World):
     thumbnail = await world.publish(world.wallet(1), file["cid"], "letters")
     await world.adapters.content.remove(Cid(thumbnail), Network.PUBLIC)
     await scrub_of(world).scrub()
-    (found,) = world.adapters.catalog.damage.documents
+    (found,) = world.adapters.stores.database.damage.documents
     assert thumbnail in found
 
 
@@ -111,23 +118,23 @@ async def test_documents_of_deleted_drafts_may_be_missing(world: World):
     await world.send_delete(world.wallet(1), file["cid"])
     await world.adapters.content.remove(Cid(file["cid"]), Network.PRIVATE)
     await scrub_of(world).scrub()
-    assert not world.adapters.catalog.damage.found
+    assert not world.adapters.stores.database.damage.found
 
 
 async def test_checksums_that_are_missing_are_filled(world: World, tmp_path: Path):
     await world.create(world.wallet(1))
     execute(tmp_path, "UPDATE files SET checksum = NULL")
     await scrub_of(world).scrub()
-    (record,) = await world.adapters.catalog.verify_records(-1, 9)
+    (record,) = await world.adapters.stores.records.verify_records(-1, 9)
     assert not record.unchecked
 
 
 async def test_only_one_process_scrubs_at_a_time(world: World):
     first, second = scrub_of(world), scrub_of(world)
-    catalog = world.adapters.catalog
-    assert await catalog.take_lease(SCRUB_LEASE, "another", timedelta(seconds=60))
+    stores = world.adapters.stores
+    assert await stores.leases.take_lease(SCRUB_LEASE, "another", timedelta(seconds=60))
     assert not await second.scrub()
-    await catalog.release_lease(SCRUB_LEASE, "another")
+    await stores.leases.release_lease(SCRUB_LEASE, "another")
     assert await first.scrub()
     assert await second.scrub()
 
@@ -151,21 +158,32 @@ class Moody:
 async def test_a_pass_continues_where_the_store_was_unavailable(world: World):
     files = [await world.create(world.wallet(1), f"Words {number}.") for number in range(3)]
     content = Moody(world.adapters.content, files[1]["cid"])
-    scrub = Scrub(world.adapters.catalog, content, QUICK)
+    scrub = Scrub(
+        world.adapters.stores.records,
+        world.adapters.stores.files,
+        world.adapters.stores.leases,
+        world.adapters.stores.database.damage,
+        content,
+        QUICK,
+    )
     with pytest.raises(Unavailable):
         await scrub.scrub()
-    assert not world.adapters.catalog.damage.found
+    assert not world.adapters.stores.database.damage.found
     assert await scrub.scrub()
     assert content.read_cids == [files[n]["cid"] for n in (0, 1, 1, 2)]
 
 
 async def test_a_complete_check_lists_records_documents_and_tags(world: World, tmp_path: Path):
-    catalog, content = world.adapters.catalog, world.adapters.content
+    stores, content = world.adapters.stores, world.adapters.content
     files = [await world.create(world.wallet(1), f"Words {number}.") for number in range(3)]
     await content.remove(Cid(files[0]["cid"]), Network.PRIVATE)
     execute(tmp_path, f"UPDATE files SET size = 1 WHERE cid = '{files[1]['cid']}'")
     execute(tmp_path, "INSERT INTO file_tags VALUES ('letters', 999, 'onchain')")
-    found = [what async for _, what in verify_everything(catalog, content) if what is not None]
+    found = [
+        what
+        async for _, what in verify_everything(stores.records, stores.files, content)
+        if what is not None
+    ]
     assert len(found) == 3
     assert files[0]["cid"] in found[0]
 

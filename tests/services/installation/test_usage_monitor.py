@@ -5,15 +5,16 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import REGISTRY
+from tests.stores import open_sqlite_stores
 
-from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
+from imprint.bootstrap.stores import Stores
 from imprint.services.installation.readiness import Condition
 from imprint.services.installation.usage_monitor import UsageMonitor
 
 
 @pytest.fixture
-async def catalog(tmp_path: Path) -> AsyncIterator[SqliteCatalog]:
-    opened = open_catalog(tmp_path / "catalog.db")
+async def stores(tmp_path: Path) -> AsyncIterator[Stores]:
+    opened = open_sqlite_stores(tmp_path / "catalog.db")
     yield opened
     await opened.close()
 
@@ -22,11 +23,11 @@ def value_of(name: str, **labels: str) -> float | None:
     return REGISTRY.get_sample_value(name, labels)
 
 
-async def test_stored_documents_are_shown_as_metrics(catalog: SqliteCatalog) -> None:
+async def test_stored_documents_are_shown_as_metrics(stores: Stores) -> None:
     async def check() -> Condition:
         raise AssertionError("it is not asked")
 
-    await UsageMonitor(catalog, check).measure()
+    await UsageMonitor(stores.installation, check).measure()
     names = ("drafts", "posts", "stored_bytes", "detached_bytes")
     assert [value_of(f"imprint_{name}") for name in names] == [0, 0, 0, 0]
 
@@ -42,12 +43,12 @@ async def test_stored_documents_are_shown_as_metrics(catalog: SqliteCatalog) -> 
     ],
 )
 async def test_the_result_of_the_probe_is_shown_as_metrics(
-    catalog: SqliteCatalog, condition: Condition, readiness: int, down: set[str]
+    stores: Stores, condition: Condition, readiness: int, down: set[str]
 ) -> None:
     async def check() -> Condition:
         return condition
 
-    await UsageMonitor(catalog, check).probe()
+    await UsageMonitor(stores.installation, check).probe()
     assert value_of("imprint_ready") == readiness
     for name in (
         "database",

@@ -30,8 +30,13 @@ def feeds_of(world: World, content: Any) -> Feeds:
     """The feeds of a world over this content store, without any cache."""
     adapters, clock = world.adapters, world.clock
     access = Entitlement(adapters.marketplace, clock.monotonic, timedelta(0))
-    reads = Reads(adapters.catalog, content, adapters.cipher, access, ContentCache(0))
-    return Feeds(adapters.index_reader, adapters.feed_index, reads, adapters.private_feeds, clock)
+    reads = Reads(adapters.stores.files, content, adapters.cipher, access, ContentCache(0))
+    return Feeds(
+        adapters.stores.index_reader,
+        reads,
+        adapters.stores.private_feeds,
+        clock,
+    )
 
 
 async def test_a_lost_document_removes_only_its_own_text_from_the_feed(world: World) -> None:

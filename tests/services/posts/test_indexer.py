@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from tests.adapters.catalog.databases import PostgresqlServer, SqliteFile
+from tests.adapters.stores.databases import PostgresqlServer, SqliteFile
 from tests.services.conftest import running, wait_until
 from tests.services.indexed_chain import (
     DEPTH,
@@ -52,7 +52,7 @@ async def market(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
         server = request.getfixturevalue("postgresql")
         opened = IndexedChain(await PostgresqlServer.clean(server))
     yield opened
-    await opened.catalog.close()
+    await opened.stores.close()
 
 
 async def titles(market: IndexedChain, column: str = "post_id") -> list[object]:
@@ -467,7 +467,7 @@ async def test_a_rebuild_takes_the_index_from_a_running_service(
     seen: list[tuple[int, int]] = []
     command, elapsed = market.new_indexer(), market.clock.monotonic
     async with running(0.01, market.indexer):
-        async with take_index(market.catalog, lambda _: None, elapsed=elapsed) as lease:
+        async with take_index(market.stores.leases, lambda _: None, elapsed=elapsed) as lease:
             assert not await market.indexer.index_once()
             reached = await command.rebuild(lease, lambda *place: seen.append(place))
         assert reached == market.chain.blocks[-1].ref
@@ -476,19 +476,21 @@ async def test_a_rebuild_takes_the_index_from_a_running_service(
 
 
 async def test_a_rebuild_gives_up_waiting_for_the_lease(market: IndexedChain) -> None:
-    await market.catalog.take_lease(INDEXER_LEASE, "a process #1", timedelta(days=1))
+    await market.stores.leases.take_lease(INDEXER_LEASE, "a process #1", timedelta(days=1))
     told: list[str] = []
     with pytest.raises(IndexBusy, match="a process has not stopped"):
-        async with take_index(market.catalog, told.append, timedelta(0), market.clock.monotonic):
+        async with take_index(
+            market.stores.leases, told.append, timedelta(0), market.clock.monotonic
+        ):
             raise AssertionError
     assert told == []
 
 
 async def test_one_command_at_a_time_rebuilds_the_index(market: IndexedChain) -> None:
     elapsed = market.clock.monotonic
-    async with take_index(market.catalog, print, elapsed=elapsed):
+    async with take_index(market.stores.leases, print, elapsed=elapsed):
         with pytest.raises(IndexBusy, match="Another command"):
-            async with take_index(market.catalog, print, elapsed=elapsed):
+            async with take_index(market.stores.leases, print, elapsed=elapsed):
                 raise AssertionError
 
 

@@ -34,8 +34,8 @@ class Hub:
 def notices(world: World, hub: Hub) -> HubNotices:
     adapters = world.adapters
     clock = world.clock
-    index = adapters.index_reader
-    return HubNotices(adapters.catalog, index, hub, ORIGIN, clock, clock.monotonic)
+    index = adapters.stores.index_reader
+    return HubNotices(adapters.stores.leases, index, hub, ORIGIN, clock, clock.monotonic)
 
 
 async def publish(world: World) -> set[str]:

@@ -36,7 +36,7 @@ async def test_an_event_is_applied_once_whichever_source_is_first(ledger: Ledger
     first, second = ledger.post(one, 1), ledger.post(two, 2)
 
     async def both() -> list[File | None]:
-        return [await ledger.catalog.file_by_cid(file.cid) for file in (one, two)]
+        return [await ledger.stores.files.file_by_cid(file.cid) for file in (one, two)]
 
     assert await ledger.deliver_block(first) == [EventStatus.ONCHAIN]
     await ledger.follow()
@@ -83,7 +83,7 @@ async def test_a_node_that_fails_midway_keeps_the_progress_made(ledger: Ledger) 
     with pytest.raises(Unavailable):
         await ledger.follow()
     assert await ledger.state(early) is State.ONCHAIN
-    cursor = await ledger.catalog.cursor(CHAIN)
+    cursor = await ledger.stores.events.cursor(CHAIN)
     assert cursor is not None
     assert cursor.number == 39
     ledger.chain.fault = lambda question: None
@@ -111,7 +111,7 @@ async def test_another_follower_takes_over_when_the_holder_dies(ledger: Ledger) 
 
 async def test_a_follower_that_is_stopped_releases_the_lease(ledger: Ledger) -> None:
     async def has_cursor() -> bool:
-        return await ledger.catalog.cursor(CHAIN) is not None
+        return await ledger.stores.events.cursor(CHAIN) is not None
 
     async with running(60, ledger.follower):
         await wait_until(has_cursor)
@@ -134,12 +134,12 @@ async def test_a_follower_that_lost_its_lease_skips_no_block(ledger: Ledger) -> 
         ledger.chain.logs = read_logs  # type: ignore[method-assign]
         ledger.clock.advance(SHORT_LEASE_TIME.total_seconds() + 1)
         year = timedelta(days=365)
-        assert await ledger.catalog.take_lease(FOLLOWER_LEASE, "other", year)
+        assert await ledger.stores.leases.take_lease(FOLLOWER_LEASE, "other", year)
         return await read_logs(first, last, topics, head)
 
     ledger.chain.logs = lose_lease  # type: ignore[method-assign]
     await ledger.follower.follow_once()
-    cursor = await ledger.catalog.cursor(CHAIN)
+    cursor = await ledger.stores.events.cursor(CHAIN)
     assert cursor is not None
     assert cursor.number == 0
 
@@ -175,7 +175,7 @@ async def test_undecodable_logs_are_dead_letters_once(ledger: Ledger) -> None:
     for _ in range(3):
         await ledger.follow()
         ledger.chain.mine()
-    report = await ledger.catalog.report_events(10)
+    report = await ledger.stores.events.report_events(10)
     assert report.counts[EventStatus.DEAD_LETTER] == 2
     assert await ledger.state(draft) is State.ONCHAIN
 
@@ -233,7 +233,7 @@ async def test_a_node_behind_the_head_undoes_nothing(ledger: Ledger, question: s
 async def test_a_rebuild_needs_no_lease(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.post(draft)
-    await ledger.catalog.take_lease(FOLLOWER_LEASE, "other", timedelta(days=365))
+    await ledger.stores.leases.take_lease(FOLLOWER_LEASE, "other", timedelta(days=365))
     seen: list[tuple[int, int]] = []
     await ledger.follower.rebuild(0, lambda *place: seen.append(place))
     assert await ledger.state(draft) is State.ONCHAIN
@@ -242,6 +242,6 @@ async def test_a_rebuild_needs_no_lease(ledger: Ledger) -> None:
 
 async def test_an_advance_without_a_cursor_leaves_it(ledger: Ledger) -> None:
     cursor = BlockRef(5, "0x" + "5" * 64)
-    await ledger.catalog.advance(CHAIN, Advance(cursor), ledger.clock.now())
-    await ledger.catalog.advance(CHAIN, Advance(), ledger.clock.now())
-    assert await ledger.catalog.cursor(CHAIN) == cursor
+    await ledger.stores.events.advance(CHAIN, Advance(cursor), ledger.clock.now())
+    await ledger.stores.events.advance(CHAIN, Advance(), ledger.clock.now())
+    assert await ledger.stores.events.cursor(CHAIN) == cursor

@@ -3,7 +3,8 @@
 import asyncio
 import threading
 from collections.abc import Collection, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -17,9 +18,10 @@ from tests.services.scripted_chain import (
     tx_hash_of,
 )
 
+from imprint.adapters.stores.publication import SqlEventStore
 from imprint.domain.drafts.files import State
 from imprint.domain.posts.marketplace import Log, decode_post_created
-from imprint.domain.posts.posts import BlockRef, EventStatus
+from imprint.domain.posts.posts import Advance, ApplyResult, BlockRef, EventStatus
 from imprint.services.chain.log_stream import FEW_LOGS, MAX_RECEIPT_LOGS, SHRUNK_GRACE, History
 from imprint.services.publication.chain_sync import EVENTS_AT_ONCE
 from imprint.services.tasks.leases import SHORT_LEASE_TIME
@@ -80,7 +82,7 @@ async def test_a_forged_event_in_a_block_whose_logs_are_refused_is_undone(ledger
     await ledger.follow()
     assert await ledger.post_id(real) == 1
     assert await ledger.state(draft) is State.PENDING
-    assert await ledger.catalog.unconfirmed_events(CHAIN, 10) == []
+    assert await ledger.stores.events.unconfirmed_events(CHAIN, 10) == []
 
 
 async def test_a_reorg_that_replaces_a_block_read_by_its_receipts_is_followed(
@@ -155,7 +157,7 @@ async def test_the_lease_is_kept_while_a_node_takes_longer_to_respond(ledger: Le
     draft = await ledger.draft()
     ledger.post(draft)
     ledger.follower.lease_time = timedelta(seconds=0.03)
-    read_logs, take_lease = ledger.chain.logs, ledger.catalog.take_lease
+    read_logs, take_lease = ledger.chain.logs, ledger.stores.leases.take_lease
     holders: list[str] = []
 
     async def note_holder(name: str, holder: str, length: timedelta) -> bool:
@@ -171,7 +173,7 @@ async def test_the_lease_is_kept_while_a_node_takes_longer_to_respond(ledger: Le
         await wait_until(is_kept)
         return await read_logs(first, last, topics, head)
 
-    ledger.catalog.take_lease = note_holder  # type: ignore[method-assign]
+    ledger.follower.leases = SimpleNamespace(take_lease=note_holder)  # type: ignore[assignment]
     ledger.chain.logs = take_long  # type: ignore[method-assign]
     await ledger.follow()
     assert set(holders) == {ledger.follower.holder}
@@ -193,7 +195,7 @@ async def test_a_receipt_that_cannot_be_read_is_a_dead_letter_and_an_alarm_once(
     for _ in range(3):
         await ledger.follow()
         ledger.chain.mine()
-    report = await ledger.catalog.report_events(10)
+    report = await ledger.stores.events.report_events(10)
     assert report.counts[EventStatus.DEAD_LETTER] == 1
     assert tx_hash_of(0) in report.dead_letters[0].payload
     assert [each.levelname for each in caplog.records].count("CRITICAL") == 1
@@ -212,18 +214,22 @@ async def test_a_receipt_that_becomes_readable_is_applied(ledger: Ledger) -> Non
     assert await ledger.state(draft) is State.ONCHAIN
 
 
-async def test_a_block_of_many_posts_is_applied_in_several_transactions(ledger: Ledger) -> None:
+async def test_a_block_of_many_posts_is_applied_in_several_transactions(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
     draft = await ledger.draft()
     strangers = [say_created(number, ALICE, f"cid-{number}") for number in range(2, 500)]
     ledger.chain.mine(*strangers, say_created(1, draft.owner, draft.cid))
     steps: list[int] = []
-    advance = ledger.catalog.advance
+    advance = SqlEventStore.advance
 
-    async def count(chain_id: int, step: object, at: object) -> object:
-        steps.append(len(step.events))  # type: ignore[attr-defined]
-        return await advance(chain_id, step, at)  # type: ignore[arg-type]
+    async def count(
+        store: SqlEventStore, chain_id: int, step: Advance, at: datetime
+    ) -> ApplyResult:
+        steps.append(len(step.events))
+        return await advance(store, chain_id, step, at)
 
-    ledger.catalog.advance = count  # type: ignore[assignment, method-assign]
+    monkeypatch.setattr(SqlEventStore, "advance", count)
     await ledger.follow()
     assert await ledger.post_id(draft) == 1
     assert max(steps) == EVENTS_AT_ONCE
@@ -268,7 +274,7 @@ async def test_a_node_that_hides_the_logs_of_a_block_undoes_nothing(
     await ledger.follow()
     assert [await ledger.post_id(file) for file in (draft, delivered, after)] == [1, 2, 3]
     assert "ERROR" in [each.levelname for each in caplog.records]
-    assert len(await ledger.catalog.unconfirmed_events(CHAIN, 10)) == 1
+    assert len(await ledger.stores.events.unconfirmed_events(CHAIN, 10)) == 1
 
 
 async def make_shrunk(ledger: Ledger, depth: int) -> None:
@@ -378,5 +384,5 @@ async def test_the_newest_block_of_an_event_is_found_up_to_a_height(ledger: Ledg
     one, two = await ledger.draft(), await ledger.draft()
     first, second = ledger.post(one, 1), ledger.post(two, 2)
     await ledger.follow()
-    found = [await ledger.catalog.newest_event_block(CHAIN, number) for number in (0, 1, 9)]
+    found = [await ledger.stores.events.newest_event_block(CHAIN, number) for number in (0, 1, 9)]
     assert found == [None, first.ref, second.ref]

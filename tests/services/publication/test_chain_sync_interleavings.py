@@ -62,13 +62,13 @@ async def test_a_published_version_is_a_post_in_any_order_of_actions(
     await ledger.follow()
     later = ledger.clock.now() + GRACE + timedelta(hours=1)
     condemned = set()
-    while found := await ledger.catalog.condemn_documents(later, later - GRACE, 1_000):
+    while found := await ledger.stores.garbage.condemn_documents(later, later - GRACE, 1_000):
         condemned |= {each.cid for each in found}
         for each in found:
-            await ledger.catalog.purge(each.cid, each.network, each.fence)
+            await ledger.stores.garbage.purge(each.cid, each.network, each.fence)
     for order, story in stories:
         for post_id, file in story.published.items():
-            post = await ledger.catalog.file_by_post_id(post_id)
+            post = await ledger.stores.files.file_by_post_id(post_id)
             assert post is not None, order
             assert (post.cid, post.state) == (file.cid, State.ONCHAIN), order
             assert file.cid not in condemned, order

@@ -221,7 +221,7 @@ async def test_the_final_block_follows_the_head(ledger: Ledger) -> None:
         ledger.chain.mine(blocks=DEPTH)
         await ledger.follow()
     head = ledger.chain.blocks[-1].ref.number
-    final = await ledger.catalog.final_block(CHAIN)
+    final = await ledger.stores.events.final_block(CHAIN)
     assert final == ledger.chain.blocks[head - DEPTH].ref
 
 
@@ -230,7 +230,7 @@ async def test_a_process_that_lost_its_lease_clears_its_alarm(ledger: Ledger) ->
     await ledger.follow()
     assert REGISTRY.get_sample_value("imprint_deep_reorg") == 1
     ledger.clock.advance(2 * SHORT_LEASE_TIME.total_seconds())
-    assert await ledger.catalog.take_lease(FOLLOWER_LEASE, "other", timedelta(minutes=1))
+    assert await ledger.stores.leases.take_lease(FOLLOWER_LEASE, "other", timedelta(minutes=1))
     assert not await ledger.follower.follow_once()
     for gauge in ("imprint_deep_reorg", "imprint_head_below_final"):
         assert REGISTRY.get_sample_value(gauge) == 0

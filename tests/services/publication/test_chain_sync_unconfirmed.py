@@ -143,7 +143,7 @@ async def test_a_wrong_height_of_a_real_log_is_corrected_so_that_a_reorg_undoes_
     event = read_event(ledger.post(draft, 1))
     await ledger.deliver(forge(event, block_number=number, tx_hash=None))
     await ledger.follow()
-    found = await ledger.catalog.file_by_cid(draft.cid)
+    found = await ledger.stores.files.file_by_cid(draft.cid)
     assert found is not None
     assert found.publication is not None
     assert found.publication.tx_hash == event.place.tx_hash
@@ -166,7 +166,7 @@ async def test_a_stand_in_is_replaced_by_the_real_event_and_the_post_stays(
         assert await ledger.post_id(draft) == 1
         ledger.clock.advance(20)
         ledger.chain.mine()
-    assert await ledger.catalog.unconfirmed_events(31337, 10) == []
+    assert await ledger.stores.events.unconfirmed_events(31337, 10) == []
     ledger.chain.fork(5)
     ledger.chain.mine(blocks=6)
     await ledger.follow()

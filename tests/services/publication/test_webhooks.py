@@ -45,11 +45,11 @@ async def test_a_delivery_that_may_be_large_is_verified_in_a_thread(
     world: World, headers: dict[str, str], size: int, on_loop: bool
 ) -> None:
     provider, adapters = Forged(), world.adapters
-    labels = LabelUpdater(adapters.catalog, adapters.content)
+    labels = LabelUpdater(adapters.stores.files, adapters.content)
     entitlement = Entitlement(adapters.marketplace, world.clock.monotonic, timedelta(0))
     given: dict[str, Any] = {"provider-b": provider}
     webhooks = Webhooks(
-        given, Publications(adapters.catalog, world.clock, labels), world.clock, entitlement
+        given, Publications(adapters.stores.events, world.clock, labels), world.clock, entitlement
     )
     with pytest.raises(Refusal):
         await webhooks.receive("provider-b", headers, b"x" * size)

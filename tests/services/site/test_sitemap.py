@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from imprint.ports.feed_index import PostAddress
+from imprint.ports.post_index import PostAddress
 from imprint.services.site.sitemap import BEGINNING, UNSETTLED, Sitemap
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -6,12 +6,14 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.services.conftest import wait_until
+from tests.stores import open_sqlite_stores
 from tests.world import MovableClock
 
-from imprint.adapters.catalog.sqlite import SqliteCatalog, open_catalog
+from imprint.bootstrap.stores import Stores
 from imprint.domain.errors import Unavailable
 from imprint.services.tasks.leases import (
     COLLECTOR_LEASE,
@@ -37,39 +39,39 @@ def clock() -> MovableClock:
 
 
 @pytest.fixture
-async def catalog(tmp_path: Path, clock: MovableClock) -> AsyncIterator[SqliteCatalog]:
-    opened = open_catalog(tmp_path / "catalog.db", clock.monotonic)
+async def stores(tmp_path: Path, clock: MovableClock) -> AsyncIterator[Stores]:
+    opened = open_sqlite_stores(tmp_path / "catalog.db", clock.monotonic)
     yield opened
     await opened.close()
 
 
-async def test_a_lease_is_held_inside_and_free_after(catalog: SqliteCatalog) -> None:
-    async with hold_lease(catalog, "copy", MINUTE, "one") as lease:
+async def test_a_lease_is_held_inside_and_free_after(stores: Stores) -> None:
+    async with hold_lease(stores.leases, "copy", MINUTE, "one") as lease:
         assert lease is not None
         assert not lease.lost
-        assert not await catalog.take_lease("copy", "two", MINUTE)
-    assert await catalog.take_lease("copy", "two", MINUTE)
+        assert not await stores.leases.take_lease("copy", "two", MINUTE)
+    assert await stores.leases.take_lease("copy", "two", MINUTE)
 
 
-async def test_a_lease_held_by_another_process_is_not_taken(catalog: SqliteCatalog) -> None:
-    await catalog.take_lease("copy", "two", MINUTE)
-    async with hold_lease(catalog, "copy", MINUTE, "one") as lease:
+async def test_a_lease_held_by_another_process_is_not_taken(stores: Stores) -> None:
+    await stores.leases.take_lease("copy", "two", MINUTE)
+    async with hold_lease(stores.leases, "copy", MINUTE, "one") as lease:
         assert lease is None
-    assert not await catalog.take_lease("copy", "three", MINUTE)
+    assert not await stores.leases.take_lease("copy", "three", MINUTE)
 
 
-async def test_a_lease_is_free_after_a_failure(catalog: SqliteCatalog) -> None:
+async def test_a_lease_is_free_after_a_failure(stores: Stores) -> None:
     with pytest.raises(ValueError, match="bad"):
-        async with hold_lease(catalog, "copy", MINUTE, "one"):
+        async with hold_lease(stores.leases, "copy", MINUTE, "one"):
             raise ValueError("bad")
-    assert await catalog.take_lease("copy", "two", MINUTE)
+    assert await stores.leases.take_lease("copy", "two", MINUTE)
 
 
-async def test_a_lease_is_free_after_its_holder_was_cancelled(catalog: SqliteCatalog) -> None:
+async def test_a_lease_is_free_after_its_holder_was_cancelled(stores: Stores) -> None:
     held = asyncio.Event()
 
     async def hold() -> None:
-        async with hold_lease(catalog, "copy", MINUTE, "one"):
+        async with hold_lease(stores.leases, "copy", MINUTE, "one"):
             held.set()
             await asyncio.Event().wait()
 
@@ -78,17 +80,17 @@ async def test_a_lease_is_free_after_its_holder_was_cancelled(catalog: SqliteCat
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
-    assert await catalog.take_lease("copy", "two", MINUTE)
+    assert await stores.leases.take_lease("copy", "two", MINUTE)
 
 
-async def _is_held(catalog: SqliteCatalog) -> bool:
-    return await catalog.find_lease("copy") is not None
+async def _is_held(stores: Stores) -> bool:
+    return await stores.leases.find_lease("copy") is not None
 
 
 async def test_a_held_lease_is_prolonged_in_the_background(
-    catalog: SqliteCatalog, clock: MovableClock
+    stores: Stores, clock: MovableClock
 ) -> None:
-    async with hold_lease(catalog, "copy", SHORT, "one", clock.monotonic) as lease:
+    async with hold_lease(stores.leases, "copy", SHORT, "one", clock.monotonic) as lease:
         assert lease is not None
         for _ in range(3):
             clock.advance(SHORT.total_seconds() / 2)
@@ -99,15 +101,15 @@ async def test_a_held_lease_is_prolonged_in_the_background(
 
             await wait_until(is_prolonged)
         assert not lease.lost
-        found = await catalog.find_lease("copy")
+        found = await stores.leases.find_lease("copy")
         assert found is not None
         assert found.left > SHORT / 2
 
 
 async def test_a_lease_that_was_not_prolonged_in_time_is_lost_for_good(
-    catalog: SqliteCatalog, clock: MovableClock, caplog: pytest.LogCaptureFixture
+    stores: Stores, clock: MovableClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with hold_lease(catalog, "copy", SHORT, "one", clock.monotonic) as lease:
+    async with hold_lease(stores.leases, "copy", SHORT, "one", clock.monotonic) as lease:
         assert lease is not None
         clock.advance(SHORT.total_seconds())
         assert lease.lost
@@ -121,22 +123,23 @@ async def test_a_lease_that_was_not_prolonged_in_time_is_lost_for_good(
 
 
 async def test_a_lease_survives_a_short_outage_of_the_database(
-    catalog: SqliteCatalog, clock: MovableClock
+    stores: Stores, clock: MovableClock
 ) -> None:
-    take, failures = catalog.take_lease, [Unavailable.database()]
+    take, failures = stores.leases.take_lease, [Unavailable.database()]
 
     async def fail_once(name: str, holder: str, length: timedelta) -> bool:
         if failures:
             raise failures.pop()
         return await take(name, holder, length)
 
-    async with hold_lease(catalog, "copy", SHORT, "one", clock.monotonic) as lease:
+    async with hold_lease(stores.leases, "copy", SHORT, "one", clock.monotonic) as lease:
         assert lease is not None
-        catalog.take_lease = fail_once  # type: ignore[method-assign]
+        release = stores.leases.release_lease
+        lease.leases = SimpleNamespace(take_lease=fail_once, release_lease=release)  # type: ignore[assignment]
         clock.advance(SHORT.total_seconds() / 2)
 
         async def is_prolonged() -> bool:
-            found = await catalog.find_lease("copy")
+            found = await stores.leases.find_lease("copy")
             return found is not None and found.left > SHORT / 2
 
         await wait_until(is_prolonged)
@@ -153,14 +156,14 @@ async def test_a_holder_is_named_by_its_task_and_process() -> None:
 
 
 async def test_a_waiting_process_logs_the_holder_and_the_expiry(
-    catalog: SqliteCatalog, clock: MovableClock, caplog: pytest.LogCaptureFixture
+    stores: Stores, clock: MovableClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await catalog.take_lease(COLLECTOR_LEASE, "backup on web-1, process 7 #1f", LEASE_TIME)
+    await stores.leases.take_lease(COLLECTOR_LEASE, "backup on web-1, process 7 #1f", LEASE_TIME)
     clock.moment = clock.moment.replace(hour=12, minute=30, second=0)
     clock.passed += 20
 
     async def pause() -> None:
-        async with pause_collection(catalog, "export", clock):
+        async with pause_collection(stores.leases, "export", clock):
             pass
 
     task = asyncio.create_task(pause())
@@ -178,20 +181,20 @@ async def test_a_waiting_process_logs_the_holder_and_the_expiry(
     assert len([line for line in caplog.messages if "waiting" in line]) == 1
 
 
-async def test_a_wait_that_times_out_names_the_holder(catalog: SqliteCatalog) -> None:
-    await catalog.take_lease(COLLECTOR_LEASE, "backup on web-1, process 7 #1f", LEASE_TIME)
+async def test_a_wait_that_times_out_names_the_holder(stores: Stores) -> None:
+    await stores.leases.take_lease(COLLECTOR_LEASE, "backup on web-1, process 7 #1f", LEASE_TIME)
     with pytest.raises(CollectionNotPaused, match="backup on web-1, process 7 has not finished"):
-        async with pause_collection(catalog, "export", patience=timedelta(0)):
+        async with pause_collection(stores.leases, "export", patience=timedelta(0)):
             pytest.fail("It is not paused.")
 
 
 async def test_a_release_without_a_database_is_logged_and_no_failure(
-    catalog: SqliteCatalog, caplog: pytest.LogCaptureFixture
+    stores: Stores, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
-    async with hold_lease(catalog, "copy", MINUTE, "one") as lease:
+    async with hold_lease(stores.leases, "copy", MINUTE, "one") as lease:
         assert lease is not None
-        await catalog.close()
+        await stores.close()
     assert "a lease was not released" in caplog.text
 
 
@@ -202,14 +205,14 @@ async def test_a_release_without_a_database_is_logged_and_no_failure(
 class Watched:
     """A monitor of a lease, and short ways to look."""
 
-    catalog: SqliteCatalog
+    stores: Stores
     clock: MovableClock
     shown: list[bool] = field(default_factory=lambda: [True])
     monitor: LeaseMonitor = field(init=False)
 
     def __post_init__(self) -> None:
         self.monitor = LeaseMonitor(
-            self.catalog, "copy", "copier", MINUTE, self.shown.append, self.clock.monotonic
+            self.stores.leases, "copy", "copier", MINUTE, self.shown.append, self.clock.monotonic
         )
 
     async def look(self, after: float, times: int = 2) -> bool:
@@ -229,8 +232,8 @@ class Watched:
 
 
 @pytest.fixture
-def watched(catalog: SqliteCatalog, clock: MovableClock) -> Watched:
-    return Watched(catalog, clock)
+def watched(stores: Stores, clock: MovableClock) -> Watched:
+    return Watched(stores, clock)
 
 
 async def test_a_task_that_never_ran_is_noticed_after_the_limit(watched: Watched) -> None:
@@ -239,7 +242,7 @@ async def test_a_task_that_never_ran_is_noticed_after_the_limit(watched: Watched
 
 
 async def test_a_task_that_ended_is_noticed_after_the_limit(watched: Watched) -> None:
-    await watched.catalog.take_lease("copy", "one", MINUTE)
+    await watched.stores.leases.take_lease("copy", "one", MINUTE)
     assert await watched.look(100)
     assert await watched.look(20)
     assert not await watched.look(1)
@@ -250,7 +253,7 @@ async def test_a_task_that_runs_again_is_noticed_at_once(
 ) -> None:
     assert not await watched.look(61)
     assert not await watched.look(61, times=9)
-    await watched.catalog.take_lease("copy", "one", MINUTE)
+    await watched.stores.leases.take_lease("copy", "one", MINUTE)
     assert await watched.look(1, times=1)
     assert await watched.look(1)
     levels = [record.levelname for record in caplog.records]
@@ -259,20 +262,20 @@ async def test_a_task_that_runs_again_is_noticed_at_once(
 
 async def test_a_task_that_another_process_runs_is_running(watched: Watched) -> None:
     for _ in range(10):
-        await watched.catalog.take_lease("copy", "another", timedelta(seconds=6))
+        await watched.stores.leases.take_lease("copy", "another", timedelta(seconds=6))
         assert await watched.look(30)
 
 
 async def test_one_late_check_raises_no_alarm(watched: Watched) -> None:
     assert await watched.look(60)
     assert await watched.look(1, times=1)
-    await watched.catalog.take_lease("copy", "one", MINUTE)
+    await watched.stores.leases.take_lease("copy", "one", MINUTE)
     assert await watched.look(1)
 
 
 async def test_the_limit_restarts_after_the_machine_slept(watched: Watched) -> None:
     """Every process goes on, in any order, and the sleep of a task between two rounds does too."""
-    await watched.catalog.take_lease("copy", "one", MINUTE)
+    await watched.stores.leases.take_lease("copy", "one", MINUTE)
     watched.clock.advance(3600)
     assert await watched.look(0)
     assert await watched.look(60)
@@ -283,30 +286,27 @@ async def test_an_alarm_outlasts_an_outage_of_the_database(
     watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert not await watched.look(61)
-    age = watched.catalog.lease_age
 
     async def fail(name: str) -> timedelta | None:
         raise Unavailable.database()
 
-    watched.catalog.lease_age = fail  # type: ignore[method-assign]
+    watched.monitor.leases = SimpleNamespace(lease_age=fail)  # type: ignore[assignment]
     with pytest.raises(Unavailable):
         await watched.monitor.look()
-    watched.catalog.lease_age = age  # type: ignore[method-assign]
+    watched.monitor.leases = watched.stores.leases
     assert not await watched.look(120)
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
 async def test_the_limit_restarts_after_an_outage_of_the_database(watched: Watched) -> None:
-    age = watched.catalog.lease_age
-
     async def fail(name: str) -> timedelta | None:
         raise Unavailable.database()
 
-    watched.catalog.lease_age = fail  # type: ignore[method-assign]
+    watched.monitor.leases = SimpleNamespace(lease_age=fail)  # type: ignore[assignment]
     watched.clock.advance(3600)
     with pytest.raises(Unavailable):
         await watched.monitor.look()
-    watched.catalog.lease_age = age  # type: ignore[method-assign]
+    watched.monitor.leases = watched.stores.leases
     assert await watched.look(60)
     assert not await watched.look(1)
 
@@ -317,7 +317,7 @@ def test_the_limit_is_three_intervals_and_a_lease_and_at_least_half_a_minute() -
 
 
 async def test_a_task_that_is_cancelled_while_its_lease_ends_is_cancelled(
-    catalog: SqliteCatalog,
+    stores: Stores,
 ) -> None:
     ending = asyncio.Event()
 
@@ -330,7 +330,7 @@ async def test_a_task_that_is_cancelled_while_its_lease_ends_is_cancelled(
                 await asyncio.sleep(3600)
 
     async def work() -> None:
-        async with prolonged(SlowToEnd(catalog, "copy", MINUTE, "one")):
+        async with prolonged(SlowToEnd(stores.leases, "copy", MINUTE, "one")):
             await asyncio.sleep(0)
 
     task = asyncio.create_task(work())
@@ -340,11 +340,11 @@ async def test_a_task_that_is_cancelled_while_its_lease_ends_is_cancelled(
         await task
 
 
-async def test_an_error_of_the_renewal_is_raised(catalog: SqliteCatalog) -> None:
+async def test_an_error_of_the_renewal_is_raised(stores: Stores) -> None:
     class Broken(HeldLease):
         async def keep(self) -> None:
             raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        async with prolonged(Broken(catalog, "copy", MINUTE, "one")):
+        async with prolonged(Broken(stores.leases, "copy", MINUTE, "one")):
             await asyncio.sleep(0)

@@ -39,7 +39,7 @@ async def content(world: World, cid: str, account: int = 0) -> str:
 
 async def rotate(world: World) -> RotationProgress:
     (*_, last) = [
-        done async for done in KeyRotation(world.adapters.catalog, world.adapters.cipher).run()
+        done async for done in KeyRotation(world.adapters.stores.keys, world.adapters.cipher).run()
     ]
     return last
 
@@ -58,7 +58,7 @@ async def test_documents_are_stored_as_ciphertext_and_read_as_content(tmp_path: 
 async def test_the_database_has_no_key_that_opens_a_document_alone(tmp_path: Path):
     async with open_world(tmp_path, **ON) as world:
         file = await world.create(world.wallet(0), "Words for sale.")
-        kept = await world.adapters.catalog.file_by_cid(Cid(file["cid"]))
+        kept = await world.adapters.stores.files.file_by_cid(Cid(file["cid"]))
         assert kept is not None
         assert kept.wrapped_key is not None
         assert "wrapped_key" not in json.dumps(file)
@@ -149,7 +149,7 @@ async def test_an_interrupted_rotation_continues(tmp_path: Path, monkeypatch: py
         for _ in range(5):
             await world.create(world.wallet(0))
     async with open_world(tmp_path, **ROTATED) as world:
-        async for done in KeyRotation(world.adapters.catalog, world.adapters.cipher).run():
+        async for done in KeyRotation(world.adapters.stores.keys, world.adapters.cipher).run():
             assert done.rewrapped == 2
             break
         again = await rotate(world)
@@ -159,11 +159,11 @@ async def test_an_interrupted_rotation_continues(tmp_path: Path, monkeypatch: py
 async def test_a_key_that_no_master_key_unwraps_is_counted_and_left_unchanged(tmp_path: Path):
     async with open_world(tmp_path, **ON) as world:
         file = await world.create(world.wallet(0))
-        kept = await world.adapters.catalog.file_by_cid(Cid(file["cid"]))
+        kept = await world.adapters.stores.files.file_by_cid(Cid(file["cid"]))
     async with open_world(tmp_path, ENCRYPTION="on", ENCRYPTION_KEY=NEW) as world:
         done = await rotate(world)
         assert (done.rewrapped, done.unreadable) == (0, 1)
-        assert await world.adapters.catalog.file_by_cid(Cid(file["cid"])) == kept
+        assert await world.adapters.stores.files.file_by_cid(Cid(file["cid"])) == kept
 
 
 @pytest.fixture

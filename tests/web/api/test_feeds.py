@@ -9,8 +9,7 @@ import pytest
 from tests.indexed import fill_index
 from tests.world import World, open_world, problem
 
-from imprint.adapters.catalog.catalog import CatalogBase
-from imprint.adapters.catalog.transaction import Transaction
+from imprint.adapters.database.transaction import Transaction
 from imprint.domain.posts.feeds import Feed
 from imprint.web.api import feeds
 from imprint.web.api.atom import write_atom
@@ -153,9 +152,8 @@ async def test_a_feed_is_unavailable_while_the_index_is_being_filled(world: Worl
     for path in paths:
         assert [item["_imprint"]["id"] for item in items(await world.client.get(path))] == ["1"]
     # As in the middle of a rebuild: this post is there, and newer ones may be missing.
-    catalog = world.adapters.catalog
-    assert isinstance(catalog, CatalogBase)
-    await catalog.transact((), forget_completeness)
+    stores = world.adapters.stores
+    await stores.database.transact((), forget_completeness)
     assert (await world.client.get(f"/posts/{post_id}")).status_code == 200
     for path in paths:
         assert problem(await world.client.get(path)) == (503, "index_unavailable"), path

@@ -19,13 +19,20 @@ HANGING_SECONDS = 20
 
 
 @dataclass(slots=True)
-class Breakable:
-    """Any adapter; what is named in `broken` fails before it does anything, or just after."""
+class Faults:
+    """What is named in `broken` fails before it does anything, or just after."""
 
-    inner: Any
     failure: Callable[[], Exception]
     broken: set[str] = field(default_factory=set)
     broken_after: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Breakable:
+    """Any adapter, with its faults."""
+
+    inner: Any
+    faults: Faults
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.inner, name)
@@ -33,11 +40,11 @@ class Breakable:
             return method
 
         async def call(*args: Any, **kwargs: Any) -> Any:
-            if name in self.broken:
-                raise self.failure()
+            if name in self.faults.broken:
+                raise self.faults.failure()
             result = await method(*args, **kwargs)
-            if name in self.broken_after:
-                raise self.failure()
+            if name in self.faults.broken_after:
+                raise self.faults.failure()
             return result
 
         return call
@@ -45,27 +52,25 @@ class Breakable:
 
 @dataclass(slots=True)
 class Broken:
-    """A world with a store and a catalog that can be broken."""
+    """A world whose content store and records can be broken."""
 
     world: World
-    store: Breakable
-    catalog: Breakable
-    ended_sessions: Breakable
+    store: Faults
+    records: Faults
 
 
 @pytest.fixture
 async def fragile(tmp_path: Path) -> AsyncIterator[Broken]:
-    broken: list[Breakable] = []
+    store, records = Faults(Unavailable.storage), Faults(Unavailable.database)
 
     def adapt(parts: Adapters) -> Adapters:
-        broken.append(Breakable(parts.content, Unavailable.storage))
-        broken.append(Breakable(parts.catalog, Unavailable.database))
-        broken.append(Breakable(parts.ended_sessions, Unavailable.database))
-        content, catalog, ended = broken
-        return replace(parts, content=content, catalog=catalog, ended_sessions=ended)  # type: ignore[arg-type]
+        names = ("drafts", "files", "events", "sessions", "rate_limits")
+        broken = {name: Breakable(getattr(parts.stores, name), records) for name in names}
+        content: Any = Breakable(parts.content, store)
+        return replace(parts, content=content, stores=replace(parts.stores, **broken))
 
     async with open_world(tmp_path, adapt=adapt) as world:
-        yield Broken(world, *broken)
+        yield Broken(world, store, records)
 
 
 def _is_outage(response: Any, code: str) -> None:
@@ -293,9 +298,9 @@ async def test_a_create_that_cannot_be_recorded_can_be_sent_again(
 ) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
     body = alice.sign("create") | {"content": "At last."}
-    fragile.catalog.broken = {step}
+    fragile.records.broken = {step}
     _is_outage(await world.client.post("/create/group", json=body), "database_unavailable")
-    fragile.catalog.broken = set()
+    fragile.records.broken = set()
     assert (await world.client.post("/create/group", json=body)).status_code == 200
 
 
@@ -314,11 +319,11 @@ async def test_a_write_that_cannot_be_recorded_changes_nothing(
         "publish": world.send_publish,
         "delete": world.send_delete,
     }[action]
-    fragile.catalog.broken = {step}
+    fragile.records.broken = {step}
     _is_outage(await send(alice, file["cid"], nonce="n"), "database_unavailable")
     assert await world.metadata(file["cid"]) == before
     assert (await world.read_draft(alice, file["cid"])).json()["content"] == "As before."
-    fragile.catalog.broken = set()
+    fragile.records.broken = set()
     assert (await send(alice, file["cid"], nonce="n")).status_code == 200
 
 
@@ -327,9 +332,9 @@ async def test_a_retry_after_a_lost_response_gets_409_with_the_created_file(
 ) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
     body = alice.sign("create") | {"content": "It worked."}
-    fragile.catalog.broken_after = {"add_draft"}
+    fragile.records.broken_after = {"add_draft"}
     _is_outage(await world.client.post("/create/group", json=body), "database_unavailable")
-    fragile.catalog.broken_after = set()
+    fragile.records.broken_after = set()
     again = await world.client.post("/create/group", json=body)
     assert problem(again) == (409, "nonce_used")
     cid = again.json()["file"]["cid"]
@@ -341,10 +346,10 @@ async def test_a_delivery_that_cannot_be_stored_can_be_sent_again(fragile: Broke
     file = await world.create(alice)
     block = world.create_post(alice, file["cid"])
     body = world.body_b(block)
-    fragile.catalog.broken = {"apply_events"}
+    fragile.records.broken = {"apply_events"}
     _is_outage(await world.send_b(body, nonce="c" * 32), "database_unavailable")
     _is_outage(await world.deliver_a(block), "database_unavailable")
-    fragile.catalog.broken = set()
+    fragile.records.broken = set()
     response = await world.send_b(body, nonce="c" * 32)
     assert (response.json()["duplicate"], response.json()["applied"]) == (False, 1)
 
@@ -362,16 +367,16 @@ async def test_a_delivery_that_cannot_be_stored_can_be_sent_again(fragile: Broke
 async def test_reads_without_a_database_are_503(fragile: Broken, step: str, path: str) -> None:
     world = fragile.world
     file = await world.create(world.wallet(1))
-    fragile.catalog.broken = {step}
+    fragile.records.broken = {step}
     _is_outage(await world.client.get(path.format(cid=file["cid"])), "database_unavailable")
 
 
 async def test_a_login_without_a_database_is_503(fragile: Broken) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
-    fragile.catalog.broken = {"spend_login_nonce"}
+    fragile.records.broken = {"spend_login_nonce"}
     body = alice.sign_login(alice.login_message())
     _is_outage(await world.client.post("/auth/login", json=body), "database_unavailable")
-    fragile.catalog.broken = set()
+    fragile.records.broken = set()
     assert (await world.client.post("/auth/login", json=body)).status_code == 200
 
 
@@ -381,11 +386,11 @@ async def test_a_logout_without_a_database_is_503_and_ends_nothing(
 ) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
     session = await world.login(alice)
-    fragile.ended_sessions.broken = {"end", "end_all"}
+    fragile.records.broken = {"end", "end_all"}
     body = {"all": everywhere}
     response = await world.client.post("/auth/logout", json=body, headers=session)
     _is_outage(response, "database_unavailable")
-    fragile.ended_sessions.broken = set()
+    fragile.records.broken = set()
     assert (await world.client.get("/me/feeds", headers=session)).status_code == 200
     response = await world.client.post("/auth/logout", json=body, headers=session)
     assert response.status_code == 204
@@ -395,13 +400,13 @@ async def test_a_logout_without_a_database_is_503_and_ends_nothing(
 async def test_a_session_that_cannot_be_checked_is_503(fragile: Broken, path: str) -> None:
     world = fragile.world
     session = await world.login(world.wallet(1))
-    fragile.ended_sessions.broken = {"refuse_ended"}
+    fragile.records.broken = {"refuse_ended"}
     _is_outage(await world.client.get(path, headers=session), "database_unavailable")
 
 
 async def test_an_internal_error_reveals_no_details(fragile: Broken) -> None:
-    fragile.catalog.failure = lambda: RuntimeError("/secret/path: select * from files")
-    fragile.catalog.broken = {"list_files"}
+    fragile.records.failure = lambda: RuntimeError("/secret/path: select * from files")
+    fragile.records.broken = {"list_files"}
     response = await fragile.world.client.get("/filesMetaData")
     assert problem(response) == (500, "internal_error")
     assert "secret" not in response.text

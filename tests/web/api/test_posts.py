@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.web.api.test_outages import Breakable
+from tests.web.api.test_outages import Breakable, Faults
 from tests.web.conftest import EVERY_DATABASE
 from tests.world import DEFAULT_PRICE, ORIGIN, World, open_world, problem
 
@@ -345,12 +345,11 @@ async def test_the_index_reveals_nothing_of_a_draft(town: World) -> None:
 
 
 async def test_without_a_database_the_index_is_503(tmp_path: Path, records: None) -> None:
-    broken: list[Breakable] = []
+    faults = Faults(Unavailable.database)
 
     def adapt(parts: Adapters) -> Adapters:
-        broken.append(Breakable(parts.index_reader, Unavailable.database))
-        index_reader: Any = broken[0]
-        return replace(parts, index_reader=index_reader)
+        index_reader: Any = Breakable(parts.stores.index_reader, faults)
+        return replace(parts, stores=replace(parts.stores, index_reader=index_reader))
 
     steps = [
         ("list_posts", "/posts"),
@@ -365,7 +364,7 @@ async def test_without_a_database_the_index_is_503(tmp_path: Path, records: None
         await world.index()
         session = await world.login(world.wallet(1))
         for step, path in steps:
-            broken[0].broken = {step}
+            faults.broken = {step}
             response = await world.client.get(path, headers=session)
             assert problem(response) == (503, "database_unavailable")
             assert int(response.headers["retry-after"]) >= 1

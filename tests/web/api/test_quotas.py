@@ -32,7 +32,12 @@ async def test_deleted_drafts_count_until_they_are_destroyed(tmp_path: Path) -> 
         world.clock.advance(25 * 3600)
         adapters = world.adapters
         collector = GarbageCollector(
-            adapters.catalog, adapters.content, world.clock, timedelta(hours=24)
+            adapters.stores.garbage,
+            adapters.stores.leases,
+            adapters.stores.installation,
+            adapters.content,
+            world.clock,
+            timedelta(hours=24),
         )
         assert await collector.collect() == 3
         await world.create(alice, WORDS)

@@ -118,7 +118,14 @@ async def test_a_deleted_version_is_restored_only_within_its_grace_period(
         world.clock.advance(hours * 3600)
         parts = world.adapters
         grace = timedelta(hours=world.settings.retention.grace_hours)
-        await GarbageCollector(parts.catalog, parts.content, world.clock, grace).collect()
+        await GarbageCollector(
+            parts.stores.garbage,
+            parts.stores.leases,
+            parts.stores.installation,
+            parts.content,
+            world.clock,
+            grace,
+        ).collect()
         block = world.create_post(alice, file["cid"], 0)
         (event,) = (await world.deliver_a(block)).json()["events"]
         response = await world.read_free(event["postId"])

@@ -31,8 +31,8 @@ async def world(tmp_path: Path, records: None) -> AsyncIterator[World]:
 def texts_of(world: World) -> SearchTexts:
     adapters = world.adapters
     entitlement = Entitlement(adapters.marketplace, adapters.monotonic, timedelta(0))
-    reads = Reads(adapters.catalog, adapters.content, adapters.cipher, entitlement)
-    return SearchTexts(adapters.catalog, adapters.search, reads, world.clock)
+    reads = Reads(adapters.stores.files, adapters.content, adapters.cipher, entitlement)
+    return SearchTexts(adapters.stores.leases, adapters.stores.search, reads, world.clock)
 
 
 async def index(world: World) -> None:
@@ -252,17 +252,17 @@ async def test_a_missing_document_is_skipped_and_not_tried_again(world: World) -
     await world.adapters.content.remove(Cid(file["cid"]), Network.PRIVATE)
     await index(world)
     assert await find(world, "canary") == []
-    assert await world.adapters.search.pending_texts(0, 10) == []
+    assert await world.adapters.stores.search.pending_texts(0, 10) == []
     assert len(await find(world, "title")) == 1
 
 
 async def test_an_unhosted_post_is_retried_for_some_minutes(world: World) -> None:
     world.create_post(world.wallet(1), "bafkreielsewhere", 0)
     await index(world)
-    assert len(await world.adapters.search.pending_texts(0, 10)) == 1
+    assert len(await world.adapters.stores.search.pending_texts(0, 10)) == 1
     world.clock.advance(UNHOSTED_TIME.total_seconds() + 60)
     await texts_of(world).read_pending()
-    assert await world.adapters.search.pending_texts(0, 10) == []
+    assert await world.adapters.stores.search.pending_texts(0, 10) == []
 
 
 async def test_without_the_chain_searching_a_library_is_503(world: World) -> None:

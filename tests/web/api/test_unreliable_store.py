@@ -84,7 +84,12 @@ async def test_no_confirmed_write_is_lost_while_the_store_is_unreliable(tmp_path
         world.clock.advance(LEASE_TIME.total_seconds() + 300)
         day = timedelta(hours=24)
         collector = GarbageCollector(
-            world.adapters.catalog, world.adapters.content, world.clock, day
+            world.adapters.stores.garbage,
+            world.adapters.stores.leases,
+            world.adapters.stores.installation,
+            world.adapters.content,
+            world.clock,
+            day,
         )
         while await collector.collect():
             pass

@@ -192,7 +192,7 @@ async def test_without_a_node_the_other_panels_stay(tmp_path: Path) -> None:
 
 
 class SilentStore:
-    """An `OperationsStore` whose database is away or whose records cannot be read."""
+    """An `OperatorFacts` whose database is away or whose records cannot be read."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -208,7 +208,8 @@ async def test_a_panel_that_fails_says_so_and_leaves_the_others(
     tmp_path: Path, error: Exception
 ) -> None:
     def adapt(adapters: Any) -> Any:
-        return replace(adapters, operations=SilentStore(error))
+        stores = replace(adapters.stores, operator_facts=SilentStore(error))
+        return replace(adapters, stores=stores)
 
     async with open_world(tmp_path, adapt=adapt, **GIVEN) as world:
         page = await opened_page(world)

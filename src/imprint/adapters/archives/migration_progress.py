@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from imprint.domain.drafts.files import Network
-from imprint.ports.catalog import StoredDocument
+from imprint.ports.archives import StoredDocument
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS copied (

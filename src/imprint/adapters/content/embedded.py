@@ -26,15 +26,15 @@ from typing import Any, TypeVar
 from imprint import failpoints
 from imprint.adapters.content.document_files import ANY_FENCE, DocumentFiles
 from imprint.adapters.content.installation_marker import MARKER, InstallationMarker
-from imprint.adapters.group_commit import CALL_SECONDS, GroupCommit, Job
-from imprint.adapters.outages import is_damage, remedy
-from imprint.adapters.sqlite_connections import (
+from imprint.adapters.database.group_commit import CALL_SECONDS, GroupCommit, Job
+from imprint.adapters.database.sqlite.connections import (
     OpenedFiles,
     closing_on_error,
     connect_reader,
     connect_writer,
 )
-from imprint.adapters.sqlite_log import begin_log, check_log, read_boot
+from imprint.adapters.database.sqlite.log import begin_log, check_log, read_boot
+from imprint.adapters.outages import is_damage, remedy
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.drafts.files import Label, Network
 from imprint.domain.errors import Damaged, Unavailable

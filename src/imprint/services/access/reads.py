@@ -16,8 +16,9 @@ from imprint.domain.errors import Code, Damaged, Refusal
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.sessions import Session
-from imprint.ports import Catalog, ContentStore
+from imprint.ports import ContentStore
 from imprint.ports.content import DocumentCipher
+from imprint.ports.files import FileStore
 from imprint.services.access.entitlement import Entitlement
 from imprint.services.content.text_conversions import Convert, TextConversions
 
@@ -59,7 +60,7 @@ class Reads:
     What takes a session refuses one that was ended, with the read that finds the file.
     """
 
-    catalog: Catalog
+    files: FileStore
     content: ContentStore
     cipher: DocumentCipher
     entitlement: Entitlement
@@ -68,7 +69,7 @@ class Reads:
 
     async def draft(self, session: Session, cid: Cid) -> File:
         """The session's own draft. Refuses a cid that is not a draft, and another owner's."""
-        file = await self.catalog.file_by_cid(cid, session)
+        file = await self.files.file_by_cid(cid, session)
         if file is None or file.state is not State.PENDING:
             raise Refusal(Code.NOT_FOUND, "There is no draft with this cid.")
         if file.owner != session.address:
@@ -107,7 +108,7 @@ class Reads:
     async def _bound_post(
         self, post_id: int, reader: Address | None, session: Session | None = None
     ) -> tuple[File, Access]:
-        file = await self.catalog.file_by_post_id(post_id, session)
+        file = await self.files.file_by_post_id(post_id, session)
         if file is None:
             raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
         access = await self.entitlement.decide(file, post_id, reader)
@@ -164,7 +165,7 @@ class Reads:
 
         0 if they are not known, None for any other document.
         """
-        return await self.catalog.public_size(cid)
+        return await self.files.public_size(cid)
 
     async def public_document(self, cid: Cid) -> bytes:
         """The bytes of a document that has a `public_size`."""

@@ -11,8 +11,9 @@ from imprint.domain.errors import NonceUsed
 from imprint.domain.formats.addresses import Address
 from imprint.domain.rate_limits import Rate
 from imprint.domain.sessions import SESSION_SECONDS, LiveSession, Session
-from imprint.ports import Catalog, Clock
-from imprint.ports.ended_sessions import EndedSessions
+from imprint.ports import Clock
+from imprint.ports.rate_limits import RateLimits
+from imprint.ports.sessions import SessionStore
 from imprint.services.accounts.contract_wallets import WalletProofs
 
 LOGIN = "login"
@@ -44,8 +45,8 @@ class Login:
     verifier: LoginVerifier
     wallets: WalletProofs
     sessions: Sessions
-    catalog: Catalog
-    ended: EndedSessions
+    limits: RateLimits
+    store: SessionStore
     clock: Clock
     rate: Rate | None
 
@@ -60,8 +61,8 @@ class Login:
         if isinstance(login, Unproved):
             login = await self.wallets.prove(login, claim.client)
         if self.rate is not None:
-            await self.catalog.admit(f"login {login.address}", self.rate, now)
-        generation = await self.catalog.spend_login_nonce(login.address, login.nonce, now)
+            await self.limits.admit(f"login {login.address}", self.rate, now)
+        generation = await self.store.spend_login_nonce(login.address, login.nonce, now)
         if generation is None:
             raise NonceUsed(LOGIN, None)
         return SignedIn(login.address, self.sessions.issue(login.address, now, generation))
@@ -76,7 +77,7 @@ class Login:
     async def authenticate(self, authorization: str | None) -> LiveSession:
         """The session in an Authorization header. Refuses as `recognize` does, and an ended one."""
         session = self.recognize(authorization)
-        await self.ended.refuse_ended(session)
+        await self.store.refuse_ended(session)
         return LiveSession(session.address, session.expires_at, session.id, session.generation)
 
     async def log_out(self, session: Session, *, everywhere: bool) -> None:
@@ -86,7 +87,7 @@ class Login:
         """
         if everywhere:
             now = self.clock()
-            await self.ended.end_all(session, now, now + LONGEST_SESSION + CLOCK_SKEW)
+            await self.store.end_all(session, now, now + LONGEST_SESSION + CLOCK_SKEW)
         else:
-            await self.ended.end(session, session.expires_at + CLOCK_SKEW)
+            await self.store.end(session, session.expires_at + CLOCK_SKEW)
         failpoints.reach("after_commit")

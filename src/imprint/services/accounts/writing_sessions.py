@@ -24,8 +24,9 @@ from imprint.domain.sessions import (
     WritingSession,
     no_writing_session,
 )
-from imprint.ports import Catalog, Clock
-from imprint.ports.writing_sessions import WritingSessionStore
+from imprint.ports import Clock
+from imprint.ports.rate_limits import RateLimits
+from imprint.ports.sessions import WritingSessionStore
 from imprint.services.accounts.contract_wallets import WalletProofs
 
 LOADED_KEYS = 4096
@@ -46,7 +47,7 @@ class WritingSessions:
     writes: WriteVerifier
     wallets: WalletProofs
     store: WritingSessionStore
-    catalog: Catalog
+    limits: RateLimits
     clock: Clock
     rate: Rate | None
     _keys: BoundedCache[str, WritingSessionKey] = field(
@@ -64,9 +65,9 @@ class WritingSessions:
         if isinstance(opening, Unproved):
             opening = await self.wallets.prove(opening, claim.client)
         # What was signed can be sent again for a day: that must not use up the wallet's rate.
-        await self.catalog.check_nonce(opening.wallet, opening.nonce)
+        await self.store.check_nonce(opening.wallet, opening.nonce)
         if self.rate is not None:
-            await self.catalog.admit(write_key(opening.wallet), self.rate, now)
+            await self.limits.admit(write_key(opening.wallet), self.rate, now)
         session = opening.session(new_id())
         if not await self.store.add_session(session, opening.nonce, MAX_WRITING_SESSIONS):
             raise Refusal(

@@ -20,7 +20,8 @@ from imprint.domain.errors import Unavailable
 from imprint.domain.posts.market_events import place_of
 from imprint.domain.posts.marketplace import MARKET_TOPICS, Log
 from imprint.domain.posts.posts import BlockRef
-from imprint.ports import Catalog, ChainReader, Monotonic, monotonic
+from imprint.ports import ChainReader, Monotonic, monotonic
+from imprint.ports.publication import EventStore
 from imprint.services.tasks.periodic_task import run_periodically
 from imprint.services.tasks.single_flight import SingleFlight
 
@@ -187,7 +188,7 @@ class LogStream:
         return block.number <= head.number and await self.block_at(block.number, head) == block
 
     async def compare_history(
-        self, catalog: Catalog, chain_id: int, final: BlockRef | None, head: BlockRef
+        self, events: EventStore, chain_id: int, final: BlockRef | None, head: BlockRef
     ) -> History:
         """Compare the chain that ends in `head` with the final block and with blocks of events."""
         if final is None:
@@ -198,7 +199,7 @@ class LogStream:
         if self.chain.highest_shown() >= final.number:
             # This node has shown the final block, or another one in its place, so it does not lag.
             return History.REPLACED
-        known = await catalog.newest_event_block(chain_id, head.number)
+        known = await events.newest_event_block(chain_id, head.number)
         if known is not None and not await self.is_canonical(known, head):
             return History.REPLACED
         return History.BEHIND
@@ -251,12 +252,12 @@ class LogStream:
         return LogRange(block.number, block, placed, unreadable)
 
 
-async def examine_history(chain: ChainReader, catalog: Catalog, chain_id: int) -> History:
+async def examine_history(chain: ChainReader, events: EventStore, chain_id: int) -> History:
     """How the chain relates to what was stored as final, now. Raises `Unavailable`."""
-    final = await catalog.final_block(chain_id)
+    final = await events.final_block(chain_id)
     if final is None:
         return History.AGREES
-    return await LogStream(chain).compare_history(catalog, chain_id, final, await chain.head())
+    return await LogStream(chain).compare_history(events, chain_id, final, await chain.head())
 
 
 @dataclass(slots=True, eq=False)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.domain.posts.marketplace import POST_CREATED
 from imprint.domain.posts.posts import BlockRef
-from imprint.ports import Catalog, ChainReader, MarketplaceReader
+from imprint.ports import ChainReader, MarketplaceReader
+from imprint.ports.publication import EventStore
 
 MANY_BLOCKS = 100_000
 """Blocks to read before the first post is found, above which the operator is told."""
@@ -32,7 +33,7 @@ class StartBlock:
     """The configured start block of a chain, beside what the node and the catalog say."""
 
     chain: ChainReader
-    catalog: Catalog
+    events: EventStore
     chain_id: int
     number: int
 
@@ -42,14 +43,14 @@ class StartBlock:
         Raises `CannotStart` for a block in the future or after what is known, and `Unavailable`.
         """
         head = await self.chain.head()
-        cursor = await self.catalog.cursor(self.chain_id)
+        cursor = await self.events.cursor(self.chain_id)
         if self.number > head.number and (cursor is None or cursor.number < self.number):
             raise CannotStart(
                 f"IMPRINT_CHAIN_START_BLOCK is {self.number}, but the newest block of chain"
                 f" {self.chain_id} is {head.number}: no post would be found.",
                 f"{_REMEDY} If it is right, wait until the node has synced.",
             )
-        oldest = await self.catalog.oldest_event_block(self.chain_id)
+        oldest = await self.events.oldest_event_block(self.chain_id)
         if oldest is not None and oldest.number < self.number:
             raise CannotStart(
                 f"IMPRINT_CHAIN_START_BLOCK is {self.number}, but a post of block {oldest.number}"
@@ -72,7 +73,7 @@ class StartBlock:
         With `marketplace`, also whether it was deployed before the block, which only a node with
         old states can tell. Raises `Unavailable` if the database or the node fails.
         """
-        cursor = await self.catalog.cursor(self.chain_id)
+        cursor = await self.events.cursor(self.chain_id)
         first = min(self.number if cursor is None else cursor.number, head.number)
         concerns = []
         if cursor is None and self.number == 0 and head.number > MANY_BLOCKS:
@@ -100,7 +101,7 @@ class StartBlock:
         return concerns
 
     async def _examine_oldest(self, head: BlockRef) -> list[Concern]:
-        oldest = await self.catalog.oldest_event_block(self.chain_id)
+        oldest = await self.events.oldest_event_block(self.chain_id)
         if oldest is None or oldest.number > head.number:
             return []
         if await self._returns_logs(oldest.number, oldest.number, head, least=1):

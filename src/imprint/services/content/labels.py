@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from imprint.domain.drafts.files import File, Label, Network
 from imprint.domain.formats.cids import Cid
-from imprint.ports import Catalog, ContentStore
+from imprint.ports import ContentStore
+from imprint.ports.files import FileStore
 from imprint.services.tasks.periodic_task import run_periodically
 
 MAX_QUEUED = 10_000
@@ -23,7 +24,7 @@ RETRY_SECONDS = 5.0
 class LabelUpdater:
     """Updates the labels of files whose state has changed."""
 
-    catalog: Catalog
+    files: FileStore
     content: ContentStore
     _queued: dict[Cid, None] = field(default_factory=dict)
     _wakeup: asyncio.Event = field(default_factory=asyncio.Event)
@@ -49,7 +50,7 @@ class LabelUpdater:
         """Update every label that is enqueued."""
         while self._queued:
             cid = next(iter(self._queued))
-            file = await self.catalog.file_by_cid(cid)
+            file = await self.files.file_by_cid(cid)
             if file is not None:
                 await self.content.relabel(cid, Network.PRIVATE, label_of(file))
             self._queued.pop(cid, None)

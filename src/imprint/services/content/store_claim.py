@@ -11,8 +11,10 @@ from imprint.domain.drafts.files import Network
 from imprint.domain.errors import CannotStart, StoreMisconfigured, Unavailable
 from imprint.domain.formats.cids import Cid
 from imprint.domain.installation import Identity, new_installation_id
-from imprint.ports import Catalog, ContentStore
+from imprint.ports import ContentStore
+from imprint.ports.archives import ArchiveStore
 from imprint.ports.content import Inventory
+from imprint.ports.installation import InstallationStore
 from imprint.services.tasks.periodic_task import run_periodically
 
 log = logging.getLogger(__name__)
@@ -52,7 +54,8 @@ class Sample:
 class InstallationClaim:
     """The claim of a catalog on a content store; `inventory` is the store if it can be listed."""
 
-    catalog: Catalog
+    installation: InstallationStore
+    archives: ArchiveStore
     content: ContentStore
     inventory: Inventory | None = None
     _refusal: str | None = field(default=None, init=False)
@@ -60,7 +63,7 @@ class InstallationClaim:
     @property
     def identity(self) -> Identity:
         """The identity in the catalog."""
-        return self.catalog.identity
+        return self.installation.identity
 
     async def verify(self) -> None:
         """Check that the store is this installation's, and mark it if nobody has.
@@ -74,7 +77,7 @@ class InstallationClaim:
             raise CannotStart(error.sentence) from error
         if not self.identity.claimed:
             # The marker is durable by now: a crash in between leaves it to the next start.
-            await self.catalog.note_claim()
+            await self.installation.note_claim()
 
     async def _claim(self) -> str | None:
         """The id in the store, marked now if nobody has. Raises as `verify` does."""
@@ -130,11 +133,11 @@ class InstallationClaim:
         Nothing else in the store is changed.
         """
         expect_own(await self.content.claim(self.identity.id, instead_of), self.identity.id)
-        await self.catalog.note_claim()
+        await self.installation.note_claim()
 
     async def rename(self, instead_of: str | None = None) -> None:
         """Give the catalog a new id, and adopt the store: for a copy of an installation."""
-        await self.catalog.rename_installation(new_installation_id())
+        await self.installation.rename_installation(new_installation_id())
         await self.adopt(instead_of)
 
     async def take_sample(self) -> Sample:
@@ -143,8 +146,8 @@ class InstallationClaim:
         for network in Network:
             cids = await self._list_some(network)
             stored += len(cids)
-            known += await self.catalog.count_known(cids)
-            for each in await self.catalog.documents_after(network, "", NAMED_SAMPLE):
+            known += await self.installation.count_known(cids)
+            for each in await self.archives.documents_after(network, "", NAMED_SAMPLE):
                 named += 1
                 found += await self._is_stored(each.cid, network)
         return Sample(stored, known, named, found)
@@ -176,12 +179,12 @@ def expect_own(holder: str | None, identity: str) -> None:
         )
 
 
-async def is_own_store(catalog: Catalog, content: ContentStore | Inventory) -> bool:
+async def is_own_store(installation: InstallationStore, content: ContentStore | Inventory) -> bool:
     """Whether a store is marked as the catalog's: nothing in another one may be destroyed.
 
     Raises `Unavailable` if the store cannot be reached.
     """
-    identity = catalog.identity.id
+    identity = installation.identity.id
     holder = await content.claimed_by(identity)
     if holder == identity:
         return True

@@ -39,8 +39,12 @@ from imprint.domain.drafts.files import (
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.formats.cids import Cid, document_cid
 from imprint.domain.rate_limits import Rate, write_key
-from imprint.ports import Catalog, Clock, ContentStore, ImageRecoder, MarketplaceReader
+from imprint.ports import Clock, ContentStore, ImageRecoder, MarketplaceReader
 from imprint.ports.content import DiskSpace, DocumentCipher
+from imprint.ports.drafts import DraftStore
+from imprint.ports.files import FileStore
+from imprint.ports.garbage import GarbageStore
+from imprint.ports.rate_limits import RateLimits
 from imprint.services.accounts.contract_wallets import WalletProofs
 from imprint.services.accounts.writing_sessions import WritingSessions
 from imprint.services.content.large_documents import LargeDocuments
@@ -65,7 +69,10 @@ class Drafts:
     verifier: WriteVerifier
     wallets: WalletProofs
     sessions: WritingSessions
-    catalog: Catalog
+    drafts: DraftStore
+    files: FileStore
+    garbage: GarbageStore
+    limits: RateLimits
     content: ContentStore
     cipher: DocumentCipher
     marketplace: MarketplaceReader
@@ -93,7 +100,7 @@ class Drafts:
             made = await self._make_large(write, content)
         intent, version = await self._put_version(write, new_id(), made, begin)
         del made
-        return await self._commit(self.catalog.add_draft(write, intent, version))
+        return await self._commit(self.drafts.add_draft(write, intent, version))
 
     async def update(self, claim: TypedDataClaim, cid: Cid, content: Content) -> File:
         """Replace a draft by a new version; the old one is inaccessible at once.
@@ -108,12 +115,10 @@ class Drafts:
         else:
             # Content that is refused is refused before the draft is looked for, small or large.
             made = await self._make_large(write, content)
-            draft = _own_draft(write, await self.catalog.file_by_cid(cid))
+            draft = _own_draft(write, await self.files.file_by_cid(cid))
         intent, version = await self._put_version(write, draft.group_id, made, self._begin)
         del made
-        replaced = await self._commit(
-            self.catalog.replace_draft(write, intent, cid, version, draft)
-        )
+        replaced = await self._commit(self.drafts.replace_draft(write, intent, cid, version, draft))
         return _unless_overtaken(replaced)
 
     async def publish(
@@ -134,9 +139,9 @@ class Drafts:
         await self._begin(intent)
         label = Label(f"{draft.name} thumbnail", draft.owner, draft.group_id, draft.state)
         # Others may have, and drop, the same thumbnail: a removal that is late must not destroy it.
-        await self._put(intent, recoded, label, await self.catalog.fence())
+        await self._put(intent, recoded, label, await self.garbage.fence())
         prepared = await self._commit(
-            self.catalog.prepare_draft(write, intent, cid, hashtags, draft)
+            self.drafts.prepare_draft(write, intent, cid, hashtags, draft)
         )
         _unless_overtaken(prepared)
         return thumbnail
@@ -152,7 +157,7 @@ class Drafts:
         entry = await self.marketplace.entry_of_cid(cid)
         if entry is not None and entry.author == draft.owner:
             raise _already_onchain()
-        deleted = await self._commit(self.catalog.delete_draft(write, cid, draft))
+        deleted = await self._commit(self.drafts.delete_draft(write, cid, draft))
         return _unless_overtaken(deleted)
 
     async def _verify(self, claim: TypedDataClaim, action: Action, cid: Cid | None = None) -> Write:
@@ -180,7 +185,7 @@ class Drafts:
         """
         write = await self._verify(claim, action, cid)
         try:
-            file = await self.catalog.open_write(
+            file = await self.drafts.open_write(
                 write, self.rate, write_key(write.signer), cid if reads else None
             )
         except Unavailable as problem:
@@ -200,7 +205,7 @@ class Drafts:
             return await self.images.recode(image, write.signer)
         except Refusal as refusal:
             if refusal.code is Code.INVALID_IMAGE and self.rate is not None:
-                await self.catalog.charge(
+                await self.limits.charge(
                     write_key(write.signer), self.rate, INVALID_IMAGE_COST, self.clock()
                 )
             raise
@@ -269,12 +274,12 @@ class Drafts:
         return Intent(new_id(), write, cid, size, network, self.clock() + self.lease, number)
 
     async def _begin(self, intent: Intent) -> int | None:
-        return await self._note_intent(self.catalog.begin_write(intent, self.quota))
+        return await self._note_intent(self.drafts.begin_write(intent, self.quota))
 
     async def _open_create(self, intent: Intent) -> int | None:
         """Begin a create that was not opened before: it may be refused as `_prove` does."""
         write, key = intent.write, write_key(intent.write.signer)
-        opened = self.catalog.open_create(write, self.rate, key, intent, self.quota)
+        opened = self.drafts.open_create(write, self.rate, key, intent, self.quota)
         return await self._note_intent(opened)
 
     async def _note_intent(self, noting: Awaitable[int | None]) -> int | None:

@@ -18,9 +18,11 @@ from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.cids import Cid
 from imprint.metrics import DOCUMENTS_DESTROYED, STRAYS_HELD
-from imprint.ports import Catalog, Clock, ContentStore
+from imprint.ports import Clock, ContentStore
 from imprint.ports.content import Inventory
-from imprint.ports.garbage import Condemned, PurgeOutcome
+from imprint.ports.garbage import Condemned, GarbageStore, PurgeOutcome
+from imprint.ports.installation import InstallationStore
+from imprint.ports.leases import LeaseStore
 from imprint.services.content.store_claim import is_own_store
 from imprint.services.tasks.leases import COLLECTOR_LEASE, LEASE_TIME, hold_lease, name_holder
 from imprint.services.tasks.periodic_task import run_periodically
@@ -69,7 +71,9 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 class GarbageCollector:
     """Destroys documents that were detached longer than `grace` ago and that nothing refers to."""
 
-    catalog: Catalog
+    garbage: GarbageStore
+    leases: LeaseStore
+    installation: InstallationStore
     content: ContentStore
     clock: Clock
     grace: timedelta
@@ -82,10 +86,10 @@ class GarbageCollector:
 
     async def collect(self) -> int:
         """Run one round, if the lease is free; returns how many documents were destroyed."""
-        async with hold_lease(self.catalog, COLLECTOR_LEASE, LEASE_TIME, self.holder) as lease:
+        async with hold_lease(self.leases, COLLECTOR_LEASE, LEASE_TIME, self.holder) as lease:
             if lease is None:
                 return 0
-            await self.catalog.prune_replays(self.clock() - REPLAY_MEMORY)
+            await self.garbage.prune_replays(self.clock() - REPLAY_MEMORY)
             return await self.destroy_due(lambda: lease.lost)
 
     async def destroy_due(
@@ -101,8 +105,8 @@ class GarbageCollector:
         """
         now = self.clock()
         destroyed, last = 0, None
-        while await is_own_store(self.catalog, self.content) and (
-            batch := await self.catalog.condemn_documents(now, now - self.grace, self.batch, last)
+        while await is_own_store(self.installation, self.content) and (
+            batch := await self.garbage.condemn_documents(now, now - self.grace, self.batch, last)
         ):
             removed = 0
             for condemned in batch:
@@ -136,12 +140,12 @@ class GarbageCollector:
         """Destroy a document unless it is wanted again; whether it is gone by this."""
         cid, network, fence = condemned.cid, condemned.network, condemned.fence
         failpoints.reach("after_condemn")
-        if not await self.catalog.is_condemned(condemned):
+        if not await self.garbage.is_condemned(condemned):
             return False
         kept = await self._keep(condemned)
         await self.content.remove(cid, network, fence)
         failpoints.reach("after_remove")
-        outcome = await self.catalog.purge(cid, network, fence)
+        outcome = await self.garbage.purge(cid, network, fence)
         failpoints.reach("after_purge")
         if outcome in {PurgeOutcome.USED, PurgeOutcome.PENDING}:
             await self._put_back(condemned, kept, outcome)
@@ -172,14 +176,14 @@ class GarbageCollector:
                     return
                 if kept is None:
                     break
-                fence = await self.catalog.fence()
+                fence = await self.garbage.fence()
                 await self.content.put(cid, kept, network, None, fence)
                 if outcome is PurgeOutcome.USED:
                     log.critical(
                         "a document in use was destroyed, and is put back", extra={"cid": cid}
                     )
                 # If it is wanted no more by now, it must not stay for ever.
-                await self.catalog.detach_strays([cid], network, self.clock())
+                await self.garbage.detach_strays([cid], network, self.clock())
                 return
             if attempt < PUT_BACK_ATTEMPTS - 1:
                 await asyncio.sleep(pause)
@@ -201,7 +205,8 @@ class StrayScan:
     it: these are `held`, which is how many there are, until an operator decides.
     """
 
-    catalog: Catalog
+    garbage: GarbageStore
+    installation: InstallationStore
     inventory: Inventory
     clock: Clock
     age: timedelta
@@ -236,7 +241,7 @@ class StrayScan:
         In a store that is not marked as this installation's, none is. Raises `Unavailable`.
         """
         detached, held = 0, 0
-        if not await is_own_store(self.catalog, self.inventory):
+        if not await is_own_store(self.installation, self.inventory):
             return 0
         sample: dict[Network, list[Cid]] = {}
         for network in Network:
@@ -257,7 +262,7 @@ class StrayScan:
         first: list[Cid] = []
         async for cids in self._batches(network):
             listed += len(cids)
-            found = await self.catalog.find_strays(cids, network)
+            found = await self.garbage.find_strays(cids, network)
             strays += len(found)
             first += found[: SAMPLE - len(first)]
         return Strays(listed, strays, first)
@@ -267,7 +272,7 @@ class StrayScan:
         detached = 0
         for network in Network:
             async for cids in self._batches(network):
-                detached += await self.catalog.detach_strays(cids, network, _LONG_AGO)
+                detached += await self.garbage.detach_strays(cids, network, _LONG_AGO)
                 progress(detached)
         self._note(0, {})
         return detached
@@ -276,16 +281,16 @@ class StrayScan:
         """Detach strays, those that were counted and no more."""
         detached = 0
         async for cids in self._batches(network):
-            strays = await self.catalog.find_strays(cids, network)
+            strays = await self.garbage.find_strays(cids, network)
             if chosen := strays[: bound - detached]:
-                detached += await self.catalog.detach_strays(chosen, network, self.clock())
+                detached += await self.garbage.detach_strays(chosen, network, self.clock())
             if detached >= bound:
                 break
         return detached
 
     async def _still_held(self) -> bool:
         for network, cids in self._sample.items():
-            if await self.catalog.find_strays(cids, network):
+            if await self.garbage.find_strays(cids, network):
                 return True
         return False
 
@@ -336,7 +341,8 @@ class Strays:
 class UsageRecount:
     """Corrects what counts for each signer, which processes of an earlier release do not count."""
 
-    catalog: Catalog
+    garbage: GarbageStore
+    leases: LeaseStore
     holder: str = field(default_factory=partial(name_holder, "usage recount"))
 
     async def run(self) -> None:
@@ -345,10 +351,10 @@ class UsageRecount:
 
     async def recount(self) -> int:
         """Recount once, unless another process does; returns for how many signers it was wrong."""
-        async with hold_lease(self.catalog, RECOUNT_LEASE, LEASE_TIME, self.holder) as lease:
+        async with hold_lease(self.leases, RECOUNT_LEASE, LEASE_TIME, self.holder) as lease:
             if lease is None:
                 return 0
-            corrected = await self.catalog.recount_usage()
+            corrected = await self.garbage.recount_usage()
         if corrected:
             log.warning("usage of signers corrected", extra={"count": corrected})
         return corrected

@@ -20,9 +20,11 @@ from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
 from imprint.domain.exports import read_instant, write_instant
 from imprint.domain.formats.cids import Cid, NotACid, document_cid, parse_cid
-from imprint.ports import Catalog, Clock, ContentStore, Progress
-from imprint.ports.archives import BackupEntry, BackupWriter
-from imprint.ports.catalog import CatalogDamaged, StoredDocument
+from imprint.ports import Clock, ContentStore, Progress
+from imprint.ports.archives import ArchiveStore, BackupEntry, BackupWriter, StoredDocument
+from imprint.ports.damage import CatalogDamaged
+from imprint.ports.installation import InstallationStore
+from imprint.ports.leases import LeaseStore
 from imprint.services.content.store_claim import InstallationClaim
 from imprint.services.installation.exports import MAX_THUMBNAIL, DocumentMissing
 from imprint.services.tasks.leases import pause_collection
@@ -64,12 +66,26 @@ class NotSaved(Exception):
         )
 
 
-class CopyableCatalog(Catalog, Protocol):
-    """A catalog that can write a copy of itself."""
+class CopyableDatabase(Protocol):
+    """A database that can write a copy of itself."""
 
     async def backup_to(self, path: Path) -> None:
         """Write a consistent copy while others write. Raises `CatalogDamaged`."""
-        ...
+
+
+class CatalogCopy(Protocol):
+    """The records in a copy of a database."""
+
+    @property
+    def archives(self) -> ArchiveStore:
+        """The documents that it names."""
+
+    @property
+    def installation(self) -> InstallationStore:
+        """The installation that it is of."""
+
+    async def close(self) -> None:
+        """Close the copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,42 +151,43 @@ class Backup:
     `CatalogDamaged`.
     """
 
-    catalog: CopyableCatalog
+    database: CopyableDatabase
+    leases: LeaseStore
     content: ContentStore
     clock: Clock
-    open_copy: Callable[[Path], Catalog]
+    open_copy: Callable[[Path], CatalogCopy]
 
     async def run(self, writer: BackupWriter, scratch: Path, progress: Progress) -> BackupManifest:
         """Write a backup, with a copy of the catalog in `scratch`.
 
         Raises `NotSaved` for a damaged catalog or document, and `DocumentMissing`.
         """
-        async with pause_collection(self.catalog, "backup", self.clock):
+        async with pause_collection(self.leases, "backup", self.clock):
             made_at = write_instant(self.clock())
             copy = scratch / CATALOG_ENTRY
             try:
-                await self.catalog.backup_to(copy)
+                await self.database.backup_to(copy)
                 writer.add_file(CATALOG_ENTRY, copy)
                 size, digest = _measure_file(copy)
-                catalog = await asyncio.to_thread(self.open_copy, copy)
+                opened = await asyncio.to_thread(self.open_copy, copy)
             except CatalogDamaged as error:
                 raise NotSaved(str(error)) from error
             try:
-                documents = await self._write_documents(catalog, writer, progress)
+                documents = await self._write_documents(opened.archives, writer, progress)
             finally:
-                await catalog.close()
+                await opened.close()
             manifest = BackupManifest(made_at, size, digest, documents)
             writer.add(MANIFEST_ENTRY, manifest.write())
         return manifest
 
     async def _write_documents(
-        self, catalog: Catalog, writer: BackupWriter, progress: Progress
+        self, archives: ArchiveStore, writer: BackupWriter, progress: Progress
     ) -> DocumentCount:
         try:
-            (count, _), done = await _measure_documents(catalog), 0
+            (count, _), done = await _measure_documents(archives), 0
         except NotABackup as error:
             raise NotSaved(str(error)) from error
-        async for stored, network in _named_documents(catalog):
+        async for stored, network in _named_documents(archives):
             writer.add(_document_entry(stored.cid, network), await self._read(stored, network))
             done += 1
             progress(done, count.total)
@@ -201,7 +218,7 @@ class Restore:
 
     content: ContentStore
     catalog_path: Path
-    open_copy: Callable[[Path], Catalog]
+    open_copy: Callable[[Path], CatalogCopy]
 
     async def run(self, entries: Iterable[BackupEntry], progress: Progress) -> BackupManifest:
         """Restore every entry, then verify that nothing is missing. Raises `NotABackup`.
@@ -213,17 +230,17 @@ class Restore:
         entries = iter(entries)
         manifest = read_manifest_entry(next(entries, None))
         restore_catalog(next(entries, None), manifest, self.catalog_path)
-        catalog = self.open_copy(self.catalog_path)
+        copy = self.open_copy(self.catalog_path)
         try:
-            count, size = await _measure_documents(catalog)
+            count, size = await _measure_documents(copy.archives)
             if count != manifest.documents:
                 raise NotABackup("The catalog names other documents than the manifest.")
             await self._restore_documents(entries, count.total, size)
-            await self._verify(catalog, count.total, progress)
+            await self._verify(copy.archives, count.total, progress)
             # The one that was saved may still be in use.
-            await InstallationClaim(catalog, self.content).rename()
+            await InstallationClaim(copy.installation, copy.archives, self.content).rename()
         finally:
-            await catalog.close()
+            await copy.close()
         return manifest
 
     async def _restore_documents(
@@ -244,13 +261,13 @@ class Restore:
                 raise NotABackup(f"The document {cid} is damaged: its bytes have another hash.")
             await self.content.put(cid, document, network)
 
-    async def _verify(self, catalog: Catalog, total: int, progress: Progress) -> None:
+    async def _verify(self, archives: ArchiveStore, total: int, progress: Progress) -> None:
         """Verify every document that the catalog names.
 
         There are not more in the backup, so each of them was in it once, and no other.
         """
         done = 0
-        async for stored, network in _named_documents(catalog):
+        async for stored, network in _named_documents(archives):
             document = await self.content.read(stored.cid, network)
             if document is None:
                 raise NotABackup(f"The document {stored.cid} is missing.")
@@ -316,24 +333,24 @@ def _document_entry(cid: Cid, network: Network) -> str:
     return f"content/{network}/{cid[-3:-1]}/{cid}"
 
 
-async def _named_documents(catalog: Catalog) -> AsyncIterator[tuple[StoredDocument, Network]]:
+async def _named_documents(archives: ArchiveStore) -> AsyncIterator[tuple[StoredDocument, Network]]:
     """Every document that a catalog names, in order."""
     for network in Network:
         after = ""
-        while batch := await catalog.documents_after(network, after, BATCH):
+        while batch := await archives.documents_after(network, after, BATCH):
             for stored in batch:
                 yield stored, network
             after = batch[-1].cid
 
 
-async def _measure_documents(catalog: Catalog) -> tuple[DocumentCount, int]:
+async def _measure_documents(archives: ArchiveStore) -> tuple[DocumentCount, int]:
     """Count the documents that a catalog names, and add the sizes that it has for them up.
 
     Raises `NotABackup` for a name that is not a CID: a content store takes it for a path.
     """
     counts = dict.fromkeys(Network, 0)
     digest, size = sha256(), 0
-    async for stored, network in _named_documents(catalog):
+    async for stored, network in _named_documents(archives):
         if not _is_cid(stored.cid):
             raise NotABackup("The catalog has a document whose name is not a CID.")
         counts[network] += 1

@@ -10,9 +10,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from imprint.domain.drafts.files import Network
-from imprint.ports import Catalog, Clock, ContentStore, Progress
-from imprint.ports.archives import MigrationProgress
-from imprint.ports.catalog import StoredDocument
+from imprint.ports import Clock, ContentStore, Progress
+from imprint.ports.archives import ArchiveStore, MigrationProgress, StoredDocument
+from imprint.ports.files import FileStore
+from imprint.ports.garbage import GarbageStore
+from imprint.ports.leases import LeaseStore
 from imprint.services.content.labels import label_of
 from imprint.services.installation.exports import DocumentMissing
 from imprint.services.tasks.leases import pause_collection
@@ -40,7 +42,10 @@ class MigrationResult:
 class ContentMigration:
     """Copies from `source`, which the service uses, to `target`."""
 
-    catalog: Catalog
+    archives: ArchiveStore
+    files: FileStore
+    garbage: GarbageStore
+    leases: LeaseStore
     source: ContentStore
     target: ContentStore
     clock: Clock
@@ -53,7 +58,7 @@ class ContentMigration:
 
         Raises `DocumentMissing` and `NotMigrated`.
         """
-        async with pause_collection(self.catalog, "content migration", self.clock):
+        async with pause_collection(self.leases, "content migration", self.clock):
             total = sum([len(batch) async for _, batch in self._batches()])
             done = copied = 0
             progress(done, total)
@@ -72,7 +77,7 @@ class ContentMigration:
     async def _batches(self) -> AsyncIterator[tuple[Network, list[StoredDocument]]]:
         for network in Network:
             after = ""
-            while batch := await self.catalog.documents_after(network, after, BATCH):
+            while batch := await self.archives.documents_after(network, after, BATCH):
                 yield network, batch
                 after = batch[-1].cid
                 # Lets the lease be renewed meanwhile.
@@ -87,8 +92,8 @@ class ContentMigration:
         document = await self.source.read(cid, network)
         if document is None:
             raise DocumentMissing(cid)
-        file = await self.catalog.file_by_cid(cid)
+        file = await self.files.file_by_cid(cid)
         label = None if file is None else label_of(file)
-        await self.target.put(cid, document, network, label, await self.catalog.fence())
+        await self.target.put(cid, document, network, label, await self.garbage.fence())
         if await self.target.read(cid, network) != document:
             raise NotMigrated(f"The document {cid} could not be read back from the other store.")

@@ -44,10 +44,10 @@ from imprint.domain.formats.cids import (
     write_varint,
 )
 from imprint.domain.formats.dag_json import node_cid
-from imprint.ports import Catalog, Clock, ContentStore, Progress
-from imprint.ports.archives import Archive
-from imprint.ports.catalog import ImportConflict, ImportOutcome
-from imprint.ports.garbage import FenceRaised
+from imprint.ports import Clock, ContentStore, Progress
+from imprint.ports.archives import Archive, ArchiveStore, ImportConflict, ImportOutcome
+from imprint.ports.garbage import FenceRaised, GarbageStore
+from imprint.ports.leases import LeaseStore
 from imprint.services.content.labels import label_of
 from imprint.services.tasks.leases import CollectionNotPaused, pause_collection
 
@@ -95,7 +95,8 @@ class DocumentMissing(Exception):
 class Export:
     """Writes exports of one installation."""
 
-    catalog: Catalog
+    archives: ArchiveStore
+    leases: LeaseStore
     content: ContentStore
     clock: Clock
     key: ExportKey
@@ -108,7 +109,7 @@ class Export:
         self, owner: Address | None, spool: BinaryIO, write: WriteBytes, progress: Progress
     ) -> Manifest:
         """Write a CAR of all files, or of one owner's. Raises `DocumentMissing`."""
-        async with pause_collection(self.catalog, "export", self.clock):
+        async with pause_collection(self.leases, "export", self.clock):
             made_at = self.clock()
             files, pages = await self._write_spool(owner, spool)
             indexes = list(_build_indexes(pages, self.width))
@@ -123,7 +124,7 @@ class Export:
 
     async def _write_spool(self, owner: Address | None, spool: BinaryIO) -> tuple[int, list[Cid]]:
         count, pages = 0, []
-        async for files in self.catalog.walk_files(owner, self.page_size):
+        async for files in self.archives.walk_files(owner, self.page_size):
             page = write_page(files)
             spool.write(write_varint(len(page)) + page)
             pages.append(node_cid(page))
@@ -303,7 +304,9 @@ class ImportConflicts(Exception):
 class Import:
     """Imports exports into one installation."""
 
-    catalog: Catalog
+    archives: ArchiveStore
+    leases: LeaseStore
+    garbage: GarbageStore
     content: ContentStore
     clock: Clock
     chain_id: int
@@ -319,10 +322,10 @@ class Import:
         Raises `ImportConflicts`, before anything is written.
         """
         self.check_marketplace(opened)
-        async with pause_collection(self.catalog, "import", self.clock):
+        async with pause_collection(self.leases, "import", self.clock):
             await self._check_conflicts(archive, opened)
             counts: Counter[ImportOutcome] = Counter()
-            stored = _Stored(await self.catalog.fence())
+            stored = _Stored(await self.garbage.fence())
             for exported in walk_records(archive, opened.manifest):
                 counts[await self._import_file(archive, exported, stored)] += 1
                 progress(counts.total(), opened.manifest.files)
@@ -343,7 +346,7 @@ class Import:
         reasons: list[str] = []
         for exported in walk_records(archive, opened.manifest):
             try:
-                await self.catalog.compare_file(exported)
+                await self.archives.compare_file(exported)
             except ImportConflict as conflict:
                 reasons.append(str(conflict))
             file = exported.file
@@ -366,7 +369,7 @@ class Import:
         Only a collector that does not know that it is paused condemns any.
         """
         file = exported.file
-        outcome = await self.catalog.compare_file(exported)
+        outcome = await self.archives.compare_file(exported)
         if outcome is ImportOutcome.RETIRED:
             return outcome
         document = read_file(archive, file)
@@ -375,9 +378,9 @@ class Import:
             await self.content.put(file.cid, document, Network.PRIVATE, label_of(file), fence)
             size = await self._store_thumbnail(archive, file.thumbnail_cid, stored)
             try:
-                return await self.catalog.import_file(exported, size, fence)
+                return await self.archives.import_file(exported, size, fence)
             except FenceRaised:
-                stored.fence = await self.catalog.fence()
+                stored.fence = await self.garbage.fence()
                 stored.thumbnails.clear()
         raise CollectionNotPaused("Documents are destroyed all the time. Please try again.")
 

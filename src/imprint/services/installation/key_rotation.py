@@ -4,9 +4,8 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from imprint.domain.errors import Unavailable
-from imprint.ports import Catalog
-from imprint.ports.catalog import KeyRecord
 from imprint.ports.content import DocumentCipher
+from imprint.ports.installation import KeyRecord, KeyStore
 
 BATCH = 200
 """How many keys one transaction replaces, so that writes do not wait for long."""
@@ -33,7 +32,7 @@ class KeyRotation:
     that was interrupted can be run again. The service may run meanwhile.
     """
 
-    catalog: Catalog
+    keys: KeyStore
     cipher: DocumentCipher
 
     async def run(self) -> AsyncIterator[RotationProgress]:
@@ -42,7 +41,7 @@ class KeyRotation:
         A key that no given master key unwraps is counted and left as it is.
         """
         done = RotationProgress()
-        while batch := await self.catalog.wrapped_keys(done.last, BATCH):
+        while batch := await self.keys.wrapped_keys(done.last, BATCH):
             changes: list[tuple[KeyRecord, bytes]] = []
             current, unreadable = done.current, done.unreadable
             for record in batch:
@@ -55,7 +54,7 @@ class KeyRotation:
                     current += 1
                 else:
                     changes.append((record, wrapped))
-            replaced = await self.catalog.replace_keys(changes) if changes else 0
+            replaced = await self.keys.replace_keys(changes) if changes else 0
             done = RotationProgress(
                 done.rewrapped + replaced, current, unreadable, batch[-1].file_id
             )

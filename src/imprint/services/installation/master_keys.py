@@ -9,8 +9,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from imprint.domain.errors import CannotStart
-from imprint.ports import Catalog
 from imprint.ports.content import KEY_ID_BYTES, DocumentCipher
+from imprint.ports.installation import KeyStore
 
 SAMPLE = 1_000
 """How many wrapped keys are looked at. File ids are random, so these are as good as any others."""
@@ -37,7 +37,7 @@ class KeySample:
 class MasterKeys:
     """The master keys that are given, beside what the catalog says about its documents."""
 
-    catalog: Catalog
+    keys: KeyStore
     cipher: DocumentCipher
 
     async def verify(self) -> None:
@@ -47,9 +47,9 @@ class MasterKeys:
         and `Unavailable`.
         """
         added, dropped = await self._compare()
-        known = await self.catalog.master_keys()
+        known = await self.keys.master_keys()
         if known is None or added - known or dropped & known:
-            await self.catalog.note_master_keys(added, dropped)
+            await self.keys.note_master_keys(added, dropped)
 
     async def examine(self) -> KeySample:
         """Check that the given keys open what is stored, and change nothing.
@@ -62,15 +62,15 @@ class MasterKeys:
 
     async def note_rotation(self) -> None:
         """Record that the current key alone is in use from now on."""
-        known = await self.catalog.master_keys() or frozenset()
+        known = await self.keys.master_keys() or frozenset()
         current = {*self.cipher.key_ids[:1]}
-        await self.catalog.note_master_keys(current, known - current)
+        await self.keys.note_master_keys(current, known - current)
 
     async def _compare(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
         """The ids that are to be added to those in the catalog, and to be dropped from them."""
         given = frozenset(self.cipher.key_ids)
         used = frozenset(self.cipher.key_ids[:1] if self.cipher.encrypts else ())
-        known = await self.catalog.master_keys()
+        known = await self.keys.master_keys()
         if known is None:
             sample = await self._take_sample()
             unknown = self._unknown(sample)
@@ -80,12 +80,12 @@ class MasterKeys:
             return used | (given & sample.by_key.keys()), frozenset()
         missing = known - given
         for key_id in sorted(missing):
-            if await self.catalog.has_wrapped_key(key_id):
+            if await self.keys.has_wrapped_key(key_id):
                 raise CannotStart(self._refusal(key_id), _REMEDY)
         return used, missing
 
     async def _take_sample(self) -> KeySample:
-        records = await self.catalog.wrapped_keys("", SAMPLE)
+        records = await self.keys.wrapped_keys("", SAMPLE)
         by_key = Counter(each.wrapped_key[:KEY_ID_BYTES] for each in records)
         return KeySample(len(records), by_key)
 

@@ -22,10 +22,12 @@ from imprint.metrics import (
     read_counter,
     read_gauge,
 )
-from imprint.ports import Catalog, ChainReader, Clock, Monotonic
-from imprint.ports.catalog import Usage
-from imprint.ports.operator_page import DiskReport, EventsToExamine, NodeReport, OperationsStore
+from imprint.ports import ChainReader, Clock, Monotonic
+from imprint.ports.installation import InstallationStore, Usage
+from imprint.ports.leases import LeaseStore
+from imprint.ports.operator_page import DiskReport, EventsToExamine, NodeReport, OperatorFacts
 from imprint.ports.post_index import PostIndexWriter
+from imprint.ports.publication import EventStore
 from imprint.services.installation.operator_panels import (
     Advice,
     Fact,
@@ -94,8 +96,10 @@ class Operations:
     """Makes the panels; `started` is when this process was, on the monotonic clock."""
 
     deployment: Deployment
-    store: OperationsStore
-    catalog: Catalog
+    store: OperatorFacts
+    events: EventStore
+    leases: LeaseStore
+    installation: InstallationStore
     chain: ChainReader
     index: PostIndexWriter
     readiness: Readiness
@@ -156,8 +160,8 @@ class Operations:
         if not self.deployment.follows_chain:
             off = Fact("follower", "off: IMPRINT_CHAIN_FOLLOW_SECONDS is 0", Mark.WARN)
             return Panel(facts=(off,))
-        cursor = await self.catalog.cursor(self.deployment.chain_id)
-        final = await self.catalog.final_block(self.deployment.chain_id)
+        cursor = await self.events.cursor(self.deployment.chain_id)
+        final = await self.events.final_block(self.deployment.chain_id)
         facts = [
             Fact("has read up to block", _block(cursor)),
             Fact("final up to block", _block(final)),
@@ -209,7 +213,7 @@ class Operations:
         return [Fact("behind the chain", f"{write_count(blocks, 'block')}, {seconds}", mark)]
 
     async def _holder(self, lease: str) -> Fact:
-        found = await self.catalog.find_lease(lease)
+        found = await self.leases.find_lease(lease)
         if found is None:
             return Fact("done by", "no process yet", Mark.WARN)
         if found.left < timedelta(0):
@@ -354,7 +358,7 @@ class Operations:
             return Usage(*map(int, gauges))
         began = self.monotonic()
         if self._usage is None or began >= self._usage[0]:
-            usage = await self.catalog.measure_usage()
+            usage = await self.installation.measure_usage()
             took = self.monotonic() - began
             self._usage = began + max(USAGE_SECONDS, USAGE_SHARE * took), usage
         return self._usage[1]

@@ -7,8 +7,9 @@ from datetime import timedelta
 from functools import partial
 
 from imprint.domain.errors import Code, Unavailable
-from imprint.ports import Catalog, ContentStore, MarketplaceReader, Monotonic
+from imprint.ports import ContentStore, MarketplaceReader, Monotonic
 from imprint.ports.content import DiskSpace
+from imprint.ports.damage import DatabaseHealth
 from imprint.services.chain.log_stream import History
 from imprint.services.drafts.write_health import WriteHealth
 from imprint.services.tasks.single_flight import SingleFlight
@@ -93,7 +94,7 @@ class Readiness:
     What the probes say is corrected at once by what writes get.
     """
 
-    catalog: Catalog
+    database: DatabaseHealth
     content: ContentStore
     marketplace: MarketplaceReader
     monotonic: Monotonic
@@ -127,12 +128,12 @@ class Readiness:
         )
 
     async def _probe(self) -> Condition:
-        probe_catalog = self.catalog.probe
+        probe_writes = self.database.probe
         if self.writes.is_failing(Code.DATABASE_UNAVAILABLE):
-            probe_catalog = partial(self.catalog.probe, grow=True)
+            probe_writes = partial(self.database.probe, grow=True)
         database, database_writes, storage_writes, storage, chain, history = await asyncio.gather(
-            _responds(self.catalog.probe_reads),
-            _responds(probe_catalog),
+            _responds(self.database.probe_reads),
+            _responds(probe_writes),
             _responds(self.content.probe),
             _responds(self.probe_documents or _always_respond),
             _responds(self.marketplace.probe),

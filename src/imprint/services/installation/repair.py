@@ -3,7 +3,7 @@
 The flow, from top to bottom; why it ends there is on docs/decisions/repair.md:
 
 1. The records that can be read, and those of the backup, are in a new catalog, which has replaced
-   the damaged one (`adapters/catalog/repair.py`).
+   the damaged one (`adapters/database/sqlite/rebuild.py`).
 2. Documents that are missing or damaged come from the backup.
 3. The chain is read again: it decides which files are posts.
 4. What is still missing is named.
@@ -19,8 +19,13 @@ from imprint.domain.drafts.documents import NotADocument, read_document
 from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.cids import Cid
-from imprint.ports import Catalog, ContentStore, Progress
+from imprint.ports import ContentStore, Progress
+from imprint.ports.archives import ArchiveStore
 from imprint.ports.content import Inventory
+from imprint.ports.damage import DatabaseHealth
+from imprint.ports.files import FileStore
+from imprint.ports.garbage import GarbageStore
+from imprint.ports.installation import RecordStore
 from imprint.services.installation.scrub import verify_some
 from imprint.services.publication.chain_sync import Follower
 
@@ -64,7 +69,11 @@ class RepairReport:
 class Repair:
     """Repairs what a catalog that can be read needs from elsewhere."""
 
-    catalog: Catalog
+    database: DatabaseHealth
+    records: RecordStore
+    archives: ArchiveStore
+    files: FileStore
+    garbage: GarbageStore
     content: ContentStore
     saved: SavedDocuments | None
     report: RepairReport
@@ -79,7 +88,7 @@ class Repair:
         done = 0
         for network in Network:
             after = ""
-            while batch := await self.catalog.documents_after(network, after, BATCH):
+            while batch := await self.archives.documents_after(network, after, BATCH):
                 for stored in batch:
                     if await self._read(stored.cid, network) is None:
                         name = await self._describe(stored.cid, network)
@@ -94,7 +103,7 @@ class Repair:
                 self.report.documents_from_backup += 1
                 if not self.report.dry_run:
                     # With records on a server, a collector may be about to remove it.
-                    fence = await self.catalog.fence()
+                    fence = await self.garbage.fence()
                     await self.content.put(cid, document, network, None, fence)
         self.report.lost += [f"{name}." for name in missing.values()]
 
@@ -103,7 +112,7 @@ class Repair:
         first = follower.start_block
         try:
             await follower.rebuild(first, lambda done, total: None)
-            cursor = await follower.catalog.cursor(follower.chain_id)
+            cursor = await follower.events.cursor(follower.chain_id)
         except Unavailable:
             self.report.notes.append(
                 "No node responds. Posts whose events were lost are drafts until the service, or "
@@ -119,9 +128,9 @@ class Repair:
         async for cid in inventory.list_documents(Network.PRIVATE):
             batch.append(cid)
             if len(batch) == BATCH:
-                strays += await self.catalog.find_strays(batch, Network.PRIVATE)
+                strays += await self.garbage.find_strays(batch, Network.PRIVATE)
                 batch.clear()
-        strays += await self.catalog.find_strays(batch, Network.PRIVATE)
+        strays += await self.garbage.find_strays(batch, Network.PRIVATE)
         named = "\n".join(self.report.lost)
         for cid in strays:
             if cid not in named:
@@ -141,7 +150,8 @@ class Repair:
 
     async def verify(self) -> None:
         """Verify all records as they are now; what is still damaged is lost."""
-        self.report.lost += [f"Still damaged: {each}" for each in await find_damage(self.catalog)]
+        found = await find_damage(self.database, self.records)
+        self.report.lost += [f"Still damaged: {each}" for each in found]
 
     async def _read(self, cid: Cid, network: Network) -> bytes | None:
         """The bytes of a document; None if it is missing or damaged."""
@@ -153,15 +163,15 @@ class Repair:
     async def _describe(self, cid: Cid, network: Network) -> str:
         if network is Network.PUBLIC:
             return f"The thumbnail {cid}"
-        file = await self.catalog.file_by_cid(cid)
+        file = await self.files.file_by_cid(cid)
         owner = "a version that was replaced or deleted" if file is None else file.owner
         return f"The document {cid} of {owner}"
 
 
-async def find_damage(catalog: Catalog) -> list[str]:
-    """What is damaged in a catalog: its structure, its records and its tags."""
-    found = await catalog.examine()
-    async for _, damage in verify_some(catalog, most=sys.maxsize):
+async def find_damage(database: DatabaseHealth, records: RecordStore) -> list[str]:
+    """What is damaged in a database: its structure, its records and its tags."""
+    found = await database.examine()
+    async for _, damage in verify_some(records, most=sys.maxsize):
         if damage is not None:
             found.append(f"{damage}.")
-    return found + await catalog.compare_tags()
+    return found + await records.compare_tags()

@@ -13,8 +13,11 @@ from dataclasses import dataclass, field
 from imprint.domain.drafts.files import File, Network
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.cids import Cid
-from imprint.ports import Catalog, ContentStore
-from imprint.ports.catalog import VerifiedRecord
+from imprint.ports import ContentStore
+from imprint.ports.damage import Damage, DatabaseHealth
+from imprint.ports.files import FileStore
+from imprint.ports.installation import RecordStore, VerifiedRecord
+from imprint.ports.leases import LeaseStore
 from imprint.services.tasks.leases import LEASE_TIME, hold_lease, name_holder
 from imprint.services.tasks.periodic_task import run_periodically
 
@@ -52,7 +55,10 @@ EXAMINATION_SHARE = 1000
 class Scrub:
     """Verifies all records and all live documents, in one process at a time."""
 
-    catalog: Catalog
+    records: RecordStore
+    files: FileStore
+    leases: LeaseStore
+    damage: Damage
     content: ContentStore
     rate: float = RATE
     holder: str = field(default_factory=lambda: name_holder("scrub"))
@@ -67,7 +73,7 @@ class Scrub:
 
     async def scrub(self) -> bool:
         """Run one pass, or what is left of it; False if another process has the lease."""
-        async with hold_lease(self.catalog, SCRUB_LEASE, LEASE_TIME, self.holder) as lease:
+        async with hold_lease(self.leases, SCRUB_LEASE, LEASE_TIME, self.holder) as lease:
             while lease is not None and not lease.lost:
                 if not await self._scrub_batch():
                     await self._finish()
@@ -81,7 +87,7 @@ class Scrub:
 
     async def _scrub_batch(self) -> bool:
         try:
-            batch = await self.catalog.verify_records(self._after, BATCH)
+            batch = await self.records.verify_records(self._after, BATCH)
         except Damaged as damaged:
             # The walk cannot pass a damaged page.
             self._note_record(damaged.what)
@@ -97,15 +103,15 @@ class Scrub:
             self._note_record(record.damage or f"the record at position {record.position}")
             return
         if record.unchecked:
-            await self.catalog.fill_checksums(record.file)
-        for what in await verify_documents(self.catalog, self.content, record.file):
+            await self.records.fill_checksums(record.file)
+        for what in await verify_documents(self.files, self.content, record.file):
             self._documents.add(what)
-            self.catalog.damage.note_document(what)
+            self.damage.note_document(what)
 
     async def _finish(self) -> None:
-        for finding in await self.catalog.compare_tags():
+        for finding in await self.records.compare_tags():
             self._note_record(finding)
-        self.catalog.damage.keep_only(self._records, self._documents)
+        self.damage.keep_only(self._records, self._documents)
         log.info(
             "scrub complete",
             extra={"records": len(self._records), "documents": len(self._documents)},
@@ -114,10 +120,10 @@ class Scrub:
 
     def _note_record(self, what: str) -> None:
         self._records.add(what)
-        self.catalog.damage.note_record(what)
+        self.damage.note_record(what)
 
 
-async def verify_documents(catalog: Catalog, content: ContentStore, file: File) -> list[str]:
+async def verify_documents(files: FileStore, content: ContentStore, file: File) -> list[str]:
     """The documents of a live file that are missing or damaged.
 
     Raises `Unavailable` if the store does not respond, which says nothing about a document.
@@ -128,13 +134,13 @@ async def verify_documents(catalog: Catalog, content: ContentStore, file: File) 
     # What seems missing may have been replaced and destroyed since the file was read.
     if (
         not await _is_sound(content, file.cid, Network.PRIVATE)
-        and await catalog.file_by_cid(file.cid) is not None
+        and await files.file_by_cid(file.cid) is not None
     ):
         found.append(f"the private document {file.cid} of file {file.id}")
     if (
         file.thumbnail_cid is not None
         and not await _is_sound(content, file.thumbnail_cid, Network.PUBLIC)
-        and await catalog.public_size(file.thumbnail_cid) is not None
+        and await files.public_size(file.thumbnail_cid) is not None
     ):
         found.append(f"the public document {file.thumbnail_cid} of file {file.id}")
     return found
@@ -148,34 +154,34 @@ async def _is_sound(content: ContentStore, cid: Cid, network: Network) -> bool:
 
 
 async def verify_some(
-    catalog: Catalog, most: int = SOME_RECORDS
+    records: RecordStore, most: int = SOME_RECORDS
 ) -> AsyncIterator[tuple[int, str | None]]:
     """Verify the oldest records; yields how many so far, and what is damaged about each."""
-    async for done, record in _walk(catalog):
+    async for done, record in _walk(records):
         yield done, record.damage
         if done >= most:
             return
 
 
 async def verify_everything(
-    catalog: Catalog, content: ContentStore
+    records: RecordStore, files: FileStore, content: ContentStore
 ) -> AsyncIterator[tuple[int, str | None]]:
     """Verify all records, live documents and tags, as `verify_some` does; changes nothing."""
     done = 0
-    async for done, record in _walk(catalog):
+    async for done, record in _walk(records):
         yield done, record.damage
         if record.file is not None:
-            for what in await verify_documents(catalog, content, record.file):
+            for what in await verify_documents(files, content, record.file):
                 yield done, what
-    for finding in await catalog.compare_tags():
+    for finding in await records.compare_tags():
         yield done, finding
 
 
-async def _walk(catalog: Catalog) -> AsyncIterator[tuple[int, VerifiedRecord]]:
+async def _walk(records: RecordStore) -> AsyncIterator[tuple[int, VerifiedRecord]]:
     after, done = -1, 0
     while True:
         try:
-            batch = await catalog.verify_records(after, BATCH)
+            batch = await records.verify_records(after, BATCH)
         except Damaged as damaged:
             # The walk cannot pass a damaged page.
             yield done, VerifiedRecord(after, None, damaged.what)
@@ -192,7 +198,7 @@ async def _walk(catalog: Catalog) -> AsyncIterator[tuple[int, VerifiedRecord]]:
 class Examination:
     """Examines the structure of the database again and again, the rarer the longer it takes."""
 
-    catalog: Catalog
+    database: DatabaseHealth
     monotonic: Callable[[], float] = time.monotonic
     _due: float = field(default=0.0, init=False)
 
@@ -205,12 +211,12 @@ class Examination:
         started = self.monotonic()
         if started < self._due:
             return False
-        await self.catalog.examine()
+        await self.database.examine()
         took = self.monotonic() - started
         self._due = started + took * EXAMINATION_SHARE
         return True
 
 
-async def watch_files(catalog: Catalog) -> None:
+async def watch_files(database: DatabaseHealth) -> None:
     """Look after the files of the database until cancelled."""
-    await run_periodically("files", catalog.check_files, FILES_SECONDS, optional=True)
+    await run_periodically("files", database.check_files, FILES_SECONDS, optional=True)

@@ -16,7 +16,8 @@ from imprint.metrics import (
     READY,
     STORED_BYTES,
 )
-from imprint.ports import Catalog, Monotonic, monotonic
+from imprint.ports import Monotonic, monotonic
+from imprint.ports.installation import InstallationStore
 from imprint.services.installation.readiness import Condition
 from imprint.services.tasks.periodic_task import run_periodically
 
@@ -37,7 +38,7 @@ _READINESS = {"ready": 2, "degraded": 1}
 class UsageMonitor:
     """Sets the gauges of drafts, posts and bytes, and those of readiness."""
 
-    catalog: Catalog
+    installation: InstallationStore
     check: Callable[[], Awaitable[Condition]]
     monotonic: Monotonic = monotonic
 
@@ -51,7 +52,7 @@ class UsageMonitor:
 
     async def measure(self) -> None:
         """Measure once."""
-        usage = await self.catalog.measure_usage()
+        usage = await self.installation.measure_usage()
         DRAFTS.set(usage.drafts)
         POSTS.set(usage.posts)
         STORED_BYTES.set(usage.stored_bytes)

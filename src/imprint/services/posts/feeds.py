@@ -27,7 +27,6 @@ from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter, PostPosi
 from imprint.domain.posts.post_text import readable_text
 from imprint.domain.sessions import LiveSession
 from imprint.ports import Clock
-from imprint.ports.feed_index import FeedIndex
 from imprint.ports.post_index import PostIndexReader
 from imprint.ports.private_feeds import PrivateFeed, PrivateFeeds
 from imprint.services.access.reads import Reads
@@ -72,7 +71,6 @@ class Feeds:
     """
 
     index: PostIndexReader
-    dates: FeedIndex
     reads: Reads
     private_feeds: PrivateFeeds
     clock: Clock
@@ -115,7 +113,7 @@ class Feeds:
                 {owned.post.post_id: files.get(owned.post.post_id) for owned in page.posts},
                 MAX_FEED_BYTES,
             )
-        changes = await self.dates.price_changes([owned.post.post_id for owned in page.posts])
+        changes = await self.index.price_changes([owned.post.post_id for owned in page.posts])
         entries = tuple(
             FeedEntry(
                 owned.post,
@@ -173,7 +171,7 @@ class Feeds:
         async with _bounded_time():
             files = await self._find_all(readable, None, partial(_find_free, self.reads))
             texts = await self._read_all(client, files, MAX_ENTRY_BYTES)
-        changes = await self.dates.price_changes([post.post_id for post in posts])
+        changes = await self.index.price_changes([post.post_id for post in posts])
         entries = tuple(
             FeedEntry(post, _updated(post, changes), texts.get(post.post_id)) for post in posts
         )

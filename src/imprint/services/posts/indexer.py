@@ -38,7 +38,8 @@ from imprint.metrics import (
     NODE_CONTRADICTIONS,
     UNREADABLE_RECEIPTS,
 )
-from imprint.ports import Catalog, Monotonic, Progress, monotonic
+from imprint.ports import Monotonic, Progress, monotonic
+from imprint.ports.leases import LeaseStore
 from imprint.ports.post_index import (
     AppliedLog,
     IndexMoved,
@@ -47,6 +48,7 @@ from imprint.ports.post_index import (
     IndexStep,
     PostIndexWriter,
 )
+from imprint.ports.publication import EventStore
 from imprint.services.chain.log_stream import (
     History,
     LogRange,
@@ -229,7 +231,8 @@ class Indexer:
     """Fills the index in rounds; one process at a time does so."""
 
     stream: LogStream
-    catalog: Catalog
+    events: EventStore
+    leases: LeaseStore
     writer: PostIndexWriter
     source: IndexSource
     reorg_depth: int
@@ -338,7 +341,7 @@ class Indexer:
         if self.source.first_block < source.first_block:
             return await self._restart("earlier block")
         final = None if state.final_hash is None else BlockRef(state.final, state.final_hash)
-        history = await self.stream.compare_history(self.catalog, source.chain_id, final, head)
+        history = await self.stream.compare_history(self.events, source.chain_id, final, head)
         self._note_history(history, state, head)
         if history is not History.REPLACED:
             self._replaced_since = None
@@ -484,12 +487,12 @@ class Indexer:
         """Whether another process follows the chain, or a command wants to rebuild the index."""
         if self.stream.followed_elsewhere:
             return True
-        found = await self.catalog.find_lease(REBUILD_LEASE)
+        found = await self.leases.find_lease(REBUILD_LEASE)
         return found is not None and found.left > timedelta(0)
 
     def _lease(self) -> HeldLease:
         elapsed = self.stream.monotonic
-        return HeldLease(self.catalog, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, elapsed)
+        return HeldLease(self.leases, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, elapsed)
 
     def _leave(self) -> bool:
         """Another process fills the index, and shows where it is."""
@@ -501,7 +504,7 @@ class Indexer:
 
 @asynccontextmanager
 async def take_index(
-    catalog: Catalog,
+    leases: LeaseStore,
     tell: Callable[[str], None],
     patience: timedelta = PATIENCE,
     elapsed: Monotonic = monotonic,
@@ -511,14 +514,14 @@ async def take_index(
     `tell` gets a sentence if that takes a while. Raises `IndexBusy` after `patience`.
     """
     holder = name_holder("rebuild of the index")
-    lease = HeldLease(catalog, INDEXER_LEASE, SHORT_LEASE_TIME, holder, elapsed)
+    lease = HeldLease(leases, INDEXER_LEASE, SHORT_LEASE_TIME, holder, elapsed)
     deadline = elapsed() + patience.total_seconds()
-    async with hold_lease(catalog, REBUILD_LEASE, SHORT_LEASE_TIME, holder, elapsed) as wish:
+    async with hold_lease(leases, REBUILD_LEASE, SHORT_LEASE_TIME, holder, elapsed) as wish:
         if wish is None:
             raise IndexBusy("Another command rebuilds the index of posts. Please try again later.")
         told = False
         while not await lease.take():
-            found = await catalog.find_lease(INDEXER_LEASE)
+            found = await leases.find_lease(INDEXER_LEASE)
             who = "another process" if found is None else describe_holder(found.holder)
             if elapsed() >= deadline:
                 raise IndexBusy(

@@ -17,7 +17,8 @@ from imprint.domain.posts.lists import (
     cut_page,
 )
 from imprint.domain.sessions import Session
-from imprint.ports import Catalog, Clock
+from imprint.ports import Clock
+from imprint.ports.files import FileStore
 from imprint.services.access.reads import check_subject
 
 PUBLIC_TOKEN_LIFETIME = timedelta(hours=24)
@@ -39,7 +40,7 @@ class ListPage:
 class Lists:
     """The lists. Public ones show posts only, unless `public_drafts` is set."""
 
-    catalog: Catalog
+    files: FileStore
     tokens: PageTokens
     clock: Clock
     public_drafts: bool
@@ -82,7 +83,7 @@ class Lists:
 
     async def metadata(self, cid: Cid) -> ListPage:
         """The one file with this cid, draft or post: the cid of a draft cannot be guessed."""
-        file = await self.catalog.file_by_cid(cid)
+        file = await self.files.file_by_cid(cid)
         if file is None:
             raise Refusal(Code.NOT_FOUND, "There is no file with this cid.")
         return ListPage((file,), None)
@@ -95,7 +96,7 @@ class Lists:
         until: datetime | None = None,
         session: Session | None = None,
     ) -> ListPage:
-        files = await self.catalog.list_files(which, before, size + 1, session)
+        files = await self.files.list_files(which, before, size + 1, session)
         page = cut_page(files, size)
         if page.next_position is None:
             return ListPage(page.files, None)

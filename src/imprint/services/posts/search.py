@@ -30,9 +30,8 @@ from imprint.domain.posts.search import (
 )
 from imprint.domain.posts.text_work import TextWork
 from imprint.domain.sessions import LiveSession
-from imprint.ports import Catalog
-from imprint.ports.post_index import PostIndexReader
-from imprint.ports.search import Match, SearchIndex
+from imprint.ports.files import FileStore
+from imprint.ports.post_index import Match, PostIndexReader, SearchIndex
 from imprint.services.access.reads import Reads
 from imprint.services.content.large_documents import FairQueue
 
@@ -249,7 +248,7 @@ class LibrarySearch:
     """Finds words in the documents that a reader holds. Nothing of them is stored."""
 
     index: PostIndexReader
-    catalog: Catalog
+    files: FileStore
     reads: Reads
     _turns: FairQueue = field(
         default_factory=lambda: FairQueue(LIBRARY_SEARCHES, detail=OVERLOADED)
@@ -291,7 +290,7 @@ class LibrarySearch:
     ) -> tuple[str | None, int]:
         """The snippet of a post, None if it does not match, and the bytes that were read."""
         size = 0
-        file = await self.catalog.file_by_post_id(post.post_id) if post.hosted else None
+        file = await self.files.file_by_post_id(post.post_id) if post.hosted else None
         if file is not None:
             size = file.size
             try:

@@ -8,8 +8,9 @@ from functools import partial
 from imprint.domain.errors import Damaged, Refusal
 from imprint.domain.posts.post_text import readable_text
 from imprint.domain.posts.search import MAX_TEXT
-from imprint.ports import Catalog, Clock
-from imprint.ports.search import PendingText, SearchIndex
+from imprint.ports import Clock
+from imprint.ports.leases import LeaseStore
+from imprint.ports.post_index import PendingText, SearchIndex
 from imprint.services.access.reads import Reads
 from imprint.services.tasks.leases import LEASE_TIME, hold_lease, name_holder
 from imprint.services.tasks.periodic_task import run_periodically
@@ -35,7 +36,7 @@ A document that comes later is noted when its file becomes the post."""
 class SearchTexts:
     """Makes the texts of free posts searchable. The chain is asked whether a post is free now."""
 
-    catalog: Catalog
+    leases: LeaseStore
     words: SearchIndex
     reads: Reads
     clock: Clock
@@ -53,7 +54,7 @@ class SearchTexts:
         if not await self.words.pending_texts(0, 1):
             return 0
         settled = 0
-        async with hold_lease(self.catalog, TEXTS_LEASE, LEASE_TIME, self.holder) as lease:
+        async with hold_lease(self.leases, TEXTS_LEASE, LEASE_TIME, self.holder) as lease:
             after = 0
             for _ in range(TEXTS_PER_ROUND // TEXTS_AT_ONCE):
                 if lease is None or lease.lost:

@@ -9,9 +9,9 @@ from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.posts.feeds import ALL_POSTS, FEED_SIZE, author_path, tag_path
 from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter
 from imprint.metrics import HUB_NOTICES
-from imprint.ports import Catalog, Clock, Monotonic, monotonic
-from imprint.ports.feed_index import Hub
-from imprint.ports.post_index import PostIndexReader
+from imprint.ports import Clock, Monotonic, monotonic
+from imprint.ports.leases import LeaseStore
+from imprint.ports.post_index import Hub, PostIndexReader
 from imprint.services.tasks.leases import LEASE_TIME, HeldLease, name_holder
 from imprint.services.tasks.periodic_task import run_periodically
 
@@ -43,7 +43,7 @@ class HubNotices:
     told twice, which does no harm.
     """
 
-    catalog: Catalog
+    leases: LeaseStore
     index: PostIndexReader
     hub: Hub
     service: str
@@ -59,7 +59,7 @@ class HubNotices:
 
     def __post_init__(self) -> None:
         holder = name_holder("websub")
-        self._lease = HeldLease(self.catalog, WEBSUB_LEASE, LEASE_TIME, holder, self.monotonic)
+        self._lease = HeldLease(self.leases, WEBSUB_LEASE, LEASE_TIME, holder, self.monotonic)
 
     async def run(self, interval: float = INTERVAL) -> None:
         """Look until cancelled."""

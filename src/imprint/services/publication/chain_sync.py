@@ -34,8 +34,10 @@ from imprint.metrics import (
     HEAD_BLOCK,
     UNREADABLE_RECEIPTS,
 )
-from imprint.ports import Catalog, ChainReader, Clock, Progress
+from imprint.ports import ChainReader, Clock, Progress
 from imprint.ports.chain import Unproved
+from imprint.ports.leases import LeaseStore
+from imprint.ports.publication import EventStore
 from imprint.services.chain.log_stream import (
     History,
     LogRange,
@@ -105,13 +107,13 @@ class Publications:
     Each event is applied once, whoever reports it and however often.
     """
 
-    catalog: Catalog
+    events: EventStore
     clock: Clock
     labels: LabelUpdater | None = None
 
     async def deliver(self, delivery: Delivery) -> ApplyResult:
         """Apply the events of a delivery, unconfirmed, unless it is a replay."""
-        result = await self.catalog.apply_events(
+        result = await self.events.apply_events(
             delivery.key, delivery.events, delivery.dead_letters, self.clock()
         )
         if not result.duplicate:
@@ -130,7 +132,7 @@ class Publications:
         return new_letters + await self._advance_once(chain_id, step)
 
     async def _advance_once(self, chain_id: int, step: Advance) -> int:
-        result = await self.catalog.advance(chain_id, step, self.clock())
+        result = await self.events.advance(chain_id, step, self.clock())
         if step.cursor is not None:
             FOLLOWED_BLOCK.set(step.cursor.number)
         self._record("follower", step.events, result.statuses, result.new_letters)
@@ -167,7 +169,8 @@ class Follower:
     """Reads the stream in rounds; `history` says whether the node agrees with what was final."""
 
     stream: LogStream
-    catalog: Catalog
+    events: EventStore
+    leases: LeaseStore
     clock: Clock
     chain_id: int
     start_block: int
@@ -181,7 +184,7 @@ class Follower:
 
     def __post_init__(self) -> None:
         self.reader = LogReader(self.stream, (POST_CREATED,))
-        self._publications = Publications(self.catalog, self.clock, self.labels)
+        self._publications = Publications(self.events, self.clock, self.labels)
 
     @property
     def deep_reorg(self) -> bool:
@@ -208,10 +211,10 @@ class Follower:
     async def _follow(self, lease: HeldLease) -> None:
         head = await self.stream.head()
         HEAD_BLOCK.set(head.number)
-        cursor = await self.catalog.cursor(self.chain_id)
+        cursor = await self.events.cursor(self.chain_id)
         CURSOR_LAG.set(max(head.number - (cursor.number if cursor else self.start_block), 0))
-        final = await self.catalog.final_block(self.chain_id)
-        history = await self.stream.compare_history(self.catalog, self.chain_id, final, head)
+        final = await self.events.final_block(self.chain_id)
+        history = await self.stream.compare_history(self.events, self.chain_id, final, head)
         self._note_history(history, final, head)
         if history is not History.AGREES:
             # Final blocks are not read again, least of all from a node that is behind them.
@@ -240,9 +243,9 @@ class Follower:
         takes no lease: another process may follow meanwhile, since both apply the same chain.
         """
         head = await self.stream.head()
-        before = await self.catalog.final_block(self.chain_id)
-        before = before or await self.catalog.cursor(self.chain_id)
-        history = await self.stream.compare_history(self.catalog, self.chain_id, before, head)
+        before = await self.events.final_block(self.chain_id)
+        before = before or await self.events.cursor(self.chain_id)
+        history = await self.stream.compare_history(self.events, self.chain_id, before, head)
         final = await self.stream.block_at(max(0, head.number - self.reorg_depth), head)
         async for blocks in self.reader.read(first, head):
             await self._apply(blocks, head, final)
@@ -252,7 +255,7 @@ class Follower:
         self._note_history(History.AGREES, final, head)
 
     async def _apply(self, blocks: LogRange, head: BlockRef, final: BlockRef | None) -> None:
-        found = await self.catalog.known_events(self.chain_id, blocks.first, blocks.last.number)
+        found = await self.events.known_events(self.chain_id, blocks.first, blocks.last.number)
         known = {(each.event.place.block_hash, each.event.place.log_index): each for each in found}
         plain = [each.log for each in blocks.logs]
         events, dead_letters = await decode_many(plain, read_events)
@@ -292,7 +295,7 @@ class Follower:
     async def _verify_unconfirmed(self, head: BlockRef) -> None:
         """Confirm or undo events that only deliveries reported, once the node should have them."""
         confirmed, lost = [], []
-        for each in await self.catalog.unconfirmed_events(self.chain_id, UNCONFIRMED_BATCH):
+        for each in await self.events.unconfirmed_events(self.chain_id, UNCONFIRMED_BATCH):
             number = each.event.place.block_number
             due = number is not None and number <= head.number
             if not due and self.clock() - each.seen_at <= UNCONFIRMED_GRACE:
@@ -320,7 +323,7 @@ class Follower:
 
     async def _undo_above(self, head: BlockRef) -> None:
         """Undo the events that were read from blocks above the head, which are gone."""
-        above = await self.catalog.known_events(self.chain_id, head.number + 1, HIGHEST_BLOCK)
+        above = await self.events.known_events(self.chain_id, head.number + 1, HIGHEST_BLOCK)
         gone = [each for each in above if each.confirmed]
         if gone:
             log.warning("the chain is shorter than before", extra={"block": head.number})
@@ -358,7 +361,7 @@ class Follower:
 
     def _lease(self) -> HeldLease:
         elapsed = self.stream.monotonic
-        return HeldLease(self.catalog, FOLLOWER_LEASE, self.lease_time, self.holder, elapsed)
+        return HeldLease(self.leases, FOLLOWER_LEASE, self.lease_time, self.holder, elapsed)
 
     def _leave(self) -> bool:
         """Another process follows, and raises the alarms."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from imprint.domain.posts.market_events import LOGS_PER_BLOCK
-from imprint.ports.feed_index import FeedIndex, PostAddress
+from imprint.ports.post_index import PostAddress, PostIndexReader
 
 PAGE_SIZE = 10_000
 """Posts of a page."""
@@ -22,7 +22,7 @@ class Sitemap:
     So the first list of pages walks over all posts once, and the next one only over the new ones.
     """
 
-    index: FeedIndex
+    index: PostIndexReader
     page_size: int = PAGE_SIZE
     _starts: list[int] = field(default_factory=lambda: [BEGINNING], init=False)
 

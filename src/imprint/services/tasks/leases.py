@@ -15,7 +15,8 @@ from datetime import timedelta
 from secrets import token_hex
 
 from imprint.domain.errors import Unavailable
-from imprint.ports import Catalog, Clock, Monotonic, monotonic, utc_now
+from imprint.ports import Clock, Monotonic, monotonic, utc_now
+from imprint.ports.leases import LeaseStore
 from imprint.services.tasks.periodic_task import run_periodically
 
 log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ def describe_holder(holder: str) -> str:
 class HeldLease:
     """A lease that this process holds and prolongs; `lost` says whether it still does."""
 
-    catalog: Catalog
+    leases: LeaseStore
     name: str
     length: timedelta
     holder: str
@@ -81,9 +82,9 @@ class HeldLease:
 
     async def take(self) -> bool:
         """Take or prolong it; False if another holder has it."""
-        # Counted from before the request, so that it never ends later here than in the catalog.
+        # Counted from before the request, so that it never ends later here than in the database.
         until = self.monotonic() + self.length.total_seconds()
-        taken = await self.catalog.take_lease(self.name, self.holder, self.length)
+        taken = await self.leases.take_lease(self.name, self.holder, self.length)
         self._until = until if taken else -math.inf
         return taken
 
@@ -105,7 +106,7 @@ class HeldLease:
     async def release(self) -> None:
         """End it, if it is still held; without a database it ends by itself."""
         try:
-            await self.catalog.release_lease(self.name, self.holder)
+            await self.leases.release_lease(self.name, self.holder)
         except Unavailable as problem:
             log.warning(
                 "a lease was not released",
@@ -120,7 +121,7 @@ class LeaseMonitor:
     `show` is called when that begins or ends, with whether some process does it.
     """
 
-    catalog: Catalog
+    leases: LeaseStore
     name: str
     task: str
     limit: timedelta
@@ -157,7 +158,7 @@ class LeaseMonitor:
             self._since = now
         self._looked_at = now
         try:
-            age = await self.catalog.lease_age(self.name)
+            age = await self.leases.lease_age(self.name)
         except Unavailable:
             # Nobody can take a lease meanwhile. When the database is back, one needs a moment.
             self._since = self.monotonic()
@@ -186,14 +187,14 @@ class LeaseMonitor:
 
 @asynccontextmanager
 async def hold_lease(
-    catalog: Catalog,
+    leases: LeaseStore,
     name: str,
     length: timedelta,
     holder: str,
     monotonic: Monotonic = monotonic,
 ) -> AsyncIterator[HeldLease | None]:
     """Hold a lease inside, prolonging it in the background; None if another holder has it."""
-    lease = HeldLease(catalog, name, length, holder, monotonic)
+    lease = HeldLease(leases, name, length, holder, monotonic)
     if not await lease.take():
         yield None
         return
@@ -227,14 +228,14 @@ async def prolonged(lease: HeldLease) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def pause_collection(
-    catalog: Catalog, task: str, clock: Clock = utc_now, patience: timedelta = PATIENCE
+    leases: LeaseStore, task: str, clock: Clock = utc_now, patience: timedelta = PATIENCE
 ) -> AsyncIterator[HeldLease]:
     """Hold the collector's lease for a task, so that no process destroys a document meanwhile.
 
     Waits for another holder, and says so once. Raises `CollectionNotPaused` if that takes longer
     than `patience`, or if the lease was lost before the end.
     """
-    lease = HeldLease(catalog, COLLECTOR_LEASE, LEASE_TIME, name_holder(task))
+    lease = HeldLease(leases, COLLECTOR_LEASE, LEASE_TIME, name_holder(task))
     await _wait_for(lease, clock, patience)
     async with kept(lease):
         yield lease
@@ -248,7 +249,7 @@ async def _wait_for(lease: HeldLease, clock: Clock, patience: timedelta) -> None
     deadline = lease.monotonic() + patience.total_seconds()
     told = False
     while not await lease.take():
-        found = await lease.catalog.find_lease(lease.name)
+        found = await lease.leases.find_lease(lease.name)
         if lease.monotonic() >= deadline:
             holder = "another process" if found is None else describe_holder(found.holder)
             raise CollectionNotPaused(

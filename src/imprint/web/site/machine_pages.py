@@ -7,7 +7,7 @@ from imprint.domain.formats.coins import format_ether
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import PRIVATE_FEEDS
 from imprint.domain.posts.indexed_posts import IndexedPost
-from imprint.ports.feed_index import PostAddress
+from imprint.ports.post_index import PostAddress
 from imprint.services.site.pages import ShownPost
 from imprint.web.api.feed_links import FeedLinks
 from imprint.web.http.escapes import markdown_line

@@ -1,1 +1,0 @@
-"""The catalog: records of files, nonces and events, in SQLite or PostgreSQL."""

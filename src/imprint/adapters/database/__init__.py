@@ -1,0 +1,1 @@
+"""The database of the records: transactions, connections, schema, locks and checksums."""

@@ -1,0 +1,166 @@
+"""`Database`: runs the rules of the stores in transactions, whichever database has the records."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import ClassVar, Protocol
+
+from imprint.adapters.database.transaction import Row, Rule, T, Transaction, Ts, Value
+from imprint.domain.errors import Unavailable
+from imprint.domain.installation import Identity
+from imprint.domain.sessions import Session
+from imprint.ports.damage import Damage
+
+UNKNOWN_REACH = 1_000_000
+"""The `reach` of a read that may visit any number of rows."""
+
+_PROBE_SECONDS = 2.0
+"""How long a probe waits for its transaction."""
+
+READ_HEARTBEAT = "SELECT value FROM counters WHERE name = 'heartbeat'"
+HEARTBEAT = "UPDATE counters SET value = value + 1 WHERE name = 'heartbeat'"
+
+INSTALLATION = "SELECT id, claimed, owns_unnamed FROM installation WHERE only_row = 1"
+ADD_INSTALLATION = """
+INSERT INTO installation (only_row, id, owns_unnamed)
+SELECT 1, CAST(:id AS TEXT), CASE WHEN EXISTS (SELECT 1 FROM files) THEN 1
+       WHEN EXISTS (SELECT 1 FROM detached) THEN 1 ELSE 0 END
+WHERE true ON CONFLICT DO NOTHING"""
+
+NO_VALUES: Mapping[str, Value] = {}
+"""The values of a statement without any."""
+
+ReadFor = Callable[[Session | None], Awaitable[T]]
+"""A read that refuses the session if it was ended."""
+
+
+class Snapshot(Protocol):
+    """The database as it was at one moment."""
+
+    async def read(self, rule: Rule[*Ts, T], *args: *Ts) -> T:
+        """Run a rule that changes nothing."""
+        ...
+
+
+class Database(ABC):
+    """A database that runs rules in transactions; implements the port `DatabaseHealth`."""
+
+    name: ClassVar[str]
+    """What operators call it."""
+    identity: Identity
+    """The installation that the records belong to."""
+    damage: Damage
+
+    @abstractmethod
+    async def transact(
+        self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
+    ) -> T:
+        """Take the locks, run a rule and commit; after a conflict the rule runs again.
+
+        Without `durable` the commit survives a crash of the process but perhaps not a power loss.
+        """
+
+    @abstractmethod
+    async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
+        """Run a rule that changes nothing and visits about `reach` rows."""
+
+    async def fetch(
+        self,
+        build: Callable[[Row], T],
+        statement: str,
+        values: Mapping[str, Value] = NO_VALUES,
+        *,
+        reach: int = 0,
+    ) -> list[T]:
+        """What is built of the rows of one statement that changes nothing."""
+        return await self.read(_fetch, build, statement, values, reach=reach)
+
+    async def change(
+        self,
+        statement: str,
+        values: Mapping[str, Value] = NO_VALUES,
+        *,
+        locks: Collection[str] = (),
+        durable: bool = True,
+    ) -> bool:
+        """Run one statement as a transaction; returns whether it has returned a row."""
+        return await self.transact(locks, _change, statement, values, durable=durable)
+
+    async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        """The result of `read`; a database may keep it under `key` until the next commit."""
+        return await read()
+
+    async def cached_for(
+        self,
+        session: Session | None,
+        key: Hashable,
+        read: ReadFor[T],
+        refuse_ended: Rule[Session, None],
+    ) -> T:
+        """The result of `read`, as in `cached`; refuses an ended session.
+
+        `read` refuses it if it is given the session; for a result that is kept, the rule does.
+        """
+        return await read(session)
+
+    @abstractmethod
+    def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
+        """Everything that is committed by now, and nothing that is committed later."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Finish running transactions and close every connection."""
+
+    @abstractmethod
+    def lease_now(self) -> int | None:
+        """What leases take for now, in microseconds; None is the time of the database's server."""
+
+    async def probe(self, *, grow: bool = False) -> None:
+        # Every commit of SQLite makes its log longer, so this one does what `grow` asks for.
+        try:
+            async with asyncio.timeout(_PROBE_SECONDS):
+                await self.change(HEARTBEAT, durable=False)
+        except TimeoutError as error:
+            raise Unavailable.database() from error
+
+    async def probe_reads(self) -> None:
+        try:
+            async with asyncio.timeout(_PROBE_SECONDS):
+                await self.fetch(tuple, READ_HEARTBEAT)
+        except TimeoutError as error:
+            raise Unavailable.database() from error
+
+    async def check_files(self) -> None:
+        """Return: a server looks after its own files."""
+        return
+
+    async def examine(self) -> list[str]:
+        return []
+
+    async def warnings(self) -> list[str]:
+        return []
+
+
+async def _fetch(
+    tx: Transaction, build: Callable[[Row], T], statement: str, values: Mapping[str, Value]
+) -> list[T]:
+    return [build(row) for row in await tx.fetchall(statement, **values)]
+
+
+async def _change(tx: Transaction, statement: str, values: Mapping[str, Value]) -> bool:
+    return bool(await tx.fetchall(statement, **values))
+
+
+async def identify(tx: Transaction, new_id: str) -> Identity:
+    """The identity of this database; one that has none gets `new_id`.
+
+    Processes that open a new database at the same time agree on one id.
+    """
+    row = await tx.fetchone(INSTALLATION)
+    if row is None:
+        await tx.execute(ADD_INSTALLATION, id=new_id)
+        row = await tx.fetchone(INSTALLATION)
+    if row is None:
+        raise LookupError("The database does not keep the id of its installation.")
+    return Identity(row["id"], bool(row["claimed"]), bool(row["owns_unnamed"]))

@@ -1,0 +1,1 @@
+"""`Database` on a PostgreSQL server."""

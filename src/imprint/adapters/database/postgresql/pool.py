@@ -1,0 +1,345 @@
+"""Connection pool for PostgreSQL, with timeouts; broken connections are replaced."""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import asyncpg
+from asyncpg.connect_utils import SessionAttribute
+
+from imprint.adapters.database.transaction import Unstorable
+from imprint.domain.errors import Unavailable
+
+_log = logging.getLogger(__name__)
+
+if TYPE_CHECKING:
+    from asyncpg.prepared_stmt import PreparedStatement
+
+    _Connection: TypeAlias = asyncpg.Connection[asyncpg.Record]
+else:
+    _Connection = asyncpg.Connection
+
+
+CONNECT_SECONDS = 3.0
+"""Seconds that a connection outside of the pool may take to be made."""
+
+ACQUIRE_SECONDS = 2.0
+"""Seconds that a connection may take to become free and to be made, together."""
+
+CALL_SECONDS = 4.5
+"""Seconds that a transaction may take in all, with every wait and attempt: with the time around it,
+less than five."""
+
+COMMAND_SECONDS = 4.5
+"""Seconds before the connection of a running statement is dropped; the server's limit is lower."""
+
+_CLOSE_SECONDS = 5.0
+"""Seconds that running statements have to end when the service stops."""
+
+_IDLE_SECONDS = 300.0
+"""Seconds after which an unused connection is dropped instead of used again."""
+
+_ROLLBACK_SECONDS = 1.0
+"""Seconds that a rollback may take before its connection is dropped instead."""
+
+SESSION = {
+    "application_name": "imprint",
+    "default_transaction_isolation": "read committed",
+    "statement_timeout": "4s",
+    # With the wait for a connection, a read ends within five seconds.
+    "lock_timeout": "2500ms",
+    # A process that freezes in the middle of a transaction must not block the others for long.
+    "idle_in_transaction_session_timeout": "10s",
+    "jit": "off",
+    # Lists walk an index in its order; a bitmap would fetch all of an owner's drafts for one page.
+    "enable_bitmapscan": "off",
+    # One plan for each statement, whatever its values: the one that is tested to use indexes.
+    "plan_cache_mode": "force_generic_plan",
+}
+"""The session settings of every connection."""
+
+_DURABLE = """
+SELECT set_config('synchronous_commit', 'on', false)
+WHERE current_setting('synchronous_commit') = 'off'"""
+"""Turns durable commits on where the server's default is off."""
+
+USE_LOCK = 0x1A9819_0002
+"""The advisory lock that every connection of a pool shares; a move takes it exclusively."""
+
+_ENTER = """
+SELECT pg_try_advisory_lock_shared($1) AS shared,
+       CAST(pg_postmaster_start_time() AS TEXT) AS server"""
+
+LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    ConnectionError,
+)
+"""Errors that mean that the connection is gone, rather than that a statement failed."""
+
+_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+
+FAILURES = (*_ERRORS, Unstorable)
+"""Every error of the database or of its connection."""
+
+
+async def connect(url: str) -> "Connection":
+    """A connection outside of the pool, with no limit on how long a statement takes."""
+    settings = {**SESSION, "statement_timeout": "0", "lock_timeout": "0"}
+    return await asyncpg.connect(
+        url,
+        connection_class=Connection,
+        timeout=CONNECT_SECONDS,
+        server_settings=settings,
+        target_session_attrs=SessionAttribute.read_write,
+    )
+
+
+@contextmanager
+def translated(level: int = logging.ERROR) -> Iterator[None]:
+    """Raise `Unavailable` for every error of the database or of its connection, and log it."""
+    try:
+        yield
+    except FAILURES as error:
+        raise failed(error, level) from error
+
+
+def failed(error: BaseException, level: int = logging.ERROR) -> Unavailable:
+    """Log an error of the database, and return what is raised for it."""
+    # Not the text and not the details: they quote values.
+    name, state = type(error).__name__, getattr(error, "sqlstate", "")
+    _log.log(level, "The database failed: %s %s", name, state)
+    return Unavailable.database()
+
+
+class Connection(_Connection):
+    """A connection with its prepared statements.
+
+    `Connection.fetch` of asyncpg looks a statement up in a cache of its own and renews its place
+    and its timer there, which takes a quarter of the time of a short query.
+    """
+
+    __slots__ = ("_prepared", "generation", "idle_since", "server")
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
+        self.server = ""
+        """When the server process began: another one may count its transactions again."""
+        self.generation = 0
+        """Of the pool, when the connection was made."""
+        self.idle_since = 0.0
+
+    async def run(self, text: str, values: Sequence[object]) -> "list[asyncpg.Record]":
+        """The rows of a statement, in one round trip if it ran before on this connection."""
+        statement = self._prepared.get(text) or await self._remember(text)
+        try:
+            return await statement.fetch(*values)
+        except asyncpg.InvalidCachedStatementError:
+            # A migration has changed the types of its columns.
+            del self._prepared[text]
+            raise
+
+    async def run_many(self, text: str, rows: Sequence[Sequence[object]]) -> None:
+        """Run a statement with each of these values, without waiting between them."""
+        statement = self._prepared.get(text) or await self._remember(text)
+        await statement.executemany(rows)
+
+    async def _remember(self, text: str) -> "PreparedStatement[asyncpg.Record]":
+        statement = self._prepared[text] = await self.prepare(text)
+        return statement
+
+
+class _Lent:
+    """A connection of the pool for a block; a class, because a generator takes twice as long."""
+
+    __slots__ = ("_connection", "_pool")
+
+    def __init__(self, pool: "Pool") -> None:
+        self._pool = pool
+
+    async def __aenter__(self) -> Connection:
+        self._connection = self._pool.take() or await self._pool.acquire()
+        return self._connection
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is not None:
+                await self._pool.recover(self._connection, error)
+        finally:
+            self._pool.release(self._connection)
+
+
+class Pool:
+    """Up to `size` connections, made when they are needed; the one used last is used next.
+
+    asyncpg's own pool starts a task for every connection that is released; reads are too short for
+    that.
+    """
+
+    def __init__(self, url: str, size: int) -> None:
+        self._url = url
+        self._free = size
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._idle: list[Connection] = []
+        self._used: set[Connection] = set()
+        self._generation = 0
+        self._closed = False
+
+    def connection(self) -> _Lent:
+        """A connection for a block, with no open transaction before or after."""
+        return _Lent(self)
+
+    async def rows(self, text: str, values: Sequence[object]) -> "list[asyncpg.Record]":
+        """The rows of a statement that is a transaction of its own."""
+        connection = self.take() or await self.acquire()
+        try:
+            return await connection.run(text, values)
+        except BaseException as error:
+            await self.recover(connection, error)
+            raise
+        finally:
+            self.release(connection)
+
+    def take(self) -> Connection | None:
+        """An idle connection that must be given to `release`, or None if there is none."""
+        if not self._free or self._closed:
+            return None
+        connection = self._reuse()
+        if connection is not None:
+            self._free -= 1
+            self._used.add(connection)
+        return connection
+
+    async def acquire(self) -> Connection:
+        """A connection that must be given to `release`, made if need be."""
+        left = await self._acquire()
+        try:
+            connection = self._reuse() or await self._connect(left)
+        except BaseException:
+            self._give_back()
+            raise
+        self._used.add(connection)
+        return connection
+
+    async def recover(self, connection: Connection, error: BaseException) -> None:
+        """Leave no open transaction on a connection whose statement failed."""
+        if isinstance(error, asyncio.CancelledError):
+            # The driver cancels the running statement, and might cancel the next one instead.
+            connection.terminate()
+            return
+        if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+            # The server became a standby; the other connections lead to it as well.
+            self._generation += 1
+        await _roll_back(connection)
+
+    def release(self, connection: Connection) -> None:
+        """Take a connection back."""
+        self._used.discard(connection)
+        if self._closed:
+            connection.terminate()
+        elif not connection.is_closed():
+            connection.idle_since = time.monotonic()
+            self._idle.append(connection)
+        self._give_back()
+
+    async def close(self) -> None:
+        """Close every connection; one that does not respond is terminated."""
+        self._closed = True
+        while self._idle:
+            await _close(self._idle.pop())
+        for connection in [*self._used]:
+            await _close(connection)
+
+    async def _acquire(self) -> float:
+        """Wait until a connection is free; how many of its `ACQUIRE_SECONDS` are left."""
+        if self._free and not self._waiting:
+            self._free -= 1
+            return ACQUIRE_SECONDS
+        loop = asyncio.get_running_loop()
+        until, turn = loop.time() + ACQUIRE_SECONDS, loop.create_future()
+        self._waiting.append(turn)
+        try:
+            async with asyncio.timeout_at(until):
+                await turn
+        except BaseException:
+            if turn.done() and not turn.cancelled():
+                # It was this one's turn at the moment that it stopped waiting.
+                self._give_back()
+            raise
+        return until - loop.time()
+
+    def _give_back(self) -> None:
+        """Give the place of a connection to whoever has waited longest."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+    def _reuse(self) -> Connection | None:
+        if self._closed:
+            raise asyncpg.InterfaceError("The catalog is closed.")
+        oldest = time.monotonic() - _IDLE_SECONDS
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_closed():
+                continue
+            if connection.idle_since >= oldest and connection.generation == self._generation:
+                return connection
+            connection.terminate()
+        return None
+
+    async def _connect(self, seconds: float) -> Connection:
+        generation = self._generation
+        connection = await asyncpg.connect(
+            self._url,
+            connection_class=Connection,
+            timeout=seconds,
+            command_timeout=COMMAND_SECONDS,
+            statement_cache_size=512,
+            max_cached_statement_lifetime=0,
+            server_settings=SESSION,
+            target_session_attrs=SessionAttribute.read_write,
+        )
+        connection.generation = generation
+        try:
+            await connection.execute(_DURABLE)
+            (entered,) = await connection.fetch(_ENTER, USE_LOCK)
+            connection.server = entered["server"]
+            if not entered["shared"]:
+                raise asyncpg.InterfaceError("A catalog is being moved to this database.")
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+
+async def _close(connection: Connection) -> None:
+    try:
+        await connection.close(timeout=_CLOSE_SECONDS)
+    except (*_ERRORS, asyncio.CancelledError):
+        connection.terminate()
+
+
+async def _roll_back(connection: Connection) -> None:
+    """Roll back the open transaction, if any; terminate the connection if that takes too long."""
+    if connection.is_closed() or not connection.is_in_transaction():
+        return
+    try:
+        await connection.execute("ROLLBACK", timeout=_ROLLBACK_SECONDS)
+    except _ERRORS:
+        connection.terminate()

@@ -1,0 +1,119 @@
+"""The schema of a PostgreSQL catalog, brought up to date by the first process that opens it."""
+
+import asyncio
+
+import asyncpg
+
+from imprint.adapters.database.postgresql.pool import Connection
+from imprint.adapters.database.schema import Migration, NewerSchema
+
+_MIGRATION_LOCK = 0x1A9819_0001
+"""The advisory lock under which one process at a time migrates."""
+
+UNFINISHED = "unfinished_move"
+"""The table that exists while a catalog is being moved into the database."""
+
+_TABLE = """
+CREATE TABLE schema_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)"""
+
+
+_ATTEMPTS = 60
+"""How often a migration is run before it fails."""
+
+_PAUSE = 0.25
+"""Seconds between two attempts, in which blocked requests can continue."""
+
+_LOCK_TIMEOUT = "SET LOCAL lock_timeout = '400ms'"
+"""How long a migration waits for the lock of a table. Later requests queue behind it; and after a
+second the server looks for deadlocks, whose victim might be a request."""
+
+_BUSY = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
+
+
+LEAST_VERSION = 15
+"""The oldest release of PostgreSQL that the tests run on."""
+
+
+class UnsuitableServer(Exception):
+    """The server is too old, or its database has another encoding; the text says which."""
+
+
+def check_server(version: int, encoding: str) -> None:
+    """Raise `UnsuitableServer` for a server that the catalog cannot be kept on."""
+    if version < LEAST_VERSION:
+        raise UnsuitableServer(
+            f"The server is PostgreSQL {version}, and {LEAST_VERSION} is the oldest that is"
+            " supported. Upgrade the server."
+        )
+    if encoding.upper() != "UTF8":
+        raise UnsuitableServer(
+            f"The encoding of the database is {encoding}, not UTF8. Create it anew with"
+            " ENCODING 'UTF8' TEMPLATE template0."
+        )
+
+
+class Unfinished(Exception):
+    """The database is the target of a move that has not ended."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A catalog is being moved to this database. Run `imprint migrate-catalog` again, "
+            "until it ends."
+        )
+
+
+async def migrate(connection: Connection, migrations: tuple[Migration, ...]) -> None:
+    """Bring the schema up to date in one transaction; a second process finds it done.
+
+    Processes of the previous release keep running: while they hold locks, it is retried.
+    Raises `NewerSchema` for a database that is ahead of these migrations, `Unfinished` for one
+    that a catalog is being moved to, and `UnsuitableServer`. A schema that is up to date is only
+    read, so the service needs no permission to change it.
+    """
+    settings = connection.get_settings()
+    check_server(connection.get_server_version().major, settings.server_encoding)
+    for _ in range(_ATTEMPTS - 1):
+        try:
+            await _migrate(connection, migrations)
+        except _BUSY:
+            await asyncio.sleep(_PAUSE)
+        else:
+            return
+    await _migrate(connection, migrations)
+
+
+async def _migrate(connection: Connection, migrations: tuple[Migration, ...]) -> None:
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
+        if await connection.fetchval("SELECT to_regclass($1)", UNFINISHED) is not None:
+            raise Unfinished
+        found = await _find(connection)
+        if found > migrations[-1].number:
+            raise NewerSchema(found, migrations[-1].number)
+        await connection.execute(_LOCK_TIMEOUT)
+        if not found:
+            await connection.execute(_TABLE)
+        for migration in (each for each in migrations if each.number > found):
+            await connection.execute(migration.script)
+            await connection.execute(
+                "INSERT INTO schema_migrations (number, name) VALUES ($1, $2)",
+                migration.number,
+                migration.name,
+            )
+
+
+async def _find(connection: Connection) -> int:
+    """The number of the last migration; 0 for a database without a catalog."""
+    if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
+        return 0
+    return int(await connection.fetchval("SELECT max(number) FROM schema_migrations") or 0)
+
+
+async def examine_server(connection: Connection) -> list[str]:
+    """What an operator should change on the server."""
+    if await connection.fetchval("SHOW data_checksums") == "on":
+        return []
+    return [
+        "The server does not notice damaged pages: enable data_checksums with pg_checksums"
+        " while it is stopped."
+    ]

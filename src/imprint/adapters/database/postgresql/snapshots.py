@@ -1,0 +1,131 @@
+"""Caches of results that are read again after a transaction has ended.
+
+Concurrent requests share one query for the newest snapshot.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from imprint.adapters.database.postgresql.pool import Pool
+from imprint.domain.bounded_cache import BoundedCache
+
+T = TypeVar("T")
+
+REMEMBERED = 1024
+"""How many results a cache keeps."""
+
+Snapshot = tuple[str, str]
+"""A server, and which of its transactions a statement sees."""
+
+SNAPSHOT = "CAST(pg_current_snapshot() AS TEXT)"
+"""Which transactions the statement sees. Two statements on one server that have the same snapshot
+see the same rows: see docs/decisions/query-cache.md."""
+
+
+async def read_snapshot(pool: Pool) -> Snapshot:
+    """The snapshot of this moment."""
+    async with pool.connection() as connection:
+        ((snapshot,),) = await connection.run(f"SELECT {SNAPSHOT}", ())
+        return connection.server, snapshot
+
+
+class SnapshotCache(Generic[T]):
+    """Results, each with the snapshot that it was read in.
+
+    While transactions end all the time, the server is not asked: `is_current` is False then.
+    """
+
+    def __init__(self, read_snapshot: Callable[[], Awaitable[Snapshot]]) -> None:
+        self._results: BoundedCache[Hashable, tuple[Snapshot, T]] = BoundedCache(REMEMBERED)
+        self._rounds = SnapshotRounds(read_snapshot)
+        self._newest: Snapshot | None = None
+        self._is_quiet = False
+
+    def known(self, key: Hashable) -> tuple[Snapshot, T] | None:
+        """The result and its snapshot, if it was read before."""
+        return self._results.get(key)
+
+    async def is_current(self, snapshot: Snapshot) -> bool:
+        """Whether nothing has changed since; without asking, False if much changes just now."""
+        if not self._is_quiet or snapshot != self._newest:
+            return False
+        current = await self._rounds.take()
+        self._see(current)
+        return current == snapshot
+
+    def remember(self, key: Hashable, snapshot: Snapshot, result: T) -> None:
+        """Keep a result that was read, instead of the oldest one if there are too many."""
+        self._see(snapshot)
+        self._results.put(key, (snapshot, result))
+
+    def expect_change(self) -> None:
+        """Note that this process has written."""
+        self._is_quiet = False
+
+    def _see(self, snapshot: Snapshot) -> None:
+        self._is_quiet = snapshot == self._newest
+        self._newest = snapshot
+
+
+class RememberedReads:
+    """Results of reads of the index, each with the snapshot that was current before it was read.
+
+    While the snapshot is the same no transaction has ended, before, during or after the read.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        self._results: BoundedCache[Hashable, tuple[Snapshot, Any]] = BoundedCache(REMEMBERED)
+        self._rounds = SnapshotRounds(partial(read_snapshot, pool))
+
+    async def read(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        """The result that is remembered under this key, or that of `read`."""
+        snapshot = await self._rounds.take()
+        known = self._results.get(key)
+        if known is not None and known[0] == snapshot:
+            self._results.touch(key)
+        else:
+            known = snapshot, await read()
+            self._results.put(key, known)
+        result: T = known[1]
+        return result
+
+
+class SnapshotRounds:
+    """Snapshots, each read after it was asked for; all who wait for the next one share it."""
+
+    def __init__(self, read_snapshot: Callable[[], Awaitable[Snapshot]]) -> None:
+        self._read_snapshot = read_snapshot
+        self._waiting: list[asyncio.Future[Snapshot]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def take(self) -> Snapshot:
+        """A snapshot that has everything that was committed before this call."""
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[Snapshot] = loop.create_future()
+        self._waiting.append(turn)
+        if self._task is None:
+            self._task = loop.create_task(self._run())
+        return await turn
+
+    async def _run(self) -> None:
+        waiting: list[asyncio.Future[Snapshot]] = []
+        try:
+            while self._waiting:
+                waiting, self._waiting = self._waiting, []
+                try:
+                    snapshot = await self._read_snapshot()
+                except Exception as error:  # noqa: BLE001 - it is raised where it was waited for
+                    for turn in waiting:
+                        if not turn.done():
+                            turn.set_exception(error)
+                else:
+                    for turn in waiting:
+                        if not turn.done():
+                            turn.set_result(snapshot)
+        finally:
+            self._task = None
+            for turn in (*waiting, *self._waiting):
+                turn.cancel()
+            self._waiting = []

@@ -1,0 +1,196 @@
+"""Transactions of PostgreSQL: their statements, their locks, and the conflicts between them.
+
+A statement has its own text for PostgreSQL, and numbered values instead of named ones.
+"""
+
+import asyncio
+import re
+from collections import defaultdict
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Mapping,
+)
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, cast
+
+import asyncpg
+
+from imprint.adapters.database.postgresql.pool import Connection
+from imprint.adapters.database.transaction import Row, Rows, Sql, T, Unstorable, Value
+
+ListValue = Value | list[str] | list[int]
+"""The types of values: PostgreSQL takes lists as well."""
+
+_NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
+
+_LIMIT = "limit"
+"""This value is written into its statement: there is one plan for all values, and the plan for a
+page of ten rows differs from the plan for a tenth of the table."""
+
+CLASH = (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError)
+"""A transaction conflicts with rows that another one committed meanwhile."""
+
+CONFLICT = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError, *CLASH)
+"""A transaction conflicts with another one; running it again may succeed."""
+
+REFUSED = (
+    asyncpg.DataError,
+    asyncpg.IntegrityConstraintViolationError,
+    asyncpg.ProgramLimitExceededError,
+    OverflowError,
+    UnicodeEncodeError,
+)
+"""Errors about the values of a statement, rather than about the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement that is a whole transaction, and its values."""
+
+    text: str
+    values: Mapping[str, ListValue]
+    lock_first: str = ""
+    """Statements that take locks first, so that this one sees what their last holders wrote."""
+
+
+class NotCommitted(asyncpg.InterfaceError):
+    """The server rolled a transaction back instead of committing it."""
+
+
+class Retry(Exception):
+    """The transaction conflicts with another one, or its connection broke before it began."""
+
+
+class PostgresqlTransaction:
+    """`Transaction` on one connection; a conflict in the last attempt is not retried."""
+
+    def __init__(
+        self, connection: Connection, *, last: bool, locks: frozenset[str] = frozenset()
+    ) -> None:
+        self._connection = connection
+        self._last = last
+        self._locks = locks
+
+    async def fetchone(self, sql: str, /, **values: Value) -> Row | None:
+        rows = await self._run(self._connection.run, *translate(sql, values))
+        return rows[0] if rows else None
+
+    async def fetchall(self, sql: str, /, **values: Value) -> list[Row]:
+        rows = await self._run(self._connection.run, *translate(sql, values))
+        return cast("list[Row]", rows)
+
+    async def execute(self, sql: str, /, **values: Value) -> None:
+        text, numbered = translate(sql, values)
+        if not values:
+            await self._run(self._connection.execute, text)
+        elif text:
+            await self._run(self._connection.run, text, numbered)
+
+    async def executemany(self, sql: str, /, rows: Rows) -> None:
+        if rows:
+            texts, values = zip(*(translate(sql, row) for row in rows), strict=True)
+            await self._run(self._connection.run_many, texts[0], values)
+
+    async def lock(self, names: Collection[str]) -> None:
+        more = frozenset(names) - self._locks
+        if more:
+            await self._run(self._connection.execute, lock_statements(more))
+            self._locks |= more
+
+    async def _run(self, method: Callable[..., Awaitable[T]], *given: object) -> T:
+        try:
+            return await method(*given)
+        except CONFLICT as error:
+            if not self._last:
+                raise Retry from error
+            if isinstance(error, CLASH):
+                raise Unstorable(type(error).__name__) from error
+            raise
+        except REFUSED as error:
+            raise Unstorable(type(error).__name__) from error
+
+
+@dataclass(slots=True)
+class _Queue:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    waiting: int = 0
+
+
+class KeyedLocks:
+    """A lock for each name: transactions of one process wait here instead of on connections."""
+
+    def __init__(self) -> None:
+        self._queues: defaultdict[str, _Queue] = defaultdict(_Queue)
+
+    @asynccontextmanager
+    async def hold(self, names: Iterable[str]) -> AsyncIterator[None]:
+        """Hold the locks of all names until the block ends, taken in the same order by all callers.
+
+        Waits as long as the caller does.
+        """
+        async with AsyncExitStack() as held:
+            for name in sorted(names):
+                await held.enter_async_context(self._hold_one(name))
+            yield
+
+    @asynccontextmanager
+    async def _hold_one(self, name: str) -> AsyncIterator[None]:
+        queue = self._queues[name]
+        queue.waiting += 1
+        try:
+            async with queue.lock:
+                yield
+        finally:
+            queue.waiting -= 1
+            if not queue.waiting:
+                del self._queues[name]
+
+
+def begin_statements(locks: frozenset[str], durable: bool) -> str:
+    """Begins a transaction and takes its locks."""
+    off = "" if durable else "SET LOCAL synchronous_commit = off;"
+    return f"BEGIN;{off}{lock_statements(locks)}"
+
+
+def lock_statements(names: frozenset[str], shared: frozenset[str] = frozenset()) -> str:
+    """Takes the locks with these names, and the shared ones in shared mode."""
+    # All transactions take locks in the same order, so that no two wait for each other.
+    kinds = {lock_key(name): "_shared" if name in shared else "" for name in names | shared}
+    return ";".join(
+        f"SELECT pg_advisory_xact_lock{kind}({key})" for key, kind in sorted(kinds.items())
+    )
+
+
+def lock_key(name: str) -> int:
+    """The key of the advisory lock with this name."""
+    digest = blake2b(name.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def translate(text: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    """A statement with numbered values, and these values in order."""
+    limit = values.get(_LIMIT)
+    numbered, names = number_values(text, None if limit is None else int(limit))
+    return numbered, [values[name] for name in names]
+
+
+@lru_cache(maxsize=1024)
+def number_values(text: str, limit: int | None) -> tuple[str, tuple[str, ...]]:
+    """A statement with numbered values, and the names of these in order."""
+    numbers: dict[str, int] = {}
+
+    def number(match: re.Match[str]) -> str:
+        name = match[1]
+        if name == _LIMIT:
+            return str(limit)
+        return f"${numbers.setdefault(name, len(numbers) + 1)}"
+
+    own = text.postgresql if isinstance(text, Sql) else text
+    return _NAME.sub(number, own), tuple(numbers)

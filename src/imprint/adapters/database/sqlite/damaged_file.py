@@ -1,0 +1,156 @@
+"""Repair of a SQLite file that no process has open: reads what is left, and replaces the file."""
+
+import fcntl
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from imprint.adapters.database.sqlite.log import accepted_log, boot_file, log_file, replacement_of
+from imprint.adapters.durability import sync_path
+
+_SHARED, _SHARED_BYTES = 0x40000002, 510
+"""The bytes of a SQLite file that every open connection has locked."""
+
+_CHUNK = 1024 * 1024
+
+UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
+"""What reading a damaged file raises. A message of SQLite may quote bytes of a damaged schema."""
+
+
+class FileInUse(Exception):
+    """Another process has the file open."""
+
+    def __init__(self, place: Path) -> None:
+        super().__init__(
+            f"Another process has {place} open. Stop the service and every command first."
+        )
+
+
+@contextmanager
+def copy_locked(place: Path) -> Iterator[Path]:
+    """A copy of a file with its log, in a folder for scratch, while no other process can open it.
+
+    There is no copy of a file that is missing. A replacement that was interrupted is completed
+    first. Raises `FileInUse`, and `OSError`.
+    """
+    scratch = place.with_name(f"{place.name}.repair")
+    copy = scratch / "damaged.db"
+    handle = _lock(place) if place.exists() or replacement_of(place).exists() else None
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(mode=0o700)
+    try:
+        if handle is not None:
+            # Opening the file again and closing it would release the lock.
+            _copy(handle, copy)
+        for name_of in (log_file, boot_file, lambda path: accepted_log(log_file(path))):
+            with suppress(FileNotFoundError):
+                shutil.copyfile(name_of(place), name_of(copy))
+        yield copy
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _lock(place: Path) -> int:
+    """Lock a file against every connection, as SQLite does. Raises `FileInUse`."""
+    while True:
+        handle = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_BYTES, _SHARED)
+        except OSError as error:
+            os.close(handle)
+            raise FileInUse(place) from error
+        if not replacement_of(place).exists():
+            return handle
+        _complete(place)
+        os.close(handle)
+
+
+def _copy(handle: int, target: Path) -> None:
+    at = 0
+    with target.open("wb") as file:
+        while chunk := os.pread(handle, _CHUNK, at):
+            file.write(chunk)
+            at += len(chunk)
+
+
+def replace_file(new: Path, place: Path, at: datetime) -> Path:
+    """Put a new file in the place of the old one; returns where the old one is now.
+
+    The log of the old file must be gone before the new one has its name, or SQLite would write it
+    into the new one. After a kill in between, `check_log` refuses the old file, and the next
+    `copy_locked` completes the replacement.
+    """
+    kept = place.with_name(f"{place.name}.damaged-{at:%Y%m%dT%H%M%SZ}")
+    for source, target in ((place, kept), (log_file(place), log_file(kept))):
+        with suppress(FileNotFoundError):
+            _link(source, target)
+    sync_path(new)
+    new.rename(replacement_of(place))
+    sync_path(place.parent)
+    _complete(place)
+    return kept
+
+
+def _complete(place: Path) -> None:
+    log_file(place).unlink(missing_ok=True)
+    place.with_name(f"{place.name}-shm").unlink(missing_ok=True)
+    sync_path(place.parent)
+    replacement_of(place).rename(place)
+    sync_path(place.parent)
+
+
+def _link(source: Path, target: Path) -> None:
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:
+        if not source.exists():
+            raise
+        # A file system without hard links.
+        shutil.copyfile(source, target)
+
+
+def connect_damaged(path: Path) -> sqlite3.Connection:
+    """A connection to a copy of a damaged file. A text that is not UTF-8 cannot be stored again."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    connection.row_factory = sqlite3.Row
+    connection.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
+    return connection
+
+
+def is_whole(connection: sqlite3.Connection, what: str = "1") -> bool:
+    """Whether SQLite finds nothing wrong with a file, or with a table and its indexes."""
+    with suppress(*UNREADABLE):
+        (found,) = connection.execute(f"PRAGMA integrity_check({what})").fetchone()
+        return bool(found == "ok")
+    return False
+
+
+class ReadableRows:
+    """The rows of a table that SQLite can read; `complete` says whether it has read to the end.
+
+    SQLite stops at a damaged page. The rows behind it are read from the other end.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, select: str, key: tuple[str, ...]) -> None:
+        self._connection = connection
+        self._select = select
+        self._key = key
+        self.complete = False
+
+    def __iter__(self) -> Iterator[Any]:
+        for direction in ("ASC", "DESC"):
+            order = ", ".join(f"{column} {direction}" for column in self._key)
+            with suppress(*UNREADABLE):
+                yield from self._connection.execute(f"{self._select} ORDER BY {order}")
+                self.complete = direction == "ASC"
+                return

@@ -1,0 +1,550 @@
+"""`Database` in a SQLite file, which several processes of one machine may share.
+
+One thread writes. Reads run on the event loop: they walk an index and take microseconds, less than
+a switch to a thread and back. A list by several common tags can take longer; it is interrupted
+after a while and then runs in a separate thread. Between two commits no list is read twice.
+"""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from imprint import failpoints
+from imprint.adapters.database.database import Database, ReadFor, identify
+from imprint.adapters.database.derived_tables import is_index_rule
+from imprint.adapters.database.group_commit import CALL_SECONDS, GroupCommit, Job, lower_scheduling
+from imprint.adapters.database.schema import known_migrations, migrate
+from imprint.adapters.database.sqlite.backup import copy_catalog
+from imprint.adapters.database.sqlite.connections import (
+    OpenedFiles,
+    closing_on_error,
+    connect_reader,
+    connect_writer,
+)
+from imprint.adapters.database.sqlite.integrity import SMALL_CATALOG, Findings, examine_catalog
+from imprint.adapters.database.sqlite.log import begin_log, check_log, read_boot
+from imprint.adapters.database.sqlite.use_lock import UseLock
+from imprint.adapters.database.transaction import Row, Rows, Rule, T, Ts, Unstorable, Value
+from imprint.adapters.outages import is_damage
+from imprint.domain.bounded_cache import BoundedCache
+from imprint.domain.errors import Damaged, Problem, Unavailable
+from imprint.domain.installation import new_installation_id
+from imprint.domain.sessions import Session
+from imprint.ports import Monotonic, monotonic
+from imprint.ports.damage import Damage
+
+_log = logging.getLogger(__name__)
+
+_LONG_REACH = 2_000
+"""How many rows a read may visit without being interruptible: about a millisecond."""
+
+_BRIEF = 40_000
+"""Instructions of SQLite's virtual machine before a read is interrupted: about a millisecond."""
+
+_LARGEST_COMMIT = 256
+"""How many transactions share one commit at most, so that the first one does not wait for long."""
+
+_CACHE_SIZE = 4096
+"""How many results the query cache keeps at once."""
+
+_MISSING = object()
+"""What the query cache returns for a key that it does not have."""
+
+
+def open_sqlite(
+    path: Path, clock: Monotonic = monotonic, *, is_copy: bool = False
+) -> "SqliteDatabase":
+    """Open the database in this file; creates or migrates its schema.
+
+    Leases use `clock`, which all processes that share the file must have in common. A copy, which
+    no other process knows, is not locked against a move. A small one is examined first.
+
+    Raises `NewerSchema` for one that a newer version wrote, `DamagedLog` for one that would lose
+    commits, and `BeingMoved` for one that is being moved.
+    """
+    lock = None if is_copy else UseLock(path)
+    try:
+        database = _open(path, clock)
+    except BaseException:
+        if lock is not None:
+            lock.close()
+        raise
+    database.lock = lock
+    return database
+
+
+def _open(path: Path, clock: Monotonic) -> "SqliteDatabase":
+    try:
+        boot = read_boot()
+        is_to_begin = check_log(path, boot)
+        writer = connect_writer(path)
+        with closing_on_error(writer):
+            if is_to_begin:
+                begin_log(writer, path, boot)
+            migrate(writer, known_migrations())
+            is_small = path.stat().st_size <= SMALL_CATALOG
+            findings = examine_catalog(path) if is_small else Findings()
+            database = SqliteDatabase(path, writer, clock=clock)
+        if is_small:
+            database.note_findings(findings)
+        return database
+    except (sqlite3.Error, OSError) as error:
+        # Whoever opens it says why it cannot, and may try again for hours.
+        _log.debug("The catalog cannot be opened: %s", error)
+        raise Unavailable.database() from error
+
+
+_REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
+"""Errors about the values of a statement, rather than about the database."""
+
+
+class SqliteTransaction:
+    """`Transaction` on one connection; its methods never suspend."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        connection.row_factory = sqlite3.Row
+        self._connection = connection
+
+    async def fetchone(self, sql: str, /, **values: Value) -> Row | None:
+        row: Row | None = self._run(self._connection.execute, sql, values).fetchone()
+        return row
+
+    async def fetchall(self, sql: str, /, **values: Value) -> list[Row]:
+        return self._run(self._connection.execute, sql, values).fetchall()
+
+    async def execute(self, sql: str, /, **values: Value) -> None:
+        self._run(self._connection.execute, sql, values)
+
+    async def executemany(self, sql: str, /, rows: Rows) -> None:
+        self._run(self._connection.executemany, sql, rows)
+
+    def _run(self, method: Callable[..., sqlite3.Cursor], *given: object) -> sqlite3.Cursor:
+        try:
+            return method(*given)
+        except _REFUSED as error:
+            raise Unstorable(type(error).__name__) from error
+
+    async def lock(self, names: Collection[str]) -> None:
+        """Do nothing: SQLite runs one writing transaction at a time."""
+
+
+def run_rule(tx: SqliteTransaction, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
+    """Run a rule to its end, in this thread. Raises `RuntimeError` if it suspends."""
+    running = rule(tx, *args)
+    try:
+        running.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    running.close()
+    raise RuntimeError("A rule may await nothing but its transaction.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    rule: Rule[*tuple[Any, ...], Any]
+    args: tuple[Any, ...]
+    durable: bool
+
+
+class _Spoiled(Exception):
+    """A rule failed after it had changed something, in a commit that it shares with others."""
+
+
+class Writer:
+    """The thread that writes: it runs all waiting transactions and commits them with one fsync.
+
+    A rule that fails undoes only itself. Nearly all fail before they have changed anything; for the
+    others the whole commit is run again, with a savepoint around each rule. Callers get a result
+    only after the commit. Cancelling a caller does not cancel its transaction: once queued, it
+    takes effect or fails as a whole. One that waited too long for another process's commit is not
+    run any more: its caller has been told that the database is unavailable.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, files: OpenedFiles, seconds: float = CALL_SECONDS
+    ) -> None:
+        self._connection = connection
+        self._files = files
+        self._tx = SqliteTransaction(connection)
+        self._commits = GroupCommit[_Change](
+            "catalog-writer", self._commit, _LARGEST_COMMIT, Unavailable.database, seconds
+        )
+        self._closed = False
+        self._synchronous: bool | None = None
+        self._saved = False
+        self.commits = 0
+
+    async def transact(self, rule: Rule[*Ts, T], args: tuple[*Ts], durable: bool) -> T:
+        """Run a rule and wait for its commit; without `durable`, not for the disk.
+
+        A commit that is not durable becomes durable with the next one that is.
+        """
+        if self._closed:
+            raise Unavailable.database()
+        result: T = await self._commits.submit(_Change(rule, args, durable))
+        return result
+
+    async def close(self) -> None:
+        """Finish what is queued, and end the thread."""
+        self._closed = True
+        await self._commits.close()
+
+    def _commit(self, jobs: Sequence[Job[_Change]]) -> None:
+        try:
+            sound = self._commit_sound(jobs)
+            while len(sound) < len(jobs):
+                # A transaction that has met damage cannot go on, not even from a savepoint.
+                jobs = sound
+                sound = self._commit_sound(jobs) if jobs else jobs
+        except Exception as error:  # noqa: BLE001  every caller gets it; the thread must live on
+            _log.error("The database refused a commit: %s: %s", type(error).__name__, error)
+            with suppress(sqlite3.Error, OSError):
+                self._roll_back()
+                self._save_log()
+            for job in jobs:
+                job.error = unavailable(error)
+
+    def _commit_sound(self, jobs: Sequence[Job[_Change]]) -> Sequence[Job[_Change]]:
+        """Commit all, or nothing if one of them meets a damaged page; returns the others."""
+        try:
+            try:
+                self._commit_once(jobs, self._run)
+            except _Spoiled:
+                self._commit_once(jobs, self._run_in_savepoint)
+        except sqlite3.DatabaseError as error:
+            sound = [job for job in jobs if not isinstance(job.error, Malformed)]
+            if len(sound) == len(jobs):
+                raise
+            _log.error("A change met damage in the database: %s", error)
+            self._roll_back()
+            return sound
+        return jobs
+
+    def _commit_once(
+        self, jobs: Sequence[Job[_Change]], run: Callable[[Job[_Change]], None]
+    ) -> None:
+        self._roll_back()
+        if self._files.missing is not None:
+            self._files.check()
+        durable = any(job.work.durable for job in jobs)
+        self._synchronize(durable)
+        self._connection.execute("BEGIN IMMEDIATE")
+        for job in jobs:
+            if job.is_overdue:
+                job.error = Unavailable.database()
+            else:
+                run(job)
+        failpoints.reach("during_commit")
+        self._connection.execute("COMMIT")
+        if durable:
+            # What went to a deleted file is gone with this process, so nobody may rely on it.
+            self._files.check()
+        self.commits += 1
+
+    def _save_log(self) -> None:
+        """Move what only a deleted log has into the database, which is still in its place."""
+        if self._files.log_is_gone and not self._saved:
+            (row,) = self._connection.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
+            self._saved = row["busy"] == 0
+            if self._saved:
+                _log.critical("All commits of the deleted log were moved into the database.")
+
+    def _run(self, job: Job[_Change]) -> None:
+        before = self._connection.total_changes
+        self._try(job)
+        if job.error is not None and self._connection.total_changes != before:
+            raise _Spoiled
+
+    def _run_in_savepoint(self, job: Job[_Change]) -> None:
+        self._connection.execute("SAVEPOINT one_change")
+        self._try(job)
+        if job.error is not None:
+            self._connection.execute("ROLLBACK TO SAVEPOINT one_change")
+        self._connection.execute("RELEASE SAVEPOINT one_change")
+
+    def _try(self, job: Job[_Change]) -> None:
+        job.error = None
+        try:
+            job.result = run_rule(self._tx, job.work.rule, job.work.args)
+        except sqlite3.Error as error:
+            # The database failed, not the rule: the whole commit fails.
+            if is_damage(error):
+                # Without this one it may succeed: the others may use other pages.
+                job.error = unavailable(error)
+            raise
+        except Problem as problem:
+            job.error = problem
+        except Unstorable as refused:
+            _log.error("The database refused the values of a change.", exc_info=refused)
+            job.error = unavailable(refused)
+        except Exception as mistake:  # noqa: BLE001  the caller gets it; the thread must live on
+            job.error = mistake
+
+    def _synchronize(self, durable: bool) -> None:
+        if durable != self._synchronous:
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._synchronous = durable
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+
+class QueryCache:
+    """Results of reads, kept until any process commits.
+
+    `PRAGMA data_version` changes with every commit of another connection, so the connection given
+    here must never write.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, size: int = _CACHE_SIZE) -> None:
+        self._connection = connection
+        self._version = -1
+        self._results: BoundedCache[Hashable, Any] = BoundedCache(size)
+
+    def refresh(self) -> int:
+        """Drop everything if there was a commit; returns the version that the cache is of now."""
+        (version,) = self._connection.execute("PRAGMA data_version").fetchone()
+        if version != self._version:
+            self._results.clear()
+            self._version = version
+        return self._version
+
+    def find(self, key: Hashable, default: object) -> Any:
+        """The result that is kept under this key."""
+        return self._results.get(key, default)
+
+    def keep(self, version: int, key: Hashable, result: object) -> None:
+        """Keep a result that was read at `version` or later.
+
+        Does nothing if the cache is of another version by now: the result may be older.
+        """
+        if version == self._version:
+            self._results.put(key, result)
+
+
+class _TooLong(Exception):
+    """A read would block the event loop for too long."""
+
+
+class SqliteDatabase(Database):
+    """`Database` in SQLite."""
+
+    name = "SQLite"
+
+    def __init__(
+        self,
+        path: Path,
+        writer: sqlite3.Connection,
+        long_reach: int = _LONG_REACH,
+        clock: Monotonic = monotonic,
+    ) -> None:
+        self.lock: UseLock | None = None
+        self.damage = Damage()
+        self._path = path
+        self._clock = clock
+        self._files = OpenedFiles(path)
+        self._writing = writer
+        self.identity = run_rule(SqliteTransaction(writer), identify, (new_installation_id(),))
+        self._writer = Writer(writer, self._files)
+        self._reading = connect_reader(path)
+        self._reader = SqliteTransaction(self._reading)
+        self._cache = QueryCache(self._reading)
+        with closing_on_error(self._reading):
+            self._long_reading = connect_reader(path)
+        self._long_reader = SqliteTransaction(self._long_reading)
+        self._long_reads = ThreadPoolExecutor(1, "catalog-reader")
+        self._long_reach = long_reach
+        self._closed = False
+
+    @property
+    def commits(self) -> int:
+        """How many commits this process has made."""
+        return self._writer.commits
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._writer.close()
+        await asyncio.to_thread(self._long_reads.shutdown)
+        for connection in (self._long_reading, self._reading, self._writing):
+            connection.close()
+        if self.lock is not None:
+            self.lock.close()
+
+    def lease_now(self) -> int:
+        return int(self._clock() * 1_000_000)
+
+    async def backup_to(self, path: Path) -> None:
+        """Write a consistent copy to `path` while others write; refuses one that exists."""
+        await asyncio.to_thread(translated, copy_catalog, self._path, path)
+
+    async def transact(
+        self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
+    ) -> T:
+        try:
+            return await self._writer.transact(rule, args, durable)
+        except Damaged as damaged:
+            self._note(damaged, rule)
+            raise
+
+    async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
+        if self._files.missing is not None:
+            raise Unavailable.database()
+        try:
+            if reach <= self._long_reach:
+                return translated(run_rule, self._reader, rule, args)
+            try:
+                return translated(self._read_briefly, rule, args)
+            except _TooLong:
+                return await self._read_in_thread(rule, args)
+        except Damaged as damaged:
+            self._note(damaged, rule)
+            raise
+
+    async def check_files(self) -> None:
+        try:
+            self._files.check()
+        except OSError as error:
+            # The writer moves what only a deleted log has.
+            await self.probe()
+            raise Unavailable.database() from error
+
+    async def examine(self) -> list[str]:
+        """What is damaged in the file, up to some findings; takes seconds for a large one."""
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(1, "catalog-examiner", initializer=lower_scheduling) as thread:
+            findings = await loop.run_in_executor(thread, examine_catalog, self._path)
+        self.note_findings(findings)
+        return [*findings.records, *findings.index]
+
+    def note_findings(self, findings: Findings) -> None:
+        """Note the findings of an examination."""
+        self.damage.note_structure(next(iter(findings.records), None))
+        self.damage.note_index(next(iter(findings.index), None))
+
+    def _note(self, damaged: Damaged, rule: Callable[..., object] | None = None) -> None:
+        if isinstance(damaged, Malformed) and rule is not None and is_index_rule(rule):
+            self.damage.note_index(damaged.what)
+        elif isinstance(damaged, Malformed):
+            self.damage.note_structure(damaged.what)
+        else:
+            self.damage.note_record(damaged.what)
+
+    async def cached_for(
+        self,
+        session: Session | None,
+        key: Hashable,
+        read: ReadFor[T],
+        refuse_ended: Rule[Session, None],
+    ) -> T:
+        version, result = self._find_cached(key)
+        # No other key of the cache is a text with the form of the id of a session.
+        if session is not None and self._cache.find(session.id, _MISSING) is not _MISSING:
+            session = None
+        if result is _MISSING:
+            result = await read(session)
+            self._cache.keep(version, key, result)
+        elif session is not None:
+            await self.read(refuse_ended, session)
+        if session is not None:
+            self._cache.keep(version, session.id, None)
+        found: T = result
+        return found
+
+    async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
+        version, result = self._find_cached(key)
+        if result is _MISSING:
+            result = await read()
+            self._cache.keep(version, key, result)
+        found: T = result
+        return found
+
+    def _find_cached(self, key: Hashable) -> tuple[int, Any]:
+        """The version of the cache, and what it has under a key."""
+        if self._files.missing is not None:
+            raise Unavailable.database()
+        return translated(self._cache.refresh), self._cache.find(key, _MISSING)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator["_Snapshot"]:
+        translated(self._files.check)
+        connection = await asyncio.to_thread(translated, partial(connect_reader, self._path))
+        try:
+            # The first read inside fixes the moment.
+            connection.execute("BEGIN")
+            yield _Snapshot(SqliteTransaction(connection))
+        except Damaged as damaged:
+            self._note(damaged)
+            raise
+        finally:
+            connection.close()
+
+    def _read_briefly(self, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
+        self._reading.set_progress_handler(_interrupt, _BRIEF)
+        try:
+            return run_rule(self._reader, rule, args)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+                raise _TooLong from None
+            raise
+        finally:
+            self._reading.set_progress_handler(None, 0)
+
+    async def _read_in_thread(self, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
+        if self._closed:
+            raise Unavailable.database()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(
+            self._long_reads, translated, run_rule, self._long_reader, rule, args
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """A read transaction of its own, read in threads: its reads may be many and large."""
+
+    tx: SqliteTransaction
+
+    async def read(self, rule: Rule[*Ts, T], *args: *Ts) -> T:
+        return await asyncio.to_thread(translated, run_rule, self.tx, rule, args)
+
+
+def _interrupt() -> bool:
+    return True
+
+
+class Malformed(Damaged):
+    """A page of the database is damaged, or the file is no database at all."""
+
+
+def translated(action: Callable[[*Ts], T], *args: *Ts) -> T:
+    """Run an action. Raises `Unavailable`, or `Damaged`, for an error of the database."""
+    try:
+        return action(*args)
+    except FileExistsError:
+        raise
+    except (sqlite3.Error, OSError, Unstorable) as error:
+        _log.error("The database failed: %s", type(error).__name__)
+        raise unavailable(error) from error
+
+
+def unavailable(cause: Exception) -> Unavailable:
+    """The error that a caller gets for an error of the database."""
+    problem = Unavailable.database()
+    if isinstance(cause, sqlite3.Error):
+        code = getattr(cause, "sqlite_errorcode", None)
+        if code is None and isinstance(cause, sqlite3.OperationalError):
+            # Raised by Python's module, which quotes the text.
+            problem = Damaged.record("a text that is not UTF-8")
+        elif is_damage(cause):
+            problem = Malformed(problem.code, cause.sqlite_errorname)
+    problem.__cause__ = cause
+    return problem

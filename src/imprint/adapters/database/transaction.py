@@ -1,0 +1,176 @@
+"""Transactions: the interface that the rules of the stores use, the same for every database.
+
+A rule is a coroutine function over a `Transaction`. It reads and writes through it, and its return
+value is the result of the transaction; an exception rolls it back. The names of the locks that
+rules need, and the values that databases store, are defined here as well.
+"""
+
+from collections.abc import (
+    Callable,
+    Collection,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol, TypeVar, TypeVarTuple
+
+from imprint.domain.drafts.files import File, Intent, Network, Write
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.posts import PostCreated
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+Value = str | int | bytes | None
+"""The types of statement parameters and columns."""
+
+Rows = Sequence[Mapping[str, Value]]
+"""The parameters of a statement that is run once for each of them."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class Row(Protocol):
+    """A row whose values are read by the names of their columns; it can be unpacked and sliced."""
+
+    def __getitem__(self, column: str | slice, /) -> Any: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Sql(str):
+    """A statement that has another text on PostgreSQL; with an empty one, it is left out there."""
+
+    __slots__ = ("postgresql",)
+
+    postgresql: str
+
+    def __new__(cls, text: str, *, postgresql: str) -> "Sql":
+        """Join the text for SQLite with that for PostgreSQL."""
+        statement = super().__new__(cls, text)
+        statement.postgresql = postgresql
+        return statement
+
+
+_SERVER_NOW = """
+COALESCE(CAST(:now AS BIGINT), CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT))"""
+
+
+def by_server_time(text: str) -> Sql:
+    """A statement that takes the time of PostgreSQL's server for `:now` if that is None."""
+    return Sql(text, postgresql=text.replace(":now", _SERVER_NOW))
+
+
+class Unstorable(Exception):
+    """The database refused a statement for its values: a constraint, or a value it cannot store."""
+
+
+class Transaction(Protocol):
+    """One transaction of a database.
+
+    Statements have named values. A statement that is refused for its values raises
+    `Unstorable`; after that, a rule can go on only from a savepoint. Every other error of the
+    database ends the transaction, and rules do not catch it.
+
+    A rule may be called again after a rollback, so it changes nothing but the database. It awaits
+    nothing but its transaction: on SQLite a transaction never suspends, and a rule that does is
+    refused.
+    """
+
+    async def fetchone(self, sql: str, /, **values: Value) -> Row | None:
+        """The first row of a statement, or None if there is none."""
+
+    async def fetchall(self, sql: str, /, **values: Value) -> list[Row]:
+        """All rows of a statement."""
+
+    async def execute(self, sql: str, /, **values: Value) -> None:
+        """Run a statement whose rows are not needed."""
+
+    async def executemany(self, sql: str, /, rows: Rows) -> None:
+        """Run a statement once for each row of values, together."""
+
+    async def lock(self, names: Collection[str]) -> None:
+        """Take locks in addition to those that the transaction has; they last until it ends.
+
+        What is read under a lock stays true until the commit. SQLite ignores locks: it runs one
+        writing transaction at a time.
+        """
+
+
+Rule = Callable[[Transaction, *Ts], Coroutine[Any, Any, T]]
+"""A rule: what it takes besides the transaction, and what it returns."""
+
+
+# Locks. Files, groups, names and nonces belong to an owner, and an event publishes only files of
+# its author: a transaction that touches any of these locks the owner. A document can be detached
+# and used again by several owners, so a transaction that does either also locks the document.
+
+CONDEMN_LOCK = frozenset({"sweep"})
+"""One transaction at a time condemns documents, or two could empty a group without noticing."""
+
+
+def owner_lock(owner: str) -> frozenset[str]:
+    """The lock for everything that belongs to an owner."""
+    return frozenset({f"owner {owner}"})
+
+
+def document_lock(cid: Cid | str, network: Network | str) -> frozenset[str]:
+    """The lock for one document."""
+    return frozenset({f"document {network} {cid}"})
+
+
+def write_locks(write: Write, intent: Intent | None, *drafts: Cid) -> frozenset[str]:
+    """The locks of a signed write: its signer, the document it stores, those of its drafts."""
+    locks = owner_lock(write.signer).union(*(document_lock(cid, Network.PRIVATE) for cid in drafts))
+    return locks if intent is None else locks | document_lock(intent.cid, intent.network)
+
+
+def event_locks(events: Iterable[PostCreated]) -> frozenset[str]:
+    """The locks of events: their authors, and the documents they may publish."""
+    locks: set[str] = set()
+    for event in events:
+        locks |= owner_lock(event.author)
+        if event.cid is not None:
+            locks |= document_lock(event.cid, Network.PRIVATE)
+    return frozenset(locks)
+
+
+def file_locks(file: File) -> frozenset[str]:
+    """The locks of a file: its owner, its document and its thumbnail."""
+    locks = owner_lock(file.owner) | document_lock(file.cid, Network.PRIVATE)
+    if file.thumbnail_cid is None:
+        return locks
+    return locks | document_lock(file.thumbnail_cid, Network.PUBLIC)
+
+
+# Values
+
+
+def micros(moment: datetime) -> int:
+    """A moment as whole microseconds since 1970, UTC."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment_of(value: int) -> datetime:
+    """The moment that many microseconds after 1970, UTC."""
+    return _EPOCH + timedelta(0, 0, value)
+
+
+def key_text(text: str) -> str:
+    """A text from outside as part of a key, escaped if it has characters that no database takes.
+
+    Different texts stay different: NUL and lone surrogates are escaped, and so is the backslash.
+    """
+    if text.isascii() and text.isprintable() and "\\" not in text:
+        return text
+    return text.encode("unicode_escape").decode("ascii")
+
+
+def kept_text(text: str) -> str:
+    """A text from outside that is only kept; characters that no database takes are replaced."""
+    clean = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return clean.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,1 @@
+"""Stores for drafts: the signed writes, and the documents that they leave behind."""

@@ -1,0 +1,1 @@
+"""Stores for the installation: leases, identity, archives and checks."""

@@ -1,0 +1,202 @@
+"""`ArchiveStore` in the database: the walk over all files, and the import of exported ones."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+
+from imprint.adapters.database.database import Database
+from imprint.adapters.database.record_checksums import group_checksum_of
+from imprint.adapters.database.transaction import (
+    Row,
+    Transaction,
+    Value,
+    event_locks,
+    file_locks,
+    micros,
+)
+from imprint.adapters.stores.drafts.drafts import add_file
+from imprint.adapters.stores.drafts.garbage import read_fence
+from imprint.adapters.stores.files import (
+    ADD_GROUP,
+    FILE_COLUMNS,
+    LIVE_IN_GROUP,
+    PREPARE_GROUP,
+    VERSION_BY_CID,
+    count_usage,
+    file_among,
+    find_by_post_id,
+    find_version,
+    hashtags_text,
+    reattach,
+    take_back,
+)
+from imprint.adapters.stores.publication import apply_events, event_of
+from imprint.domain.drafts.files import File, Network, State
+from imprint.domain.errors import Damaged
+from imprint.domain.exports import ExportedFile, number_of
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
+from imprint.ports.archives import ImportConflict, ImportOutcome, StoredDocument
+from imprint.ports.garbage import FenceRaised
+
+_WALK = (
+    FILE_COLUMNS
+    + """, e.chain_id AS event_chain_id, e.block_hash AS event_block_hash,
+       e.block_number AS event_block_number, e.log_index AS event_log_index,
+       e.tx_hash AS event_tx_hash, e.post_id AS event_post_id, e.author AS event_author,
+       e.spelled_cid AS event_spelled_cid, e.cid AS event_cid
+FROM files f LEFT JOIN file_groups g ON g.id = f.group_id LEFT JOIN events e ON e.file_id = f.id
+WHERE f.state IN ('pending', 'onchain') AND f.position > :after"""
+)
+WALK_FILES = _WALK + " ORDER BY f.position LIMIT :limit"
+WALK_FILES_OF_OWNER = _WALK + " AND f.owner = :owner ORDER BY f.position LIMIT :limit"
+PRIVATE_DOCUMENTS = """
+SELECT cid, size, wrapped_key IS NULL AS readable FROM files
+WHERE cid > :after ORDER BY cid LIMIT :limit"""
+PUBLIC_DOCUMENTS = """
+SELECT DISTINCT thumbnail_cid AS cid FROM file_groups
+WHERE thumbnail_cid > :after ORDER BY thumbnail_cid LIMIT :limit"""
+CONFLICTING_FILES = """
+SELECT id FROM files WHERE id = :id UNION ALL SELECT id FROM files WHERE name = :name"""
+OWNER_OF_GROUP = "SELECT owner FROM file_groups WHERE id = :id"
+RESERVE_NUMBER = """
+INSERT INTO owners (owner, last_number) VALUES (:owner, :number)
+ON CONFLICT (owner) DO UPDATE SET last_number = excluded.last_number
+WHERE excluded.last_number > owners.last_number"""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlArchiveStore:
+    """The records of all files and documents."""
+
+    database: Database
+
+    async def walk_files(
+        self, owner: Address | None, size: int
+    ) -> AsyncIterator[list[ExportedFile]]:
+        async with self.database.snapshot() as snapshot:
+            page = await snapshot.read(_walk_files, owner, -1, size)
+            while page:
+                yield page
+                last = page[-1].file.position
+                page = await snapshot.read(_walk_files, owner, last, size)
+
+    async def documents_after(
+        self, network: Network, after: str, limit: int
+    ) -> list[StoredDocument]:
+        values: dict[str, Value] = {"after": after, "limit": limit}
+        if network is Network.PUBLIC:
+            return await self.database.fetch(_thumbnail_of, PUBLIC_DOCUMENTS, values, reach=limit)
+        return await self.database.fetch(_document_of, PRIVATE_DOCUMENTS, values, reach=limit)
+
+    async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
+        return await self.database.read(_compare_file, exported)
+
+    async def import_file(
+        self, exported: ExportedFile, thumbnail_size: int = 0, fence: int | None = None
+    ) -> ImportOutcome:
+        locks = file_locks(exported.file)
+        if exported.event is not None:
+            locks |= event_locks([exported.event])
+        return await self.database.transact(locks, _import_file, exported, thumbnail_size, fence)
+
+
+async def _walk_files(
+    tx: Transaction, owner: Address | None, after: int, limit: int
+) -> list[ExportedFile]:
+    if owner is None:
+        rows = await tx.fetchall(WALK_FILES, after=after, limit=limit)
+    else:
+        rows = await tx.fetchall(WALK_FILES_OF_OWNER, owner=owner, after=after, limit=limit)
+    return [_exported(row) for row in rows]
+
+
+async def _compare_file(tx: Transaction, exported: ExportedFile) -> ImportOutcome:
+    file = exported.file
+    here = await find_version(tx, VERSION_BY_CID, cid=file.cid)
+    if here is not None:
+        if (here.id, here.name, here.owner) != (file.id, file.name, file.owner):
+            raise ImportConflict(f"The document {file.cid} belongs to the file {here.id} here.")
+        return ImportOutcome.PRESENT if here.state.live else ImportOutcome.RETIRED
+    if await tx.fetchall(CONFLICTING_FILES, id=file.id, name=file.name):
+        raise ImportConflict(
+            f"The id {file.id} or the name {file.name} is of another document here."
+        )
+    group = await tx.fetchone(OWNER_OF_GROUP, id=file.group_id)
+    if group is not None and group["owner"] != file.owner:
+        raise ImportConflict(f"The group {file.group_id} belongs to {group['owner']} here.")
+    other = await find_version(tx, LIVE_IN_GROUP, group_id=file.group_id)
+    if other is not None:
+        raise ImportConflict(f"The group {file.group_id} has another version here, {other.cid}.")
+    if exported.event is not None:
+        other = await find_by_post_id(tx, exported.event.post_id)
+        if other is not None:
+            raise ImportConflict(
+                f"The post {exported.event.post_id} is of the document {other.cid} here."
+            )
+    return ImportOutcome.ADDED
+
+
+async def _import_file(
+    tx: Transaction, exported: ExportedFile, thumbnail_size: int, fence: int | None
+) -> ImportOutcome:
+    # Read under the locks of the documents: whoever condemned them before has committed.
+    if fence is not None and fence != await read_fence(tx):
+        raise FenceRaised
+    file = exported.file
+    outcome = await _compare_file(tx, exported)
+    await take_back(tx, file.cid, Network.PRIVATE)
+    if file.thumbnail_cid is not None:
+        await take_back(tx, file.thumbnail_cid, Network.PUBLIC)
+    if outcome is ImportOutcome.ADDED:
+        await _add(tx, file, thumbnail_size)
+    if outcome is not ImportOutcome.RETIRED and exported.event and file.publication:
+        await apply_events(tx, None, [exported.event], (), file.publication.published_at)
+    return outcome
+
+
+async def _add(tx: Transaction, file: File, thumbnail_size: int) -> None:
+    if await tx.fetchone(OWNER_OF_GROUP, id=file.group_id) is None:
+        await tx.execute(
+            ADD_GROUP,
+            id=file.group_id,
+            owner=file.owner,
+            created_at=micros(file.created_at),
+            checksum=None,
+        )
+    hashtags = hashtags_text(file.hashtags)
+    await tx.execute(
+        PREPARE_GROUP,
+        id=file.group_id,
+        hashtags=hashtags,
+        thumbnail_cid=file.thumbnail_cid,
+        thumbnail_size=thumbnail_size,
+        checksum=group_checksum_of(file.group_id, hashtags, file.thumbnail_cid),
+    )
+    await tx.execute(RESERVE_NUMBER, owner=file.owner, number=number_of(file))
+    await reattach(tx, file.cid, Network.PRIVATE)
+    if file.thumbnail_cid is not None:
+        await reattach(tx, file.thumbnail_cid, Network.PUBLIC)
+    await count_usage(tx, file.owner, file.size + thumbnail_size, drafts=1)
+    await add_file(tx, replace(file, state=State.PENDING, publication=None))
+
+
+def _thumbnail_of(row: Row) -> StoredDocument:
+    return StoredDocument(Cid(row["cid"]), readable=True)
+
+
+def _document_of(row: Row) -> StoredDocument:
+    return StoredDocument(Cid(row["cid"]), bool(row["readable"]), row["size"])
+
+
+def _exported(row: Row) -> ExportedFile:
+    file = file_among(row)
+    if file.publication is None:
+        return ExportedFile(file, None)
+    event = event_of(row, "event_")
+    if (event.post_id, event.author, event.cid) != (
+        file.publication.post_id,
+        file.owner,
+        file.cid,
+    ):
+        raise Damaged.record(f"the event of file {file.id!a}")
+    return ExportedFile(file, event)

@@ -1,0 +1,262 @@
+"""`FileStore` on PostgreSQL: the statements of the rules, with less around them.
+
+Every logout writes a random mark, in its transaction. While a statement sees the same mark, no
+session was ended since, so one that was looked for once need not be looked for again: to read the
+mark takes half the time. The row of the mark makes logouts wait for each other, so whoever sees the
+mark of one sees all those before it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from imprint.adapters.database.postgresql.database import PostgresqlDatabase
+from imprint.adapters.database.postgresql.snapshots import SNAPSHOT
+from imprint.adapters.database.postgresql.transaction import number_values, translate
+from imprint.adapters.database.transaction import Value
+from imprint.adapters.stores.ended_sessions import (
+    IS_ENDED_IN_POSTGRESQL,
+    refuse_ended,
+    session_values,
+)
+from imprint.adapters.stores.files import (
+    END,
+    FILE_COLUMNS,
+    LIST_DRAFTS,
+    LIST_LIVE,
+    LIST_POSTS,
+    VERSION_BY_CID,
+    VERSION_BY_POST,
+    WIDTH,
+    SqlFileStore,
+    build_file,
+    list_tagged,
+    live_file_of,
+)
+from imprint.domain.bounded_cache import BoundedCache
+from imprint.domain.drafts.files import File
+from imprint.domain.drafts.tags import MAX_TAGS
+from imprint.domain.errors import Damaged
+from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.lists import ListFilter, OwnDrafts
+from imprint.domain.sessions import Session, session_ended
+
+# Single files
+
+MOST_SESSIONS = 10_000
+"""How many sessions a process knows."""
+
+_MARK = "(SELECT value FROM counters WHERE name = 'ended_sessions') AS mark"
+
+_BY_CID, _ = number_values(VERSION_BY_CID, None)
+_BY_POST, _ = number_values(VERSION_BY_POST, None)
+
+
+def _with(text: str, *columns: str) -> str:
+    return number_values(text.replace(" FROM ", f", {', '.join(columns)} FROM ", 1), None)[0]
+
+
+_FINDS = {_BY_CID: VERSION_BY_CID, _BY_POST: VERSION_BY_POST}
+
+MARKED = {find: _with(text, _MARK) for find, text in _FINDS.items()}
+"""What finds a file, and the mark."""
+
+CHECKED = {
+    find: _with(text, _MARK, f"{IS_ENDED_IN_POSTGRESQL} AS ended") for find, text in _FINDS.items()
+}
+"""What finds a file, the mark, and whether a session is ended: its generation, its id and its
+address are the first values."""
+
+
+class KnownSessions:
+    """Ids of sessions that were not ended when the mark was this one."""
+
+    def __init__(self) -> None:
+        self._mark: int | None = None
+        self._ids: BoundedCache[str, None] = BoundedCache(MOST_SESSIONS)
+
+    def may_know(self, session: Session) -> bool:
+        """Whether this session was not ended at the mark that was seen last."""
+        return session.id in self._ids
+
+    def knows(self, session: Session, mark: int | None) -> bool:
+        """Whether this session was not ended at this mark."""
+        return mark == self._mark and session.id in self._ids
+
+    def add(self, session: Session, mark: int | None) -> None:
+        """Note a session that was not ended at this mark."""
+        if mark != self._mark:
+            self._ids.clear()
+            self._mark = mark
+        self._ids.put(session.id, None)
+
+
+# Lists
+
+_COUNTED = 20_000
+"""The files of a tag are counted up to this number to find the rarest tag: some milliseconds."""
+
+_CHANGED = f"{SNAPSHOT} <> :known"
+"""Evaluated once, before any row is read."""
+
+_LIST = f"""
+SELECT page.*, {SNAPSHOT} AS snapshot, {{ended}} AS ended
+FROM (SELECT 1) AS one
+LEFT JOIN LATERAL (SELECT listed.*, true AS present FROM ({{text}}) AS listed) AS page ON true"""  # noqa: S608
+
+_RAREST = """
+WITH rarest AS MATERIALIZED (
+    SELECT given.tag FROM unnest(ARRAY[{tags}]) AS given (tag)
+    ORDER BY (
+        SELECT count(*) FROM (
+            SELECT 1 FROM file_tags c WHERE c.tag = given.tag {wanted} LIMIT {counted}
+        ) AS counted
+    ) LIMIT 1
+), found"""
+"""The list walks the rarest of its tags."""
+
+_LIST_TAGGED = """
+{found} AS MATERIALIZED (
+    SELECT t.position FROM file_tags t WHERE t.tag = {walked} AND t.position < :before {also}
+    ORDER BY t.position DESC LIMIT :limit
+) {columns} FROM found
+LEFT JOIN LATERAL (SELECT * FROM files x WHERE x.position = found.position LIMIT 1) f ON true
+LEFT JOIN LATERAL (SELECT * FROM file_groups x WHERE x.id = f.group_id LIMIT 1) g ON true
+ORDER BY found.position DESC"""
+"""Positions are found before any file is read, and each file with a subquery of its own, so the
+tags are walked in the order of the list whatever the planner estimates."""
+
+_ALSO_TAGGED = """
+AND (SELECT true FROM file_tags o WHERE o.tag = :tag AND o.position = t.position)"""
+
+
+def _list_tagged(tags: int, drafts_too: bool, also: str = "") -> str:
+    also += "" if drafts_too else " AND t.state = 'onchain'"
+    found, walked = "WITH found", ":tag0"
+    if tags > 1:
+        names = [f":tag{number}" for number in range(tags)]
+        wanted = "" if drafts_too else "AND c.state = 'onchain'"
+        given = ", ".join(f"CAST({name} AS TEXT)" for name in names)
+        found = _RAREST.format(tags=given, wanted=wanted, counted=_COUNTED)
+        walked = "(SELECT tag FROM rarest)"
+        also += "".join(_ALSO_TAGGED.replace(":tag", name) for name in names)
+    return _LIST_TAGGED.format(found=found, walked=walked, columns=FILE_COLUMNS, also=also)
+
+
+LISTS: Mapping[str, str] = {
+    **{
+        text: _LIST.format(text=text.replace(" WHERE ", f" WHERE {_CHANGED} AND "), ended="false")
+        for text in (LIST_DRAFTS, LIST_LIVE, LIST_POSTS)
+    },
+    **{
+        list_tagged(tags, drafts_too): _LIST.format(
+            text=_list_tagged(tags, drafts_too, f"AND {_CHANGED}"), ended="false"
+        )
+        for tags in range(1, MAX_TAGS + 1)
+        for drafts_too in (False, True)
+    },
+}
+"""What reads a list, by the statement of its rule: in one round trip, and only if it changed."""
+
+LIST_DRAFTS_FOR = LISTS[LIST_DRAFTS].replace("false AS", f"{IS_ENDED_IN_POSTGRESQL} AS")
+"""What reads a list of drafts for a session."""
+
+
+def list_statement(
+    which: ListFilter, before: int | None, limit: int, session: Session | None
+) -> tuple[str, dict[str, Value]]:
+    """A list as one statement that reads it unless the snapshot is `known`.
+
+    It has a row even then, and for an empty list: one that is not `present`. Each row says whether
+    the session is `ended`.
+    """
+    values: dict[str, Value] = {"before": END if before is None else before, "limit": limit}
+    if isinstance(which, OwnDrafts):
+        values["owner"] = which.owner
+        if session is None:
+            return LISTS[LIST_DRAFTS], values
+        return LIST_DRAFTS_FOR, values | session_values(session)
+    if not which.tags:
+        return LISTS[LIST_LIVE if which.drafts_too else LIST_POSTS], values
+    tags = dict.fromkeys(which.tags)
+    values |= {f"tag{number}": tag for number, tag in enumerate(tags)}
+    return LISTS[list_tagged(len(tags), which.drafts_too)], values
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresqlFileStore(SqlFileStore):
+    """The files of all owners; lists are remembered until a transaction ends."""
+
+    database: PostgresqlDatabase
+    _sessions: KnownSessions = field(default_factory=KnownSessions, init=False)
+
+    async def file_by_cid(self, cid: Cid, session: Session | None = None) -> File | None:
+        return await self._find(_BY_CID, cid, session)
+
+    async def file_by_post_id(self, post_id: int, session: Session | None = None) -> File | None:
+        return await self._find(_BY_POST, str(post_id), session)
+
+    async def _find(self, text: str, value: str, session: Session | None) -> File | None:
+        retry_read, rows_of = self.database.retry_read, self.database.pool.rows
+        if session is None:
+            rows = await retry_read(rows_of, text, (value,))
+            return self.live(rows[0] if rows else None)
+        if self._sessions.may_know(session):
+            rows = await retry_read(rows_of, MARKED[text], (value,))
+            # Another request may have seen another mark meanwhile.
+            if rows and self._sessions.knows(session, rows[0]["mark"]):
+                return self.live(rows[0][:WIDTH])
+        values = (session.generation, session.id, session.address, value)
+        rows = await retry_read(rows_of, CHECKED[text], values)
+        if not rows:
+            await self.database.read(refuse_ended, session)
+            return self.live(None)
+        if rows[0]["ended"]:
+            raise session_ended()
+        self._sessions.add(session, rows[0]["mark"])
+        return self.live(rows[0][:WIDTH])
+
+    def live(self, row: Iterable[Any] | None) -> File | None:
+        """The file of a row, if it is live."""
+        try:
+            file = live_file_of(row)
+        except Damaged as problem:
+            self.database.note(problem)
+            raise
+        if file is None:
+            self._refuse_miss()
+        return file
+
+    async def list_files(
+        self, which: ListFilter, before: int | None, limit: int, session: Session | None = None
+    ) -> list[File]:
+        self._refuse_miss()
+        return await self.database.retry_read(self._read_list, which, before, limit, session)
+
+    async def _read_list(
+        self, which: ListFilter, before: int | None, limit: int, session: Session | None
+    ) -> list[File]:
+        """Read a list, unless the one that is remembered is still the same.
+
+        What is remembered for a session was read when it was not ended; if it has been ended since,
+        a transaction has ended.
+        """
+        lists = self.database.lists
+        key = which, before, limit, None if session is None else session.id
+        known: tuple[tuple[str, str], list[File]] | None = lists.known(key)
+        if known is not None and await lists.is_current(known[0]):
+            return known[1]
+        text, values = list_statement(which, before, limit, session)
+        async with self.database.pool.connection() as connection:
+            server = connection.server
+            values["known"] = known[0][1] if known and known[0][0] == server else ""
+            rows = await connection.run(*translate(text, values))
+        if rows[0]["ended"]:
+            raise session_ended()
+        snapshot = server, rows[0]["snapshot"]
+        if known and known[0] == snapshot:
+            files = known[1]
+        else:
+            files = [build_file(*row[:WIDTH]) for row in rows if row["present"]]
+        lists.remember(key, snapshot, files)
+        return files

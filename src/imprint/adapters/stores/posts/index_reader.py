@@ -1,0 +1,539 @@
+"""The index of posts as readers see it, over any database."""
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from heapq import nlargest
+from typing import Any
+
+from imprint.adapters.database.database import Database
+from imprint.adapters.database.transaction import Row, Rule, T, Transaction, Ts, Value, micros
+from imprint.adapters.database.transaction import moment_of as moment
+from imprint.adapters.stores.files import END, UNREADABLE
+from imprint.adapters.stores.posts import index_sql as sql
+from imprint.adapters.stores.posts.index_tables import price_bytes
+from imprint.domain.errors import Damaged, Unavailable
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.feeds import FEED_SIZE
+from imprint.domain.posts.indexed_posts import (
+    AccountSummary,
+    HeldPost,
+    IndexedPost,
+    MarketDay,
+    MarketTotals,
+    PostFilter,
+    PostOrder,
+    PostPage,
+    PostPosition,
+    Sale,
+    Sales,
+)
+from imprint.domain.posts.market_events import block_of
+from imprint.domain.posts.posts import BlockRef
+from imprint.ports.post_index import PostAddress
+
+_HIGHEST = 2**256 - 1
+"""The highest price."""
+
+_ABOVE_ALL = b"\xff" * 33
+"""Sorts after every price, which has 32 bytes."""
+
+_LONGEST_KEPT = 100
+"""Sales of the longest list that is kept: a table of a thousand takes half a megabyte."""
+
+_TIMES = 500
+"""How many moments one statement reads."""
+
+_MOST_DAYS = 1_000
+"""How many days one statement reads at most."""
+
+
+@lru_cache(maxsize=2048)
+def build_post(  # noqa: PLR0917  one parameter for each column
+    place: int,
+    post_id: str,
+    author: Address,
+    cid: str | None,
+    spelled_cid: bytes,
+    thumbnail_cid: bytes,
+    title: bytes,
+    description: bytes,
+    price: bytes,
+    first_price: bytes,
+    hashtags: str,
+    created_at: int,
+    block_hash: str,
+    tx_hash: str,
+    sales: int,
+    volume: str,
+    holders: int,
+    hosted: int | None,
+) -> IndexedPost:
+    """The post of a row with `index_sql.POST_COLUMNS`. Raises `Damaged` for unreadable values.
+
+    Successive lists show mostly the same rows, so they are cached as those of files are.
+    """
+    try:
+        return IndexedPost(
+            place,
+            int(post_id),
+            author,
+            _text(spelled_cid) if cid is None else cid,
+            _text(thumbnail_cid),
+            _text(title),
+            _text(description),
+            int.from_bytes(price, "big"),
+            int.from_bytes(first_price, "big"),
+            tuple(json.loads(hashtags)),
+            hosted is not None,
+            moment(created_at),
+            BlockRef(block_of(place), block_hash),
+            tx_hash,
+            Sales(sales, int(volume)),
+            holders,
+        )
+    except UNREADABLE as error:
+        raise Damaged.record(f"the post at place {place!a}") from error
+
+
+def _text(stored: bytes) -> str:
+    return stored.decode("utf-8", "replace")
+
+
+def refuse_damaged_index(database: Database) -> None:
+    """Raise `Unavailable` if what is not found in the index of posts may be there."""
+    if database.damage.structure is not None or database.damage.index is not None:
+        raise Unavailable.database()
+
+
+@dataclass(frozen=True, slots=True)
+class SqlIndexReader:
+    """`PostIndexReader` in the database."""
+
+    database: Database
+
+    async def is_complete(self) -> bool:
+        return await self._cached("complete", 0, _is_complete)
+
+    async def list_posts(
+        self, which: PostFilter, after: PostPosition | None, limit: int
+    ) -> PostPage:
+        is_simple = not (which.tags or which.author or _bounds(which) != (0, _HIGHEST))
+        reach = limit if is_simple else 2 * sql.WALK
+        return await self._cached("posts", reach, _list_posts, which, after, limit)
+
+    async def posts_at(self, places: Sequence[int], which: PostFilter) -> list[IndexedPost]:
+        refuse_damaged_index(self.database)
+        return await self.database.read(_posts_at, tuple(places), which, reach=len(places))
+
+    async def indexed_post(self, post_id: int) -> IndexedPost | None:
+        return await self._cached("post", 0, _find_post, post_id)
+
+    async def account(self, address: Address) -> AccountSummary | None:
+        return await self._cached("account", 0, _find_account, address)
+
+    async def library(self, holder: Address, before: int | None, limit: int) -> list[HeldPost]:
+        return await self._cached("library", limit, _library, holder, before, limit)
+
+    async def sales_of(self, author: Address, before: int | None, limit: int) -> list[Sale]:
+        if limit > _LONGEST_KEPT:
+            refuse_damaged_index(self.database)
+            return await self.database.read(_sales_of, author, before, limit, reach=limit)
+        return await self._cached("sales", limit, _sales_of, author, before, limit)
+
+    async def days_since(self, day: int) -> list[MarketDay]:
+        return await self._cached("days", 0, _days_since, day)
+
+    async def totals(self) -> MarketTotals:
+        return await self._cached("totals", 0, _totals)
+
+    async def post_times(self, author: Address, since: datetime, limit: int) -> list[datetime]:
+        return await self._times(sql.POST_TIMES, author, since, limit)
+
+    async def purchase_times(self, buyer: Address, since: datetime, limit: int) -> list[datetime]:
+        return await self._times(sql.PURCHASE_TIMES, buyer, since, limit)
+
+    async def price_changes(self, post_ids: Sequence[int]) -> Mapping[int, datetime]:
+        if not post_ids:
+            return {}
+        refuse_damaged_index(self.database)
+        ids = tuple(post_ids)
+        return await self.database.cached(
+            ("price changes", ids), lambda: self.database.read(_price_changes, ids)
+        )
+
+    async def place_after(self, after: int, count: int) -> int | None:
+        refuse_damaged_index(self.database)
+        return await self.database.read(_place_after, after, count, reach=count)
+
+    async def addresses(self, after: int, limit: int) -> list[PostAddress]:
+        refuse_damaged_index(self.database)
+        return await self.database.read(_addresses, after, limit, reach=limit)
+
+    async def _times(
+        self, statement: str, who: Address, since: datetime, limit: int
+    ) -> list[datetime]:
+        refuse_damaged_index(self.database)
+        return await self.database.read(_times, statement, who, since, limit, reach=limit)
+
+    async def _cached(self, name: str, reach: int, rule: Rule[*Ts, T], *args: *Ts) -> T:
+        """The result of a rule, which is read again only after a commit."""
+        refuse_damaged_index(self.database)
+        key: Hashable = ("index", name, args)
+        return await self.database.cached(key, lambda: self.database.read(rule, *args, reach=reach))
+
+
+async def _is_complete(tx: Transaction) -> bool:
+    row = await tx.fetchone(sql.IS_COMPLETE)
+    return row is not None and bool(row["complete"])
+
+
+async def _find_post(tx: Transaction, post_id: int) -> IndexedPost | None:
+    row = await tx.fetchone(sql.POST_BY_ID, post_id=str(post_id))
+    return None if row is None else build_post(*row)
+
+
+# Lists of posts
+
+_Found = tuple[int, Any]
+"""The place of a post, and its value in the order of the list."""
+
+
+def _bounds(which: PostFilter) -> tuple[int, int]:
+    """The lowest and the highest price of a filter."""
+    low, high = which.min_price or 0, _HIGHEST if which.max_price is None else which.max_price
+    if which.free is True:
+        high = min(high, 0)
+    elif which.free is False:
+        low = max(low, 1)
+    return low, min(high, _HIGHEST)
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """A list with what its statements need: tags from the rarest on, and the values."""
+
+    which: PostFilter
+    low: int
+    high: int
+    tags: tuple[str, ...]
+    fewest: int
+    author_is_fewest: bool
+
+    @property
+    def is_priced(self) -> bool:
+        return (self.low, self.high) != (0, _HIGHEST)
+
+    def also(self, *, tags_from: int = 0, author: bool = True, price: bool = True) -> sql.Also:
+        """The conditions that the chosen index does not answer."""
+        tags = tuple(range(tags_from, len(self.tags)))
+        return sql.Also(tags, author and self.which.author is not None, price and self.is_priced)
+
+    @property
+    def values(self) -> dict[str, Value]:
+        values: dict[str, Value] = {f"tag{n}": tag for n, tag in enumerate(self.tags)}
+        if self.which.author is not None:
+            values["author"] = self.which.author
+        return values | {"low": price_bytes(self.low), "high": price_bytes(self.high)}
+
+
+async def _plan(tx: Transaction, which: PostFilter) -> _Query | None:
+    """How to find a list; None if it is empty."""
+    low, high = _bounds(which)
+    if low > high:
+        return None
+    counted = []
+    for tag in dict.fromkeys(which.tags):
+        (row,) = await tx.fetchall(sql.COUNT_TAGGED, tag=tag)
+        counted.append((int(row["count"]), tag))
+    counted.sort()
+    fewest, author_is_fewest = counted[0][0] if counted else END, False
+    if which.author is not None:
+        found = await tx.fetchone(sql.POSTS_OF_AUTHOR, author=which.author)
+        of_author = 0 if found is None else int(found["posts"])
+        if of_author <= fewest:
+            fewest, author_is_fewest = of_author, True
+    if not fewest:
+        return None
+    return _Query(which, low, high, tuple(tag for _, tag in counted), fewest, author_is_fewest)
+
+
+async def _list_posts(
+    tx: Transaction, which: PostFilter, after: PostPosition | None, limit: int
+) -> PostPage:
+    query = await _plan(tx, which)
+    if query is None:
+        return PostPage((), None)
+    has_value = which.order in (PostOrder.SALES, PostOrder.PRICE)
+    if has_value and query.fewest <= sql.SORTED:
+        found, following = await _sort(tx, query, after, limit)
+    else:
+        walks = _walks_by_value(query, after) if has_value else _walks_by_place(query, after)
+        found, following = await _walk(tx, query, walks, limit)
+    posts = await _fetch(tx, [place for place, _ in found])
+    return PostPage(tuple(posts[place] for place, _ in found if place in posts), following)
+
+
+_Step = tuple[sql.Walk, sql.Also, dict[str, Value]]
+"""A walk, its conditions, and the values of its start."""
+
+
+def _walks_by_place(query: _Query, after: PostPosition | None) -> Iterator[_Step]:
+    """The one walk of a list in the order of the chain, by the rarest thing it asks for."""
+    is_oldest = query.which.order is PostOrder.OLDEST
+    place = (-1 if is_oldest else END) if after is None else after.place
+    if query.author_is_fewest:
+        walks, also = sql.BY_AUTHOR, query.also(author=False)
+    elif query.tags:
+        walks, also = sql.BY_TAG, query.also(tags_from=1)
+    elif query.low == query.high:
+        walks, also = sql.AT_PRICE, query.also(price=False)
+    else:
+        walks, also = sql.ALL_POSTS, query.also()
+    yield walks[is_oldest], also, {"place": place}
+
+
+def _walks_by_value(query: _Query, after: PostPosition | None) -> Iterator[_Step]:
+    """The posts with the value of the position, and then those with lower ones."""
+    if query.which.order is PostOrder.SALES:
+        same, lower, also = sql.SAME_SALES, sql.FEWER_SALES, query.also()
+        value: Value = END if after is None else min(after.value, END)
+    else:
+        same, lower, also = sql.SAME_PRICE, sql.LOWER_PRICE, query.also(price=False)
+        if after is None or after.value > query.high:
+            after = None
+            value = _ABOVE_ALL if query.high == _HIGHEST else price_bytes(query.high + 1)
+        else:
+            value = price_bytes(after.value)
+    if after is not None:
+        yield same, also, {"value": value, "place": after.place}
+    yield lower, also, {"value": value}
+
+
+async def _walk(
+    tx: Transaction, query: _Query, walks: Iterable[_Step], limit: int
+) -> tuple[list[_Found], PostPosition | None]:
+    found: list[_Found] = []
+    for walk, also, start in walks:
+        values = query.values | start
+        missing = limit + 1 - len(found)
+        rows = await tx.fetchall(sql.find_places(walk, also), **values, limit=missing)
+        found += [(row["place"], row["value"]) for row in rows]
+        if len(found) > limit:
+            return found[:limit], _position(*found[limit - 1])
+        if also:
+            end = await tx.fetchone(sql.end_of_walk(walk), **values)
+            if end is not None:
+                return found, _position(end["place"], end["value"])
+    return found, None
+
+
+def _position(place: int, value: Any) -> PostPosition:
+    return PostPosition(place, _number(value))
+
+
+def _number(value: Any) -> int:
+    """A number of sales, or a price."""
+    return value if isinstance(value, int) else int.from_bytes(value, "big")
+
+
+async def _sort(
+    tx: Transaction, query: _Query, after: PostPosition | None, limit: int
+) -> tuple[list[_Found], PostPosition | None]:
+    """A page of a list by sales or price, of which all posts are few."""
+    value = "sales" if query.which.order is PostOrder.SALES else "price"
+    if query.author_is_fewest:
+        text = sql.places_of_author(value, query.also(author=False))
+    else:
+        text = sql.places_of_tag(value, query.also(tags_from=1))
+    rows = await tx.fetchall(text, **query.values)
+    found = ((_number(row["value"]), row["place"]) for row in rows)
+    if after is not None:
+        start = after.value, after.place
+        found = (each for each in found if each < start)
+    best = nlargest(limit + 1, found)
+    page = [(place, value) for value, place in best[:limit]]
+    return page, _position(*page[-1]) if len(best) > limit else None
+
+
+async def _fetch(tx: Transaction, places: Sequence[int]) -> dict[int, IndexedPost]:
+    nothing = sql.Also()
+    found = await _by_keys(tx, places, lambda count: sql.posts_at(count, nothing))
+    return {post.place: post for post in found}
+
+
+async def _posts_at(
+    tx: Transaction, places: tuple[int, ...], which: PostFilter
+) -> list[IndexedPost]:
+    low, high = _bounds(which)
+    if low > high:
+        return []
+    query = _Query(which, low, high, tuple(dict.fromkeys(which.tags)), END, False)
+    also = query.also()
+    return await _by_keys(tx, places, lambda count: sql.posts_at(count, also), query.values)
+
+
+async def _by_keys(
+    tx: Transaction,
+    keys: Sequence[Value],
+    statement: Callable[[int], str],
+    values: dict[str, Value] | None = None,
+) -> list[IndexedPost]:
+    """The posts that have these keys, found by statements for batches of them."""
+    posts: list[IndexedPost] = []
+    largest = sql.BATCHES[-1]
+    for start in range(0, len(keys), largest):
+        batch = keys[start : start + largest]
+        size = next(size for size in sql.BATCHES if size >= len(batch))
+        padded = (*batch, *(batch[-1],) * (size - len(batch)))
+        named = {f"key{number}": key for number, key in enumerate(padded)}
+        rows = await tx.fetchall(statement(size), **named, **(values or {}))
+        posts += [build_post(*row) for row in rows]
+    return posts
+
+
+# Accounts, libraries and sales
+
+
+async def _find_account(tx: Transaction, address: Address) -> AccountSummary | None:
+    row = await tx.fetchone(sql.ACCOUNT, address=address)
+    if row is None:
+        return None
+    summary = AccountSummary(
+        address,
+        row["posts"],
+        _moment(row["first_post_at"]),
+        _moment(row["last_post_at"]),
+        _sales(row),
+        int(row["worth"]),
+        row["readers"],
+        Sales(row["purchases"], int(row["spent"])),
+        row["held"],
+    )
+    # A reorg may leave the row of an account that did nothing.
+    did_anything = summary.posts or summary.purchases.count or summary.held
+    return summary if did_anything else None
+
+
+def _moment(value: int | None) -> datetime | None:
+    return None if value is None else moment(value)
+
+
+def _sales(row: Row) -> Sales:
+    return Sales(row["sales"], int(row["volume"]))
+
+
+async def _library(
+    tx: Transaction, holder: Address, before: int | None, limit: int
+) -> list[HeldPost]:
+    end = END if before is None else before
+    rows = await tx.fetchall(sql.LIBRARY, holder=holder, before=end, limit=limit)
+    found = await _by_keys(tx, [row["post_id"] for row in rows], sql.posts_with_ids)
+    posts = {post.post_id: post for post in found}
+    return [
+        HeldPost(
+            posts[int(row["post_id"])],
+            int(row["balance"]),
+            row["arrived"],
+            moment(row["arrived_at"]),
+            None if row["paid"] is None else int(row["paid"]),
+        )
+        for row in rows
+    ]
+
+
+async def _sales_of(tx: Transaction, author: Address, before: int | None, limit: int) -> list[Sale]:
+    end = END if before is None else before
+    rows = await tx.fetchall(sql.SALES_OF, author=author, before=end, limit=limit)
+    return [
+        Sale(
+            row["place"],
+            int(row["post_id"]),
+            row["buyer"],
+            int(row["price"]),
+            moment(row["at"]),
+            BlockRef(block_of(row["place"]), row["block_hash"]),
+            row["tx_hash"],
+        )
+        for row in rows
+    ]
+
+
+# Totals and times
+
+
+async def _days_since(tx: Transaction, day: int) -> list[MarketDay]:
+    rows = await tx.fetchall(sql.DAYS_SINCE, day=day, limit=_MOST_DAYS)
+    return [MarketDay(row["day"], row["posts"], _sales(row)) for row in rows]
+
+
+async def _totals(tx: Transaction) -> MarketTotals:
+    row = await tx.fetchone(sql.TOTALS)
+    if row is None:
+        return MarketTotals(0, 0, 0, 0, Sales(0, 0), 0)
+    return MarketTotals(
+        row["posts"],
+        row["authors"],
+        row["readers"],
+        row["users"],
+        _sales(row),
+        int(row["worth"]),
+    )
+
+
+async def _times(
+    tx: Transaction, statement: str, who: Address, since: datetime, limit: int
+) -> list[datetime]:
+    """The newest moments since then, in order; read in batches, so that older ones are not."""
+    earliest, before = micros(since), END
+    times: list[int] = []
+    while len(times) < limit:
+        size = min(_TIMES, limit - len(times))
+        rows = await tx.fetchall(statement, who=who, before=before, limit=size)
+        recent = [row["at"] for row in rows if row["at"] >= earliest]
+        times += recent
+        if len(recent) < size:
+            break
+        before = rows[-1]["place"]
+    return [moment(each) for each in reversed(times)]
+
+
+# Feeds and sitemaps
+
+_IDS = ", ".join(f":id{number}" for number in range(FEED_SIZE))
+
+PRICE_CHANGES = f"""
+SELECT p.post_id,
+       (SELECT c.at FROM price_changes c WHERE c.post_id = p.post_id ORDER BY c.place DESC LIMIT 1)
+       AS at
+FROM posts p WHERE p.post_id IN ({_IDS})"""  # noqa: S608
+"""The last change of each price, however many there are: anybody can change theirs all day.
+
+The same text for any number of posts, so that a database prepares it once."""
+
+PLACE_AFTER = """
+SELECT place FROM posts WHERE place > :after ORDER BY place LIMIT 1 OFFSET :skipped"""
+
+ADDRESSES = """
+SELECT place, post_id, created_at FROM posts WHERE place > :after ORDER BY place LIMIT :limit"""
+
+
+async def _price_changes(tx: Transaction, post_ids: tuple[int, ...]) -> dict[int, datetime]:
+    padded = post_ids + post_ids[-1:] * (FEED_SIZE - len(post_ids))
+    values = {f"id{number}": str(post_id) for number, post_id in enumerate(padded)}
+    rows = await tx.fetchall(PRICE_CHANGES, **values)
+    return {int(row["post_id"]): moment(row["at"]) for row in rows if row["at"] is not None}
+
+
+async def _place_after(tx: Transaction, after: int, count: int) -> int | None:
+    row = await tx.fetchone(PLACE_AFTER, after=after, skipped=count - 1)
+    return None if row is None else row["place"]
+
+
+async def _addresses(tx: Transaction, after: int, limit: int) -> list[PostAddress]:
+    return [
+        PostAddress(row["place"], int(row["post_id"]), moment(row["created_at"]))
+        for row in await tx.fetchall(ADDRESSES, after=after, limit=limit)
+    ]

@@ -1,0 +1,86 @@
+"""`RateLimits` in the database: one moment for each key."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from imprint.adapters.database.database import Database
+from imprint.adapters.database.transaction import Transaction, Value, micros
+from imprint.domain.errors import RateLimited
+from imprint.domain.rate_limits import Rate
+
+ADMIT = """
+INSERT INTO paces (key, until) VALUES (:key, :first)
+ON CONFLICT (key) DO UPDATE
+SET until = :share
+    + CASE WHEN paces.until BETWEEN :now AND :furthest THEN paces.until ELSE :now END
+WHERE paces.until + :share <= :latest OR paces.until > :furthest
+RETURNING 1"""
+CHARGE = """
+INSERT INTO paces (key, until) VALUES (:key, :first)
+ON CONFLICT (key) DO UPDATE
+SET until = CASE WHEN paces.until <= :now OR paces.until > :furthest THEN :first
+    WHEN paces.until + :share > :latest THEN :latest ELSE paces.until + :share END"""
+RATE_LIMIT = "SELECT until FROM paces WHERE key = :key"
+
+_SECOND = 1_000_000
+"""Microseconds in a second: moments are stored in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class SqlRateLimits:
+    """The rate limits of all keys."""
+
+    database: Database
+
+    async def admit(self, key: str, rate: Rate, now: datetime, cost: int = 1) -> None:
+        await self.database.transact((), _admit, key, rate, now, cost, durable=False)
+
+    async def charge(self, key: str, rate: Rate, count: int, now: datetime) -> None:
+        # The moment moves by the shares of the requests, within the period.
+        share = rate.seconds * _SECOND // rate.count * count
+        latest = micros(now) + rate.seconds * _SECOND
+        values: dict[str, Value] = {
+            "key": key,
+            "now": micros(now),
+            "share": share,
+            "first": min(micros(now) + share, latest),
+            "latest": latest,
+            "furthest": latest + rate.seconds * _SECOND,
+        }
+        await self.database.change(CHARGE, values, durable=False)
+
+
+async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int) -> None:
+    """Count a request of a key, for all processes together. Raises `RateLimited`.
+
+    One moment is stored for each key. A request moves it forward by its share of the period,
+    starting from now if it has passed. A request that would move it more than a whole period
+    ahead of now is refused. One that costs more than the whole rate takes the whole period.
+
+    A moment for which the request would wait longer than a period was stored by a clock that was
+    wrong, and counts as passed. One that is ahead by less may be of a process whose clock differs
+    a little; if it counted as passed, the limits of all such processes would add up.
+    """
+    values = admission(key, rate, now, cost)
+    if await tx.fetchone(ADMIT, **values) is None:
+        share, latest = values["share"], values["latest"]
+        row = await tx.fetchone(RATE_LIMIT, key=key)
+        until = latest if row is None else row["until"]
+        wait = -(-(until + share - latest) // _SECOND)
+        # The row may have been changed after it refused this request.
+        raise RateLimited(min(max(1, wait), rate.seconds))
+
+
+def admission(key: str, rate: Rate, now: datetime, cost: int = 1) -> dict[str, Any]:
+    """The values of `ADMIT`."""
+    moment, period = micros(now), rate.seconds * _SECOND
+    share = period * min(cost, rate.count) // rate.count
+    return {
+        "key": key,
+        "now": moment,
+        "share": share,
+        "first": moment + share,
+        "latest": moment + period,
+        "furthest": moment + 2 * period - share,
+    }

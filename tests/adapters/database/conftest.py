@@ -1,0 +1,5 @@
+"""The fixtures of the stores, for tests of their databases."""
+
+from tests.adapters.stores.conftest import database, kind, open_another, server, world
+
+__all__ = ["database", "kind", "open_another", "server", "world"]

@@ -1,0 +1,147 @@
+"""The single statements of PostgreSQL do what the rules do, whatever has happened before."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.adapters.stores.conftest import World
+from tests.adapters.stores.databases import PostgresqlServer
+from tests.adapters.stores.test_stores_invariants import (
+    TAGS,
+    THUMBNAILS,
+    Chaos,
+    records_are_sound,
+)
+from tests.postgresql import Server
+from tests.stores import open_postgresql_stores
+
+from imprint.adapters.stores.drafts.drafts import SqlDraftStore
+from imprint.domain.drafts.files import Action, File, Quota
+from imprint.domain.errors import Problem
+from imprint.domain.rate_limits import Rate
+
+QUOTA = Quota(bytes=900, drafts=15)
+RATE = Rate(20, 60)
+
+GROUP = "min(f.id) OVER (PARTITION BY f.group_id)"
+"""What a group is called here: the id of one that an event has made depends on positions."""
+
+TABLES = {
+    "files": f"""
+SELECT f.id, {GROUP}, owner, name, cid, size, created_at, state, post_id, published_at, tx_hash,
+       rank() OVER (ORDER BY position) FROM files f ORDER BY f.id""",
+    "groups": f"""
+SELECT f.id, {GROUP}, g.owner, g.hashtags, g.thumbnail_cid, g.created_at, g.thumbnail_size
+FROM files f JOIN file_groups g ON g.id = f.group_id ORDER BY f.id""",
+    "tags": """
+SELECT t.tag, f.id, t.state FROM file_tags t JOIN files f ON f.position = t.position
+ORDER BY t.tag, f.id""",
+    "nonces": "SELECT * FROM nonces ORDER BY signer, nonce",
+    "intents": "SELECT * FROM intents ORDER BY id",
+    "detached": """
+SELECT cid, network, detached_at, condemned, owner, size, fence FROM detached
+ORDER BY network, cid""",
+    "owners": """
+SELECT owner, last_number, used_bytes, drafts - (
+    SELECT coalesce(sum(drafts), 0) FROM detached d WHERE d.owner = o.owner
+) FROM owners o ORDER BY owner""",
+    "rate limits": "SELECT * FROM paces ORDER BY key",
+}
+"""All that writes change. A draft that a statement deletes counts on until it is settled."""
+
+
+class Author(Chaos):
+    """One who also opens writes, with nonces that may be spent, beyond rates and quotas."""
+
+    async def act(self) -> None:
+        if self.random.random() < 0.7:
+            self.done.append("act")
+            await super().act()
+        else:
+            await self.random.choice([self.open_write, self.open_create])()
+
+    def some_file(self) -> File:
+        return self.random.choice(self.files[-4:])
+
+    async def prepare(self) -> None:
+        # As the service does, which passes on the draft that it has just read.
+        tags = self.random.sample(TAGS, self.random.randint(0, 3))
+        thumbnail = self.random.choice(THUMBNAILS)
+        prepared = await self.world.prepare(self.some_file(), *tags, thumbnail=thumbnail)
+        self.files += [prepared] if prepared else []
+
+    def some_nonce(self) -> str:
+        return self.random.choice(["spent", f"nonce {self.world.number()}"])
+
+    async def open_write(self) -> None:
+        write, file = self.world.write(Action.UPDATE, nonce=self.some_nonce()), self.some_file()
+        rate, cid = self.random.choice([None, RATE]), self.random.choice([None, file.cid])
+        found = await self.world.stores.drafts.open_write(write, rate, "alice", cid)
+        self.done.append(found and found.id)
+
+    async def open_create(self) -> None:
+        write, version = (
+            self.world.write(Action.CREATE, nonce=self.some_nonce()),
+            self.world.version(),
+        )
+        rate = self.random.choice([None, RATE])
+        number = self.random.choice([version.number, 1])
+        intent = self.world.intent(write, version.cid, number=number, size=version.size)
+        drafts = self.world.stores.drafts
+        reserved = await drafts.open_create(write, rate, "alice", intent, QUOTA)
+        self.done.append(reserved)
+        if reserved is None:
+            self.files.append(await drafts.add_draft(write, intent, version))
+
+
+@pytest.fixture
+async def by_statements(postgresql: Server) -> AsyncIterator[World]:
+    server = await PostgresqlServer.clean(postgresql)
+    world = World(open_postgresql_stores(server.address), quota=QUOTA)
+    yield world
+    await world.stores.close()
+
+
+@pytest.fixture
+async def by_rules(postgresql: Server) -> AsyncIterator[World]:
+    server = await PostgresqlServer.clean(postgresql, "rules")
+    stores = open_postgresql_stores(server.address)
+    rules = SqlDraftStore(stores.database, stores.files, stores.rate_limits)
+    yield World(replace(stores, drafts=rules), quota=QUOTA)
+    await stores.close()
+
+
+async def outcome(author: Author) -> list[Any]:
+    """What an author has seen after one more step."""
+    try:
+        await author.act()
+    except Problem as problem:
+        author.done.append((problem.code, problem.detail))
+    return [author.done[-3:], [without_place(file) for file in author.files[-1:]]]
+
+
+def without_place(file: File) -> File:
+    return replace(file, position=0, group_id="")
+
+
+async def rows_of(world: World) -> dict[str, list[tuple[Any, ...]]]:
+    async def read(tx: Any) -> dict[str, list[tuple[Any, ...]]]:
+        return {name: [tuple(r) for r in await tx.fetchall(text)] for name, text in TABLES.items()}
+
+    return await world.stores.database.read(read)
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_statements_and_rules_have_the_same_outcomes_and_records(
+    by_statements: World, by_rules: World, seed: int
+) -> None:
+    authors = [Author(by_statements, seed), Author(by_rules, seed)]
+    for author in authors:
+        await author.create()
+    for step in range(150):
+        here, there = [await outcome(author) for author in authors]
+        assert here == there
+        if step % 5 == 0:
+            assert await rows_of(by_statements) == await rows_of(by_rules)
+    await records_are_sound(by_statements)

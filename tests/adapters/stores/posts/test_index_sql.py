@@ -1,0 +1,122 @@
+"""No statement that reads the index walks a whole table or sorts, on either database."""
+
+import asyncio
+import json
+import sqlite3
+from contextlib import closing
+
+import asyncpg
+import pytest
+from tests.adapters.stores.plans import Everything, nodes
+from tests.adapters.stores.test_stores_sql import Nothing
+
+from imprint.adapters.database.postgresql import database as postgresql
+from imprint.adapters.database.postgresql.pool import SESSION
+from imprint.adapters.database.postgresql.transaction import translate
+from imprint.adapters.database.schema import known_migrations, migrate
+from imprint.adapters.stores.posts import index_sql
+
+ROWS = 8_000
+
+ONE_ROW = {"IS_COMPLETE", "TOTALS"}
+"""Statements about a table that has one row."""
+
+FILL = f"""
+INSERT INTO posts SELECT n::bigint * 1048576, n::text, 'author-' || n % 700, NULL, 'c', 't', 'T',
+    'd',
+    '[]', decode(lpad(to_hex(n % 50), 64, '0'), 'hex'),
+    decode(lpad(to_hex(n % 50), 64, '0'), 'hex'), n, 'block', 'tx', n % 100, '0', 0
+    FROM generate_series(1, {ROWS}) n;
+INSERT INTO post_tags SELECT tag, n::bigint * 1048576 FROM generate_series(1, {ROWS}) n,
+    unnest(ARRAY['a', 't' || n % 1000]) tag;
+INSERT INTO purchases SELECT n, n::text, 'author-' || n % 700, 'buyer-' || n % 700, '1', n, 'b', 't'
+    FROM generate_series(1, {ROWS}) n;
+INSERT INTO holdings SELECT 'holder-' || n % 700, n::text, '1', 1, n, n, NULL
+    FROM generate_series(1, {ROWS}) n;
+INSERT INTO accounts (address) SELECT 'author-' || n FROM generate_series(1, {ROWS}) n;
+INSERT INTO market_days (day) SELECT n FROM generate_series(1, {ROWS}) n;
+INSERT INTO file_groups SELECT 'group-' || n, 'owner', '[]', NULL, n
+    FROM generate_series(1, {ROWS}) n;
+INSERT INTO files SELECT 'file-' || n, 'group-' || n, 'owner', 'name-' || n, 'cid-' || n, 1, n,
+    'onchain', n, n::text, n, NULL, NULL FROM generate_series(1, {ROWS}) n;
+"""
+
+ALSO = [
+    index_sql.Also(),
+    index_sql.Also(price=True),
+    index_sql.Also((0,), author=True),
+    index_sql.Also((0, 1, 2), author=True, price=True),
+]
+
+
+def statements() -> dict[str, str]:
+    """Every statement, and those that are built for each kind of list."""
+    found = {
+        name: text
+        for name, text in vars(index_sql).items()
+        if name.isupper() and isinstance(text, str) and name not in ("HOSTED", "POST_COLUMNS")
+    }
+    for number, walk in enumerate(index_sql.WALKS):
+        found[f"end {number}"] = index_sql.end_of_walk(walk)
+        for kind, also in enumerate(ALSO):
+            found[f"walk {number} {kind}"] = index_sql.find_places(walk, also)
+    for kind, also in enumerate(ALSO):
+        for value in ("sales", "price"):
+            found[f"author by {value} {kind}"] = index_sql.places_of_author(value, also)
+            found[f"tag by {value} {kind}"] = index_sql.places_of_tag(value, also)
+        for count in index_sql.BATCHES:
+            found[f"places {count} {kind}"] = index_sql.posts_at(count, also)
+    for count in index_sql.BATCHES:
+        found[f"ids {count}"] = index_sql.posts_with_ids(count)
+    return found
+
+
+STATEMENTS = statements()
+
+
+@pytest.fixture(scope="module")
+def connection():
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, known_migrations())
+        yield connection
+
+
+@pytest.mark.parametrize("name", list(STATEMENTS))
+def test_a_statement_only_searches_indexes(connection, name):
+    text = f"EXPLAIN QUERY PLAN {STATEMENTS[name]}"
+    details = [row[3] for row in connection.execute(text, Nothing())]
+    # The candidates of a walk, and what was counted, are read as they come.
+    scans = [each for each in details if each.startswith("SCAN")]
+    assert [
+        each for each in scans if each not in {"SCAN c", "SCAN counted", "SCAN (subquery-1)"}
+    ] == []
+    assert [each for each in details if "TEMP" in each] == []
+
+
+async def fill_and_explain(server) -> dict[str, list[dict]]:
+    url = await server.create_database("index_plans")
+    await postgresql.prepare(url)
+    await server.execute(FILL, "index_plans")
+    await server.execute("VACUUM ANALYZE", "index_plans")
+    connection = await asyncpg.connect(url, server_settings=SESSION)
+    plans = {}
+    for name, text in STATEMENTS.items():
+        numbered, values = translate(text, Everything(20))
+        await connection.execute(f"PREPARE one AS {numbered}")
+        nothing = f"({', '.join(['NULL'] * len(values))})" if values else ""
+        plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE one{nothing}")
+        await connection.execute("DEALLOCATE one")
+        plans[name] = list(nodes(json.loads(plan)[0]["Plan"]))
+    await connection.close()
+    return plans
+
+
+@pytest.fixture(scope="module")
+def plans(postgresql):
+    return asyncio.run(fill_and_explain(postgresql))
+
+
+@pytest.mark.parametrize("name", [name for name in STATEMENTS if name not in ONE_ROW])
+def test_a_statement_only_searches_indexes_at_size(plans, name):
+    kinds = {node["Node Type"] for node in plans[name]}
+    assert not kinds & {"Seq Scan", "Sort", "Incremental Sort", "Hash Join", "Merge Join"}, kinds

@@ -1,0 +1,15 @@
+"""Files as they are built from rows."""
+
+import sqlite3
+from contextlib import closing
+from inspect import signature
+
+from imprint.adapters.database.schema import known_migrations, migrate
+from imprint.adapters.stores.files import VERSION_BY_ID, build_file
+
+
+def test_the_columns_of_a_file_are_selected_in_the_order_in_which_it_is_built():
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        migrate(connection, known_migrations())
+        selected = connection.execute(VERSION_BY_ID, {"id": "any"}).description
+    assert [column[0] for column in selected] == list(signature(build_file).parameters)

@@ -1,0 +1,40 @@
+"""Many processes use the same nonces, and each nonce has one effect."""
+
+import asyncio
+import json
+import sys
+from asyncio.subprocess import PIPE
+
+from tests.adapters.stores import rivals
+from tests.adapters.stores.databases import open_any
+
+from imprint.domain.posts.lists import OwnDrafts
+
+PROCESSES, NONCES = 4, 200
+
+
+async def test_the_same_nonces_from_four_processes_have_one_effect_each(database):
+    # The schema is there before they all come.
+    await open_any(database.address).close()
+    others = [
+        await asyncio.create_subprocess_exec(
+            sys.executable,
+            rivals.__file__,
+            database.address,
+            str(process),
+            str(NONCES),
+            "0",
+            stdout=PIPE,
+        )
+        for process in range(PROCESSES)
+    ]
+    said = await asyncio.gather(*(other.communicate() for other in others))
+    assert sum(json.loads(out) for out, _ in said) == NONCES
+    for table in ("files", "nonces"):
+        assert await database.rows(f"SELECT count(*) FROM {table}") == [(NONCES,)]
+    stores = open_any(database.address)
+    drafts = [
+        await stores.files.list_files(OwnDrafts(owner), None, NONCES) for owner in rivals.OWNERS
+    ]
+    assert [len(each) for each in drafts] == [NONCES // len(rivals.OWNERS)] * len(rivals.OWNERS)
+    await stores.close()

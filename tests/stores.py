@@ -1,0 +1,20 @@
+"""The stores of a database, opened for a test."""
+
+from pathlib import Path
+
+from imprint.adapters.database.postgresql.database import CONNECTIONS, open_postgresql
+from imprint.adapters.database.sqlite.database import open_sqlite
+from imprint.bootstrap.stores import Stores, open_stores
+from imprint.ports import Monotonic, monotonic
+
+
+def open_sqlite_stores(path: Path, clock: Monotonic = monotonic) -> Stores:
+    """The stores in a file."""
+    return open_stores(open_sqlite(path, clock))
+
+
+def open_postgresql_stores(
+    url: str, connections: int = CONNECTIONS, clock: Monotonic | None = None
+) -> Stores:
+    """The stores in the database of a server."""
+    return open_stores(open_postgresql(url, connections, clock))
