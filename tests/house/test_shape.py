@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from collections import Counter
 from pathlib import Path
 
 from tests.house.sources import (
@@ -17,6 +18,19 @@ from tools.files import ROOT
 
 LONGEST_FUNCTION = 60
 VAGUE_FILES = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager"}
+VAGUE_FILES |= {"operations"}
+SUBJECTS = {
+    "accounts",
+    "access",
+    "content",
+    "drafts",
+    "installation",
+    "posts",
+    "publication",
+    "site",
+}
+MOST_MODULES = 18
+MOST_OF_A_NAME = 3
 VAGUE_VERBS = ("get_", "do_", "handle_", "process_", "manage_")
 FRAMEWORK_NAMES = {"get_command"}  # click calls this method of a group
 CLIENT = SOURCE / "client"  # its methods are named after the operations of the interface
@@ -53,6 +67,18 @@ def test_no_file_has_a_vague_name():
         if path.stem in VAGUE_FILES
     ]
     assert vague == []
+
+
+def test_no_folder_has_too_many_modules():
+    folders = Counter(path.parent for path in python_files("src") if path.stem != "__init__")
+    full = {place(folder): count for folder, count in folders.items() if count > MOST_MODULES}
+    assert full == {}
+
+
+def test_no_name_of_a_module_stands_in_many_folders():
+    names = Counter(path.stem for path in python_files("src") if path.stem != "__init__")
+    repeated = {name: count for name, count in names.items() if count > MOST_OF_A_NAME}
+    assert set(repeated) <= SUBJECTS, repeated
 
 
 def test_no_module_is_named_with_a_gerund():

@@ -28,7 +28,7 @@ COMMANDS = {
     "backup": Command("backup", "backup", "Save all records and documents of one moment."),
     "check": Command("check", "check", "Say whether the service would run, and what to fix."),
     "completion": Command("completion", "completion", "Print the completion script of a shell."),
-    "contract": Command("contract", "contract", "Print the contract's ABI and bytecode as JSON."),
+    "contract": Command("deploy", "contract", "Print the contract's ABI and bytecode as JSON."),
     "deploy": Command("deploy", "deploy", "Deploy the marketplace, and print its settings."),
     "dev": Command("dev", "dev", "Run the service with a chain of its own, to try it out."),
     "events": Command("events", "events", "List what became of the events of the chain."),
@@ -42,7 +42,7 @@ COMMANDS = {
         "migrate", "migrate_content", "Copy all documents to another content store."
     ),
     "reconcile": Command(
-        "reconcile", "reconcile", "Read the events of the chain again from a block on."
+        "events", "reconcile", "Read the events of the chain again from a block on."
     ),
     "repair": Command("repair", "repair", "Say what is damaged, and take it from a backup."),
     "restore": Command("backup", "restore", "Make a data folder from a backup."),

@@ -1,4 +1,4 @@
-"""`imprint deploy`: the marketplace on a chain, and the settings that name it."""
+"""`imprint deploy`, `imprint contract`: the marketplace on a chain, its settings, and its bytecode."""
 
 import asyncio
 import json
@@ -160,3 +160,10 @@ def _print_settings(deployed: DeployedMarketplace, as_json: bool) -> None:
 
 def _say(sentence: str) -> None:
     click.echo(sentence, err=True)
+
+
+@click.command()
+def contract() -> None:
+    """Print the contract's ABI and bytecode as JSON."""
+    built = artifact()
+    click.echo(json.dumps({"abi": built.abi, "bytecode": built.bytecode}))
