@@ -74,24 +74,24 @@ class Suite:
 
 
 SUITES = (
-    Suite("check", "types, import contracts, stale docs, faults in the pages' logic", 75),
-    Suite("simulate", "a sequence of operations after which service and model differ", 60),
-    Suite("test", "a wrong rule, a missing refusal, a leak; on both databases", 507),
-    Suite("fuzz", "a response that the OpenAPI description does not allow", 76, cores=1),
-    Suite("test-clients", "a client of viem, ethers or siwe that no longer works", 163, cores=1),
-    Suite("test-browser", "a page that breaks in a browser, its scripts, its policy", 504),
-    Suite("test-chain", "what a real node or wallet contract does differently", 140),
-    Suite("test-crash", "a write that a kill or a full disk loses or halves", 262, 1, shares=2),
-    Suite("test-faults", "a wrong outcome of restarts, outages, clocks, damage", 215, 1, shares=3),
-    Suite("test-s3", "what a real object store does differently", 133),
-    Suite("test-kubo", "what a real IPFS node does differently", 59),
-    Suite("test-hostile", "an attack that takes the service from others", 376, shares=4),
-    Suite("test-wheel", "a file or dependency that the package lacks", 187, cores=1),
-    Suite("test-proxies", "a limit or header that nginx, Caddy or HAProxy breaks", 70, 1, shares=3),
+    Suite("check", "types, import contracts, stale docs, faults in the pages' logic", 59),
+    Suite("simulate", "a sequence of operations after which service and model differ", 39),
+    Suite("test", "a wrong rule, a missing refusal, a leak; on both databases", 267),
+    Suite("fuzz", "a response that the OpenAPI description does not allow", 55, cores=1),
+    Suite("test-clients", "a client of viem, ethers or siwe that no longer works", 110, cores=1),
+    Suite("test-browser", "a page that breaks in a browser, its scripts, its policy", 363),
+    Suite("test-chain", "what a real node or wallet contract does differently", 98),
+    Suite("test-crash", "a write that a kill or a full disk loses or halves", 221, 1, shares=2),
+    Suite("test-faults", "a wrong outcome of restarts, outages, clocks, damage", 174, 1, shares=3),
+    Suite("test-s3", "what a real object store does differently", 83),
+    Suite("test-kubo", "what a real IPFS node does differently", 33),
+    Suite("test-hostile", "an attack that takes the service from others", 152, shares=4),
+    Suite("test-wheel", "a file or dependency that the package lacks", 84, cores=1),
+    Suite("test-proxies", "a limit or header that nginx, Caddy or HAProxy breaks", 59, 1, shares=3),
     Suite(
         "test-deploy",
         "an image, unit, compose file, manifest or alert that does not work",
-        83,
+        149,
         cores=1,
         shares=2,
         reach=(
@@ -111,7 +111,7 @@ SUITES = (
     Suite(
         "test-generators",
         "a description that generators and linters do not understand",
-        76,
+        38,
         cores=1,
         reach=("tests/generators/**",),
         reads=render_description,
@@ -119,7 +119,7 @@ SUITES = (
     Suite(
         "test-pinata",
         "a difference between Pinata and our double of it",
-        11,
+        6,
         cores=1,
         reach=(
             "src/imprint/adapters/content/pinata*.py",

@@ -1,4 +1,4 @@
-"""`imprint deploy`, `imprint contract`: the marketplace on a chain, its settings, and its bytecode."""
+"""`imprint deploy`, `imprint contract`: the marketplace on a chain, its settings, its bytecode."""
 
 import asyncio
 import json

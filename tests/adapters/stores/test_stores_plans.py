@@ -119,7 +119,7 @@ STATEMENTS = {each.id: each.values[0] for each in texts() if each.values[0] not 
 SCAN = "SELECT id FROM files WHERE size = :size ORDER BY created_at LIMIT :limit"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plans(postgresql):
     return asyncio.run(fill_and_explain(postgresql))
 

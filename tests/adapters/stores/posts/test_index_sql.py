@@ -74,7 +74,7 @@ def statements() -> dict[str, str]:
 STATEMENTS = statements()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def connection():
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, known_migrations())
@@ -111,7 +111,7 @@ async def fill_and_explain(server) -> dict[str, list[dict]]:
     return plans
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def plans(postgresql):
     return asyncio.run(fill_and_explain(postgresql))
 
