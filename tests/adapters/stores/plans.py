@@ -1,7 +1,13 @@
-"""Plans of PostgreSQL: values for statements that are only explained, and the nodes of a plan."""
+"""Plans of PostgreSQL: statements that are only explained, and the nodes of their plans."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+import asyncpg
+
+from imprint.adapters.database.postgresql.pool import SESSION
+from imprint.adapters.database.postgresql.transaction import translate
 
 
 class Everything(dict[str, Any]):
@@ -23,3 +29,20 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield plan
     for inner in plan.get("Plans", ()):
         yield from nodes(inner)
+
+
+async def explain_all(
+    url: str, statements: Mapping[str, str], limit: int
+) -> dict[str, list[dict[str, Any]]]:
+    """The nodes of the plan of each statement, for pages of so many rows."""
+    connection = await asyncpg.connect(url, server_settings=SESSION)
+    plans = {}
+    for name, text in statements.items():
+        numbered, values = translate(text, Everything(limit))
+        await connection.execute(f"PREPARE one AS {numbered}")
+        nothing = f"({', '.join(['NULL'] * len(values))})" if values else ""
+        plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE one{nothing}")
+        await connection.execute("DEALLOCATE one")
+        plans[name] = list(nodes(json.loads(plan)[0]["Plan"]))
+    await connection.close()
+    return plans

@@ -1,17 +1,14 @@
 """At size, PostgreSQL reads no table from end to end and sorts no list, whatever the values."""
 
 import asyncio
-import json
 
 import asyncpg
 import pytest
-from tests.adapters.stores.plans import Everything, nodes
+from tests.adapters.stores.plans import explain_all
 from tests.adapters.stores.test_stores_sql import NOT_PLANNED, WHOLE, texts
 
 from imprint.adapters.database.derived_tables import INDEX_TABLES
 from imprint.adapters.database.postgresql import database as postgresql
-from imprint.adapters.database.postgresql.pool import SESSION
-from imprint.adapters.database.postgresql.transaction import translate
 from imprint.adapters.stores.drafts import postgresql_writes
 from imprint.adapters.stores.ended_sessions import (
     END_SESSION,
@@ -70,20 +67,6 @@ INSERT INTO leases SELECT 'lease-' || n, 'holder', n FROM generate_series(1, {RO
 """
 
 
-async def explain_all(url: str) -> dict[str, list[dict]]:
-    connection = await asyncpg.connect(url, server_settings=SESSION)
-    plans = {}
-    for name, text in [*STATEMENTS.items(), ("scan", SCAN)]:
-        numbered, values = translate(text, Everything(10))
-        await connection.execute(f"PREPARE one AS {numbered}")
-        nothing = f"({', '.join(['NULL'] * len(values))})" if values else ""
-        plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE one{nothing}")
-        await connection.execute("DEALLOCATE one")
-        plans[name] = list(nodes(json.loads(plan)[0]["Plan"]))
-    await connection.close()
-    return plans
-
-
 async def find_unfilled(url):
     connection = await asyncpg.connect(url)
     rows = await connection.fetch(
@@ -130,7 +113,7 @@ async def fill_and_explain(server):
     await server.execute(FILL, "plans")
     await server.execute("VACUUM ANALYZE", "plans")
     assert await find_unfilled(url) == []
-    return await explain_all(url)
+    return await explain_all(url, {**STATEMENTS, "scan": SCAN}, 10)
 
 
 @pytest.mark.parametrize("name", list(STATEMENTS))

@@ -7,7 +7,7 @@ comes the next one: every match is found, and the work of a request is bounded.
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Code, Damaged, Refusal
@@ -18,9 +18,7 @@ from imprint.domain.posts.indexed_posts import (
     PostOrder,
     PostPosition,
 )
-from imprint.domain.posts.post_text import readable_text
 from imprint.domain.posts.search import (
-    MAX_TEXT,
     NotAQuery,
     PostTexts,
     SearchQuery,
@@ -34,6 +32,7 @@ from imprint.ports.files import FileStore
 from imprint.ports.post_index import Match, PostIndexReader, SearchIndex
 from imprint.services.access.reads import Reads
 from imprint.services.content.large_documents import FairQueue
+from imprint.services.posts.search_texts import read_words
 
 WINDOW = 100
 """Matches that are ordered together."""
@@ -294,7 +293,7 @@ class LibrarySearch:
         if file is not None:
             size = file.size
             try:
-                body = await self.reads.converted(session.address, file, "first words", _words)
+                body = await read_words(self.reads, session.address, file)
             except Damaged:
                 body = ""
             shown = await asyncio.to_thread(_match_text, query, post, body)
@@ -311,10 +310,6 @@ class LibrarySearch:
                 return False
             raise
         return True
-
-
-_words = partial(readable_text, longest=MAX_TEXT)
-"""The words of a document that are searched."""
 
 
 def _match_text(query: SearchQuery, post: IndexedPost, body: str) -> str | None:

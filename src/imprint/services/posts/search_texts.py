@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
+from imprint.domain.drafts.files import File
 from imprint.domain.errors import Damaged, Refusal
 from imprint.domain.posts.post_text import readable_text
 from imprint.domain.posts.search import MAX_TEXT
@@ -83,8 +84,7 @@ class SearchTexts:
         """The text of a post, None if the chain does not say it is free, or it is damaged."""
         try:
             file = await self.reads.free_post(post_id)
-            first_words = partial(readable_text, longest=MAX_TEXT)
-            return await self.reads.converted(TEXTS_LEASE, file, "first words", first_words)
+            return await read_words(self.reads, TEXTS_LEASE, file)
         except Refusal:
             return None
         except Damaged as damaged:
@@ -93,3 +93,9 @@ class SearchTexts:
                 extra={"post_id": str(post_id), "code": damaged.code},
             )
             return None
+
+
+async def read_words(reads: Reads, client: str, file: File) -> str:
+    """The words of a document that are searched, converted once for all searches."""
+    words = partial(readable_text, longest=MAX_TEXT)
+    return await reads.converted(client, file, "first words", words)

@@ -59,7 +59,8 @@ class MachineRoutes:
             def write(content: str, work: TextWork) -> bytes:
                 return self.written.post(shown, markdown_text(content, work)).encode()
 
-            return await reads.converted(client, file, ("page", id(shown)), write, keep=False)
+            into = "markdown page", id(shown.post), shown.price
+            return await reads.converted(client, file, into, write, keep=False)
         content = await reads.content_of(file)
         if not is_markdown(content):
             content = await reads.converted(client, file, "markdown", markdown_text)

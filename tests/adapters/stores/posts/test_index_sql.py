@@ -1,18 +1,14 @@
 """No statement that reads the index walks a whole table or sorts, on either database."""
 
 import asyncio
-import json
 import sqlite3
 from contextlib import closing
 
-import asyncpg
 import pytest
-from tests.adapters.stores.plans import Everything, nodes
+from tests.adapters.stores.plans import explain_all
 from tests.adapters.stores.test_stores_sql import Nothing
 
 from imprint.adapters.database.postgresql import database as postgresql
-from imprint.adapters.database.postgresql.pool import SESSION
-from imprint.adapters.database.postgresql.transaction import translate
 from imprint.adapters.database.schema import known_migrations, migrate
 from imprint.adapters.stores.posts import index_sql
 
@@ -98,17 +94,7 @@ async def fill_and_explain(server) -> dict[str, list[dict]]:
     await postgresql.prepare(url)
     await server.execute(FILL, "index_plans")
     await server.execute("VACUUM ANALYZE", "index_plans")
-    connection = await asyncpg.connect(url, server_settings=SESSION)
-    plans = {}
-    for name, text in STATEMENTS.items():
-        numbered, values = translate(text, Everything(20))
-        await connection.execute(f"PREPARE one AS {numbered}")
-        nothing = f"({', '.join(['NULL'] * len(values))})" if values else ""
-        plan = await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE one{nothing}")
-        await connection.execute("DEALLOCATE one")
-        plans[name] = list(nodes(json.loads(plan)[0]["Plan"]))
-    await connection.close()
-    return plans
+    return await explain_all(url, STATEMENTS, 20)
 
 
 @pytest.fixture(scope="session")

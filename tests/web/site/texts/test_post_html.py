@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markupsafe import Markup
 
 from imprint.domain.posts.text_work import MAX_STEPS, TextWork
 from imprint.web.site.texts.pictures import picture_size
@@ -17,7 +18,6 @@ from imprint.web.site.texts.post_html import (
     ATTRIBUTES,
     MAX_TEXT,
     TAGS,
-    post_html,
     text_markup,
 )
 
@@ -27,6 +27,11 @@ PNG = (
 )
 CID = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
 TOO_LONG = "too long or too intricate"
+
+
+def post_html(content: str, title: str = "") -> Markup:
+    """The HTML of a content with its pictures."""
+    return text_markup(content, title, TextWork()).with_pictures(content)
 
 
 class Elements(HTMLParser):

@@ -7,6 +7,7 @@ from html import escape
 import nh3
 
 from imprint.domain.posts.post_text import (
+    INLINE_STEPS,
     Block,
     is_checked,
     item_text,
@@ -24,9 +25,6 @@ INLINE_TAGS = {"a", "b", "br", "code", "em", "i", "mark", "s", "strong", "u"}
 
 MAX_TAGS = 1_000
 """Tags in one text: the sanitiser's time grows with the square of those that are open."""
-
-INLINE_STEPS = 20
-"""What sanitising one text counts as."""
 
 
 def inline_html(text: str) -> str:

@@ -86,11 +86,6 @@ def text_markup(content: str, title: str, work: TextWork) -> TextMarkup:
     return TextMarkup(Markup(sanitised(markup)), secret)  # noqa: S704 - sanitised
 
 
-def post_html(content: str, title: str = "") -> Markup:
-    """The HTML of a post's content with its pictures."""
-    return text_markup(content, title, TextWork()).with_pictures(content)
-
-
 def _render(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
     if len(text) > MAX_TEXT:
         raise TooIntricate("The text is too long.")
