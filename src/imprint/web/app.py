@@ -153,8 +153,9 @@ class WebOptions:
     trusted_proxies: tuple[str, ...] = ()
     security_contact: str | None = None
     has_shares: bool = True
-    hides_refusals: bool = False
-    """Whether the statuses of `problems.HIDDEN` apply."""
+    serves_inkdao: bool = False
+    """Whether the earlier front end is served: refusals have the statuses of `problems.HIDDEN`, and
+    hashtags of publications are salvaged."""
 
     def budget(self, total: int, largest: int = 1) -> Budget:
         """A budget for all clients; without shares, one of them may hold all of it."""
@@ -197,7 +198,7 @@ def build_app(
         assets=assets,
     )
     handlers: dict[int | type[Exception], ProblemHandler] = {
-        Problem: on_hidden_problem if options.hides_refusals else on_problem,
+        Problem: on_hidden_problem if options.serves_inkdao else on_problem,
         404: on_not_found,
         405: on_method_not_allowed,
     }
@@ -265,6 +266,7 @@ def _routes(
         options.max_content,
         options.max_image,
         options.budget(MAX_PUBLISHING),
+        options.serves_inkdao,
     )
     sessions = WritingSessionRoutes(services.login, services.writing_sessions, bodies)
     reads = ReadRoutes(services.login, services.reads, services.lists, budget)

@@ -260,7 +260,7 @@ def _tags(given: list[str]) -> tuple[str, ...]:
     tags: set[str] = set()
     for text in given:
         parsed = parse_tags(text)
-        if len(parsed) != 1:
+        if len(parsed) != 1 or "," in text:
             raise Refusal(Code.INVALID_TAGS, "Each parameter 'tag' is one hashtag.")
         tags.update(parsed)
     return tuple(sorted(tags))
