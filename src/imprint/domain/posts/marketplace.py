@@ -60,6 +60,16 @@ POST_CID_TO_TOKEN_ID = bytes.fromhex("e8be2748")
 BALANCE_OF = bytes.fromhex("00fdd58e")
 """Selector of balanceOf(address,uint256): the tokens of an id that an address holds (ERC-6909)."""
 
+EARLIER_FUNCTIONS = {
+    "createPost((string,string,string,string,uint256))": bytes.fromhex("a7b7802e"),
+    "getAllPosts()": bytes.fromhex("30561100"),
+    "getUserPosts(address)": bytes.fromhex("9a2194a9"),
+}
+"""Functions that the earlier service's front end calls besides those of any marketplace."""
+
+_PUSH4 = b"\x63"
+"""The instruction with which a contract compares the selector of a call."""
+
 MAX_SPELLED_CID = 512
 """A longer text in the place of a CID is not stored or parsed; in bytes."""
 
@@ -266,3 +276,8 @@ def _cid_or_none(text: str) -> Cid | None:
         return parse_cid(text)
     except NotACid:
         return None
+
+
+def missing_functions(code: bytes) -> list[str]:
+    """The functions of the earlier front end that a contract with this code does not have."""
+    return [name for name, each in EARLIER_FUNCTIONS.items() if _PUSH4 + each not in code]
