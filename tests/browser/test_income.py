@@ -110,11 +110,14 @@ def test_a_price_is_changed_and_its_history_has_dates(new_author: NewAuthor) -> 
     line = begin_price_change(page, "Dearer tomorrow", "0.2")
     expect(line).to_contain_text("now 0.2 ETH, first free")
     expect(line.get_by_text("The price is changed.")).to_be_visible()
-    line.get_by_role("button", name="Show price changes").click()
-    expect(line.locator(".income-changes li")).to_contain_text("free → 0.2 ETH")
-    expect(line.locator(".income-changes time")).to_have_attribute(
-        "datetime", re.compile(r"^20\d\d-")
-    )
+    prices = line.locator(".income-prices li")
+    expect(prices).to_contain_text(["0.2 ETH since", "free since"])
+    page.reload()
+    line.get_by_text("Price", exact=True).click()
+    line.get_by_role("button", name="Show price history").click()
+    expect(prices).to_contain_text(["0.2 ETH since", "free since"])
+    for each in prices.locator("time").all():
+        expect(each).to_have_attribute("datetime", re.compile(r"^20\d\d-"))
     assert axe_violations(page) == []
 
 
