@@ -11,6 +11,7 @@ It needs what the service needs and nothing else. `docs/clients.md` tells the re
 
 from imprint.client.coins import format_coin, parse_coin
 from imprint.client.documents import Document, verify_document
+from imprint.client.drafts import SignedWrite
 from imprint.client.imprint import Imprint
 from imprint.client.lists import Listing, Page
 from imprint.client.marketplace import (
@@ -29,6 +30,7 @@ from imprint.client.problems import (
     NodeError,
     Refusal,
     Reverted,
+    Unconfirmed,
     Unreachable,
     WalletNeeded,
 )
@@ -66,6 +68,7 @@ __all__ = [
     "KeyWallet",
     "NodeWallet",
     "TypedData",
+    "SignedWrite",
     "WritingSession",
     "KeyStore",
     "MemoryKeyStore",
@@ -75,6 +78,7 @@ __all__ = [
     "Problem",
     "Refusal",
     "Unreachable",
+    "Unconfirmed",
     "WalletNeeded",
     "NodeError",
     "Reverted",
