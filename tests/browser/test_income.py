@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -88,10 +89,14 @@ def test_a_sale_is_shown_and_can_be_downloaded(
     page = author.page
     expect(page.get_by_text("No sale yet.")).to_be_visible()
     buy(author.opened.url, author.post, new_account())
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(urlsplit(request.url).path))
     page.reload()
     expect(page.locator(".income-totals div", has_text="Earned")).to_contain_text("0.05 ETH")
     expect(page.get_by_text("0.05 ETH from 1 sale in this period.")).to_be_visible()
     expect(page.locator(".income-newest")).to_contain_text("Sold once")
+    assert "/me/sales" in requested
+    assert f"/posts/{author.post}" not in requested
     page.get_by_role("slider", name="Earnings by day").focus()
     expect(page.locator("figcaption")).to_contain_text("0.05 ETH, 1 sale")
     page.keyboard.press("ArrowLeft")
