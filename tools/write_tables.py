@@ -68,7 +68,7 @@ PAGES: dict[Path, Callable[[str], str]] = {
     DOCS / "configuration.md": update_settings,
     DOCS / "errors.md": update_codes,
     DOCS / "monitoring.md": update_metrics,
-    ROOT / "CONTRIBUTING.md": update_suites,
+    DOCS / "contributing" / "tests.md": update_suites,
 }
 """The pages with a generated table, and the function that updates each."""
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -88,10 +89,14 @@ def test_a_sale_is_shown_and_can_be_downloaded(
     page = author.page
     expect(page.get_by_text("No sale yet.")).to_be_visible()
     buy(author.opened.url, author.post, new_account())
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(urlsplit(request.url).path))
     page.reload()
     expect(page.locator(".income-totals div", has_text="Earned")).to_contain_text("0.05 ETH")
     expect(page.get_by_text("0.05 ETH from 1 sale in this period.")).to_be_visible()
     expect(page.locator(".income-newest")).to_contain_text("Sold once")
+    assert "/me/sales" in requested
+    assert f"/posts/{author.post}" not in requested
     page.get_by_role("slider", name="Earnings by day").focus()
     expect(page.locator("figcaption")).to_contain_text("0.05 ETH, 1 sale")
     page.keyboard.press("ArrowLeft")
@@ -110,11 +115,14 @@ def test_a_price_is_changed_and_its_history_has_dates(new_author: NewAuthor) -> 
     line = begin_price_change(page, "Dearer tomorrow", "0.2")
     expect(line).to_contain_text("now 0.2 ETH, first free")
     expect(line.get_by_text("The price is changed.")).to_be_visible()
-    line.get_by_role("button", name="Show price changes").click()
-    expect(line.locator(".income-changes li")).to_contain_text("free → 0.2 ETH")
-    expect(line.locator(".income-changes time")).to_have_attribute(
-        "datetime", re.compile(r"^20\d\d-")
-    )
+    prices = line.locator(".income-prices li")
+    expect(prices).to_contain_text(["0.2 ETH since", "free since"])
+    page.reload()
+    line.get_by_text("Price", exact=True).click()
+    line.get_by_role("button", name="Show price history").click()
+    expect(prices).to_contain_text(["0.2 ETH since", "free since"])
+    for each in prices.locator("time").all():
+        expect(each).to_have_attribute("datetime", re.compile(r"^20\d\d-"))
     assert axe_violations(page) == []
 
 

@@ -1,5 +1,6 @@
 """Saves that go on after what was lost or refused on the way, and the name of a signing domain."""
 
+import json
 import secrets
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -13,7 +14,10 @@ from imprint.client import (
     Code,
     Imprint,
     KeyWallet,
+    MemoryKeyStore,
     Refusal,
+    SignedWrite,
+    Unconfirmed,
     Unreachable,
     WalletNeeded,
     WritingSession,
@@ -105,21 +109,100 @@ async def test_a_stale_signature_is_not_renewed_if_the_first_attempt_may_have_su
 ) -> None:
     proxy, client = behind
     proxy.faults = [sorry(), refusal(401, "signature_stale", now=client.now())]
-    with pytest.raises(Refusal) as raised:
+    with pytest.raises(Unconfirmed) as raised:
         await client.save_draft(writing, "# Uncertain")
-    assert raised.value.code == Code.SIGNATURE_STALE
+    assert isinstance(raised.value.__cause__, Refusal)
+    assert raised.value.__cause__.code == Code.SIGNATURE_STALE
     assert len(set(proxy.seen)) == 1
 
 
-async def test_a_save_with_a_revoked_session_raises_wallet_needed(
-    imprint: Imprint, writing: WritingSession, wallet: KeyWallet
+async def test_a_signature_that_stays_stale_is_refused(
+    behind: tuple[Proxy, Imprint], writing: WritingSession
 ) -> None:
+    proxy, client = behind
+    proxy.faults = [refusal(401, "signature_stale", now=client.now()) for _ in range(2)]
+    with pytest.raises(Refusal) as raised:
+        await client.save_draft(writing, "# Late")
+    assert raised.value.code == Code.SIGNATURE_STALE
+    assert len(proxy.seen) == 2
+
+
+async def test_a_wrong_clock_is_set_but_a_wallet_is_not_asked_twice(
+    behind: tuple[Proxy, Imprint], wallet: KeyWallet
+) -> None:
+    proxy, client = behind
+    now = client.now()
+    client.set_clock(now - 3600)
+    with pytest.raises(Refusal) as raised:
+        await client.save_draft(wallet, "# Late")
+    assert raised.value.code == Code.SIGNATURE_STALE
+    assert len(proxy.seen) == 1
+    assert client.now() >= now
+    assert (await client.save_draft(wallet, "# In time")).cid
+
+
+async def test_a_save_can_be_sent_again_after_a_restart(
+    imprint: Imprint, behind: tuple[Proxy, Imprint], writing: WritingSession, wallet: KeyWallet
+) -> None:
+    proxy, client = behind
+    proxy.faults = [LOSE]
+    kept: list[str] = []
+
+    async def give_up(error: Refusal | Unreachable, seconds: float) -> bool:
+        return False
+
+    with pytest.raises(Unreachable):
+        await client.save_draft(
+            writing, "# Kept", on_signed=lambda made: kept.append(json.dumps(made)), wait=give_up
+        )
+    (signed,) = [json.loads(text) for text in kept]
+    draft = await client.resend_draft(signed, "# Kept")
+    assert proxy.seen[0] == proxy.seen[1]
+    assert await list_cids(imprint, wallet) == [draft.cid]
+
+
+async def test_a_save_that_is_sent_again_too_late_may_have_taken_effect(
+    behind: tuple[Proxy, Imprint], writing: WritingSession
+) -> None:
+    proxy, client = behind
+    signed: list[SignedWrite] = []
+    await client.save_draft(writing, "# Early", on_signed=signed.append)
+    proxy.faults = [refusal(401, "signature_stale", now=client.now())]
+    with pytest.raises(Unconfirmed):
+        await client.resend_draft(signed[0], "# Early")
+    assert len(proxy.seen) == 2
+
+
+async def test_a_caller_who_waits_decides_how_often_a_save_is_sent(
+    behind: tuple[Proxy, Imprint], writing: WritingSession
+) -> None:
+    proxy, client = behind
+    proxy.faults = [web.Response(status=502) for _ in range(9)]
+    pauses: list[float] = []
+
+    async def wait(error: Refusal | Unreachable, seconds: float) -> bool:
+        pauses.append(seconds)
+        return len(pauses) < 8
+
+    with pytest.raises(Unreachable):
+        await client.save_draft(writing, "# Never", wait=wait)
+    assert len(proxy.seen) == 8
+    assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
+
+
+async def test_a_save_with_a_revoked_session_raises_wallet_needed_and_forgets_its_key(
+    imprint: Imprint, wallet: KeyWallet
+) -> None:
+    store = MemoryKeyStore()
+    writing = await imprint.open_writing_session(wallet, key_store=store)
+    assert imprint.resume_writing_session(wallet.address, store) is not None
     await imprint.login(wallet)
     await imprint.revoke_writing_session(writing.id)
     with pytest.raises(WalletNeeded) as raised:
         await imprint.save_draft(writing, "# Too late")
     assert isinstance(raised.value.__cause__, Refusal)
     assert raised.value.__cause__.code == Code.WRITING_SESSION_INVALID
+    assert imprint.resume_writing_session(wallet.address, store) is None
 
 
 async def test_a_write_signed_by_a_wallet_is_not_retried(

@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = (AccountMethods, DraftMethods, PostMethods)
 BESIDE = {
     "build_write",
+    "resend_draft",
     "resume_writing_session",
     "sales_csv",
     "save_draft",

@@ -133,7 +133,7 @@ class Runner:
     async def _open_writing_session(self, person: Person, client: Imprint, given: Any) -> Any:
         opened = await client.open_writing_session(person.wallet, key_store=person.keys, **given)
         person.writing = opened
-        assert client.resume_writing_session(person.wallet.address, person.keys) is opened
+        assert client.resume_writing_session(person.wallet.address, person.keys) == opened
         return opened.record
 
     async def _save_draft(self, person: Person, client: Imprint, given: Any) -> Any:

@@ -1,6 +1,7 @@
 """Statements of the documentation that a machine can check."""
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,9 @@ COMMANDS = ROOT / "docs" / "commands.md"
 MONITORING = ROOT / "docs" / "monitoring.md"
 PROXIES = (ROOT / "deploy/caddy/Caddyfile", ROOT / "deploy/haproxy/haproxy.cfg")
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+INDEX = ROOT / "docs" / "README.md"
+SUITES = ROOT / "docs" / "contributing" / "tests.md"
+FOR_CONTRIBUTORS = (CONTRIBUTING, SUITES, ROOT / "docs" / "contributing" / "flows.md")
 PATH = re.compile(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.py)`")
 ROW = re.compile(r"^\| (\d{3}) \| `(\w+)` \| .+\.? \|$", re.MULTILINE)
 
@@ -66,7 +70,7 @@ def test_the_table_of_metrics_is_up_to_date():
 
 
 def test_the_table_of_suites_is_up_to_date():
-    page = CONTRIBUTING.read_text(encoding="utf-8")
+    page = SUITES.read_text(encoding="utf-8")
     assert page == update_suites(page), "run: make fix"
 
 
@@ -107,14 +111,66 @@ def test_every_make_target_named_in_a_page_exists():
 
 
 def test_every_link_between_pages_has_a_target():
-    link = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
     broken = [
-        (place(page), target)
+        (place(page), place(target), anchor)
         for page in _pages()
-        for target in link.findall(page.read_text(encoding="utf-8"))
-        if "://" not in target and not (page.parent / target).exists()
+        for target, anchor in _links_in(page)
+        if not target.exists() or (anchor and anchor not in _anchors_in(target))
     ]
     assert broken == []
+
+
+def test_every_page_named_in_a_file_exists_with_its_heading():
+    named = re.compile(r"\bdocs/[\w/-]+\.md(?:#[\w-]+)?")
+    missing = [
+        (place(path), name)
+        for path in kept_files()
+        if path.is_relative_to(SOURCE) or path.is_relative_to(ROOT / "deploy")
+        if "assets" not in path.parts
+        for name in named.findall(path.read_text(encoding="utf-8"))
+        if not _has_heading(*name.partition("#")[::2])
+    ]
+    assert missing == []
+
+
+def _has_heading(name: str, anchor: str) -> bool:
+    page = ROOT / name
+    return page.exists() and (not anchor or anchor in _anchors_in(page))
+
+
+def _links_in(page: Path) -> list[tuple[Path, str]]:
+    """The files of the project that a page links to, each with the heading behind `#`, or ""."""
+    links = re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?[^)]*\)", page.read_text(encoding="utf-8"))
+    return [
+        ((page.parent / target).resolve() if target else page, anchor)
+        for target, anchor in links
+        if "://" not in target and not target.startswith("mailto:")
+    ]
+
+
+@cache
+def _anchors_in(page: Path) -> set[str]:
+    """The anchors of the headings of a page, as the hosts of repositories derive them."""
+    text = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"(?m)^#+ (.+)$", text)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_page_is_listed_in_an_index():
+    indexes = (INDEX, INDEX.parent / "decisions" / "README.md")
+    listed = {target for index in indexes for target, _ in _links_in(index)} | {INDEX}
+    pages = [path for path in _pages() if path.is_relative_to(INDEX.parent)]
+    assert [place(path) for path in pages if path not in listed] == []
+
+
+def test_the_pages_that_people_open_first_are_short():
+    def count_lines(page: Path) -> int:
+        return len(page.read_text(encoding="utf-8").splitlines())
+
+    assert count_lines(ROOT / "README.md") < 100
+    assert count_lines(CONTRIBUTING) < 120
+    map_ = CONTRIBUTING.read_text(encoding="utf-8").partition("| looking for | open |")[2]
+    assert 10 < len(re.findall(r"^\| ", map_, re.MULTILINE)) <= 30
 
 
 def test_every_picture_is_shown_in_a_page():
@@ -149,9 +205,10 @@ def _signature(entry: dict[str, Any]) -> str:
 
 
 def test_every_path_named_for_contributors_exists():
-    named = PATH.findall(CONTRIBUTING.read_text(encoding="utf-8"))
-    assert named
-    assert [name for name in named if not _exists(name)] == []
+    for page in FOR_CONTRIBUTORS:
+        named = PATH.findall(page.read_text(encoding="utf-8"))
+        assert named
+        assert [name for name in named if not _exists(name)] == []
 
 
 def _exists(name: str) -> bool:

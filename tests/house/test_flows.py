@@ -1,4 +1,4 @@
-"""The three flows in CONTRIBUTING.md list exactly the files that a request runs through."""
+"""The page about three requests lists exactly the files that each of them runs through."""
 
 import re
 import sys
@@ -32,9 +32,9 @@ inside every cache."""
 
 
 def listed_files(heading: str) -> set[str]:
-    """The files that a numbered list in CONTRIBUTING.md begins its items with."""
-    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    section = page.partition(f"### {heading}\n")[2].partition("\n#")[0]
+    """The files that the items of a numbered list begin with."""
+    page = (ROOT / "docs" / "contributing" / "flows.md").read_text(encoding="utf-8")
+    section = page.partition(f"## {heading}\n")[2].partition("\n#")[0]
     return set(re.findall(r"^\d+\. `([\w/]+\.py)`", section, re.MULTILINE))
 
 

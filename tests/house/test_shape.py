@@ -70,7 +70,10 @@ def test_no_file_has_a_vague_name():
 
 
 def test_no_folder_has_too_many_modules():
-    folders = Counter(path.parent for path in python_files("src") if path.stem != "__init__")
+    modules = [path for path in python_files("src") if path.stem != "__init__"]
+    scripts = [path for path in script_files() if path.suffix in (".ts", ".tsx")]
+    modules += [path for path in scripts if not path.stem.endswith(".test")]
+    folders = Counter(path.parent for path in modules)
     full = {place(folder): count for folder, count in folders.items() if count > MOST_MODULES}
     assert full == {}
 

@@ -35,6 +35,8 @@ async def _check_lists(universe: Universe, ledger: Ledger) -> None:
         assert post["free"] == (told.price == 0)
         assert (post["author"], post["createdAt"]) == (told.author, _time(told.at))
         assert post["title"] == told.title.decode(errors="replace")
+        shown = (await universe.world.client.get(f"/posts/{post_id}")).json()
+        assert shown == post | {"priceHistory": _price_history(ledger, post_id)}
     free = await _read(universe, "/posts", "posts", {"free": "true"})
     assert {int(post["id"]) for post in free} == {
         post_id for post_id, post in ledger.posts.items() if post.price == 0
@@ -48,6 +50,14 @@ async def _check_lists(universe: Universe, ledger: Ledger) -> None:
         assert [post["id"] for post in tagged] == [
             post["id"] for post in newest if tag in post["hashtags"]
         ]
+
+
+def _price_history(ledger: Ledger, post_id: int) -> list[dict[str, str | None]]:
+    """The latest prices of a post, the newest first."""
+    post = ledger.posts[post_id]
+    changes = [(price, at) for changed, price, at in ledger.prices.values() if changed == post_id]
+    prices = [(post.first_price, post.at), *changes]
+    return [{"price": str(price), "since": _time(at)} for price, at in prices[:-21:-1]]
 
 
 async def _check_accounts(universe: Universe, ledger: Ledger) -> None:
@@ -93,8 +103,15 @@ async def _check_libraries(universe: Universe, ledger: Ledger) -> None:
             for post_id, each in expected
         ]
         sold = await _read(universe, "/me/sales", "sales", {}, session)
-        assert [(int(sale["postId"]), sale["buyer"], sale["price"]) for sale in sold] == [
-            (each.post_id, each.buyer, str(each.price))
+        assert [
+            (int(sale["postId"]), sale["buyer"], sale["price"], sale["title"]) for sale in sold
+        ] == [
+            (
+                each.post_id,
+                each.buyer,
+                str(each.price),
+                ledger.posts[each.post_id].title.decode(errors="replace"),
+            )
             for _, each in sorted(ledger.purchases.items(), reverse=True)
             if ledger.posts[each.post_id].author == wallet.address
         ]

@@ -324,6 +324,8 @@ export interface Post {
   links: PostLinks;
   /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
   snippet?: string;
+  /** Only of a single post: its latest 20 prices, the newest first. */
+  priceHistory?: PricePoint[];
 }
 
 /** A block of the chain. */
@@ -350,6 +352,14 @@ export interface PostLinks {
   content: string;
   /** The address of the page for readers. */
   page: string;
+}
+
+/** A price of a post. */
+export interface PricePoint {
+  /** The price in wei. */
+  price: string;
+  /** Since when it had this price: the time of a block. */
+  since: string;
 }
 
 /** A post in a reader's library. */
@@ -387,6 +397,8 @@ export interface HeldPost {
   links: PostLinks;
   /** Only in a search: HTML in which everything but `<mark>` around the words is text. */
   snippet?: string;
+  /** Only of a single post: its latest 20 prices, the newest first. */
+  priceHistory?: PricePoint[];
   held: Held;
 }
 
@@ -428,6 +440,8 @@ export interface Sale {
   block: Block;
   /** The hash of the transaction. */
   transaction: Hex;
+  /** The title of the post, as the author wrote it: any characters. */
+  title?: string;
 }
 
 /** Totals of the whole marketplace, and its last days. */

@@ -180,25 +180,7 @@ function Sales({ total }: { total: number }) {
   );
 }
 
-/** The titles of posts by their ids, as far as they are read; a post is asked for once. */
-function useTitles(sales: readonly Sale[]): ReadonlyMap<string, string> {
-  const [titles, setTitles] = useState<ReadonlyMap<string, string>>(new Map());
-  const ids = [...new Set(sales.map(({ postId }) => postId))].join(" ");
-  useEffect(() => {
-    for (const id of ids.split(" ").filter((each) => each && !titles.has(each))) {
-      // Without its title, a post has its number.
-      const named = imprint.showPost(id).then(({ title }) => title || "Untitled");
-      named.then(
-        (title) => setTitles((before) => new Map(before).set(id, title)),
-        () => undefined,
-      );
-    }
-  }, [ids]);
-  return titles;
-}
-
 function Newest({ sales }: { sales: readonly Sale[] }) {
-  const titles = useTitles(sales);
   if (sales.length === 0) return <p>No sale yet. Share the link of a post to change that.</p>;
   return (
     <div class="income-scroll">
@@ -213,13 +195,13 @@ function Newest({ sales }: { sales: readonly Sale[] }) {
           </tr>
         </thead>
         <tbody>
-          {sales.map(({ transaction, postId, buyer, at, price }) => (
+          {sales.map(({ transaction, postId, title, buyer, at, price }) => (
             <tr key={`${transaction} ${postId} ${buyer}`}>
               <td>
                 <time datetime={at}>{day(at)}</time>
               </td>
               <td>
-                <a href={`/p/${postId}`}>{titles.get(postId) ?? `Post ${postId}`}</a>
+                <a href={`/p/${postId}`}>{title || "Untitled"}</a>
               </td>
               <td>
                 <a href={`/a/${buyer}`} title={buyer}>

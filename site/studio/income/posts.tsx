@@ -6,7 +6,6 @@ import { coin, count, day } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
 import { type Account, explain } from "../../wallet/index.ts";
 import { isPriceChanging, PriceForm } from "./price-form.tsx";
-import { type PriceHistory, readPriceHistory } from "./price-history.ts";
 
 const priceText = (wei: string): string => (wei === "0" ? "free" : coin(wei));
 
@@ -46,7 +45,7 @@ export function Posts({ by }: { by: Account }) {
               <summary>Price</summary>
               <div class="income-price">
                 <PriceForm by={by} post={post} onChanged={changed} />
-                <History key={post.price} by={by} post={post} />
+                <History key={post.price} post={post} />
               </div>
             </details>
           </li>
@@ -62,46 +61,39 @@ export function Posts({ by }: { by: Account }) {
   );
 }
 
-/** The changes of a price, which are read from the chain when they are asked for. */
-function History({ by, post }: { by: Account; post: Post }) {
-  const [history, setHistory] = useState<PriceHistory | null>(null);
+/** The latest prices of a post, which are loaded when the author asks for them. */
+function History({ post }: { post: Post }) {
+  const [prices, setPrices] = useState(post.priceHistory ?? []);
   const [failure, setFailure] = useState<string | null>(null);
-  const read = () => {
+  const load = () => {
     setFailure(null);
-    readPriceHistory(by.provider, imprint.facts.chain.marketplace, post).then(setHistory, (error) =>
-      setFailure(explain(error).sentence),
+    imprint.showPost(post.id).then(
+      ({ priceHistory = [] }) => setPrices(priceHistory),
+      (error) => setFailure(explain(error).sentence),
     );
   };
-  if (!history) {
+  const oldest = prices.at(-1);
+  if (!oldest) {
     return (
       <div>
         {failure && <p role="alert">{failure}</p>}
-        <button type="button" onClick={read}>
-          {failure ? "Try again" : "Show price changes"}
+        <button type="button" onClick={load}>
+          {failure ? "Try again" : "Show price history"}
         </button>
       </div>
     );
   }
   return (
     <div role="status">
-      {history.changes.length === 0 ? (
-        <p>The price has not changed{history.since > post.block.number && " lately"}.</p>
-      ) : (
-        <ul class="income-changes">
-          {history.changes.map(({ block, at, from, to }, index) => (
-            <li key={`${block} ${index}`}>
-              {priceText(from)} → {priceText(to)}
-              <span>
-                {at && <time datetime={at}>{day(at)}, </time>}
-                block {block}
-              </span>
-            </li>
-          ))}
-        </ul>
-      )}
-      {history.since > post.block.number && (
-        <p>Your node shows changes since block {history.since} only.</p>
-      )}
+      {prices.length === 1 && <p>The price has not changed.</p>}
+      <ul class="income-prices">
+        {prices.map(({ price, since }, index) => (
+          <li key={`${since} ${index}`}>
+            {priceText(price)} <time datetime={since}>since {day(since)}</time>
+          </li>
+        ))}
+      </ul>
+      {oldest.since !== post.createdAt && <p>Prices before these are not shown.</p>}
     </div>
   );
 }

@@ -72,7 +72,7 @@ export function PriceForm({ by, post, onChanged }: Props) {
     setRunner(null);
   };
   const finish = async ({ price }: PriceChange) => {
-    onChanged(await imprint.showPost(post.id).catch(() => ({ ...post, price })));
+    onChanged(await imprint.showPost(post.id).catch(() => ({ ...post, price, priceHistory: [] })));
     setRunner(null);
     setChanged(true);
   };

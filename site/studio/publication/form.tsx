@@ -7,7 +7,6 @@ import { balance, coin, short } from "../../page/format.ts";
 import { imprint } from "../../page/service.ts";
 import type { Account } from "../../wallet/index.ts";
 import { formatRoute } from "../routes.ts";
-import { type Crop, fullCrop } from "./crop.ts";
 import { PriceField, TagsField, TextField } from "./fields.tsx";
 import { type Form, keepForm, keepPictures, type Pictures } from "./kept-publication.ts";
 import {
@@ -19,8 +18,15 @@ import {
   priceProblem,
 } from "./limits.ts";
 import type { PostDetails } from "./progress.ts";
-import { ThumbnailField } from "./thumbnail-field.tsx";
-import { decodePicture, drawCrop, drawTitle, renderCrop, renderTitle } from "./thumbnails.ts";
+import { type Crop, fullCrop } from "./thumbnail/crop.ts";
+import { ThumbnailField } from "./thumbnail/thumbnail-field.tsx";
+import {
+  decodePicture,
+  drawCrop,
+  drawTitle,
+  renderCrop,
+  renderTitle,
+} from "./thumbnail/thumbnails.ts";
 
 interface Props {
   by: Account;

@@ -2,8 +2,8 @@
 
 import { BrowserDatabase } from "../../page/database.ts";
 import { recall, remember, tryToKeep } from "../../page/storage.ts";
-import type { Crop } from "./crop.ts";
 import type { Progress } from "./progress.ts";
+import type { Crop } from "./thumbnail/crop.ts";
 
 /** What the author has filled in, as it was typed. */
 export interface Form {

@@ -47,7 +47,7 @@ export type ProgressEvent =
   | { readonly type: "listed" };
 
 /** What has to be done now. */
-export type Task = "save" | "upload" | "send" | "search" | "follow" | "wait" | null;
+type Task = "save" | "upload" | "send" | "search" | "follow" | "wait" | null;
 
 export function beginProgress(account: Address, draftKey: string, details: PostDetails): Progress {
   return {
@@ -98,7 +98,7 @@ export function advance(progress: Progress, event: ProgressEvent): Progress {
 }
 
 /** Whether a transaction for this text may be on its way. */
-export const mayBeSent = (progress: Progress): boolean =>
+const mayBeSent = (progress: Progress): boolean =>
   progress.asked !== null || progress.transaction !== null;
 
 /** Whether the author may still change what is published. */

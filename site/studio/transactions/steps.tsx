@@ -5,7 +5,7 @@ import { signIn } from "../../wallet/index.ts";
 import type { Failure, FailureAction } from "./failure.ts";
 import type { StepState } from "./step-runner.ts";
 
-export interface StepLine {
+interface StepLine {
   readonly name: string;
   readonly state: StepState;
   /** What happens in this step, shown while it is the present one. */

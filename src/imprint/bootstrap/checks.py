@@ -185,7 +185,7 @@ def _list_damage(damage: list[str]) -> list[Finding]:
         detail = f"… and {len(damage) - MOST_LISTED} more."
         shown.append(Finding("records", Status.FAILED, detail))
     if damage:
-        remedy = "Stop the service and run imprint repair: see docs/operating.md."
+        remedy = "Stop the service and run imprint repair: see docs/operating/damage.md."
         detail = f"{len(damage)} findings of damage."
         shown.append(Finding("records", Status.FAILED, detail, remedy))
     return shown

@@ -11,6 +11,7 @@ It needs what the service needs and nothing else. `docs/clients.md` tells the re
 
 from imprint.client.coins import format_coin, parse_coin
 from imprint.client.documents import Document, verify_document
+from imprint.client.drafts import SignedWrite
 from imprint.client.imprint import Imprint
 from imprint.client.lists import Listing, Page
 from imprint.client.marketplace import (
@@ -29,6 +30,7 @@ from imprint.client.problems import (
     NodeError,
     Refusal,
     Reverted,
+    Unconfirmed,
     Unreachable,
     WalletNeeded,
 )
@@ -50,6 +52,7 @@ from imprint.interface.posts import (
     HeldPost,
     JsonFeed,
     Post,
+    PricePoint,
     PrivateFeed,
     Sale,
     Stats,
@@ -65,6 +68,7 @@ __all__ = [
     "KeyWallet",
     "NodeWallet",
     "TypedData",
+    "SignedWrite",
     "WritingSession",
     "KeyStore",
     "MemoryKeyStore",
@@ -74,6 +78,7 @@ __all__ = [
     "Problem",
     "Refusal",
     "Unreachable",
+    "Unconfirmed",
     "WalletNeeded",
     "NodeError",
     "Reverted",
@@ -90,6 +95,7 @@ __all__ = [
     "Listing",
     "Page",
     "Post",
+    "PricePoint",
     "PrivateFeed",
     "Published",
     "Sale",

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
@@ -76,7 +77,7 @@ class AccountMethods(Connection):
         signature = await settle(wallet.sign_typed_data(data))
         body = OpeningBody(data.salt, wallet.address, signature)
         response = await self._request("POST", "/writing/sessions", json=body)
-        session = WritingSession(response.decode(WritingSessionResponse).session, key)
+        session = WritingSession(response.decode(WritingSessionResponse).session, key, key_store)
         if key_store is not None:
             key_store.save(self.facts.service, session)
         return session
@@ -84,8 +85,10 @@ class AccountMethods(Connection):
     def resume_writing_session(self, wallet: str, key_store: KeyStore) -> WritingSession | None:
         """Return the session that is kept for a wallet, or None; one that expired is removed."""
         session = key_store.load(self.facts.service, wallet)
-        if session is None or session.expires.timestamp() > self.now():
-            return session
+        if session is None:
+            return None
+        if session.expires.timestamp() > self.now():
+            return replace(session, key_store=key_store)
         key_store.remove(self.facts.service, wallet)
         return None
 

@@ -4,8 +4,8 @@ import asyncio
 import itertools
 import json
 import secrets
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Literal, NotRequired, TypedDict
 from urllib.parse import quote
 
 import aiohttp
@@ -15,7 +15,7 @@ from imprint.auth.typed_data import SigningForm
 from imprint.client.connection import Connection, page_of
 from imprint.client.documents import Document
 from imprint.client.lists import Listing, Page
-from imprint.client.problems import Refusal, Unreachable, WalletNeeded
+from imprint.client.problems import Refusal, Unconfirmed, Unreachable, WalletNeeded
 from imprint.client.transport import Query
 from imprint.client.typed_data import TypedData, Write, write_typed_data
 from imprint.client.wallet import Wallet, settle
@@ -41,7 +41,10 @@ ONCHAIN_POLL_SECONDS = 0.2
 """How often the service is asked whether it has seen a post on the chain."""
 
 SAVE_ATTEMPTS = 5
-"""How often `save_draft` sends a draft at most."""
+"""How often a save is sent while the service is busy or away, unless the caller waits itself."""
+
+LONGEST_PAUSE = 60
+"""Seconds between two attempts at most, unless the service says otherwise."""
 
 _ENDED = (Code.WRITING_SESSION_EXPIRED, Code.WRITING_SESSION_INVALID)
 """Refusals after which a writing session saves nothing any more."""
@@ -50,6 +53,19 @@ _MEDIA_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF":
 """Media types of pictures by how their bytes begin."""
 
 _ACCEPT_DOCUMENTS = "image/*, application/octet-stream;q=0.9, */*;q=0.8"
+
+
+class SignedWrite(TypedDict):
+    """The members of every signed write, as JSON has them. Sent twice, it takes effect once."""
+
+    salt: dict[str, Any]
+    address: str
+    signature: str
+    session: NotRequired[str]
+
+
+Wait = Callable[[Refusal | Unreachable, float], Awaitable[bool]]
+"""Waits after a failure, for so many seconds or another time; False ends the attempts."""
 
 
 class DraftMethods(Connection):
@@ -68,45 +84,98 @@ class DraftMethods(Connection):
         return await self._send_content(await self._sign(signer, write), write)
 
     async def save_draft(
-        self, session: WritingSession, content: str, cid: str | None = None
+        self,
+        signer: Wallet | WritingSession,
+        content: str,
+        cid: str | None = None,
+        *,
+        on_signed: Callable[[SignedWrite], Awaitable[object] | object] | None = None,
+        wait: Wait | None = None,
     ) -> Draft:
-        """Create a draft by a writing session, or update the one with this cid, and persist.
+        """Save a draft, or a new version of the one with this cid; its record has the new cid.
 
-        What was lost on the way, or refused for now, is sent again and takes effect once; a
-        signature that was stale by the clock of the service is made again. Raises `WalletNeeded`
-        if the session has ended, and else what the last attempt raised.
+        It survives a lost response, a busy service and, signed by a writing session, a wrong clock.
+        `on_signed` is called before it is sent: whoever keeps what was signed can send it again
+        after a restart, by `resend_draft`. `wait` waits while the service is busy or away, and says
+        whether the save is sent again; without it, a save is sent five times at most.
+
+        Raises `WalletNeeded` if the writing session has ended, `Unconfirmed` if the draft may have
+        been saved, and else what the last attempt raised.
         """
-        action = Action.CREATE if cid is None else Action.UPDATE
-        write = Write(action, cid=cid or "", content=content)
-        signed = await self._sign(session, write)
-        uncertain = False  # whether an earlier attempt may have taken effect
+        write = _content_write(content, cid)
+
+        async def sign_and_deliver() -> Draft:
+            signed = await self._sign(signer, write)
+            if on_signed is not None:
+                await settle(on_signed(signed))
+            try:
+                return await self._deliver(signed, write, wait, is_uncertain=False)
+            except WalletNeeded:
+                if isinstance(signer, WritingSession):
+                    signer.forget(self.facts.service)
+                raise
+
+        try:
+            return await sign_and_deliver()
+        except Refusal as refusal:
+            # By the clock of the service, unless a wallet would have to ask its owner again.
+            is_stale = refusal.code == Code.SIGNATURE_STALE and refusal.problem.now is not None
+            if not is_stale or not isinstance(signer, WritingSession):
+                raise
+            return await sign_and_deliver()
+
+    async def resend_draft(
+        self, signed: SignedWrite, content: str, cid: str | None = None, *, wait: Wait | None = None
+    ) -> Draft:
+        """Send again a save whose response never came, as after a restart; raises as `save_draft`.
+
+        It takes effect once, however often it is sent.
+        """
+        return await self._deliver(signed, _content_write(content, cid), wait, is_uncertain=True)
+
+    async def _deliver(
+        self, signed: SignedWrite, write: Write, wait: Wait | None, *, is_uncertain: bool
+    ) -> Draft:
+        """Send the same body until the service responds.
+
+        `is_uncertain` if an earlier attempt may have taken effect.
+        """
         for attempt in itertools.count(1):
             try:
                 return await self._send_content(signed, write)
-            except Unreachable as error:
-                if attempt == SAVE_ATTEMPTS:
+            except (Refusal, Unreachable) as error:
+                if isinstance(error, Refusal):
+                    saved = self._find_saved(error, write.action, is_uncertain=is_uncertain)
+                    if saved is not None:
+                        return saved
+                is_uncertain |= error.status != 429
+                seconds = error.retry_after
+                if seconds is None:
+                    seconds = min(2 ** (attempt - 1), LONGEST_PAUSE)
+                if wait is None and attempt < SAVE_ATTEMPTS:
+                    await asyncio.sleep(seconds)
+                elif wait is None or not await wait(error, seconds):
                     raise
-                uncertain = True
-                wait = attempt if error.retry_after is None else error.retry_after
-            except Refusal as refusal:
-                problem = refusal.problem
-                if problem.action == action and isinstance(problem.file, Draft):
-                    return problem.file
-                if problem.code in _ENDED:
-                    raise WalletNeeded("Sign once more to go on writing.") from refusal
-                if attempt == SAVE_ATTEMPTS:
-                    raise
-                if problem.code == Code.SIGNATURE_STALE and problem.now and not uncertain:
-                    # Not if it may have been saved: another nonce would save it twice.
-                    self.set_clock(problem.now)
-                    signed, wait = await self._sign(session, write), 0
-                elif problem.status in (429, 503):
-                    uncertain |= problem.status == 503
-                    wait = attempt if refusal.retry_after is None else refusal.retry_after
-                else:
-                    raise
-            await asyncio.sleep(wait)
         raise AssertionError("The attempts have an end.")
+
+    def _find_saved(self, refusal: Refusal, action: Action, *, is_uncertain: bool) -> Draft | None:
+        """The record of an earlier attempt; None if the same body may succeed in a moment.
+
+        Raises what any other refusal means.
+        """
+        problem = refusal.problem
+        if problem.action == action and isinstance(problem.file, Draft):
+            return problem.file
+        if problem.code == Code.SIGNATURE_STALE and problem.now is not None:
+            self.set_clock(problem.now)
+            if is_uncertain:
+                # Another nonce would save it twice.
+                raise Unconfirmed("It may have been saved.") from refusal
+        if problem.code in _ENDED:
+            raise WalletNeeded("Sign once more to go on writing.") from refusal
+        if problem.status not in (429, 503):
+            raise refusal
+        return None
 
     async def publish_draft(
         self,
@@ -220,16 +289,17 @@ class DraftMethods(Connection):
             timestamp=self.now(),
         )
 
-    async def _sign(self, signer: Wallet | WritingSession, write: Write) -> dict[str, Any]:
-        """The members that every signed body has."""
+    async def _sign(self, signer: Wallet | WritingSession, write: Write) -> SignedWrite:
         by_session = isinstance(signer, WritingSession)
         form = SigningForm.IMPRINT_2 if by_session else self.form
         data = self.build_write(form, write, signer.address)
         signature = await settle(signer.sign_typed_data(data))
-        signed = {"salt": data.salt, "address": signer.address, "signature": signature}
-        return {**signed, "session": signer.id} if isinstance(signer, WritingSession) else signed
+        signed = SignedWrite(salt=data.salt, address=signer.address, signature=signature)
+        if isinstance(signer, WritingSession):
+            signed["session"] = signer.id
+        return signed
 
-    async def _send_content(self, signed: dict[str, Any], write: Write) -> Draft:
+    async def _send_content(self, signed: SignedWrite, write: Write) -> Draft:
         if write.action is Action.CREATE:
             created = CreateBody(**signed, content=write.content)
             response = await self._request("POST", "/create/group", json=created)
@@ -249,6 +319,13 @@ class DraftMethods(Connection):
             return page_of(page.files, page.next_page_token)
 
         return Listing(load)
+
+
+def _content_write(content: str, cid: str | None) -> Write:
+    """A create, or an update of the draft with this cid."""
+    if cid is None:
+        return Write(Action.CREATE, content=content)
+    return Write(Action.UPDATE, cid=cid, content=content)
 
 
 def _find_media_type(picture: bytes) -> str:

@@ -3,6 +3,7 @@
 Exception
 ├── Refusal         the service said no; act upon `code`, and show `detail` to people
 ├── Unreachable     no response, or one that is not Imprint's; it may work later
+├── Unconfirmed     a save may have taken effect; look for the draft before saving anew
 ├── WalletNeeded    the writing session has ended: the wallet has to open another one
 ├── NodeError       the chain's node said no, or did not respond
 └── Reverted        the transaction is in a block and had no effect
@@ -47,6 +48,13 @@ class Unreachable(Exception):
         super().__init__(sentence)
         self.status = status
         self.retry_after = retry_after
+
+
+class Unconfirmed(Exception):
+    """A save may have taken effect: its response was lost, and its signature is too old by now.
+
+    Look for the draft before saving anew. Its cause is the refusal `signature_stale`.
+    """
 
 
 class WalletNeeded(Exception):

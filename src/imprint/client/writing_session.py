@@ -1,5 +1,6 @@
 """Writing sessions: a wallet signs once, and a key of this machine signs creates and updates."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -36,6 +37,7 @@ class WritingSession:
 
     record: WritingSessionRecord
     key: ec.EllipticCurvePrivateKey = field(repr=False)
+    key_store: "KeyStore | None" = field(default=None, repr=False)
 
     @property
     def id(self) -> str:
@@ -61,6 +63,13 @@ class WritingSession:
         """Sign what the wallet would sign, with the key: 64 bytes, as 0x-prefixed hex."""
         r, s = decode_dss_signature(self.key.sign(data.signed_bytes, _SHA256))
         return f"0x{r:064x}{s:064x}"
+
+    def forget(self, service: str) -> None:
+        """Remove the key from its store."""
+        if self.key_store is not None:
+            # A key that cannot be removed is refused and removed the next time.
+            with suppress(Exception):
+                self.key_store.remove(service, self.address)
 
 
 class KeyStore(Protocol):

@@ -47,6 +47,13 @@ class PostLinks(Struct, frozen=True):
     page: Annotated[str, doc("The address of the page for readers.")]
 
 
+class PricePoint(Struct, frozen=True):
+    """A price of a post."""
+
+    price: Annotated[Amount, doc("The price in wei.")]
+    since: Annotated[Moment, doc("Since when it had this price: the time of a block.")]
+
+
 class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A post as the index has it."""
 
@@ -70,6 +77,10 @@ class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
     snippet: Annotated[
         str | None,
         doc("Only in a search: HTML in which everything but `<mark>` around the words is text."),
+    ] = None
+    price_history: Annotated[
+        tuple[PricePoint, ...] | None,
+        doc("Only of a single post: its latest 20 prices, the newest first."),
     ] = None
 
 
@@ -112,7 +123,7 @@ class Author(Struct, frozen=True, rename="camel"):
     last_post_at: Annotated[Moment | None, doc("When the last was published.")]
 
 
-class Sale(Struct, frozen=True, rename="camel"):
+class Sale(Struct, frozen=True, rename="camel", omit_defaults=True):
     """A purchase of one of the author's posts."""
 
     post_id: PostId
@@ -121,6 +132,9 @@ class Sale(Struct, frozen=True, rename="camel"):
     at: Annotated[Moment, doc("The time of its block.")]
     block: Block
     transaction: TransactionHash
+    title: Annotated[
+        str | None, doc("The title of the post, as the author wrote it: any characters.")
+    ] = None
 
 
 class SalesResponse(Struct, frozen=True):

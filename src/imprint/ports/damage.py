@@ -36,7 +36,7 @@ class Damage:
         if finding is not None and self.structure is None:
             log.critical(
                 "The database is damaged (%s). What is not found is 503 until it is repaired:"
-                " run imprint check --deep, and see docs/operating.md.",
+                " run imprint check --deep, and see docs/operating/damage.md.",
                 finding,
             )
         elif finding is None and self.structure is not None:

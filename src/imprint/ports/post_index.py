@@ -15,6 +15,7 @@ from imprint.domain.posts.indexed_posts import (
     PostFilter,
     PostPage,
     PostPosition,
+    PricedPost,
     Sale,
 )
 from imprint.domain.posts.market_events import MarketEvent
@@ -126,6 +127,9 @@ class PostIndexReader(Protocol):
 
     async def indexed_post(self, post_id: int) -> IndexedPost | None:
         """The post with this id."""
+
+    async def priced_post(self, post_id: int) -> PricedPost | None:
+        """The post with this id, and its latest prices."""
 
     async def account(self, address: Address) -> AccountSummary | None:
         """What an address did; None if it did nothing."""

@@ -21,6 +21,7 @@ from imprint.domain.posts.indexed_posts import (
     PostOrder,
     PostPage,
     PostPosition,
+    PricedPost,
     Sale,
     Sales,
 )
@@ -37,7 +38,7 @@ TOTALS = MarketTotals(1, 2, 3, 4, Sales(5, 6), 7)
 
 
 def make_sale(place: int) -> Sale:
-    return Sale(place, 1, OWNER, 7, NOW, BlockRef(1, "0x"), "0x")
+    return Sale(place, 1, OWNER, 7, NOW, BlockRef(1, "0x"), "0x", "Title")
 
 
 @dataclass
@@ -64,6 +65,9 @@ class Index:
         return []
 
     async def indexed_post(self, post_id: int) -> IndexedPost | None:
+        return None
+
+    async def priced_post(self, post_id: int) -> PricedPost | None:
         return None
 
     async def account(self, address: Address) -> AccountSummary | None:

@@ -54,7 +54,7 @@ async def test_a_post_combines_the_chain_and_the_catalog(town: World) -> None:
     assert list(post) == [
         *("id", "author", "cid", "thumbnailCid", "title", "description", "price", "firstPrice"),
         *("free", "hashtags", "hosted", "createdAt", "block", "transaction", "sales", "holders"),
-        "links",
+        *("links", "priceHistory"),
     ]
     assert post["id"] == post_id
     assert post["author"] == alice.address.lower()
@@ -71,6 +71,20 @@ async def test_a_post_combines_the_chain_and_the_catalog(town: World) -> None:
         "content": f"{ORIGIN}/posts/{post_id}/content",
         "page": f"{ORIGIN}/p/{post_id}",
     }
+
+
+async def test_a_post_shows_its_prices_and_since_when(town: World) -> None:
+    alice = town.wallet(1)
+    post_id = await _post(town, 1, price=5)
+    blocks = [town.set_price(alice, int(post_id), price) for price in (0, 7)]
+    await town.index()
+    post = (await town.client.get(f"/posts/{post_id}")).json()
+    (listed,) = (await town.client.get("/posts?limit=1")).json()["posts"]
+    assert [each["price"] for each in post["priceHistory"]] == ["7", "0", "5"]
+    since = [datetime.fromisoformat(each["since"]) for each in post["priceHistory"]]
+    assert [each.timestamp() for each in since[:2]] == [each.timestamp for each in blocks[::-1]]
+    assert post["priceHistory"][2]["since"] == post["createdAt"]
+    assert listed == {name: post[name] for name in post if name != "priceHistory"}
 
 
 async def test_hostile_text_is_unchanged_in_json(town: World) -> None:
@@ -353,7 +367,7 @@ async def test_without_a_database_the_index_is_503(tmp_path: Path, records: None
 
     steps = [
         ("list_posts", "/posts"),
-        ("indexed_post", "/posts/1"),
+        ("priced_post", "/posts/1"),
         ("account", "/authors/0x" + "1" * 40),
         ("library", "/me/library"),
         ("sales_of", "/me/sales"),

@@ -46,6 +46,22 @@ class IndexedPost:
         return self.price == 0
 
 
+@dataclass(frozen=True, slots=True)
+class PricePoint:
+    """A price of a post, and since when it had it."""
+
+    price: int
+    since: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class PricedPost:
+    """A post with its latest prices, the newest first."""
+
+    post: IndexedPost
+    prices: tuple[PricePoint, ...]
+
+
 class PostOrder(StrEnum):
     """The orders of a list of posts; `sales` and `price` have the highest first."""
 
@@ -105,7 +121,7 @@ class HeldPost:
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """One purchase of a post."""
+    """One purchase of a post. `title` is None if the index does not have the post."""
 
     place: int
     post_id: int
@@ -114,6 +130,7 @@ class Sale:
     at: datetime
     block: BlockRef
     tx_hash: str
+    title: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from imprint.domain.posts.indexed_posts import (
     MarketTotals,
     PostFilter,
     PostPosition,
+    PricedPost,
     Sale,
     Sales,
 )
@@ -207,9 +208,9 @@ class Posts:
         # Texts that differ in case or marks find the same, but each has tokens of its own.
         return self._found.of(found, (expires, text), make)
 
-    async def post(self, post_id: int) -> IndexedPost:
-        """The post with this id. Refuses one that does not exist."""
-        return await find_post(self.index, post_id)
+    async def post(self, post_id: int) -> PricedPost:
+        """The post with this id, and its latest prices. Refuses one that does not exist."""
+        return await _expect_post(self.index, await self.index.priced_post(post_id))
 
     async def author(self, address: Address) -> AccountSummary:
         """What an author did. Refuses an address that has published nothing."""
@@ -323,7 +324,11 @@ async def expect_complete(index: PostIndexReader) -> None:
 
 async def find_post(index: PostIndexReader, post_id: int) -> IndexedPost:
     """The post with this id. Refuses one that does not exist; raises `Unavailable`."""
-    found = await index.indexed_post(post_id)
+    return await _expect_post(index, await index.indexed_post(post_id))
+
+
+async def _expect_post(index: PostIndexReader, found: T | None) -> T:
+    """What was found of a post. Refuses None; raises `Unavailable` if the index is incomplete."""
     if found is None:
         await expect_complete(index)
         raise Refusal(Code.NOT_FOUND, "There is no post with this id.")

@@ -33,7 +33,7 @@ from imprint.web.http.requests import (
     query_text,
 )
 from imprint.web.http.responses import OWN, SHORT_LIVED, empty_response, own_response
-from imprint.web.http.validators import is_unchanged, validators
+from imprint.web.http.validators import leased_response, validators
 
 FEED_MEMORY = 8 * MAX_FEED_BYTES
 """Bytes that a feed may take while it is made: its texts, escaped, and once more as a document."""
@@ -164,10 +164,7 @@ class FeedRoutes:
         headers = {**written.validators, "Cache-Control": SHORT_LIVED}
         if (link := self.links.header(written.feed, ending)) is not None:
             headers["Link"] = link
-        if is_unchanged(request, headers):
-            lease.close()
-            return Response(status_code=304, headers=headers)
-        return LargeResponse(lease, lease.body, 200, headers, _MEDIA_TYPES[ending])
+        return leased_response(request, lease, headers, _MEDIA_TYPES[ending])
 
     async def _open(
         self, request: Request, ending: Ending, load: LoadFeed

@@ -9,7 +9,14 @@ from io import StringIO
 import msgspec
 
 from imprint.domain.formats.instants import format_instant
-from imprint.domain.posts.indexed_posts import AccountSummary, HeldPost, IndexedPost, Sale, Sales
+from imprint.domain.posts.indexed_posts import (
+    AccountSummary,
+    HeldPost,
+    IndexedPost,
+    PricedPost,
+    Sale,
+    Sales,
+)
 from imprint.domain.posts.posts import BlockRef
 from imprint.interface import posts as records
 from imprint.interface.codec import encode_once
@@ -37,6 +44,11 @@ class PostRecords:
     def of(self, post: IndexedPost) -> records.Post:
         """The record of a post; kept, because the catalog returns the same posts for a while."""
         return self._records.of(post, None, lambda: post_record(post, self.public_url))
+
+    def priced(self, priced: PricedPost) -> records.Post:
+        """A post with its latest prices."""
+        history = tuple(records.PricePoint(Wei(each.price), each.since) for each in priced.prices)
+        return msgspec.structs.replace(self.of(priced.post), price_history=history)
 
     def listed(self, listed: ListedPosts) -> records.PostsResponse:
         """A page of posts."""
@@ -116,6 +128,7 @@ def sales_response(page: SalesPage) -> records.SalesResponse:
             sale.at,
             _block(sale.block),
             sale.tx_hash,
+            sale.title,
         )
         for sale in page.sales
     )

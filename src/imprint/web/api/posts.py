@@ -99,7 +99,7 @@ class PostRoutes:
         if prefers(request, HTML_TYPE):
             return _see_page(page_path(post_id))
         found = await self.posts.post(post_id)
-        return self._respond(request, found, self.records.of, SHORT_LIVED, "Accept")
+        return self._respond(request, found, self.records.priced, SHORT_LIVED, "Accept")
 
     async def author(self, request: Request) -> Response:
         check_parameters(request)

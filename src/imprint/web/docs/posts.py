@@ -24,6 +24,7 @@ from imprint.interface.posts import (
     MarketMetrics,
     Post,
     PostsResponse,
+    PricePoint,
     Sale,
     SalesResponse,
     SalesTotal,
@@ -91,7 +92,10 @@ _READER = "0x" + keccak256(b"reader")[12:].hex()
 
 _POST = post_record(INDEXED_POST, SERVICE)
 _HELD_POST = HeldPost(**msgspec.structs.asdict(_POST), held=Held(Wei(1), _LATER, _PRICE))
-_SALE = Sale(POST_ID, _READER, _PRICE, _LATER, _POST.block, TX_HASH)
+_PRICED_POST = msgspec.structs.replace(
+    _POST, price_history=(PricePoint(_POST.price, _POST.created_at),)
+)
+_SALE = Sale(POST_ID, _READER, _PRICE, _LATER, _POST.block, TX_HASH, _POST.title)
 _DAY = Day(f"{PUBLISHED:%Y-%m-%d}", 1, 1, _PRICE)
 
 _INDEX_CODES = (Code.INDEX_UNAVAILABLE, Code.DATABASE_UNAVAILABLE, *MIDDLEWARE_CODES)
@@ -159,9 +163,9 @@ SHOW_POST = Operation(
     "/posts/{id}",
     Topic.POSTS,
     "Show a post",
-    "Returns a post as the chain describes it, without its content. A browser that asks for "
-    "`text/html` is sent to the page of the post.",
-    Response("The post.", Post, _POST, tagged=True),
+    "Returns a post as the chain describes it, with its latest prices and without its content. A "
+    "browser that asks for `text/html` is sent to the page of the post.",
+    Response("The post.", Post, _PRICED_POST, tagged=True),
     (Code.INVALID_POST_ID, Code.NOT_FOUND, *_INDEX_CODES),
     parameters=(_ID, IF_NONE_MATCH),
     redirects=True,

@@ -9,6 +9,7 @@ from hashlib import sha256
 from starlette.requests import Request
 from starlette.responses import Response
 
+from imprint.web.http.large_responses import LargeResponse, Lease
 from imprint.web.http.responses import entity_tag, is_current
 
 TAG_BYTES = 20
@@ -46,3 +47,13 @@ def cached_response(request: Request, body: str | bytes, media_type: str, cache:
     if is_unchanged(request, headers):
         return Response(status_code=304, headers=headers)
     return Response(content, headers=headers, media_type=media_type)
+
+
+def leased_response(
+    request: Request, lease: Lease, headers: Mapping[str, str], media_type: str
+) -> Response:
+    """The response with the body of a lease, whose headers have its validators, or 304."""
+    if is_unchanged(request, headers):
+        lease.close()
+        return Response(status_code=304, headers=headers)
+    return LargeResponse(lease, lease.body, 200, headers, media_type)

@@ -14,10 +14,10 @@ from imprint.domain.posts.text_work import TextWork
 from imprint.services.site.pages import Pages, ShownPost
 from imprint.services.site.sitemap import Sitemap
 from imprint.web.http.escapes import xml_text
-from imprint.web.http.large_responses import LargeResponse, Lease, ResponseBudget
+from imprint.web.http.large_responses import Lease, ResponseBudget
 from imprint.web.http.requests import canonical_post_id, check_parameters, client_of
 from imprint.web.http.responses import SHORT_LIVED
-from imprint.web.http.validators import cached_response, is_unchanged, validators
+from imprint.web.http.validators import cached_response, leased_response, validators
 from imprint.web.site.machine_pages import MachinePages
 
 MARKDOWN = "text/markdown"
@@ -103,10 +103,7 @@ class MachineRoutes:
 
 def _send(request: Request, lease: Lease, media_type: str, cache: str) -> Response:
     headers = {**validators(lease.body), "Cache-Control": cache}
-    if is_unchanged(request, headers):
-        lease.close()
-        return Response(status_code=304, headers=headers)
-    return LargeResponse(lease, lease.body, 200, headers, media_type)
+    return leased_response(request, lease, headers, media_type)
 
 
 def license_document(service: str, ai_training: str) -> str:

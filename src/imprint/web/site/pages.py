@@ -292,7 +292,7 @@ class SiteRoutes:
         client = client_of(request)
 
         async def write() -> bytes:
-            title = post_title(await self.sources.posts.post(post_id))
+            title = post_title((await self.sources.posts.post(post_id)).post)
             text = await self._markup(client, file, title)
             if text.secret is None and len(text) <= SMALL_DOCUMENT:
                 return text.markup.encode()

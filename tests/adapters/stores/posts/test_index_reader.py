@@ -138,6 +138,10 @@ async def test_a_post_has_the_values_of_its_events(world: World, market: RandomM
         assert post.title == event.title.decode("utf-8", "replace")
         assert post.description == "about \0 \N{REPLACEMENT CHARACTER}"
         assert (post.price, post.first_price) == ([event.price, *prices][-1], event.price)
+        priced = await reader.priced_post(event.post_id)
+        assert priced is not None
+        assert priced.post == post
+        assert [each.price for each in priced.prices] == [event.price, *prices][:-21:-1]
         assert (post.sales.count, post.sales.volume) == (len(bought), sum(bought))
         assert post.hashtags == event.hashtags
         assert post.block == event.origin.block
@@ -149,6 +153,7 @@ async def test_an_unknown_post_and_an_unknown_account_are_none(
 ) -> None:
     reader = world.stores.index_reader
     assert await reader.indexed_post(2**256 - 1) is None
+    assert await reader.priced_post(2**256 - 1) is None
     assert await reader.account(Address("0x" + "99" * 20)) is None
 
 
@@ -200,6 +205,7 @@ async def test_sales_times_days_and_totals_are_sums_of_events(
     reader = world.stores.index_reader
     published = [event for event in market.events if isinstance(event, PostPublished)]
     authors = {event.post_id: event.author for event in published}
+    titles = {event.post_id: event.title.decode(errors="replace") for event in published}
     bought = [event for event in market.events if isinstance(event, PostPurchased)]
     totals = await reader.totals()
     assert (totals.posts, totals.authors) == (len(published), len(set(authors.values())))
@@ -213,8 +219,9 @@ async def test_sales_times_days_and_totals_are_sums_of_events(
     for wallet in WALLETS:
         sales = await reader.sales_of(wallet, None, EVERYTHING)
         expected = [event for event in bought if authors[event.post_id] == wallet]
-        assert [(sale.place, sale.price, sale.buyer) for sale in sales] == [
-            (event.origin.place, event.price, event.buyer) for event in reversed(expected)
+        assert [(sale.place, sale.price, sale.buyer, sale.title) for sale in sales] == [
+            (event.origin.place, event.price, event.buyer, titles[event.post_id])
+            for event in reversed(expected)
         ]
         if sales:
             assert await reader.sales_of(wallet, sales[0].place, EVERYTHING) == sales[1:]

@@ -10,6 +10,7 @@ from imprint.adapters.database.schema import known_migrations, migrate
 from imprint.adapters.database.transaction import Transaction, micros
 from imprint.adapters.stores.posts.index_reader import PRICE_CHANGES
 from imprint.domain.posts.feeds import FEED_SIZE
+from imprint.domain.posts.indexed_posts import PricePoint
 from imprint.ports.post_index import PostAddress
 
 ADD_POST = """
@@ -43,6 +44,21 @@ async def test_the_last_change_of_each_price_is_found(world: World) -> None:
     assert found == {1: START + timedelta(seconds=9), 2: START + timedelta(seconds=3)}
     assert await index.price_changes([2]) == {2: START + timedelta(seconds=3)}
     assert await index.price_changes([]) == {}
+
+
+async def test_the_latest_prices_of_a_post_are_found(world: World) -> None:
+    index = world.stores.index_reader
+    await world.stores.database.transact((), add_posts, 3)
+    await world.stores.database.transact((), add_changes, {1: [*range(30, 0, -1)], 2: [5]})
+    many, few, none = [await index.priced_post(number) for number in (1, 2, 0)]
+    assert many is not None
+    assert few is not None
+    assert none is not None
+    latest = [START + timedelta(seconds=second) for second in range(30, 10, -1)]
+    assert [each.since for each in many.prices] == latest
+    first = PricePoint(0, few.post.created_at)
+    assert few.prices == (PricePoint(1, START + timedelta(seconds=5)), first)
+    assert none.prices == (PricePoint(0, none.post.created_at),)
 
 
 def count_steps(connection: sqlite3.Connection, post_id: str) -> int:

@@ -27,6 +27,7 @@ INSERT INTO post_tags SELECT tag, n::bigint * 1048576 FROM generate_series(1, {R
     unnest(ARRAY['a', 't' || n % 1000]) tag;
 INSERT INTO purchases SELECT n, n::text, 'author-' || n % 700, 'buyer-' || n % 700, '1', n, 'b', 't'
     FROM generate_series(1, {ROWS}) n;
+INSERT INTO price_changes SELECT n, (n % 700)::text, '1', n FROM generate_series(1, {ROWS}) n;
 INSERT INTO holdings SELECT 'holder-' || n % 700, n::text, '1', 1, n, n, NULL
     FROM generate_series(1, {ROWS}) n;
 INSERT INTO accounts (address) SELECT 'author-' || n FROM generate_series(1, {ROWS}) n;

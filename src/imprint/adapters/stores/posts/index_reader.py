@@ -27,6 +27,8 @@ from imprint.domain.posts.indexed_posts import (
     PostOrder,
     PostPage,
     PostPosition,
+    PricedPost,
+    PricePoint,
     Sale,
     Sales,
 )
@@ -39,6 +41,9 @@ _HIGHEST = 2**256 - 1
 
 _ABOVE_ALL = b"\xff" * 33
 """Sorts after every price, which has 32 bytes."""
+
+_PRICES = 20
+"""How many prices of a post are shown: anybody can change theirs all day."""
 
 _LONGEST_KEPT = 100
 """Sales of the longest list that is kept: a table of a thousand takes half a megabyte."""
@@ -131,6 +136,9 @@ class SqlIndexReader:
     async def indexed_post(self, post_id: int) -> IndexedPost | None:
         return await self._cached("post", 0, _find_post, post_id)
 
+    async def priced_post(self, post_id: int) -> PricedPost | None:
+        return await self._cached("priced post", 0, _find_priced_post, post_id)
+
     async def account(self, address: Address) -> AccountSummary | None:
         return await self._cached("account", 0, _find_account, address)
 
@@ -193,6 +201,16 @@ async def _is_complete(tx: Transaction) -> bool:
 async def _find_post(tx: Transaction, post_id: int) -> IndexedPost | None:
     row = await tx.fetchone(sql.POST_BY_ID, post_id=str(post_id))
     return None if row is None else build_post(*row)
+
+
+async def _find_priced_post(tx: Transaction, post_id: int) -> PricedPost | None:
+    post = await _find_post(tx, post_id)
+    if post is None:
+        return None
+    rows = await tx.fetchall(sql.PRICES_OF, post_id=str(post_id), limit=_PRICES)
+    prices = [PricePoint(int(row["price"]), moment(row["at"])) for row in rows]
+    prices.append(PricePoint(post.first_price, post.created_at))
+    return PricedPost(post, tuple(prices[:_PRICES]))
 
 
 # Lists of posts
@@ -456,6 +474,7 @@ async def _sales_of(tx: Transaction, author: Address, before: int | None, limit:
             moment(row["at"]),
             BlockRef(block_of(row["place"]), row["block_hash"]),
             row["tx_hash"],
+            None if row["title"] is None else _text(row["title"]),
         )
         for row in rows
     ]

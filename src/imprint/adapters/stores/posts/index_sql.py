@@ -42,8 +42,12 @@ WHERE h.holder = :holder AND h.held = 1 AND h.arrived < :before
 ORDER BY h.arrived DESC LIMIT :limit"""
 """Tokens of posts that were published before the first block of the index are left out."""
 SALES_OF = """
-SELECT place, post_id, buyer, price, at, block_hash, tx_hash FROM purchases
-WHERE author = :author AND place < :before ORDER BY place DESC LIMIT :limit"""
+SELECT s.place, s.post_id, s.buyer, s.price, s.at, s.block_hash, s.tx_hash,
+       (SELECT p.title FROM posts p WHERE p.post_id = s.post_id) AS title
+FROM purchases s WHERE s.author = :author AND s.place < :before
+ORDER BY s.place DESC LIMIT :limit"""
+PRICES_OF = """
+SELECT price, at FROM price_changes WHERE post_id = :post_id ORDER BY place DESC LIMIT :limit"""
 DAYS_SINCE = """
 SELECT day, posts, sales, volume FROM market_days WHERE day >= :day ORDER BY day LIMIT :limit"""
 TOTALS = """
