@@ -306,6 +306,7 @@ def _web_options(settings: Settings) -> WebOptions:
         settings.server.trusted_proxies,
         settings.server.security_contact,
         limits.rate_limits,
+        settings.server.gateway_fallback,
         settings.server.compatibility is Compatibility.INKDAO,
     )
 

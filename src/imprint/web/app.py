@@ -153,6 +153,7 @@ class WebOptions:
     trusted_proxies: tuple[str, ...] = ()
     security_contact: str | None = None
     has_shares: bool = True
+    gateway_fallback: str | None = None
     serves_inkdao: bool = False
     """Whether the earlier front end is served: refusals have the statuses of `problems.HIDDEN`, and
     hashtags of publications are salvaged."""
@@ -270,7 +271,7 @@ def _routes(
     )
     sessions = WritingSessionRoutes(services.login, services.writing_sessions, bodies)
     reads = ReadRoutes(services.login, services.reads, services.lists, budget)
-    gateway = GatewayRoutes(services.reads, budget)
+    gateway = GatewayRoutes(services.reads, services.posts, budget, options.gateway_fallback)
     links = facts.links
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
     written = MachinePages(links)
@@ -338,6 +339,7 @@ def _site(
         options.max_content,
         decided.ai_training,
         _rpc_url(facts),
+        options.gateway_fallback,
     )
 
 

@@ -17,9 +17,10 @@ from imprint.domain.errors import Code, OutOfRange, Refusal
 from imprint.domain.formats.car import write_car
 from imprint.domain.formats.cids import Cid, blocks
 from imprint.services.access.reads import Reads
+from imprint.services.posts.posts import Posts
 from imprint.web.http.large_responses import PIECE, LargeResponse, Lease, ResponseBudget
 from imprint.web.http.requests import canonical_cid, client_of, query_params, query_text
-from imprint.web.http.responses import IMMUTABLE, entity_tag, is_current, not_modified
+from imprint.web.http.responses import IMMUTABLE, PRIVATE, entity_tag, is_current, not_modified
 
 # Representations
 
@@ -192,7 +193,10 @@ class GatewayRoutes:
     """`/ipfs/{cid}`; private and unknown cids are not found, in every representation."""
 
     reads: Reads
+    posts: Posts
     budget: ResponseBudget
+    fallback: str | None = None
+    """The origin of another gateway, which may have thumbnails that are not here."""
 
     async def document(self, request: Request) -> Response:
         representation = requested_representation(request)
@@ -201,6 +205,9 @@ class GatewayRoutes:
         cid = canonical_cid(request.path_params["cid"])
         size = await self.reads.public_size(cid)
         if size is None:
+            if await self._may_be_elsewhere(request, cid, representation):
+                headers = {"Location": f"{self.fallback}/ipfs/{cid}", "Cache-Control": PRIVATE}
+                return Response(status_code=302, headers=headers)
             raise _not_found(request)
         tag = representation.tag(cid)
         if is_current(request, tag):
@@ -219,6 +226,14 @@ class GatewayRoutes:
             lease.close()
             raise
 
+    async def _may_be_elsewhere(
+        self, request: Request, cid: Cid, representation: Representation
+    ) -> bool:
+        """Whether the other gateway may have a document that is not here."""
+        if self.fallback is None or representation.format is not Format.PLAIN:
+            return False
+        return not _only_if_cached(request) and await self.posts.names_thumbnail(cid)
+
     async def _load(self, cid: Cid, representation: Representation) -> tuple[bytes, int]:
         """The body, and how many bytes were in memory for it."""
         document = await self.reads.public_document(cid)
@@ -232,9 +247,13 @@ class GatewayRoutes:
         return body, len(document) + len(body)
 
 
+def _only_if_cached(request: Request) -> bool:
+    return "only-if-cached" in request.headers.get("cache-control", "").lower()
+
+
 def _not_found(request: Request) -> Refusal:
     # The same for private and unknown cids, so that nobody learns which drafts exist.
-    if "only-if-cached" in request.headers.get("cache-control", "").lower():
+    if _only_if_cached(request):
         return Refusal(Code.NOT_CACHED, "There is no public document with this cid here.")
     return Refusal(Code.NOT_FOUND, "There is no public document with this cid.")
 

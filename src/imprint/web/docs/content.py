@@ -137,6 +137,8 @@ FETCH_DOCUMENT = Operation(
             ("application/octet-stream", "Bytes"),
         ),
         ranged=True,
+        elsewhere="A post names this thumbnail, and it is not here: another gateway, which the "
+        "operator chose, may have it.",
     ),
     (
         Code.INVALID_CID,

@@ -228,6 +228,8 @@ def _describe_responses(operation: Operation) -> Iterator[tuple[str, dict[str, A
     yield str(response.status), _response(response.description, tag, content)
     if response.ranged:
         yield "206", _response("The requested byte range.", [*tag, "Content-Range"], content)
+    if response.elsewhere:
+        yield "302", _response(response.elsewhere, ["Location"])
     if operation.redirects:
         yield "303", _response("The page for browsers is at `Location`.", ["Location"])
     if response.tagged:

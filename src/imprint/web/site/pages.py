@@ -117,6 +117,8 @@ class SiteRoutes:
     max_content: int
     ai_training: str
     rpc_url: str | None
+    pictures: str | None
+    """The origin of another gateway that may have thumbnails."""
     _lists: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _searches: Derived[RenderedPage] = field(default_factory=_kept_searches)
     _posts: Derived[RenderedPage] = field(default_factory=_kept_pages)
@@ -224,7 +226,7 @@ class SiteRoutes:
         async def write() -> bytes:
             page = await self._post_page(client, await self.sources.pages.show(post_id))
             headers.clear()
-            headers.update(page.headers(content_policy(self.rpc_url), SHORT_LIVED))
+            headers.update(page.headers(self._policy(), SHORT_LIVED))
             if page.is_current(request):
                 return b""
             return page.encoded(request, headers)
@@ -336,7 +338,7 @@ class SiteRoutes:
         card = self.cards.page("/studio", "Studio", "Write and publish.", indexed=False)
         page = self.templates.render("studio.html", card=card, style_nonce=nonce)
         headers = {
-            "Content-Security-Policy": content_policy(self.rpc_url, nonce),
+            "Content-Security-Policy": self._policy(nonce),
             "Cache-Control": PRIVATE,
         }
         return Response(page, 200, headers, HTML_TYPE)
@@ -396,10 +398,13 @@ class SiteRoutes:
         return RenderedPage.of(self.templates.render(template, card=card, **values))
 
     def _respond(self, request: Request, page: RenderedPage) -> Response:
-        return page.response(request, content_policy(self.rpc_url), SHORT_LIVED)
+        return page.response(request, self._policy(), SHORT_LIVED)
+
+    def _policy(self, style_nonce: str | None = None) -> str:
+        return content_policy(self.rpc_url, style_nonce, self.pictures)
 
     def _plain_headers(self, cache: str) -> dict[str, str]:
-        return {"Content-Security-Policy": content_policy(self.rpc_url), "Cache-Control": cache}
+        return {"Content-Security-Policy": self._policy(), "Cache-Control": cache}
 
 
 _ABOUT = "Writing that its authors own and its readers keep."
