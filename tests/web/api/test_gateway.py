@@ -242,7 +242,6 @@ async def test_the_format_is_negotiated_by_parameter_and_accept_header(
     ("query", "accept"),
     [
         ("?format=tar", "*/*"),
-        ("?format=", "*/*"),
         ("?format=raw&format=raw", "*/*"),
         ("?format=car&dag-scope=some", "*/*"),
         ("", f"{CAR}; version=2"),

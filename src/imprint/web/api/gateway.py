@@ -18,7 +18,7 @@ from imprint.domain.formats.car import write_car
 from imprint.domain.formats.cids import Cid, blocks
 from imprint.services.access.reads import Reads
 from imprint.web.http.large_responses import PIECE, LargeResponse, Lease, ResponseBudget
-from imprint.web.http.requests import canonical_cid, client_of, query_params, query_text
+from imprint.web.http.requests import canonical_cid, client_of, only_value, query_params
 from imprint.web.http.responses import IMMUTABLE, entity_tag, is_current, not_modified
 
 # Representations
@@ -97,16 +97,14 @@ def requested_representation(request: Request) -> Representation:
     """
     media_type, parameters = _accepted(request)
     chosen = {RAW_TYPE: Format.RAW, CAR_TYPE: Format.CAR}.get(media_type, Format.PLAIN)
-    if "format" in query_params(request):
-        given = query_text(request, "format", Code.INVALID_REQUEST)
+    query = query_params(request)
+    if (given := only_value(query, "format")) is not None:
         if given not in (Format.RAW, Format.CAR):
             raise Refusal(Code.INVALID_REQUEST, "The parameter 'format' is 'raw' or 'car'.")
         chosen = Format(given)
-    scope = "all"
-    if "dag-scope" in query_params(request):
-        scope = query_text(request, "dag-scope", Code.INVALID_REQUEST)
-        if scope not in ("block", "entity", "all"):
-            raise Refusal(Code.INVALID_REQUEST, "A scope is 'block', 'entity' or 'all'.")
+    scope = only_value(query, "dag-scope") or "all"
+    if scope not in ("block", "entity", "all"):
+        raise Refusal(Code.INVALID_REQUEST, "A scope is 'block', 'entity' or 'all'.")
     if chosen is not Format.CAR:
         return Representation(chosen)
     if parameters.get("version", "1") != "1":

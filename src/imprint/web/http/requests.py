@@ -374,6 +374,12 @@ MAX_QUERY = 8 * 1024
 """Bytes of a query: twice the longest list of hashtags. 60 KB of fields take 50 ms to parse."""
 
 
+MAX_NAMED = 3
+"""Unknown parameters that a refusal names, each with at most as many characters as follow."""
+
+NAMED_CHARACTERS = 40
+
+
 def query_params(request: Request, code: Code = Code.INVALID_REQUEST) -> QueryParams:
     """The query parameters, cached by query string (docs/decisions/query-parameter-cache.md).
 
@@ -393,16 +399,32 @@ def _cached_params(query: bytes) -> QueryParams:
 
 
 def check_parameters(request: Request, known: frozenset[str] = frozenset()) -> QueryParams:
-    """The query parameters. Refuses one that the endpoint does not have."""
+    """The query parameters. Refuses those that the endpoint does not have."""
     given = query_params(request)
     refuse_unknown(given, known)
     return given
 
 
 def refuse_unknown(given: QueryParams, known: frozenset[str]) -> None:
-    """Refuse a parameter that an endpoint does not have."""
-    if not given.keys() <= known:
-        raise Refusal(Code.INVALID_REQUEST, "The query has a parameter that is not known here.")
+    """Refuse parameters that an endpoint does not have, and name them."""
+    unknown = [name for name in given if name not in known and given_values(given, name)]
+    if unknown:
+        names = ", ".join(f"'{name[:NAMED_CHARACTERS]}'" for name in unknown[:MAX_NAMED])
+        rest = ", …" if len(unknown) > MAX_NAMED else ""
+        raise Refusal(Code.INVALID_REQUEST, f"These parameters are not known here: {names}{rest}.")
+
+
+def given_values(query: QueryParams, name: str) -> list[str]:
+    """The values of a parameter; an empty one was not given."""
+    return [value for value in query.getlist(name) if value]
+
+
+def only_value(query: QueryParams, name: str, code: Code = Code.INVALID_REQUEST) -> str | None:
+    """The value of a parameter, if it was given. Refuses one that is given more than once."""
+    values = given_values(query, name)
+    if len(values) > 1:
+        raise Refusal(code, f"The parameter '{name}' is given more than once.")
+    return values[0] if values else None
 
 
 def query_text(request: Request, name: str, code: Code) -> str:
