@@ -228,6 +228,11 @@ def _after_header(car: bytes):
         ("", f"{RAW};q=0", "image/png"),
         ("", f"{RAW};q=0.000", "image/png"),
         ("", "*/*", "image/png"),
+        ("", f"{RAW};q=0.5, {CAR}", CAR),
+        ("", f"{RAW}, */*;q=0.1", RAW),
+        ("", f"*/*, {RAW};q=0.5", "image/png"),
+        ("", f"image/*;q=0.9, {RAW};q=0.5", "image/png"),
+        ("?format=", "*/*", "image/png"),
         ("", "image/webp,,;;=", "image/png"),
     ],
 )

@@ -330,6 +330,20 @@ async def test_without_the_site_there_are_no_pages(tmp_path: Path) -> None:
         assert (await world.client.get(author, headers=BROWSER)).status_code == 200
 
 
+@pytest.mark.parametrize("path", ["/posts/x", "/authors/0x12", "/posts/x.md"])
+async def test_a_browser_gets_a_page_where_it_would_be_sent_to_one(town: World, path: str) -> None:
+    assert "This address is not right" in await page(town, path, 400)
+    assert problem(await town.client.get(path))[0] == 400
+
+
+async def test_a_form_sent_to_a_page_is_refused_with_a_page(town: World) -> None:
+    response = await town.client.post("/search", headers=BROWSER)
+    assert response.status_code == 405
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
+    assert response.headers["allow"] == "GET, HEAD"
+    assert problem(await town.client.post("/search")) == (405, "method_not_allowed")
+
+
 @pytest.mark.parametrize(
     "path",
     ["/", "/t/web3", "/search", "/library", "/studio", "/p/{id}", "/a/{author}", "/icon.svg"],

@@ -5,7 +5,7 @@ It follows the trustless gateway specification of IPFS and the range requests of
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,6 +18,7 @@ from imprint.domain.formats.car import write_car
 from imprint.domain.formats.cids import Cid, blocks
 from imprint.services.access.reads import Reads
 from imprint.web.http.large_responses import PIECE, LargeResponse, Lease, ResponseBudget
+from imprint.web.http.media_types import accepted, quality
 from imprint.web.http.requests import canonical_cid, client_of, only_value, query_params
 from imprint.web.http.responses import IMMUTABLE, entity_tag, is_current, not_modified
 
@@ -112,15 +113,18 @@ def requested_representation(request: Request) -> Representation:
     return Representation(chosen, parameters.get("dups", "y") != "n", scope == "block")
 
 
-def _accepted(request: Request) -> tuple[str, dict[str, str]]:
-    """The first IPFS media type in `Accept`, with its parameters."""
-    for part in request.headers.get("accept", "").split(","):
-        media_type, *rest = (piece.strip().lower() for piece in part.split(";"))
-        if media_type in (RAW_TYPE, CAR_TYPE):
-            parameters = dict(piece.split("=", 1) for piece in rest if "=" in piece)
-            if parameters.get("q", "1").strip("0."):
-                return media_type, parameters
-    return "", {}
+def _accepted(request: Request) -> tuple[str, Mapping[str, str]]:
+    """The IPFS media type that a client likes best, with its parameters.
+
+    None if it likes the plain bytes better.
+    """
+    wanted = accepted(request)
+    plain = max(quality(wanted, each) for each in (*_PICTURES.values(), _OTHER))
+    named = [each for each in wanted if each.name in (RAW_TYPE, CAR_TYPE)]
+    best = max(named, key=lambda each: each.quality, default=None)
+    if best is None or not best.quality or best.quality < plain:
+        return "", {}
+    return best.name, best.parameters
 
 
 def _deduplicated(
