@@ -21,6 +21,7 @@ from imprint.adapters.database.transaction import (
     Transaction,
     Unstorable,
     Value,
+    document_lock,
     event_locks,
     kept_text,
     key_text,
@@ -29,7 +30,9 @@ from imprint.adapters.database.transaction import (
     owner_lock,
 )
 from imprint.adapters.stores.files import (
+    DETACH,
     LIVE_IN_GROUP,
+    PREPARE_GROUP,
     SET_CHECKSUM,
     UNREADABLE,
     VERSION_BY_CID,
@@ -44,6 +47,7 @@ from imprint.adapters.stores.files import (
     next_position,
     reattach,
     retag,
+    thumbnail_size,
 )
 from imprint.adapters.stores.posts.post_words import WANT_FREE_TEXT
 from imprint.domain.drafts.files import File, Network, Publication, State
@@ -164,6 +168,15 @@ UNPUBLISH_FILE = """
 UPDATE files SET state = 'pending', position = coalesce(draft_position, position),
        draft_position = NULL, post_id = NULL, published_at = NULL, tx_hash = NULL, checksum = NULL
 WHERE id = :id RETURNING position"""
+OWN_THUMBNAIL = """
+SELECT d.size FROM detached d
+WHERE d.cid = :cid AND d.network = 'public' AND d.condemned = 0 AND d.detached_at > 0
+  AND d.owner = :owner
+UNION ALL
+SELECT g.thumbnail_size FROM file_groups g JOIN files f ON f.group_id = g.id
+WHERE g.thumbnail_cid = :cid AND g.owner = :owner AND f.state IN ('pending', 'onchain')
+LIMIT 1"""
+"""A picture that an owner's drafts have, or had a while ago."""
 CORRECT_FILE = "UPDATE files SET tx_hash = :tx_hash, checksum = :checksum WHERE id = :id"
 
 CURSOR, FINAL = "stand", "final"
@@ -455,6 +468,7 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
     else:
         file = await _make_room(tx, file)
         await _reattach(tx, file)
+    file = await _restore_thumbnail(tx, file, event.thumbnail, at)
     position = await next_position(tx)
     publication = Publication(event.post_id, at, event.place.tx_hash)
     post = replace(file, state=State.ONCHAIN, position=position, publication=publication)
@@ -509,6 +523,42 @@ async def _reattach(tx: Transaction, restored: File) -> None:
     await reattach(tx, restored.cid, Network.PRIVATE)
     if restored.thumbnail_cid is not None:
         await reattach(tx, restored.thumbnail_cid, Network.PUBLIC)
+
+
+async def _restore_thumbnail(tx: Transaction, file: File, named: Cid | None, at: datetime) -> File:
+    """Give a file that becomes a post the thumbnail its event names, if a newer one replaced it.
+
+    Returns the file with the thumbnail that it has now.
+    """
+    if named is None or named == file.thumbnail_cid:
+        return file
+    found = await tx.fetchone(OWN_THUMBNAIL, cid=named, owner=file.owner)
+    if found is None:
+        return file
+    if file.thumbnail_cid is not None:
+        size = await thumbnail_size(tx, file)
+        await tx.lock(document_lock(file.thumbnail_cid, Network.PUBLIC))
+        await reattach(tx, file.thumbnail_cid, Network.PUBLIC)
+        await tx.execute(
+            DETACH,
+            cid=file.thumbnail_cid,
+            network=Network.PUBLIC.value,
+            detached_at=micros(at),
+            owner=file.owner,
+            size=size,
+        )
+        await count_usage(tx, file.owner, size)
+    await reattach(tx, named, Network.PUBLIC)
+    hashtags = hashtags_text(file.hashtags)
+    await tx.execute(
+        PREPARE_GROUP,
+        id=file.group_id,
+        hashtags=hashtags,
+        thumbnail_cid=named,
+        thumbnail_size=found["size"],
+        checksum=group_checksum_of(file.group_id, hashtags, named),
+    )
+    return replace(file, thumbnail_cid=named)
 
 
 async def _lose(tx: Transaction, places: Iterable[LogPlace]) -> None:

@@ -24,6 +24,7 @@ from imprint.adapters.database.transaction import (
 )
 from imprint.adapters.stores.files import (
     ADD_GROUP,
+    DETACH,
     PREPARE_GROUP,
     UNPLACED,
     VERSION_BY_ID,
@@ -100,11 +101,6 @@ INSERT INTO files (id, group_id, owner, name, cid, size, created_at, state, posi
 VALUES (:id, :group_id, :owner, :name, :cid, :size, :created_at, 'pending', :position,
        :wrapped_key, :checksum)"""
 RETIRE_FILE = "UPDATE files SET state = :state, checksum = :checksum WHERE id = :id"
-DETACH = """
-INSERT INTO detached (cid, network, detached_at, owner, size)
-VALUES (:cid, :network, :detached_at, :owner, :size)
-ON CONFLICT (cid, network) DO UPDATE
-SET detached_at = excluded.detached_at, owner = excluded.owner, size = excluded.size"""
 
 NO_HASHTAGS = hashtags_text(())
 """The hashtags of a new group."""
