@@ -14,9 +14,9 @@ FACTS: dict[str, Any] = {
     "chain": {"id": 31337, "marketplace": "0x5FbDB2315678afecb367f032d93F642f64180aa3"},
     "limits": {
         "content_bytes": 4194304,
-        "thumbnail_bytes": 5000000,
+        "thumbnail_bytes": 5242880,
         "thumbnail_pixels": 16000000,
-        "thumbnail_side": 8192,
+        "thumbnail_side": 16384,
         "hashtags": MAX_TAGS,
         "hashtag_length": MAX_TAG_LENGTH,
         "nonce_length": 200,
