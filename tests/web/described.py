@@ -11,7 +11,7 @@ FACTS: dict[str, Any] = {
     "service": "http://localhost:8000",
     "signing": {"name": "Imprint", "version": "1", "chainId": 31337},
     "login": {"domains": ["localhost:8000", "[::1]:8000"], "freshness_seconds": 60},
-    "chain": {"id": 31337, "marketplace": "0x5FbDB2315678afecb367f032d93F642f64180aa3"},
+    "chain": {"id": 31337, "marketplace": "0x5fbdb2315678afecb367f032d93f642f64180aa3"},
     "limits": {
         "content_bytes": 4194304,
         "thumbnail_bytes": 5242880,

@@ -22,6 +22,7 @@ from imprint.bootstrap.adapters import (
     open_adapters,
 )
 from imprint.bootstrap.background import (
+    WATCHED_TASKS,
     BackgroundTasks,
     build_follower,
     build_indexer,
@@ -188,6 +189,7 @@ def _readiness(
         checks,
         health,
         content.probe_reads if isinstance(content, ReadProbe) else None,
+        WATCHED_TASKS - {name for name, _ in checks},
     )
 
 
