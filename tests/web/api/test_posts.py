@@ -380,3 +380,33 @@ async def test_without_a_database_the_index_is_503(tmp_path: Path, records: None
             response = await world.client.get(path, headers=session)
             assert problem(response) == (503, "database_unavailable")
             assert int(response.headers["retry-after"]) >= 1
+
+
+async def test_hashtags_are_those_of_the_publish_request_in_both_kinds_of_lists(
+    town: World,
+) -> None:
+    for asked, on_chain, shown in (
+        ("draft", ["chain"], ["draft"]),
+        ("", ["chain"], ["chain"]),
+        ("draft", [], ["draft"]),
+        ("", [], []),
+    ):
+        for indexed_first in (True, False):
+            author = town.wallet(7)
+            file = await town.create(author)
+            thumbnail = await town.publish(author, file["cid"], asked)
+            entry = (file["cid"], "Title", thumbnail, "About", 0, on_chain)
+            block = town.create_post_with(author, entry)
+            if indexed_first:
+                await town.index()
+            (event,) = (await town.deliver_a(block)).json()["events"]
+            await town.index()
+            post = (await town.client.get(f"/posts/{event['postId']}")).json()
+            assert (post["hashtags"], (await town.metadata(file["cid"]))["hashtags"]) == (
+                shown,
+                shown,
+            )
+            for tag in ("draft", "chain"):
+                files = (await town.client.get("/filesByTags", params={"tags": tag})).json()
+                found = file["cid"] in [each["cid"] for each in files["files"]]
+                assert found is (tag in shown)

@@ -463,6 +463,19 @@ async def thumbnail_size(tx: Transaction, file: File) -> int:
     return int(row["thumbnail_size"])
 
 
+async def store_group(tx: Transaction, file: File, thumbnail_bytes: int) -> None:
+    """Store the hashtags and the thumbnail of a file, which are those of its group."""
+    hashtags = hashtags_text(file.hashtags)
+    await tx.execute(
+        PREPARE_GROUP,
+        id=file.group_id,
+        hashtags=hashtags,
+        thumbnail_cid=file.thumbnail_cid,
+        thumbnail_size=thumbnail_bytes,
+        checksum=group_checksum_of(file.group_id, hashtags, file.thumbnail_cid),
+    )
+
+
 async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:
     """Forget that a document is detached, unless it is condemned; it counts as such no more."""
     await release(tx, await tx.fetchone(REATTACH, cid=cid, network=network.value))

@@ -8,6 +8,7 @@ But an event that the follower has read itself yields only to another one that i
 delivery may be wrong, and final blocks are not read again.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -32,7 +33,6 @@ from imprint.adapters.database.transaction import (
 from imprint.adapters.stores.files import (
     DETACH,
     LIVE_IN_GROUP,
-    PREPARE_GROUP,
     SET_CHECKSUM,
     UNREADABLE,
     VERSION_BY_CID,
@@ -47,6 +47,7 @@ from imprint.adapters.stores.files import (
     next_position,
     reattach,
     retag,
+    store_group,
     thumbnail_size,
 )
 from imprint.adapters.stores.posts.post_words import WANT_FREE_TEXT
@@ -168,6 +169,9 @@ UNPUBLISH_FILE = """
 UPDATE files SET state = 'pending', position = coalesce(draft_position, position),
        draft_position = NULL, post_id = NULL, published_at = NULL, tx_hash = NULL, checksum = NULL
 WHERE id = :id RETURNING position"""
+INDEXED_HASHTAGS = (
+    "SELECT hashtags FROM posts WHERE post_id = :post_id AND cid = :cid AND author = :author"
+)
 OWN_THUMBNAIL = """
 SELECT d.size FROM detached d
 WHERE d.cid = :cid AND d.network = 'public' AND d.condemned = 0 AND d.detached_at > 0
@@ -471,7 +475,16 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
     file = await _restore_thumbnail(tx, file, event.thumbnail, at)
     position = await next_position(tx)
     publication = Publication(event.post_id, at, event.place.tx_hash)
-    post = replace(file, state=State.ONCHAIN, position=position, publication=publication)
+    hashtags = file.hashtags or await _hashtags_of_chain(tx, event)
+    post = replace(
+        file,
+        state=State.ONCHAIN,
+        position=position,
+        publication=publication,
+        hashtags=hashtags,
+    )
+    if hashtags != file.hashtags:
+        await store_group(tx, post, await thumbnail_size(tx, file))
     await tx.execute(
         PUBLISH_FILE,
         id=file.id,
@@ -484,6 +497,23 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
     await retag(tx, file, post)
     # The index may have seen this post before, without its document.
     await tx.execute(WANT_FREE_TEXT, post_id=str(event.post_id), free=bytes(32))
+
+
+async def _hashtags_of_chain(tx: Transaction, event: PostCreated) -> tuple[str, ...]:
+    """The hashtags of a post in the index, if it has it already."""
+    post_id, cid, author = str(event.post_id), event.cid, event.author
+    row = await tx.fetchone(INDEXED_HASHTAGS, post_id=post_id, cid=cid, author=author)
+    return () if row is None else tuple(json.loads(row["hashtags"]))
+
+
+async def tag_post(tx: Transaction, post_id: int, cid: Cid, hashtags: tuple[str, ...]) -> None:
+    """Give the hashtags of the chain to a post that was published without any."""
+    post = await find_by_post_id(tx, post_id)
+    if post is None or post.cid != cid or post.hashtags:
+        return
+    tagged = replace(post, hashtags=hashtags)
+    await store_group(tx, tagged, await thumbnail_size(tx, post))
+    await retag(tx, post, tagged)
 
 
 async def _unbind(tx: Transaction, file_id: str) -> File:
@@ -549,16 +579,9 @@ async def _restore_thumbnail(tx: Transaction, file: File, named: Cid | None, at:
         )
         await count_usage(tx, file.owner, size)
     await reattach(tx, named, Network.PUBLIC)
-    hashtags = hashtags_text(file.hashtags)
-    await tx.execute(
-        PREPARE_GROUP,
-        id=file.group_id,
-        hashtags=hashtags,
-        thumbnail_cid=named,
-        thumbnail_size=found["size"],
-        checksum=group_checksum_of(file.group_id, hashtags, named),
-    )
-    return replace(file, thumbnail_cid=named)
+    restored = replace(file, thumbnail_cid=named)
+    await store_group(tx, restored, found["size"])
+    return restored
 
 
 async def _lose(tx: Transaction, places: Iterable[LogPlace]) -> None:

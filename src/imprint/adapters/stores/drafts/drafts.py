@@ -25,7 +25,6 @@ from imprint.adapters.database.transaction import (
 from imprint.adapters.stores.files import (
     ADD_GROUP,
     DETACH,
-    PREPARE_GROUP,
     UNPLACED,
     VERSION_BY_ID,
     SqlFileStore,
@@ -37,6 +36,7 @@ from imprint.adapters.stores.files import (
     next_position,
     reattach,
     retag,
+    store_group,
     take_back,
     thumbnail_size,
 )
@@ -278,15 +278,7 @@ async def prepare_draft(
     await _drop_thumbnail(tx, draft, write, intent.cid)
     await reattach(tx, intent.cid, Network.PUBLIC)
     prepared = replace(draft, hashtags=tuple(hashtags), thumbnail_cid=intent.cid)
-    text = hashtags_text(prepared.hashtags)
-    await tx.execute(
-        PREPARE_GROUP,
-        id=draft.group_id,
-        hashtags=text,
-        thumbnail_cid=intent.cid,
-        thumbnail_size=intent.size,
-        checksum=group_checksum_of(draft.group_id, text, intent.cid),
-    )
+    await store_group(tx, prepared, intent.size)
     await retag(tx, draft, prepared)
     await _spend_nonce(tx, write, prepared)
     return prepared
