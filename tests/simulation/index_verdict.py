@@ -121,9 +121,9 @@ def _check_holdings(ledger: Ledger, rows: Rows) -> None:
         for row in rows["holdings"]
     }
     expected = {}
-    for key, each in ledger.holdings.items():
+    for key, each in (ledger.holdings | ledger.given_away).items():
         paid = None if each.paid is None else str(each.paid)
-        expected[key] = str(each.balance), 1, each.arrived, each.at, paid
+        expected[key] = str(each.balance), int(each.balance > 0), each.arrived, each.at, paid
     _compare(found, expected)
 
 

@@ -169,9 +169,7 @@ UNPUBLISH_FILE = """
 UPDATE files SET state = 'pending', position = coalesce(draft_position, position),
        draft_position = NULL, post_id = NULL, published_at = NULL, tx_hash = NULL, checksum = NULL
 WHERE id = :id RETURNING position"""
-INDEXED_HASHTAGS = (
-    "SELECT hashtags FROM posts WHERE post_id = :post_id AND cid = :cid AND author = :author"
-)
+INDEXED_POST = "SELECT cid, author, hashtags FROM posts WHERE post_id = :post_id"
 OWN_THUMBNAIL = """
 SELECT d.size FROM detached d
 WHERE d.cid = :cid AND d.network = 'public' AND d.condemned = 0 AND d.detached_at > 0
@@ -501,9 +499,10 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
 
 async def _hashtags_of_chain(tx: Transaction, event: PostCreated) -> tuple[str, ...]:
     """The hashtags of a post in the index, if it has it already."""
-    post_id, cid, author = str(event.post_id), event.cid, event.author
-    row = await tx.fetchone(INDEXED_HASHTAGS, post_id=post_id, cid=cid, author=author)
-    return () if row is None else tuple(json.loads(row["hashtags"]))
+    row = await tx.fetchone(INDEXED_POST, post_id=str(event.post_id))
+    if row is None or (row["cid"], row["author"]) != (event.cid, event.author):
+        return ()
+    return tuple(json.loads(row["hashtags"]))
 
 
 async def tag_post(tx: Transaction, post_id: int, cid: Cid, hashtags: tuple[str, ...]) -> None:
