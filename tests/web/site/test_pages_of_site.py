@@ -152,6 +152,25 @@ async def test_a_post_that_is_not_stored_here_says_so(town: World) -> None:
     assert 'data-hosted="false"' in text
 
 
+async def test_a_post_that_is_not_stored_here_is_not_sold(town: World) -> None:
+    entry = ("bafkreielsewhere2", "Elsewhere", "bafkreithumbnail", "", DEFAULT_PRICE, ["elsewhere"])
+    town.create_post_with(town.wallet(6), entry)
+    await town.index()
+    newest = (await town.client.get("/posts")).json()["posts"][0]["id"]
+    text = await page(town, f"/p/{newest}")
+    # Scripts offer a purchase at the gate only.
+    for offer in ("Buy", "subscribePost", 'id="gate"', "miniapp", "ETH.", "bought"):
+        assert offer not in text
+    assert "so you cannot buy it here" in text
+    markdown = (await town.client.get(f"/posts/{newest}.md")).text
+    assert "subscribePost" not in markdown
+    assert "not sold here" in markdown
+    (item,) = (await town.client.get("/feeds/tags/elsewhere.json")).json()["items"]
+    assert item["content_text"] == "The text is not stored at this service."
+    assert "[Elsewhere]" in (listed := (await town.client.get("/llms.txt")).text)
+    assert f"/posts/{newest}.md): not stored here" in listed
+
+
 async def test_a_post_that_is_not_free_any_more_shows_no_text(town: World) -> None:
     post_id = await publish(town, 6, content="Once free words.")
     assert "Once free words" in await page(town, f"/p/{post_id}")

@@ -50,6 +50,7 @@ from imprint.adapters.stores.files import (
     store_group,
     thumbnail_size,
 )
+from imprint.adapters.stores.posts import index_sql
 from imprint.adapters.stores.posts.post_words import WANT_FREE_TEXT
 from imprint.domain.drafts.files import File, Network, Publication, State
 from imprint.domain.errors import Damaged
@@ -169,7 +170,6 @@ UNPUBLISH_FILE = """
 UPDATE files SET state = 'pending', position = coalesce(draft_position, position),
        draft_position = NULL, post_id = NULL, published_at = NULL, tx_hash = NULL, checksum = NULL
 WHERE id = :id RETURNING position"""
-INDEXED_POST = "SELECT cid, author, hashtags FROM posts WHERE post_id = :post_id"
 OWN_THUMBNAIL = """
 SELECT d.size FROM detached d
 WHERE d.cid = :cid AND d.network = 'public' AND d.condemned = 0 AND d.detached_at > 0
@@ -499,7 +499,7 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
 
 async def _hashtags_of_chain(tx: Transaction, event: PostCreated) -> tuple[str, ...]:
     """The hashtags of a post in the index, if it has it already."""
-    row = await tx.fetchone(INDEXED_POST, post_id=str(event.post_id))
+    row = await tx.fetchone(index_sql.POST_BY_ID, post_id=str(event.post_id))
     if row is None or (row["cid"], row["author"]) != (event.cid, event.author):
         return ()
     return tuple(json.loads(row["hashtags"]))

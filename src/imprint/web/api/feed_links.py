@@ -78,10 +78,10 @@ def page_path(post_id: int | str) -> str:
 def teaser(entry: FeedEntry) -> str:
     """What stands for a text that is not in the feed: the description, and how to read on."""
     post = entry.post
-    if not post.free:
-        rest = f"Price: {format_ether(post.price)}"
-    elif post.hosted:
+    if not post.hosted:
+        rest = "The text is not stored at this service."
+    elif post.free:
         rest = "Read it on its page."
     else:
-        rest = "The text is not stored at this service."
+        rest = f"Price: {format_ether(post.price)}"
     return f"{post.description}\n\n{rest}" if post.description else rest
