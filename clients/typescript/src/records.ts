@@ -530,7 +530,7 @@ export interface JsonFeed {
   version: string;
   /** The title of the feed. */
   title: string;
-  /** Where a stranger begins. */
+  /** The page with the same posts. */
   home_page_url: string;
   /** The address of the feed, or of this page of it. */
   feed_url: string;

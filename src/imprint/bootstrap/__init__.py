@@ -157,6 +157,7 @@ def _facts(settings: Settings, rpc_url: str | None) -> Facts:
     chain, server = settings.chain, settings.server
     links = FeedLinks(
         server.public_url,
+        settings.site.name,
         chain.id,
         chain.marketplace,
         server.websub_hub,

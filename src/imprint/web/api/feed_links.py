@@ -11,18 +11,22 @@ from imprint.domain.posts.indexed_posts import IndexedPost
 
 @dataclass(frozen=True, slots=True)
 class FeedLinks:
-    """The addresses of a service with this public URL, and ids that do not depend on it."""
+    """The addresses of a service with this public URL and name, and ids that need neither."""
 
     service: str
+    name: str
     chain_id: int
     contract: Address
     hub: str | None = None
     has_site: bool = False
 
-    @property
-    def home(self) -> str:
-        """Where a stranger begins: the front page, or what stands for it without pages."""
-        return f"{self.service}/" if self.has_site else f"{self.service}/llms.txt"
+    def title(self, feed: Feed) -> str:
+        """The title of a feed."""
+        return f"{self.name}: {feed.title}"
+
+    def home(self, feed: Feed) -> str:
+        """The page for people with the posts of a feed, or what stands for it without pages."""
+        return f"{self.service}{quote(feed.page) if self.has_site else '/llms.txt'}"
 
     @property
     def home_type(self) -> str:

@@ -165,7 +165,7 @@ INDEXED_POST = IndexedPost(
 FREE_POST = replace(INDEXED_POST, price=0, first_price=0, sales=Sales(0, 0))
 """The post if its author gave it away."""
 
-LINKS = FeedLinks(SERVICE, FACTS.chain.id, MARKETPLACE, has_site=True)
+LINKS = FeedLinks(SERVICE, "Imprint", FACTS.chain.id, MARKETPLACE, has_site=True)
 """The addresses of the imagined service."""
 
 

@@ -79,7 +79,7 @@ class MachinePages:
         """`llms.txt`: what the service is, and where everything is."""
         links, at = self.links, self.links.service
         lines = [
-            "# Imprint",
+            f"# {markdown_line(self.links.name)}",
             "",
             "> A publishing service for work that readers own. Authors publish posts on a "
             "marketplace contract; free posts are readable by everybody, and the others by those "
