@@ -22,6 +22,7 @@ from imprint.bootstrap.adapters import (
     open_adapters,
 )
 from imprint.bootstrap.background import (
+    WATCHED_TASKS,
     BackgroundTasks,
     build_follower,
     build_indexer,
@@ -156,6 +157,7 @@ def _facts(settings: Settings, rpc_url: str | None) -> Facts:
     chain, server = settings.chain, settings.server
     links = FeedLinks(
         server.public_url,
+        settings.site.name,
         chain.id,
         chain.marketplace,
         server.websub_hub,
@@ -188,6 +190,7 @@ def _readiness(
         checks,
         health,
         content.probe_reads if isinstance(content, ReadProbe) else None,
+        WATCHED_TASKS - {name for name, _ in checks},
     )
 
 

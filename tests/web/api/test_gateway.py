@@ -228,6 +228,11 @@ def _after_header(car: bytes):
         ("", f"{RAW};q=0", "image/png"),
         ("", f"{RAW};q=0.000", "image/png"),
         ("", "*/*", "image/png"),
+        ("", f"{RAW};q=0.5, {CAR}", CAR),
+        ("", f"{RAW}, */*;q=0.1", RAW),
+        ("", f"*/*, {RAW};q=0.5", "image/png"),
+        ("", f"image/*;q=0.9, {RAW};q=0.5", "image/png"),
+        ("?format=", "*/*", "image/png"),
         ("", "image/webp,,;;=", "image/png"),
     ],
 )
@@ -242,7 +247,6 @@ async def test_the_format_is_negotiated_by_parameter_and_accept_header(
     ("query", "accept"),
     [
         ("?format=tar", "*/*"),
-        ("?format=", "*/*"),
         ("?format=raw&format=raw", "*/*"),
         ("?format=car&dag-scope=some", "*/*"),
         ("", f"{CAR}; version=2"),

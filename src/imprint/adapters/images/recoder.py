@@ -25,7 +25,13 @@ ACCEPTED, RECODED, INVALID = b"a", b"r", b"i"
 MAX_PIXELS = 16_000_000
 """Pixels of an image: those of a good camera, 64 MB when decoded."""
 
-MAX_SIDE = 8192
+MAX_JPEG_PIXELS = 4 * MAX_PIXELS
+"""Pixels of a JPEG file; one with more than `MAX_PIXELS` is decoded at half its sides."""
+
+MAX_PROGRESSIVE_PIXELS = 2 * MAX_PIXELS
+"""Pixels of a JPEG file of several scans, whose decoder keeps 6 bytes of each at any scale."""
+
+MAX_SIDE = 16_384
 """Pixels of a side of an image."""
 
 MAX_SCANS = 100
@@ -35,7 +41,7 @@ MAX_SCANNED = 20 * MAX_PIXELS
 """Pixels of a JPEG file times its scans: each scan takes 10 ms for the largest image."""
 
 MAX_SEGMENTS = 10_000
-"""Chunks of a PNG or WebP file, segments of a JPEG file: twice what 5 MB in small chunks have."""
+"""Chunks of a PNG or WebP file, segments of a JPEG file: twice what 5 MiB in small chunks have."""
 
 MAX_FILL = 64
 """Bytes between two segments of a JPEG file before its pixels; Pillow reads them one by one."""
@@ -55,7 +61,7 @@ PNG_LEVEL = 4
 JPEG_QUALITIES = (90, 80, 65)
 """The first quality whose result fits `JPEG_TARGET` is used, otherwise the last."""
 
-JPEG_TARGET = 5_000_000
+JPEG_TARGET = 5 * 1024 * 1024
 """Bytes of an uploaded image; a recoded one should not have more."""
 
 MAX_RESPONSE = 16_000_000
@@ -104,9 +110,14 @@ def _recode(data: bytes) -> bytes:
     plugin = PngImagePlugin.PngImageFile if png else JpegImagePlugin.JpegImageFile
     image = plugin(io.BytesIO(data))
     width, height = image.size
-    _check_size(width, height)
+    _check_size(width, height, MAX_PIXELS if png else MAX_JPEG_PIXELS)
     if scans > MAX_SCANS or width * height * scans > MAX_SCANNED:
         raise InvalidImage("The image has too many scans.")
+    if scans > 1 and width * height > MAX_PROGRESSIVE_PIXELS:
+        detail = f"A progressive JPEG may have at most {MAX_PROGRESSIVE_PIXELS} pixels."
+        raise InvalidImage(detail)
+    if width * height > MAX_PIXELS:
+        image.draft(None, (width // 2, height // 2))
     image.load()
     upright = _simplify(_turn_upright(image))
     upright.info = {}
@@ -125,10 +136,12 @@ def _recode_webp(data: bytes) -> bytes:
     return _write_png(upright) if lossless or upright.mode == "RGBA" else _write_jpeg(upright)
 
 
-def _check_size(width: int, height: int) -> None:
-    if width * height > MAX_PIXELS or max(width, height) > MAX_SIDE:
-        detail = f"An image has at most {MAX_PIXELS} pixels, and {MAX_SIDE} on a side."
-        raise InvalidImage(detail)
+def _check_size(width: int, height: int, most: int = MAX_PIXELS) -> None:
+    if width * height > most or max(width, height) > MAX_SIDE:
+        raise InvalidImage(
+            f"A picture may have at most {MAX_PIXELS} pixels (a JPEG {MAX_JPEG_PIXELS}), and "
+            f"{MAX_SIDE} on a side."
+        )
 
 
 _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9

@@ -72,7 +72,7 @@ class SandboxedRecoder:
         `rate_limited`.
         """
         if len(image) > MAX_IMAGE_BYTES:
-            raise Refusal(Code.TOO_LARGE, f"An image has at most {MAX_IMAGE_BYTES} bytes.")
+            raise Refusal(Code.TOO_LARGE, f"The picture may have at most {MAX_IMAGE_BYTES} bytes.")
         if not image.startswith(_SIGNATURES) and _WEBP.match(image) is None:
             raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "An image is a PNG, JPEG or WebP file.")
         if self._closed or len(self._jobs) >= MAX_WAITING:

@@ -5,13 +5,16 @@ import re
 from contextlib import suppress
 from dataclasses import dataclass
 
-MAX_IMAGE_BYTES = 5_000_000
+MAX_IMAGE_BYTES = 5 * 1024 * 1024
 """The largest uploaded image in bytes; fixed by the protocol."""
 
 MAX_IMAGE_PIXELS = 16_000_000
 """The most pixels of an image: 64 MB when decoded."""
 
-MAX_IMAGE_SIDE = 8192
+MAX_JPEG_PIXELS = 4 * MAX_IMAGE_PIXELS
+"""The most pixels of a JPEG, as phones take them: it is decoded at a reduced scale."""
+
+MAX_IMAGE_SIDE = 16_384
 """The most pixels of a side of an image."""
 
 SMALL_DOCUMENT = 64 * 1024

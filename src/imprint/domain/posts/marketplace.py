@@ -105,12 +105,13 @@ class Undecodable(ValueError):
 def decode_post_created(log: Log) -> PostCreated:
     """Decode a PostCreated log; `cid` is None if the text is not a CID. Raises `Undecodable`.
 
-    Title and thumbnail are not read: the post is published whatever they hold.
+    The title is not read, and the thumbnail may be anything: the post is published all the same.
     """
     _expect_topics(log, POST_CREATED, 3)
     try:
         post_id, author = decode_uint256(log.topics[1]), decode_address(log.topics[2])
-        spelled = Tuple(log.data, 4).string(1)
+        members = Tuple(log.data, 4)
+        spelled = members.string(1)
     except NotAbi as error:
         raise Undecodable(str(error)) from error
     if len(spelled) > MAX_SPELLED_CID:
@@ -121,7 +122,9 @@ def decode_post_created(log: Log) -> PostCreated:
         raise Undecodable("The bytes in the place of the CID are not UTF-8.") from error
     if "\0" in text:
         raise Undecodable("The text in the place of the CID has a NUL in it.")
-    return PostCreated(log.place, post_id, author, text, _cid_or_none(text))
+    return PostCreated(
+        log.place, post_id, author, text, _cid_or_none(text), _thumbnail_or_none(members)
+    )
 
 
 def decode_access_changed(log: Log) -> AccessChanged:
@@ -267,6 +270,13 @@ def _expect_topics(log: Log, first: bytes, count: int) -> None:
         raise Undecodable("The log has another first topic.")
     if len(log.topics) != count:
         raise Undecodable(f"The log has {len(log.topics)} topics, not {count}.")
+
+
+def _thumbnail_or_none(members: Tuple) -> Cid | None:
+    try:
+        return _cid_or_none(members.string(2).decode())
+    except (NotAbi, UnicodeDecodeError):
+        return None
 
 
 def _cid_or_none(text: str) -> Cid | None:

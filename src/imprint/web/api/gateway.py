@@ -5,7 +5,7 @@ It follows the trustless gateway specification of IPFS and the range requests of
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -19,7 +19,8 @@ from imprint.domain.formats.cids import Cid, blocks
 from imprint.services.access.reads import Reads
 from imprint.services.posts.posts import Posts
 from imprint.web.http.large_responses import PIECE, LargeResponse, Lease, ResponseBudget
-from imprint.web.http.requests import canonical_cid, client_of, query_params, query_text
+from imprint.web.http.media_types import accepted, quality
+from imprint.web.http.requests import canonical_cid, client_of, only_value, query_params
 from imprint.web.http.responses import IMMUTABLE, PRIVATE, entity_tag, is_current, not_modified
 
 # Representations
@@ -98,16 +99,14 @@ def requested_representation(request: Request) -> Representation:
     """
     media_type, parameters = _accepted(request)
     chosen = {RAW_TYPE: Format.RAW, CAR_TYPE: Format.CAR}.get(media_type, Format.PLAIN)
-    if "format" in query_params(request):
-        given = query_text(request, "format", Code.INVALID_REQUEST)
+    query = query_params(request)
+    if (given := only_value(query, "format")) is not None:
         if given not in (Format.RAW, Format.CAR):
             raise Refusal(Code.INVALID_REQUEST, "The parameter 'format' is 'raw' or 'car'.")
         chosen = Format(given)
-    scope = "all"
-    if "dag-scope" in query_params(request):
-        scope = query_text(request, "dag-scope", Code.INVALID_REQUEST)
-        if scope not in ("block", "entity", "all"):
-            raise Refusal(Code.INVALID_REQUEST, "A scope is 'block', 'entity' or 'all'.")
+    scope = only_value(query, "dag-scope") or "all"
+    if scope not in ("block", "entity", "all"):
+        raise Refusal(Code.INVALID_REQUEST, "A scope is 'block', 'entity' or 'all'.")
     if chosen is not Format.CAR:
         return Representation(chosen)
     if parameters.get("version", "1") != "1":
@@ -115,15 +114,18 @@ def requested_representation(request: Request) -> Representation:
     return Representation(chosen, parameters.get("dups", "y") != "n", scope == "block")
 
 
-def _accepted(request: Request) -> tuple[str, dict[str, str]]:
-    """The first IPFS media type in `Accept`, with its parameters."""
-    for part in request.headers.get("accept", "").split(","):
-        media_type, *rest = (piece.strip().lower() for piece in part.split(";"))
-        if media_type in (RAW_TYPE, CAR_TYPE):
-            parameters = dict(piece.split("=", 1) for piece in rest if "=" in piece)
-            if parameters.get("q", "1").strip("0."):
-                return media_type, parameters
-    return "", {}
+def _accepted(request: Request) -> tuple[str, Mapping[str, str]]:
+    """The IPFS media type that a client likes best, with its parameters.
+
+    None if it likes the plain bytes better.
+    """
+    wanted = accepted(request)
+    plain = max(quality(wanted, each) for each in (*_PICTURES.values(), _OTHER))
+    named = [each for each in wanted if each.name in (RAW_TYPE, CAR_TYPE)]
+    best = max(named, key=lambda each: each.quality, default=None)
+    if best is None or not best.quality or best.quality < plain:
+        return "", {}
+    return best.name, best.parameters
 
 
 def _deduplicated(

@@ -91,7 +91,7 @@ class WriteRoutes:
         return _write_response(UpdatedResponse(file_record(file)))
 
     async def publish(self, request: Request) -> Response:
-        unread = self.bodies.open_form(request, self.max_image + SMALL_BODY)
+        unread = self.bodies.open_form(request, self.max_image)
         cid = query_cid(request)
         form = await unread.parse()
         salt = parse_json(form.field("salt"))
@@ -108,7 +108,7 @@ class WriteRoutes:
         hashtags = salvage_hashtags(tags_text) if self.salvage_tags else parse_tags(tags_text)
         image = form.file("file")
         if len(image) > self.max_image:
-            raise Refusal(Code.TOO_LARGE, f"An image has at most {self.max_image} bytes.")
+            raise Refusal(Code.TOO_LARGE, f"The picture may have at most {self.max_image} bytes.")
         if not self.publishing.take(client):
             OVERLOADS.labels("images").inc()
             raise Unavailable(Code.OVERLOADED, "Too many images are being checked.")
