@@ -45,6 +45,7 @@ from imprint.services.accounts.writing_sessions import WritingSessions
 from imprint.services.chain.log_stream import examine_history
 from imprint.services.content.labels import LabelUpdater
 from imprint.services.content.store_claim import InstallationClaim
+from imprint.services.content.thumbnails import Thumbnails
 from imprint.services.drafts.drafts import Drafts
 from imprint.services.drafts.garbage_collector import StrayScan
 from imprint.services.drafts.write_health import WriteHealth
@@ -133,6 +134,7 @@ def build_service(
             Search(index, stores.search),
             LibrarySearch(index, stores.files, reads),
         ),
+        Thumbnails(reads.public_document, adapters.images),
     )
     if settings.site.enabled and settings.site.operator_secret is not None:
         operations = build_operations(settings, adapters, services.readiness, services.webhooks)

@@ -19,6 +19,7 @@ from imprint.ports import Clock, Monotonic
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.accounts.writing_sessions import WritingSessions
+from imprint.services.content.thumbnails import Thumbnails
 from imprint.services.drafts.drafts import Drafts
 from imprint.services.installation.operator_page import Operations
 from imprint.services.installation.readiness import Readiness
@@ -95,6 +96,7 @@ class Services:
     sitemap: Sitemap
     totals: Totals
     posts: Posts
+    thumbnails: Thumbnails
     operations: Operations | None = None
     """None if the service has no page for its operator."""
 
@@ -271,7 +273,9 @@ def _routes(
     )
     sessions = WritingSessionRoutes(services.login, services.writing_sessions, bodies)
     reads = ReadRoutes(services.login, services.reads, services.lists, budget)
-    gateway = GatewayRoutes(services.reads, services.posts, budget, options.gateway_fallback)
+    gateway = GatewayRoutes(
+        services.reads, services.posts, services.thumbnails, budget, options.gateway_fallback
+    )
     links = facts.links
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
     written = MachinePages(links)

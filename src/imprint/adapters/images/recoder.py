@@ -1,9 +1,9 @@
 """Image recoder: the script that decodes and encodes images in a sandboxed process.
 
 It is started by its path and imports nothing of the service, so some constants are repeated here;
-a test compares them. Standard input is a socket: a request is the length of an image and its
-bytes. The process sends `ACCEPTED` when it has received them, and later a byte for the outcome,
-the length of the response, and the response.
+a test compares them. Standard input is a socket: a request is the length of an image, the sides of
+the box that it must fit into, 0 for no box, and its bytes. The process sends `ACCEPTED` when it has
+received them, and later a byte for the outcome, the length of the response, and the response.
 """
 
 import io
@@ -20,6 +20,7 @@ from contextlib import suppress
 from PIL import ExifTags, Image, ImageFile, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
 
 LENGTH = struct.Struct(">I")
+REQUEST = struct.Struct(">IHH")
 ACCEPTED, RECODED, INVALID = b"a", b"r", b"i"
 
 MAX_PIXELS = 16_000_000
@@ -85,8 +86,14 @@ class InvalidImage(Exception):
     """The image is broken or too large."""
 
 
-def recode(data: bytes) -> bytes:
+Box = tuple[int, int]
+"""The width and height that an image must fit into."""
+
+
+def recode(data: bytes, box: Box | None = None) -> bytes:
     """The image of a PNG, JPEG or WebP file, turned upright and encoded again without metadata.
+
+    With a box, a PNG or JPEG is made smaller until it fits into it, and never larger.
 
     A WebP file becomes a PNG if it is lossless or transparent, otherwise a JPEG, which every
     client can show. Of an animation, it is the first frame. Raises `InvalidImage` for too many
@@ -94,7 +101,7 @@ def recode(data: bytes) -> bytes:
     decoded completely.
     """
     try:
-        return _recode(data)
+        return _recode(data, box)
     except InvalidImage:
         raise
     except Exception as error:
@@ -102,7 +109,7 @@ def recode(data: bytes) -> bytes:
         raise InvalidImage("The file is broken, or is not an image.") from error
 
 
-def _recode(data: bytes) -> bytes:
+def _recode(data: bytes, box: Box | None) -> bytes:
     if data.startswith(b"RIFF"):
         return _recode_webp(data)
     png = data.startswith(b"\x89PNG")
@@ -116,7 +123,12 @@ def _recode(data: bytes) -> bytes:
     if scans > 1 and width * height > MAX_PROGRESSIVE_PIXELS:
         detail = f"A progressive JPEG may have at most {MAX_PROGRESSIVE_PIXELS} pixels."
         raise InvalidImage(detail)
-    if width * height > MAX_PIXELS:
+    if box is not None and width <= box[0] and height <= box[1]:
+        return data
+    if box is not None:
+        # It decodes a JPEG at a scale close to that of the box.
+        image.thumbnail(box)
+    elif width * height > MAX_PIXELS:
         image.draft(None, (width // 2, height // 2))
     image.load()
     upright = _simplify(_turn_upright(image))
@@ -284,28 +296,30 @@ def serve(connection: socket.socket) -> None:
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     while poll.poll(IDLE_LIMIT * 1000):
-        data = _receive(connection)
-        if data is None:
+        request = _receive(connection)
+        if request is None:
             return
         connection.sendall(ACCEPTED)
         spent = int(time.process_time()) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (spent + CPU_LIMIT, resource.RLIM_INFINITY))
         try:
-            outcome, response = RECODED, recode(data)
+            outcome, response = RECODED, recode(*request)
         except InvalidImage as error:
             outcome, response = INVALID, str(error).encode()
         connection.sendall(outcome + LENGTH.pack(len(response)))
         connection.sendall(response)
 
 
-def _receive(connection: socket.socket) -> bytes | None:
+def _receive(connection: socket.socket) -> tuple[bytes, Box | None] | None:
     with connection.makefile("rb") as stream:
-        head = stream.read(LENGTH.size)
-        if len(head) < LENGTH.size:
+        head = stream.read(REQUEST.size)
+        if len(head) < REQUEST.size:
             return None
-        (length,) = LENGTH.unpack(head)
+        length, *box = REQUEST.unpack(head)
         data = stream.read(length)
-        return data if len(data) == length else None
+        if len(data) < length:
+            return None
+        return data, (box[0], box[1]) if any(box) else None
 
 
 if __name__ == "__main__":

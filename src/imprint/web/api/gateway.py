@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,6 +18,7 @@ from imprint.domain.errors import Code, OutOfRange, Refusal
 from imprint.domain.formats.car import write_car
 from imprint.domain.formats.cids import Cid, blocks
 from imprint.services.access.reads import Reads
+from imprint.services.content.thumbnails import Box, Thumbnails, box_of
 from imprint.services.posts.posts import Posts
 from imprint.web.http.large_responses import PIECE, LargeResponse, Lease, ResponseBudget
 from imprint.web.http.media_types import accepted, quality
@@ -34,6 +36,10 @@ _PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 _OTHER = "application/octet-stream"
 
 
+_SIDE = re.compile("[1-9][0-9]{0,4}\\Z")
+"""A side of a picture in pixels."""
+
+
 class Format(StrEnum):
     """The formats of a document."""
 
@@ -46,17 +52,19 @@ class Format(StrEnum):
 class Representation:
     """The form in which a request asks for a document.
 
-    `duplicates` and `root_only` only apply to a CAR file.
+    `duplicates` and `root_only` only apply to a CAR file, and `box` to a picture: it is made
+    smaller until it fits.
     """
 
     format: Format
     duplicates: bool = True
     root_only: bool = False
+    box: Box | None = None
 
     def tag(self, cid: Cid) -> str:
         """The entity tag, which differs wherever the bytes differ."""
         if self.format is Format.PLAIN:
-            return entity_tag(cid)
+            return entity_tag(cid if self.box is None else f"{cid}.{self.box[0]}x{self.box[1]}")
         if self.format is Format.RAW:
             return entity_tag(f"{cid}.raw")
         scope = "block" if self.root_only else "all"
@@ -79,7 +87,9 @@ class Representation:
 
     def memory(self, size: int) -> int:
         """The bytes in memory for the body of a document of this size; a CAR is a little longer."""
-        return size if self.format is Format.PLAIN else 2 * size + size // 64 + 4096
+        if self.format is Format.PLAIN and self.box is None:
+            return size
+        return 2 * size + size // 64 + 4096
 
     def encode(self, cid: Cid, document: bytes) -> bytes:
         """The body."""
@@ -107,11 +117,23 @@ def requested_representation(request: Request) -> Representation:
     scope = only_value(query, "dag-scope") or "all"
     if scope not in ("block", "entity", "all"):
         raise Refusal(Code.INVALID_REQUEST, "A scope is 'block', 'entity' or 'all'.")
-    if chosen is not Format.CAR:
+    if chosen is Format.PLAIN:
+        return Representation(chosen, box=_requested_box(query))
+    if chosen is Format.RAW:
         return Representation(chosen)
     if parameters.get("version", "1") != "1":
         raise Refusal(Code.INVALID_REQUEST, "Only version 1 of CAR is served.")
     return Representation(chosen, parameters.get("dups", "y") != "n", scope == "block")
+
+
+def _requested_box(query: QueryParams) -> Box | None:
+    """The box of the parameters `img-width` and `img-height`, if there is one of them."""
+    sides = [only_value(query, name) for name in ("img-width", "img-height")]
+    if sides == [None, None]:
+        return None
+    if not all(side is None or _SIDE.match(side) for side in sides):
+        raise Refusal(Code.INVALID_REQUEST, "A width or height is a number of pixels.")
+    return box_of(*(None if side is None else int(side) for side in sides))
 
 
 def _accepted(request: Request) -> tuple[str, Mapping[str, str]]:
@@ -196,6 +218,7 @@ class GatewayRoutes:
 
     reads: Reads
     posts: Posts
+    thumbnails: Thumbnails
     budget: ResponseBudget
     fallback: str | None = None
     """The origin of another gateway, which may have thumbnails that are not here."""
@@ -218,7 +241,7 @@ class GatewayRoutes:
             return response
 
         async def load() -> tuple[bytes, int]:
-            return await self._load(cid, representation)
+            return await self._load(cid, representation, client_of(request))
 
         expected = representation.memory(size or MAX_IMAGE_BYTES)
         lease = await self.budget.share(client_of(request), tag, expected, load)
@@ -236,8 +259,13 @@ class GatewayRoutes:
             return False
         return not _only_if_cached(request) and await self.posts.names_thumbnail(cid)
 
-    async def _load(self, cid: Cid, representation: Representation) -> tuple[bytes, int]:
+    async def _load(
+        self, cid: Cid, representation: Representation, client: str
+    ) -> tuple[bytes, int]:
         """The body, and how many bytes were in memory for it."""
+        if representation.box is not None:
+            picture = await self.thumbnails.fitted(cid, representation.box, client)
+            return picture, len(picture)
         document = await self.reads.public_document(cid)
         if representation.format is Format.PLAIN:
             return document, len(document)
@@ -270,9 +298,10 @@ def _document_response(
         "ETag": tag,
         "Cache-Control": IMMUTABLE,
         "Vary": "Accept",
-        "X-Ipfs-Roots": cid,
         "Accept-Ranges": "none" if representation.format is Format.CAR else "bytes",
     }
+    if representation.box is None:
+        headers["X-Ipfs-Roots"] = cid
     if disposition := representation.disposition(cid, media_type):
         headers["Content-Disposition"] = disposition
     part = None
