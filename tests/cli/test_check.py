@@ -7,15 +7,19 @@ import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
+import httpx2
 import pytest
 from click.testing import Result
 from tests.cli.installations import environment_beside, environment_of, run
+from tests.contract_wallets import deploy_on
 from tests.world import MovableClock, World, open_world
 
 from imprint import __version__
 from imprint.adapters.disk_space import LocalDiskSpace
 from imprint.domain.drafts.files import Network
+from imprint.domain.formats.addresses import keccak256
 from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.marketplace import EARLIER_FUNCTIONS
 from imprint.domain.posts.posts import Advance, BlockRef
 
 WEBHOOK_SECRET = "5f0c1b7a93e84d26a1f47c3b9e60d815"
@@ -187,6 +191,44 @@ async def test_a_chain_other_than_the_configured_one_fails_the_command(
 ):
     status, marks = await check(world, **{name: text})
     assert (status, marks[subject]) == (1, "✗")
+
+
+def returning(code: bytes, before: bytes = b"") -> bytes:
+    """The creation code of a contract with this code, which runs something before."""
+    start = len(before) + 13
+    copy = b"\x61" + len(code).to_bytes(2) + b"\x80\x61" + start.to_bytes(2)
+    return before + copy + bytes.fromhex("600039" + "6000f3") + code
+
+
+async def deployed_code(world: World) -> bytes:
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "eth_getCode"}
+    async with httpx2.AsyncClient() as client:
+        response = await client.post(
+            world.node.url, json=asked | {"params": [world.marketplace, "latest"]}
+        )
+    return bytes.fromhex(response.json()["result"][2:])
+
+
+async def test_the_earlier_front_end_needs_the_functions_that_it_calls(world: World):
+    finding = await find(world, "contract", COMPATIBILITY="inkdao")
+    assert finding["status"] == "failed"
+    assert "createPost((string,string,string,string,uint256)), getAllPosts()" in finding["detail"]
+    assert (await find(world, "contract"))["status"] == "ok"
+    selectors = b"".join(b"\x63" + each for each in EARLIER_FUNCTIONS.values())
+    code = await deployed_code(world) + selectors
+    fit = deploy_on(world.chain, returning(code))
+    given = {"COMPATIBILITY": "inkdao", "MARKETPLACE_ADDRESS": fit}
+    assert (await find(world, "contract", **given))["status"] == "ok"
+
+
+async def test_the_functions_are_looked_for_behind_a_proxy(world: World):
+    selectors = b"".join(b"\x63" + each for each in EARLIER_FUNCTIONS.values())
+    implementation = deploy_on(world.chain, returning(b"\0" + selectors))
+    slot = int.from_bytes(keccak256(b"eip1967.proxy.implementation")) - 1
+    store = b"\x73" + bytes.fromhex(implementation[2:]) + b"\x7f" + slot.to_bytes(32) + b"\x55"
+    proxy = deploy_on(world.chain, returning(await deployed_code(world), store))
+    given = {"COMPATIBILITY": "inkdao", "MARKETPLACE_ADDRESS": proxy}
+    assert (await find(world, "contract", **given))["status"] == "ok"
 
 
 async def test_a_clock_behind_the_newest_block_fails_the_command(world: World):

@@ -83,6 +83,8 @@ class Ledger:
     purchases: dict[int, Purchase] = field(default_factory=dict)
     prices: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     holdings: dict[tuple[str, int], Holding] = field(default_factory=dict)
+    given_away: dict[tuple[str, int], Holding] = field(default_factory=dict)
+    """Holdings of bought tokens whose holders have none at the moment."""
     logs: dict[int, str] = field(default_factory=dict)
 
     def sales_of(self, post_id: int) -> tuple[int, int]:
@@ -158,7 +160,8 @@ def read_ledger(market: Market) -> Ledger:
                 ledger.purchases[place] = Purchase(post_id, buyer, price, at)
                 # The contract mints the token just before it reports the purchase.
                 assert mint == (buyer, post_id)
-                ledger.holdings[buyer, post_id].paid = price
+                balance = ledger.holdings[buyer, post_id].balance
+                ledger.holdings[buyer, post_id] = Holding(balance, place - 1, at, price)
             elif log.topics[0] == PRICED:
                 post_id = int.from_bytes(log.topics[1])
                 _, price = decode(["uint256", "uint256"], log.data)
@@ -196,9 +199,12 @@ def _move(ledger: Ledger, log: Any, place: int, at: int) -> tuple[str, int] | No
         if sender != ZERO:
             ledger.holdings[sender, post_id].balance -= amount
             if not ledger.holdings[sender, post_id].balance:
-                del ledger.holdings[sender, post_id]
+                given = ledger.holdings.pop((sender, post_id))
+                if given.paid is not None and receiver != ZERO:
+                    ledger.given_away[sender, post_id] = given
         if receiver != ZERO:
-            new = Holding(0, place, at)
+            given = ledger.given_away.pop((receiver, post_id), None)
+            new = Holding(0, place, at) if given is None or sender == ZERO else given
             ledger.holdings.setdefault((receiver, post_id), new).balance += amount
     return (receiver, post_id) if sender == ZERO else None
 

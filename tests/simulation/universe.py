@@ -3,7 +3,7 @@
 import asyncio
 import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -61,6 +61,12 @@ TAGS: dict[bytes, str | None] = {
     b"x" * 33: None,
 }
 """Hashtags as they are on the chain, and what the index makes of them."""
+
+
+def normal_tags(spelled: Iterable[bytes]) -> tuple[str, ...]:
+    """The hashtags that these texts are, each once; others are none."""
+    found = (TAGS[each] for each in spelled)
+    return tuple(dict.fromkeys(tag for tag in found if tag is not None))
 
 
 TURNS = 12

@@ -50,7 +50,7 @@ export interface ServiceFacts {
   signing: SigningFacts;
   /** The forms of signed writes that are accepted; later versions add some. */
   signing_forms: string[];
-  /** What the service offers beyond drafts and their publication. */
+  /** What the service offers beyond drafts and their publication; `posts`, `feeds` and `search` only where it follows the chain. */
   features: string[];
   login: LoginFacts;
   chain: ChainFacts;
@@ -82,7 +82,7 @@ export interface LoginFacts {
 export interface ChainFacts {
   /** The id of the chain. */
   id: number;
-  /** The contract, in the mixed case of EIP-55. */
+  /** The contract, in lower case. */
   marketplace: Address;
   /** A node; only services for development name theirs. */
   rpc_url?: string;
@@ -155,11 +155,11 @@ export interface Checks {
   chain: string;
   /** `ok`, `low` or `unknown`. */
   disk: string;
-  /** `ok`, `stopped` or `unknown`. */
+  /** `ok`, `off`, `stopped` or `unknown`. */
   follower: string;
-  /** `ok`, `stopped` or `unknown`. */
+  /** `ok`, `off`, `stopped` or `unknown`. */
   indexer: string;
-  /** `ok`, `stopped` or `unknown`. */
+  /** `ok`, `off`, `stopped` or `unknown`. */
   collector: string;
   /** `ok`, `damaged` or `unknown`. */
   records: string;
@@ -544,7 +544,7 @@ export interface JsonFeed {
   version: string;
   /** The title of the feed. */
   title: string;
-  /** Where a stranger begins. */
+  /** The page with the same posts. */
   home_page_url: string;
   /** The address of the feed, or of this page of it. */
   feed_url: string;

@@ -41,7 +41,7 @@ from imprint.domain.sessions import (
 )
 
 EARLY = timedelta(seconds=5)
-"""How long before its `notBefore` a writing session is accepted, because clocks differ."""
+"""How long before its `notBefore` a writing session can be opened, because clocks differ."""
 
 OPENING_TYPE = StructType(
     "WritingSession",
@@ -183,7 +183,7 @@ class WritingSessionKey:
         Whether the session is revoked is checked when the write is opened.
         """
         session = self.session
-        if session.wallet != write.signer or write.at < session.not_before - EARLY:
+        if session.wallet != write.signer or write.at < session.not_before:
             raise no_writing_session()
         if write.at >= session.expires_at:
             raise _expired()

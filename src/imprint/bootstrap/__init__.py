@@ -22,6 +22,7 @@ from imprint.bootstrap.adapters import (
     open_adapters,
 )
 from imprint.bootstrap.background import (
+    WATCHED_TASKS,
     BackgroundTasks,
     build_follower,
     build_indexer,
@@ -44,6 +45,7 @@ from imprint.services.accounts.writing_sessions import WritingSessions
 from imprint.services.chain.log_stream import examine_history
 from imprint.services.content.labels import LabelUpdater
 from imprint.services.content.store_claim import InstallationClaim
+from imprint.services.content.thumbnails import Thumbnails
 from imprint.services.drafts.drafts import Drafts
 from imprint.services.drafts.garbage_collector import StrayScan
 from imprint.services.drafts.write_health import WriteHealth
@@ -132,6 +134,7 @@ def build_service(
             Search(index, stores.search),
             LibrarySearch(index, stores.files, reads),
         ),
+        Thumbnails(reads.public_document, adapters.images),
     )
     if settings.site.enabled and settings.site.operator_secret is not None:
         operations = build_operations(settings, adapters, services.readiness, services.webhooks)
@@ -156,6 +159,7 @@ def _facts(settings: Settings, rpc_url: str | None) -> Facts:
     chain, server = settings.chain, settings.server
     links = FeedLinks(
         server.public_url,
+        settings.site.name,
         chain.id,
         chain.marketplace,
         server.websub_hub,
@@ -188,6 +192,7 @@ def _readiness(
         checks,
         health,
         content.probe_reads if isinstance(content, ReadProbe) else None,
+        WATCHED_TASKS - {name for name, _ in checks},
     )
 
 
@@ -306,6 +311,7 @@ def _web_options(settings: Settings) -> WebOptions:
         settings.server.trusted_proxies,
         settings.server.security_contact,
         limits.rate_limits,
+        settings.server.gateway_fallback,
         settings.server.compatibility is Compatibility.INKDAO,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 from imprint.adapters.chain.block_calls import BlockCalls
@@ -60,6 +61,10 @@ from imprint.settings import (
     authorization_header,
     decode_key,
 )
+from imprint.settings.groups import Storage
+
+if TYPE_CHECKING:
+    from imprint.adapters.content.pinata_api import Account
 
 log = logging.getLogger(__name__)
 
@@ -255,13 +260,17 @@ def _open_pinata(
     settings: Settings, store: PinataContent, clock: Clock, identity: Identity
 ) -> ContentStore:
     from imprint.adapters.content.pinata import PinataStore
+
+    account = pinata_account(settings.storage)
+    return PinataStore(account, clock, public=store.public, identity=identity)
+
+
+def pinata_account(storage: Storage) -> "Account":
+    """The account of the settings, which are refused without a JWT and a gateway."""
     from imprint.adapters.content.pinata_api import Account
 
-    storage = settings.storage
-    # Settings without the JWT or the gateway have been refused.
     jwt = storage.pinata_jwt.reveal() if storage.pinata_jwt is not None else ""
-    account = Account(jwt, storage.pinata_gateway or "", storage.pinata_api, storage.pinata_uploads)
-    return PinataStore(account, clock, public=store.public, identity=identity)
+    return Account(jwt, storage.pinata_gateway or "", storage.pinata_api, storage.pinata_uploads)
 
 
 def _open_bucket(settings: Settings, store: BucketContent, identity: Identity) -> ContentStore:

@@ -1,8 +1,8 @@
 """Wiring of exports, imports, content migrations and backups."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from hashlib import sha256
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from imprint.adapters.database.sqlite.backup import (
 )
 from imprint.adapters.database.sqlite.database import SqliteDatabase, open_sqlite
 from imprint.auth.export_keys import SEED_BYTES, ExportKey
-from imprint.bootstrap.adapters import Adapters
+from imprint.bootstrap.adapters import Adapters, pinata_account
 from imprint.bootstrap.stores import Stores, open_stores
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.ports import ContentStore, Progress, utc_now
@@ -38,6 +38,7 @@ from imprint.services.installation.backup import (
     Restore,
 )
 from imprint.services.installation.content_migration import ContentMigration
+from imprint.services.installation.earlier_files import EarlierImport
 from imprint.services.installation.exports import Export, Import
 from imprint.settings import BucketContent, EmbeddedContent, KuboContent, Settings
 
@@ -77,6 +78,35 @@ def build_import(settings: Settings, adapters: Adapters) -> Import:
         settings.chain.marketplace,
         _is_publicly_readable(settings),
     )
+
+
+@asynccontextmanager
+async def open_earlier_import(
+    settings: Settings, adapters: Adapters
+) -> AsyncIterator[EarlierImport]:
+    """An import from the Pinata account of the settings. Raises `CannotStart` without a key."""
+    from imprint.adapters.content.pinata import PinataEarlierFiles
+
+    storage, stores = settings.storage, adapters.stores
+    if storage.pinata_jwt is None or storage.pinata_gateway is None:
+        raise CannotStart(
+            "Set IMPRINT_PINATA_JWT and IMPRINT_PINATA_GATEWAY to those of the account that has"
+            " the files. It is only read, and need not be the content store."
+        )
+    source = PinataEarlierFiles(pinata_account(storage), adapters.clock)
+    try:
+        yield EarlierImport(
+            source,
+            stores.archives,
+            stores.files,
+            stores.leases,
+            stores.garbage,
+            adapters.content,
+            adapters.clock,
+            _is_publicly_readable(settings),
+        )
+    finally:
+        await source.close()
 
 
 @contextmanager

@@ -75,6 +75,10 @@ def build_indexer(
     )
 
 
+WATCHED_TASKS = frozenset({"follower", "indexer", "collector"})
+"""The names of all tasks that are watched where they are not switched off."""
+
+
 def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMonitor]:
     """Monitors of the tasks that this process should run too, by their members of `Condition`."""
     followed, collected = settings.chain.follow_seconds, settings.retention.janitor_seconds

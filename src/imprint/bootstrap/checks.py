@@ -14,6 +14,8 @@ from imprint.bootstrap.archives import describe_store
 from imprint.bootstrap.stores import Stores
 from imprint.domain.errors import CannotStart, StoreMisconfigured, Unavailable
 from imprint.domain.findings import Finding, Status
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.marketplace import missing_functions
 from imprint.ports import (
     ChainReader,
     Clock,
@@ -331,7 +333,32 @@ async def check_contract(marketplace: MarketplaceReader, settings: Settings) -> 
     if facts.entry.exists:
         detail = f"The contract at {address} has a post 0."
         return Finding("contract", Status.FAILED, detail, remedy)
+    if settings.server.compatibility is Compatibility.INKDAO:
+        missing = await _missing_functions(marketplace)
+        if missing is None or missing:
+            return _unfit_for_earlier_front_end(address, missing)
     return Finding("contract", Status.OK, f"The marketplace at {address} responds.")
+
+
+async def _missing_functions(marketplace: MarketplaceReader) -> list[str] | None:
+    try:
+        return missing_functions(await marketplace.code())
+    except Unavailable:
+        return None
+
+
+def _unfit_for_earlier_front_end(address: Address, missing: list[str] | None) -> Finding:
+    if missing is None:
+        detail = f"The code of the contract at {address} cannot be read."
+        return Finding("contract", Status.FAILED, detail, "Use a node that returns it.")
+    return Finding(
+        "contract",
+        Status.FAILED,
+        f"The contract at {address} lacks {', '.join(missing)}, which the front end of the earlier"
+        " service calls: its authors cannot publish, and its buyers pay and cannot read.",
+        "Name the marketplace which that front end was made for, or switch IMPRINT_COMPATIBILITY"
+        " off.",
+    )
 
 
 async def check_blocks(

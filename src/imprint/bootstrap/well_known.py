@@ -9,7 +9,6 @@ from imprint.auth.logins import LOGIN_FRESHNESS
 from imprint.auth.typed_data import BOUND_FORMS, MAX_NONCE_LENGTH, SigningForm
 from imprint.domain.drafts.documents import MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
-from imprint.domain.formats.addresses import checksum_address
 from imprint.domain.posts.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
 from imprint.interface.service import (
     ChainFacts,
@@ -23,8 +22,8 @@ from imprint.interface.service import (
 from imprint.marketplace import artifact
 from imprint.settings import Settings
 
-FEATURES = ("posts", "feeds", "search", "writing-sessions")
-"""What every service offers beyond drafts and their publication."""
+INDEX_FEATURES = ("posts", "feeds", "search")
+"""What a service offers that fills the index of posts, because it follows the chain."""
 
 
 def accepted_forms(settings: Settings) -> tuple[SigningForm, ...]:
@@ -33,7 +32,12 @@ def accepted_forms(settings: Settings) -> tuple[SigningForm, ...]:
 
 
 def _features(settings: Settings) -> tuple[str, ...]:
-    return (*FEATURES, *(["contract-wallets"] if settings.signing.contract_wallets else []))
+    """What the service offers beyond drafts and their publication."""
+    return (
+        *(INDEX_FEATURES if settings.chain.follow_seconds else ()),
+        "writing-sessions",
+        *(["contract-wallets"] if settings.signing.contract_wallets else []),
+    )
 
 
 def describe_service(settings: Settings, rpc_url: str | None) -> Parameters:
@@ -50,7 +54,7 @@ def describe_service(settings: Settings, rpc_url: str | None) -> Parameters:
         accepted_forms(settings),
         _features(settings),
         LoginFacts(settings.login_domains, int(LOGIN_FRESHNESS.total_seconds())),
-        ChainFacts(chain.id, checksum_address(chain.marketplace), rpc_url),
+        ChainFacts(chain.id, chain.marketplace, rpc_url),
         LimitFacts(
             content_bytes=limits.content_bytes,
             quota_bytes=limits.quota_bytes,

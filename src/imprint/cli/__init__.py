@@ -35,6 +35,9 @@ COMMANDS = {
     "export": Command("export", "export", "Write drafts, posts and thumbnails to a CAR file."),
     "gc": Command("gc", "gc", "Show or destroy documents that nothing refers to."),
     "import": Command("export", "import_", "Take in the files of an export."),
+    "import-pinata": Command(
+        "export", "import_pinata", "Take in the files of the earlier service."
+    ),
     "migrate-catalog": Command(
         "migrate", "migrate_catalog", "Move all records from SQLite to PostgreSQL."
     ),

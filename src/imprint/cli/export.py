@@ -14,7 +14,12 @@ from typing import Any, BinaryIO
 import click
 
 from imprint.auth.export_keys import SEED_BYTES
-from imprint.bootstrap.archives import build_export, build_import, open_archive
+from imprint.bootstrap.archives import (
+    build_export,
+    build_import,
+    open_archive,
+    open_earlier_import,
+)
 from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
@@ -22,6 +27,7 @@ from imprint.domain.errors import CannotStart
 from imprint.domain.exports import Manifest, NotAnExport
 from imprint.domain.formats.addresses import Address, NotAnAddress, parse_address
 from imprint.ports.archives import Archive, ImportOutcome
+from imprint.services.installation.earlier_files import EarlierReport, Outcome
 from imprint.services.installation.exports import OpenedExport, check_export, open_export
 
 _file_argument = click.argument(
@@ -143,6 +149,36 @@ async def _import(file: Path, key: bytes | None, config: Path | None) -> Counter
                 check_export(archive, opened, progress)
             with show_progress("Importing files") as progress:
                 return await service.run(archive, opened, progress)
+
+
+@click.command("import-pinata")
+@config_option
+def import_pinata(config: Path | None) -> None:
+    """Take in the files that the earlier service keeps in a Pinata account.
+
+    The account is that of IMPRINT_PINATA_JWT and IMPRINT_PINATA_GATEWAY; it is only read. Every
+    file keeps its bytes and its cid. Those that the chain names as posts of their owner are posts,
+    all others drafts. Files that are here already are skipped, so that an import that was
+    interrupted can be run again; whatever is not imported is listed.
+    """
+    with reporting_errors():
+        report = asyncio.run(_import_pinata(config))
+    counts = report.counts
+    click.echo(f"{counts[Outcome.POST]} posts and {counts[Outcome.DRAFT]} drafts were imported.")
+    if report.left_out:
+        click.echo(f"{len(report.left_out)} files were not:")
+    for cid, reason in report.left_out:
+        # A cid comes from the account, so it is escaped.
+        click.echo(f"  {ascii(cid)[1:-1]}  {reason}")
+
+
+async def _import_pinata(config: Path | None) -> EarlierReport:
+    async with (
+        open_installation(config) as installation,
+        open_earlier_import(installation.settings, installation.adapters) as service,
+    ):
+        with show_progress("Importing files") as progress:
+            return await service.run(progress)
 
 
 def _parse_owner(text: str | None) -> Address | None:

@@ -4,7 +4,12 @@ from typing import Annotated, Any
 
 from msgspec import Struct, field
 
-from imprint.domain.drafts.documents import MAX_IMAGE_BYTES, MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
+from imprint.domain.drafts.documents import (
+    MAX_IMAGE_BYTES,
+    MAX_IMAGE_PIXELS,
+    MAX_IMAGE_SIDE,
+    MAX_JPEG_PIXELS,
+)
 from imprint.domain.drafts.files import State
 from imprint.domain.drafts.tags import MAX_TAGS
 from imprint.interface.values import (
@@ -93,8 +98,8 @@ class PublishForm(SignedBody, frozen=True, kw_only=True):
         str,
         doc(
             "A PNG, JPEG or WebP, sent as a file: at most `limits.thumbnail_bytes` bytes "
-            f"({MAX_IMAGE_BYTES}, or less as the operator decides), {MAX_IMAGE_PIXELS} pixels, and "
-            f"{MAX_IMAGE_SIDE} pixels on a side.",
+            f"({MAX_IMAGE_BYTES}, or less as the operator decides), {MAX_IMAGE_PIXELS} pixels "
+            f"(a JPEG {MAX_JPEG_PIXELS}), and {MAX_IMAGE_SIDE} pixels on a side.",
             format="binary",
         ),
     ]

@@ -296,7 +296,7 @@ class JsonFeed(Struct, frozen=True, omit_defaults=True):
 
     version: Annotated[str, doc(f"`{JSON_FEED}`.")]
     title: Annotated[str, doc("The title of the feed.")]
-    home_page_url: Annotated[str, doc("Where a stranger begins.")]
+    home_page_url: Annotated[str, doc("The page with the same posts.")]
     feed_url: Annotated[str, doc("The address of the feed, or of this page of it.")]
     items: Annotated[tuple[FeedItem, ...], doc("The posts, the newest first.")]
     next_url: Annotated[

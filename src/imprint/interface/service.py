@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from imprint.interface.values import ADDRESS_PATTERN, LOWER_ADDRESS_PATTERN, Count, Positive, doc
+from imprint.interface.values import LOWER_ADDRESS_PATTERN, Count, Positive, doc
 
 ChainId = Annotated[Positive, doc("The id of the chain.")]
 
@@ -30,7 +30,7 @@ class ChainFacts(Struct, frozen=True, omit_defaults=True):
     """Where posts are published."""
 
     id: ChainId
-    marketplace: Annotated[str, doc("The contract, in the mixed case of EIP-55.", ADDRESS_PATTERN)]
+    marketplace: Annotated[str, doc("The contract, in lower case.", LOWER_ADDRESS_PATTERN)]
     rpc_url: Annotated[str | None, doc("A node; only services for development name theirs.")] = None
 
 
@@ -70,7 +70,11 @@ class Parameters(Struct, frozen=True):
         doc("The forms of signed writes that are accepted; later versions add some."),
     ]
     features: Annotated[
-        tuple[str, ...], doc("What the service offers beyond drafts and their publication.")
+        tuple[str, ...],
+        doc(
+            "What the service offers beyond drafts and their publication; `posts`, `feeds` and "
+            "`search` only where it follows the chain."
+        ),
     ]
     login: LoginFacts
     chain: ChainFacts
@@ -121,9 +125,9 @@ class Checks(Struct, frozen=True):
     storage: Annotated[str, doc("`ok`, `read_only`, `unavailable` or `unknown`.")]
     chain: Annotated[str, doc("`ok`, `unavailable`, `disagrees` or `unknown`.")]
     disk: Annotated[str, doc("`ok`, `low` or `unknown`.")]
-    follower: Annotated[str, doc("`ok`, `stopped` or `unknown`.")]
-    indexer: Annotated[str, doc("`ok`, `stopped` or `unknown`.")]
-    collector: Annotated[str, doc("`ok`, `stopped` or `unknown`.")]
+    follower: Annotated[str, doc("`ok`, `off`, `stopped` or `unknown`.")]
+    indexer: Annotated[str, doc("`ok`, `off`, `stopped` or `unknown`.")]
+    collector: Annotated[str, doc("`ok`, `off`, `stopped` or `unknown`.")]
     records: Annotated[str, doc("`ok`, `damaged` or `unknown`.")]
 
 

@@ -88,10 +88,10 @@ _HASHTAG = f"{_SPACE}#?{_SPELLING}{_SPACE}"
 HASHTAG_PATTERN = f"^{_HASHTAG}$"
 """One hashtag."""
 
-HASHTAGS_PATTERN = f"^{_HASHTAG}(,{_HASHTAG})*$"
+HASHTAGS_PATTERN = f"^({_SPACE},)*{_HASHTAG}(,({_SPACE}|{_HASHTAG}))*$"
 """Hashtags separated by commas. Duplicates are dropped, so their number is not bounded here."""
 
-HASHTAGS_OR_NONE_PATTERN = f"^({_SPACE}|{_HASHTAG}(,{_HASHTAG})*)$"
+HASHTAGS_OR_NONE_PATTERN = f"^({_SPACE}|{_HASHTAG})(,({_SPACE}|{_HASHTAG}))*$"
 """Hashtags separated by commas, or none."""
 
 _INSTANT = (

@@ -1,7 +1,8 @@
 """Ports for exports, imports, backups and content migrations: their records and their files."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -55,6 +56,12 @@ class ArchiveStore(Protocol):
         still restore. A document that is stored meanwhile may or may not be among them.
         """
 
+    async def knows(self, cid: Cid) -> bool:
+        """Whether a version in any state has this document."""
+
+    async def last_number(self, owner: Address) -> int:
+        """The highest number in a name of this owner's files; 0 if there is none."""
+
     async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
         """What `import_file` would return or raise, without doing it."""
 
@@ -73,6 +80,28 @@ class ArchiveStore(Protocol):
         stored; raises `FenceRaised` if it is no longer the newest, because they may have been
         destroyed since.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierFile:
+    """A file of the earlier service, as its account lists it."""
+
+    cid: str
+    keyvalues: Mapping[str, str | None]
+    created_at: datetime | None = None
+
+
+class EarlierFiles(Protocol):
+    """The private files of an account of the earlier service. Every method may be `Unavailable`."""
+
+    async def page(self, token: str | None) -> tuple[list[EarlierFile], str | None]:
+        """A page of all files, the first one without a token; and the token of the next page."""
+
+    async def fetch(self, cid: Cid) -> bytes | None:
+        """The bytes of a file, which are not verified; None if it is listed but not there."""
+
+    async def close(self) -> None:
+        """Close every connection."""
 
 
 class Archive(Protocol):

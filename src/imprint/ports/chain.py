@@ -53,6 +53,9 @@ class MarketplaceReader(Protocol):
     async def probe(self) -> None:
         """Return if the node responds, is on the configured chain, and has the contract."""
 
+    async def code(self) -> bytes:
+        """The code of the contract; that of the implementation behind a proxy of ERC-1967."""
+
     async def close(self) -> None:
         """Close every connection."""
 

@@ -112,6 +112,13 @@ class ImageRecoder(Protocol):
         `too_large`, `invalid_image`, and `rate_limited` if too many of this signer are waiting.
         """
 
+    async def scale(self, image: bytes, box: tuple[int, int], client: str) -> bytes:
+        """A PNG or JPEG that `recode` returned, made smaller until it fits into the box.
+
+        It is never made larger. Refuses `invalid_image`, and `rate_limited` if too many of this
+        client are waiting.
+        """
+
     async def close(self) -> None:
         """End the processes that recode."""
 

@@ -32,5 +32,6 @@ class FileStore(Protocol):
     async def public_size(self, cid: Cid) -> int | None:
         """The bytes of the thumbnail with this cid, if a live file has it: anybody may fetch it.
 
-        0 if it was stored before sizes were.
+        One that a newer thumbnail replaced is there until its grace period ends. 0 if it was stored
+        before sizes were.
         """

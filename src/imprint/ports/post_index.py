@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
     HeldPost,
@@ -127,6 +128,9 @@ class PostIndexReader(Protocol):
 
     async def indexed_post(self, post_id: int) -> IndexedPost | None:
         """The post with this id."""
+
+    async def names_thumbnail(self, cid: Cid) -> bool:
+        """Whether a post whose text is here names this cid as its thumbnail."""
 
     async def priced_post(self, post_id: int) -> PricedPost | None:
         """The post with this id, and its latest prices."""

@@ -120,10 +120,16 @@ class Server:
     compatibility: Compatibility = setting(
         "COMPATIBILITY",
         "The service whose front end is served: `none`, or `inkdao`, with which `not_owner` and"
-        " `not_entitled` have status 404 instead of 403, a content may have 16 MiB, and a body may"
-        " take 60 seconds, unless these two are set.",
+        " `not_entitled` have status 404 instead of 403, no hashtag is refused, a content may have"
+        " 16 MiB, and a body may take 60 seconds, unless these two are set.",
         parse_compatibility,
         "none",
+    )
+    gateway_fallback: str | None = optional(
+        "GATEWAY_FALLBACK",
+        "Another IPFS gateway, a host: thumbnails that posts name and that are not here are"
+        " redirected to it.",
+        parse_gateway,
     )
     websub_hub: str | None = optional(
         "WEBSUB_HUB",

@@ -19,6 +19,7 @@ from imprint.ports import Clock, Monotonic
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.accounts.writing_sessions import WritingSessions
+from imprint.services.content.thumbnails import Thumbnails
 from imprint.services.drafts.drafts import Drafts
 from imprint.services.installation.operator_page import Operations
 from imprint.services.installation.readiness import Readiness
@@ -95,6 +96,7 @@ class Services:
     sitemap: Sitemap
     totals: Totals
     posts: Posts
+    thumbnails: Thumbnails
     operations: Operations | None = None
     """None if the service has no page for its operator."""
 
@@ -153,8 +155,10 @@ class WebOptions:
     trusted_proxies: tuple[str, ...] = ()
     security_contact: str | None = None
     has_shares: bool = True
-    hides_refusals: bool = False
-    """Whether the statuses of `problems.HIDDEN` apply."""
+    gateway_fallback: str | None = None
+    serves_inkdao: bool = False
+    """Whether the earlier front end is served: refusals have the statuses of `problems.HIDDEN`, and
+    hashtags of publications are salvaged."""
 
     def budget(self, total: int, largest: int = 1) -> Budget:
         """A budget for all clients; without shares, one of them may hold all of it."""
@@ -197,7 +201,7 @@ def build_app(
         assets=assets,
     )
     handlers: dict[int | type[Exception], ProblemHandler] = {
-        Problem: on_hidden_problem if options.hides_refusals else on_problem,
+        Problem: on_hidden_problem if options.serves_inkdao else on_problem,
         404: on_not_found,
         405: on_method_not_allowed,
     }
@@ -265,10 +269,13 @@ def _routes(
         options.max_content,
         options.max_image,
         options.budget(MAX_PUBLISHING),
+        options.serves_inkdao,
     )
     sessions = WritingSessionRoutes(services.login, services.writing_sessions, bodies)
     reads = ReadRoutes(services.login, services.reads, services.lists, budget)
-    gateway = GatewayRoutes(services.reads, budget)
+    gateway = GatewayRoutes(
+        services.reads, services.posts, services.thumbnails, budget, options.gateway_fallback
+    )
     links = facts.links
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
     written = MachinePages(links)
@@ -336,6 +343,7 @@ def _site(
         options.max_content,
         decided.ai_training,
         _rpc_url(facts),
+        options.gateway_fallback,
     )
 
 

@@ -91,7 +91,7 @@ async def test_a_text_chunk_that_decompresses_to_megabytes_is_invalid(
     assert await refusal_of(recoder, PNG[:33] + text + PNG[33:]) is Code.INVALID_IMAGE
 
 
-@pytest.mark.parametrize("size", [(8192, 1953), (1953, 8192), (8192, 1), (1, 8192)])
+@pytest.mark.parametrize("size", [(16_384, 976), (976, 16_384), (16_384, 1), (1, 16_384)])
 async def test_an_image_with_the_longest_allowed_side_is_recoded(
     recoder: SandboxedRecoder, size: tuple[int, int]
 ) -> None:
@@ -100,12 +100,21 @@ async def test_an_image_with_the_longest_allowed_side_is_recoded(
 
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG"])
-@pytest.mark.parametrize("size", [(8193, 1), (1, 8193)])
+@pytest.mark.parametrize("size", [(16_385, 1), (1, 16_385)])
 async def test_a_longer_side_is_invalid(
     recoder: SandboxedRecoder, form: str, size: tuple[int, int]
 ) -> None:
     image = write(Image.new("1", size), form)
     assert await refusal_of(recoder, image) is Code.INVALID_IMAGE
+
+
+async def test_a_jpeg_of_64_megapixels_is_decoded_at_half_its_sides(
+    recoder: SandboxedRecoder,
+) -> None:
+    image = await recoder.recode(write(Image.new("RGB", (8000, 8000), "teal"), "JPEG"), ALICE)
+    assert Image.open(io.BytesIO(image)).size == (4000, 4000)
+    larger = write(Image.new("L", (8001, 8000)), "JPEG")
+    assert await refusal_of(recoder, larger) is Code.INVALID_IMAGE
 
 
 @pytest.mark.parametrize("missing", range(1, 21))

@@ -122,13 +122,14 @@ class World:
         author: Address | None = None,
         block: int | None = None,
         block_hash: str | None = None,
+        thumbnail: Cid | None = None,
     ) -> PostCreated:
         n = self.number()
         place = LogPlace(
             31337, block_hash or f"0x{n:064x}", n if block is None else block, 0, f"0x{n:064x}"
         )
         post = n if post_id is None else post_id
-        return PostCreated(place, post, author or file.owner, f"Qm{file.cid}", file.cid)
+        return PostCreated(place, post, author or file.owner, f"Qm{file.cid}", file.cid, thumbnail)
 
     async def see(
         self,

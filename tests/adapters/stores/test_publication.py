@@ -172,6 +172,40 @@ async def test_an_event_restores_a_version_that_was_deleted(world):
     assert await world.pages(PublicList(("art",))) == [post]
 
 
+async def test_an_event_restores_the_thumbnail_that_it_names(world):
+    first, second = world.cid(), world.cid()
+    file = await world.prepare(await world.draft(), "art", thumbnail=first)
+    await world.prepare(file, "art", thumbnail=second)
+    await world.see(world.event(file, thumbnail=first))
+    post = await world.live(file.cid)
+    assert (post.thumbnail_cid, post.hashtags) == (first, ("art",))
+    world.later(hours=25)
+    assert await world.condemn() == {(second, "public")}
+    assert await world.stores.files.public_size(first) is not None
+    assert await world.stores.garbage.recount_usage() == 0
+
+
+async def test_a_deleted_version_is_restored_with_the_thumbnail_that_its_event_names(world):
+    first = world.cid()
+    file = await world.prepare(await world.draft(), thumbnail=first)
+    await world.delete(await world.prepare(file))
+    await world.see(world.event(file, thumbnail=first))
+    assert (await world.live(file.cid)).thumbnail_cid == first
+    assert await world.stores.garbage.recount_usage() == 0
+
+
+async def test_an_event_takes_no_thumbnail_that_its_author_never_had(world):
+    theirs, own = world.cid(), world.cid()
+    stranger = await world.prepare(await world.draft(world.bob), thumbnail=theirs)
+    await world.prepare(stranger)
+    file = await world.prepare(await world.draft(), thumbnail=own)
+    for named in (theirs, world.cid()):
+        event = world.event(file, thumbnail=named)
+        await world.see(event)
+        assert (await world.live(file.cid)).thumbnail_cid == own
+    assert await world.stores.garbage.recount_usage() == 0
+
+
 async def test_two_published_versions_of_one_group_are_split_into_two_groups(world):
     first = await world.draft()
     second = await world.update(first)

@@ -34,6 +34,18 @@ async def test_a_post_whose_block_left_the_chain_is_a_draft_again(world):
     assert await world.pages(OwnDrafts(world.alice)) == [draft]
 
 
+async def test_a_draft_after_a_reorg_has_the_restored_thumbnail(world):
+    first = world.cid()
+    file = await world.prepare(await world.draft(), thumbnail=first)
+    await world.prepare(file)
+    event = world.event(file, thumbnail=first)
+    await world.see(event)
+    await lose(world, event)
+    draft = await world.live(file.cid)
+    assert (draft.state, draft.thumbnail_cid) == (State.PENDING, first)
+    assert await world.stores.garbage.recount_usage() == 0
+
+
 async def test_an_unpublished_draft_returns_to_its_original_position(world):
     drafts = [await world.prepare(await world.draft(), "a") for _ in range(3)]
     lists = [OwnDrafts(world.alice), PublicList(drafts_too=True), PublicList(("a",), True)]

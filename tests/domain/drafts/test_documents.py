@@ -150,3 +150,27 @@ def test_a_document_that_is_cut_off_fails_the_check(cut):
         check_document(data[:cut], NAME)
     with pytest.raises(NotADocument):
         check_document(data[cut + 1 :], NAME)
+
+
+def test_a_document_of_the_earlier_service_gives_its_content() -> None:
+    data = json.dumps({"content": "Hi", "lang": "ts"}).encode()
+    assert read_document(data) == Document("Hi", "", b"")
+    check_document(data, NAME)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"lang":"ts","content":"Hi"}',
+        b'{"content":"Hi"}',
+        b'{"content":"Hi","lang":1}',
+        b'{"content":"Hi","lang":"ts","lang":"ts"}',
+        b'{"content":"\\u0000","lang":"ts"}',
+        b'{"content":"\\ud800","lang":"ts"}',
+    ],
+)
+def test_other_members_are_not_a_document_of_the_earlier_service(data: bytes) -> None:
+    with pytest.raises(NotADocument):
+        read_document(data)
+    with pytest.raises(NotADocument):
+        check_document(data, NAME)

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS, NotTags, parse_hashtags
+from imprint.domain.drafts.tags import (
+    MAX_TAG_LENGTH,
+    MAX_TAGS,
+    NotTags,
+    parse_hashtags,
+    salvage_hashtags,
+)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\t\n"])
@@ -49,10 +55,6 @@ def test_tags_are_normalized_and_keep_their_order(text: str, tags: tuple[str, ..
 @pytest.mark.parametrize(
     "text",
     [
-        ",",
-        "ink,",
-        ",ink",
-        "ink,,paper",
         "#",
         "##ink",
         "two words",
@@ -76,9 +78,46 @@ def test_tags_are_normalized_and_keep_their_order(text: str, tags: tuple[str, ..
         "क्\u200dष",
     ],
 )
-def test_other_characters_and_empty_tags_are_refused(text: str) -> None:
+def test_other_characters_are_refused(text: str) -> None:
     with pytest.raises(NotTags):
         parse_hashtags(text)
+
+
+def test_a_refusal_names_the_piece_that_is_not_a_hashtag() -> None:
+    with pytest.raises(NotTags, match="unlike 'two words'"):
+        parse_hashtags("ink, two words ,paper")
+    with pytest.raises(NotTags) as long:
+        parse_hashtags("ink," + "a" * 100_000)
+    assert len(str(long.value)) < 100
+
+
+@pytest.mark.parametrize("text", ["ink,paper", "ink,paper,", ",ink,,paper", " , ink , \t,paper"])
+def test_empty_pieces_are_skipped(text: str) -> None:
+    assert parse_hashtags(text) == ("ink", "paper")
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("", ()),
+        ("Two Words, ink", ("two-words", "ink")),
+        ("a \t\u3000b,#A-b", ("a-b",)),
+        ("C++,a/b,🖋,##ink,<b>,ok", ("ok",)),
+        ("a" * 33 + "," + "\u0301" * 100_000 + ",ink", ("ink",)),
+        (",".join(f"tag{n}" for n in range(40)), tuple(f"tag{n}" for n in range(MAX_TAGS))),
+        (",".join(["?"] * 1000 + ["ink"] * 20 + ["paper"]), ("ink", "paper")),
+    ],
+)
+def test_salvaging_keeps_the_first_hashtags_and_skips_everything_else(
+    text: str, tags: tuple[str, ...]
+) -> None:
+    assert salvage_hashtags(text) == tags
+
+
+@given(st.text(max_size=200))
+def test_whatever_is_salvaged_is_a_list_of_hashtags(text: str) -> None:
+    tags = salvage_hashtags(text)
+    assert parse_hashtags(",".join(tags)) == tags
 
 
 def test_a_tag_may_be_as_long_as_the_limit_and_no_longer() -> None:

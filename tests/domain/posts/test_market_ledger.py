@@ -1,5 +1,6 @@
 """What events change in the rows of the ledger, in the cases where that is easily got wrong."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -87,6 +88,25 @@ def test_buying_again_after_selling_restarts_the_holding(ledger):
     holding = ledger.holdings.get((READER, 1))
     assert (holding.paid, holding.arrived) == (7, at(3).place)
     assert ledger.holdings.get((OTHER, 1)).paid is None
+
+
+def test_a_bought_token_that_was_given_away_and_returned_keeps_what_was_paid(ledger):
+    ledger.apply([mint(1, READER), PostPurchased(at(1), 1, READER, 5)])
+    bought = ledger.holdings.get((READER, 1))
+    ledger.apply([move(2, READER, OTHER)])
+    assert ledger.holdings.get((READER, 1)) == replace(bought, balance=0)
+    assert ledger.accounts.get(READER).held == 0
+    ledger.apply([move(3, OTHER, READER)])
+    assert ledger.holdings.get((READER, 1)) == bought
+    assert ledger.holdings.get((OTHER, 1)) is None
+    assert ledger.accounts.get(READER).held == 1
+    assert ledger.posts.get(1).holders == 1
+
+
+def test_a_gift_that_was_given_away_and_returned_arrives_again(ledger):
+    ledger.apply([mint(1, READER), move(2, READER, OTHER), move(3, OTHER, READER)])
+    holding = ledger.holdings.get((READER, 1))
+    assert (holding.arrived, holding.paid) == (at(3).place, None)
 
 
 def test_another_token_of_the_same_post_keeps_the_arrival_time(ledger):

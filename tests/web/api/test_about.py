@@ -19,7 +19,7 @@ async def test_the_facts_contain_what_a_client_needs(town: World) -> None:
     assert facts["signing"] == {"name": "Imprint", "version": "1", "chainId": 31337}
     assert "imprint.test" in facts["login"]["domains"]
     assert facts["login"]["freshness_seconds"] == 60
-    assert facts["chain"] == {"id": 31337, "marketplace": town.marketplace}
+    assert facts["chain"] == {"id": 31337, "marketplace": town.marketplace.lower()}
     assert facts["limits"]["content_bytes"] == 4 * 1024 * 1024
     assert set(facts["page_sizes"].values()) == {9, 12}
 
@@ -77,8 +77,18 @@ async def test_a_healthy_service_is_ready(town: World) -> None:
     response = await town.client.get("/readyz")
     assert response.status_code == 200
     names = ("database", "storage", "chain", "disk", "follower", "indexer", "collector", "records")
-    checks = dict.fromkeys(names, "ok")
+    checks = dict.fromkeys(names, "ok") | {"collector": "off"}
     assert response.json() == {"status": "ready", "checks": checks, "details": []}
+
+
+async def test_a_service_that_does_not_follow_the_chain_says_so(tmp_path: Path) -> None:
+    async with open_world(tmp_path, CHAIN_FOLLOW_SECONDS="0", JANITOR_SECONDS="60") as world:
+        facts = (await world.client.get("/.well-known/imprint.json")).json()
+        assert facts["features"] == ["writing-sessions", "contract-wallets"]
+        found = (await world.client.get("/readyz")).json()
+        tasks = {name: found["checks"][name] for name in ("follower", "indexer", "collector")}
+        assert tasks == {"follower": "off", "indexer": "off", "collector": "ok"}
+        assert found["status"] == "ready"
 
 
 async def test_a_service_that_stops_is_not_ready(town: World) -> None:

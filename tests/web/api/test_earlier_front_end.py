@@ -17,6 +17,7 @@ from tests.signed_forms import BOUND, PATHS, Request, send, sign
 from tests.world import DEFAULT_PRICE, Wallet, World, open_world, problem
 
 from imprint.bootstrap.background import build_indexer
+from imprint.domain.formats.cids import document_cid
 from imprint.domain.rate_limits import RateLimiter
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -308,3 +309,55 @@ async def test_the_rate_limit_of_reads_allows_its_feed_and_its_drafts_at_once(
     # Each request with a session has a preflight before it.
     for _ in range(2 * pages + thumbnails + 2 * (draft_pages + drafts)):
         limiter.admit("reader", 0.0)
+
+
+async def test_whatever_an_author_types_as_hashtags_is_published(site: World) -> None:
+    alice = await open_author(site, 9)
+    file = await alice.create("tagged")
+    await alice.prepare(file["cid"], "Two Words, C++,,#Ink,ink," + "x" * 40)
+    read = {"params": {"cid": file["cid"]}, "headers": alice.session}
+    shown = (await site.client.get("/fileByCid", **read)).json()["file"]
+    assert shown["hashtags"] == ["two-words", "ink"]
+
+
+OLD_GATEWAY = "https://old-gateway.example"
+
+
+async def test_thumbnails_that_are_not_here_are_redirected_to_the_old_gateway(
+    tmp_path: Path, records: None
+) -> None:
+    named, stray, foreign = (str(document_cid(text)) for text in (b"named", b"stray", b"foreign"))
+    async with open_world(tmp_path, GATEWAY_FALLBACK=OLD_GATEWAY) as world:
+        alice = world.wallet(1)
+        file = await world.create(alice)
+        for cid, thumbnail in ((file["cid"], named), (str(document_cid(b"elsewhere")), foreign)):
+            post = (cid, "A title", thumbnail, "", DEFAULT_PRICE, [])
+            await world.deliver_a(world.create_post_with(alice, post))
+        await build_indexer(world.settings, world.adapters).index_once()
+        upper = "B" + named[1:].upper()
+        for spelling in (named, upper):
+            response = await world.client.get(f"/ipfs/{spelling}")
+            assert response.status_code == 302
+            assert response.headers["location"] == f"{OLD_GATEWAY}/ipfs/{named}"
+            assert response.headers["cache-control"] == "no-store"
+        if_cached = {"Cache-Control": "only-if-cached"}
+        cached = await world.client.get(f"/ipfs/{named}", headers=if_cached)
+        assert problem(cached) == (412, "not_cached")
+        assert problem(await world.client.get(f"/ipfs/{named}?format=car")) == (404, "not_found")
+        for cid in (stray, foreign, file["cid"]):
+            assert problem(await world.client.get(f"/ipfs/{cid}")) == (404, "not_found")
+        kept = await world.publish(alice, (await world.create(alice))["cid"])
+        assert (await world.client.get(f"/ipfs/{kept}")).status_code == 200
+        policy = (await world.client.get("/")).headers["content-security-policy"]
+        assert f"img-src 'self' data: blob: {OLD_GATEWAY};" in policy
+
+
+async def test_without_a_fallback_thumbnails_that_are_not_here_are_not_found(site: World) -> None:
+    alice = await open_author(site, 9)
+    file, thumbnail = await alice.create("without"), str(document_cid(b"nowhere"))
+    post = (file["cid"], "A title", thumbnail, "", DEFAULT_PRICE, [])
+    await site.deliver_a(site.create_post_with(alice.wallet, post))
+    await build_indexer(site.settings, site.adapters).index_once()
+    assert problem(await site.client.get(f"/ipfs/{thumbnail}")) == (404, "not_found")
+    policy = (await site.client.get("/")).headers["content-security-policy"]
+    assert "img-src 'self' data: blob:;" in policy

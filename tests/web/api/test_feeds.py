@@ -1,13 +1,14 @@
 """Feeds for everybody: what is in them, for whom, and how long copies of them are current."""
 
 import json
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import httpx2
 import pytest
 from tests.indexed import fill_index
-from tests.world import World, open_world, problem
+from tests.world import ORIGIN, World, open_world, problem
 
 from imprint.adapters.database.transaction import Transaction
 from imprint.domain.posts.feeds import Feed
@@ -117,6 +118,52 @@ async def test_a_feed_with_a_free_post_is_unavailable_without_a_chain(world: Wor
         assert problem(await world.client.get(path)) == (503, "chain_unavailable")
 
 
+SHOWN = ("/feeds/posts.atom", "/feeds/tags/ink.json", "/posts/{}.md", "/p/{}")
+"""What shows free posts by the index while the chain is silent."""
+
+
+async def texts_of(world: World, post_id: int) -> set[int | str]:
+    """The statuses of what shows this post, and `text` for a response with its text."""
+    html = {"Accept": "text/html"}
+    found = [await world.client.get(path.format(post_id), headers=html) for path in SHOWN]
+    return {"text" if "everybody" in each.text else each.status_code for each in found}
+
+
+async def test_free_posts_are_shown_for_an_hour_after_the_chain_was_heard(world: World) -> None:
+    post_id = await publish(world, "Words for everybody.", 0)
+    assert await texts_of(world, post_id) == {"text"}
+    world.node.fault = lambda said: b"nonsense"
+    world.clock.advance(60)
+    assert await texts_of(world, post_id) == {"text"}
+    asked = world.node.asked
+    assert await texts_of(world, post_id) == {"text"}
+    assert world.node.asked == asked
+    for path in (f"/freeFileByPostId?postId={post_id}", f"/posts/{post_id}/content"):
+        assert problem(await world.client.get(path)) == (503, "chain_unavailable")
+    world.clock.advance(3540)
+    assert await texts_of(world, post_id) == {503}
+    world.node.fault = None
+    assert await texts_of(world, post_id) == {"text"}
+
+
+async def test_a_post_that_the_chain_refused_is_not_shown_while_it_is_silent(world: World) -> None:
+    post_id = await publish(world, "Words for everybody.", 0)
+    world.set_price(world.wallet(1), post_id, 5)
+    assert await texts_of(world, post_id) == {200}
+    world.node.fault = lambda said: b"nonsense"
+    world.clock.advance(60)
+    assert await texts_of(world, post_id) == {503}
+
+
+async def test_a_price_that_is_delivered_while_the_chain_is_silent_counts(world: World) -> None:
+    post_id = await publish(world, "Words for everybody.", 0)
+    assert await texts_of(world, post_id) == {"text"}
+    world.node.fault = lambda said: b"nonsense"
+    world.clock.advance(60)
+    await world.deliver_a(world.set_price(world.wallet(1), post_id, 5))
+    assert await texts_of(world, post_id) == {503}
+
+
 async def test_a_conditional_request_gets_304_until_the_feed_changes(world: World) -> None:
     post_id = await publish(world, "Words for everybody.", 0)
     for path in ("/feeds/posts.atom", "/feeds/posts.json"):
@@ -174,17 +221,33 @@ async def test_an_address_that_published_nothing_has_no_feed(world: World) -> No
     assert problem(await world.client.get(path)) == (404, "not_found")
 
 
+async def test_feeds_and_files_for_machines_ignore_unknown_parameters(world: World) -> None:
+    await world.index()
+    for path in (
+        "/feeds/posts.atom",
+        "/llms.txt",
+        "/robots.txt",
+        "/sitemap.xml",
+        "/sitemaps/0.xml",
+    ):
+        response = await world.client.get(f"{path}?utm_source=news")
+        assert response.status_code == 200
+
+
+async def test_a_page_of_the_sitemap_beyond_the_end_is_not_found(world: World) -> None:
+    await world.index()
+    for path in ("/sitemaps/1.xml", "/sitemaps/999999999999.xml", "/sitemaps/x.xml"):
+        assert problem(await world.client.get(path)) == (404, "not_found")
+
+
 async def test_bad_parameters_are_refused(world: World) -> None:
     for path, code in (
         ("/feeds/tags/a,b.atom", "invalid_tags"),
         ("/feeds/tags/a,a.atom", "invalid_tags"),
         ("/feeds/tags/a.b.json", "invalid_tags"),
         ("/feeds/authors/0x12.atom", "invalid_address"),
-        ("/feeds/posts.atom?page=2", "invalid_request"),
-        ("/feeds/private/abc.atom?token=1", "invalid_request"),
         ("/posts/01.md", "invalid_post_id"),
         ("/p/x", "invalid_post_id"),
-        ("/llms.txt?a=b", "invalid_request"),
     ):
         assert problem(await world.client.get(path)) == (400, code)
 
@@ -250,3 +313,23 @@ async def test_a_feed_is_written_once_until_something_in_it_changes(
     await publish(world, "Second words.", 0)
     assert len(entries(await world.client.get("/feeds/posts.atom"))) == 2
     assert len(written) == 2
+
+
+async def test_a_feed_has_the_name_of_the_service_and_links_to_its_page(
+    tmp_path: Path, records: None
+) -> None:
+    async with open_world(tmp_path, SITE_NAME="Quills & Co") as world:
+        await publish(world, "Words.", 0)
+        author = world.wallet(1).address.lower()
+        for path, title, page in (
+            ("/feeds/posts", "Quills & Co: newest posts", "/"),
+            ("/feeds/tags/%C3%A4hre", "Quills & Co: #ähre", "/t/%C3%A4hre"),
+            (f"/feeds/authors/{author}", f"Quills & Co: posts of {author}", f"/a/{author}"),
+        ):
+            feed = (await world.client.get(f"{path}.json")).json()
+            assert (feed["title"], feed["home_page_url"]) == (title, ORIGIN + page)
+            atom = ElementTree.fromstring((await world.client.get(f"{path}.atom")).content)
+            assert atom.findtext(f"{ATOM}title") == title
+            links = {each.get("rel"): each.get("href") for each in atom.findall(f"{ATOM}link")}
+            assert links["alternate"] == ORIGIN + page
+        assert (await world.client.get("/llms.txt")).text.startswith("# Quills &amp; Co\n")

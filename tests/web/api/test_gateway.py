@@ -228,6 +228,11 @@ def _after_header(car: bytes):
         ("", f"{RAW};q=0", "image/png"),
         ("", f"{RAW};q=0.000", "image/png"),
         ("", "*/*", "image/png"),
+        ("", f"{RAW};q=0.5, {CAR}", CAR),
+        ("", f"{RAW}, */*;q=0.1", RAW),
+        ("", f"*/*, {RAW};q=0.5", "image/png"),
+        ("", f"image/*;q=0.9, {RAW};q=0.5", "image/png"),
+        ("?format=", "*/*", "image/png"),
         ("", "image/webp,,;;=", "image/png"),
     ],
 )
@@ -242,7 +247,6 @@ async def test_the_format_is_negotiated_by_parameter_and_accept_header(
     ("query", "accept"),
     [
         ("?format=tar", "*/*"),
-        ("?format=", "*/*"),
         ("?format=raw&format=raw", "*/*"),
         ("?format=car&dag-scope=some", "*/*"),
         ("", f"{CAR}; version=2"),
@@ -305,3 +309,101 @@ async def test_bytes_that_are_not_a_picture_are_served_as_an_attachment():
         media_type = wanted.media_type(body)
         assert media_type == "application/octet-stream"
         assert wanted.disposition(document_cid(body), media_type) == "attachment"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def wide(town: World) -> Cid:
+    """A thumbnail of 900 by 300 pixels."""
+    alice = town.stranger()
+    file = io.BytesIO()
+    Image.effect_noise((900, 300), 100).convert("RGB").save(file, "JPEG")
+    draft = await town.create(alice)
+    response = await town.send_publish(alice, draft["cid"], image=file.getvalue())
+    return Cid(response.json()["thumbnailCid"])
+
+
+def size_of(response: httpx2.Response) -> tuple[int, int]:
+    assert response.status_code == 200, response.text
+    return Image.open(io.BytesIO(response.content)).size
+
+
+@pytest.mark.parametrize(
+    ("query", "size"),
+    [
+        ("img-width=640", (640, 213)),
+        ("img-width=600", (640, 213)),
+        ("img-width=1", (64, 21)),
+        ("img-height=100", (384, 128)),
+        ("img-width=99999", (900, 300)),
+        ("img-width=900&img-height=128", (384, 128)),
+        ("img-width=128&img-height=1280", (128, 43)),
+        ("img-width=1280", (900, 300)),
+        ("img-width=", (900, 300)),
+        ("img-width=64&utm_source=a", (64, 21)),
+    ],
+)
+async def test_a_picture_fits_into_one_of_a_few_sizes_and_is_never_larger(
+    town: World, wide: Cid, query: str, size: tuple[int, int]
+) -> None:
+    response = await fetch(town, wide, f"?{query}")
+    assert size_of(response) == size
+    assert response.headers["content-type"] == "image/jpeg"
+    assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
+
+
+async def test_each_size_has_its_own_entity_tag_and_can_be_validated(
+    town: World, wide: Cid
+) -> None:
+    small, large, whole = [
+        await fetch(town, wide, query) for query in ("?img-width=64", "?img-width=640", "")
+    ]
+    assert len({each.headers["etag"] for each in (small, large, whole)}) == 3
+    again = await fetch(town, wide, "?img-width=60", if_none_match=small.headers["etag"])
+    assert again.status_code == 304
+    assert "x-ipfs-roots" not in small.headers
+    assert whole.headers["x-ipfs-roots"] == wide
+
+
+@pytest.mark.parametrize("side", ["0", "-1", "1e3", "+64", "640px", "1000000", "٣", "64.0"])
+async def test_a_side_that_is_not_a_number_of_pixels_is_refused(
+    town: World, wide: Cid, side: str
+) -> None:
+    for name in ("img-width", "img-height"):
+        response = await town.client.get(f"/ipfs/{wide}", params={name: side})
+        assert problem(response) == (400, "invalid_request")
+
+
+async def test_blocks_are_never_made_smaller(town: World, wide: Cid) -> None:
+    raw = await fetch(town, wide, "?format=raw")
+    assert (await fetch(town, wide, "?format=raw&img-width=64")).content == raw.content
+
+
+async def test_a_size_is_made_once_and_a_picture_that_fits_is_the_one_that_was_stored(
+    town: World, shown: tuple[Cid, bytes], wide: Cid, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cid, body = shown
+    assert (await fetch(town, cid, "?img-width=1920")).content == body
+    before = (await fetch(town, wide, "?img-width=256")).content
+
+    async def fail(*_: object) -> bytes:
+        raise AssertionError
+
+    monkeypatch.setattr(town.adapters.images, "scale", fail)
+    assert (await fetch(town, wide, "?img-width=200")).content == before
+
+
+async def test_a_picture_of_a_draft_has_no_sizes(town: World) -> None:
+    draft = await town.create(town.stranger())
+    assert problem(await fetch(town, draft["cid"], "?img-width=64")) == (404, "not_found")
+
+
+async def test_transparency_is_kept(town: World) -> None:
+    alice = town.stranger()
+    file = io.BytesIO()
+    Image.new("RGBA", (200, 100), (10, 20, 30, 40)).save(file, "PNG")
+    draft = await town.create(alice)
+    response = await town.send_publish(alice, draft["cid"], image=file.getvalue())
+    small = await fetch(town, response.json()["thumbnailCid"], "?img-width=64")
+    shown = Image.open(io.BytesIO(small.content))
+    assert (shown.size, shown.mode) == ((64, 32), "RGBA")
+    assert shown.getchannel("A").getextrema() == (40, 40)

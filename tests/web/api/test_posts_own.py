@@ -47,6 +47,21 @@ async def test_a_library_has_bought_and_received_posts(town: World) -> None:
     }
 
 
+async def test_a_token_that_was_given_away_and_returned_keeps_what_was_paid(town: World) -> None:
+    alice, bob, carol = town.wallet(1), town.wallet(6), town.wallet(7)
+    post_id, _ = await town.post(alice)
+    town.buy(bob, post_id)
+    await town.index()
+    (bought,) = await _walk(town, "/me/library", bob, "posts", 5)
+    town.transfer(bob, carol, post_id)
+    await town.index()
+    assert await _walk(town, "/me/library", bob, "posts", 5) == []
+    town.transfer(carol, bob, post_id)
+    await town.index()
+    assert await _walk(town, "/me/library", bob, "posts", 5) == [bought]
+    assert bought["held"]["paid"] == str(DEFAULT_PRICE)
+
+
 async def test_sales_are_those_of_the_author(town: World) -> None:
     alice, bob = town.wallet(4), town.wallet(5)
     post_id, _ = await town.post(alice, price=7)

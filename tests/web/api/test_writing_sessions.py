@@ -183,6 +183,15 @@ async def test_times_decide_whether_a_session_can_be_opened(town: World) -> None
     assert (await send_opening(town, key, expires=now + DAY)).status_code == 201
 
 
+async def test_a_session_does_not_write_before_its_start(tmp_path: Path, records: None) -> None:
+    async with open_world(tmp_path) as world:
+        start = world.clock.seconds + 4
+        key = await open_session(world, world.stranger(), notBefore=start)
+        assert problem(await send_create(world, key)) == (401, "writing_session_invalid")
+        world.clock.advance(4)
+        assert (await send_create(world, key)).status_code == 200
+
+
 async def test_a_signature_of_another_wallet_opens_no_session(town: World) -> None:
     alice, bob = town.stranger(), town.stranger()
     body = bob.sign_envelope(WritingKey(alice).opening()) | {"address": alice.account.address}

@@ -62,7 +62,7 @@ async def test_a_problem_has_its_type_title_and_code(town: World) -> None:
     "path",
     [
         "/nothing",
-        "/filesByTags/",
+        "/filesByTags//",
         "/FILESBYTAGS",
         "/create",
         "/webhook/provider-c/publish",

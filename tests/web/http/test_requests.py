@@ -43,7 +43,7 @@ LIMITS = {
     "/delete/file": 64 * 1024,
     "/create/group": 6 * 4 * 1024 * 1024 + 64 * 1024,
     "/update/file": 6 * 4 * 1024 * 1024 + 64 * 1024,
-    "/publish/file": 5_000_000 + 64 * 1024,
+    "/publish/file": 5 * 1024 * 1024 + 64 * 1024,
     "/webhook/provider-a/publish": 16 * 1024 * 1024,
     "/webhook/provider-b/publish": 16 * 1024 * 1024,
 }

@@ -22,6 +22,9 @@ from imprint.domain.posts.posts import PostEntry, PostFacts
 TIMEOUT = 1.5
 """Seconds for one query, so that a client waits no longer than two."""
 
+_IMPLEMENTATION_SLOT = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
+"""Where a proxy of ERC-1967 stores the address of its implementation."""
+
 
 class JsonRpcMarketplace:
     """`MarketplaceReader` over JSON-RPC.
@@ -100,17 +103,27 @@ class JsonRpcMarketplace:
 
     async def existed_at(self, number: int) -> bool:
         """Whether the contract was there at the end of this block."""
-        calls = [Call("eth_chainId"), Call("eth_getCode", (self._address, hex(number)))]
+        return bool(await self._read_bytes("eth_getCode", self._address, block=hex(number)))
 
-        def read(results: list[object]) -> bool:
-            check_chain_id(results[0], self._chain_id)
-            return bool(parse_result(parse_hex_bytes, results[1]))
-
-        return await self._rpc.exchange(calls, read, deadline_in(self._timeout))
+    async def code(self) -> bytes:
+        """The code of the contract; that of the implementation behind a proxy of ERC-1967."""
+        slot = await self._read_bytes("eth_getStorageAt", self._address, _IMPLEMENTATION_SLOT)
+        implementation = f"0x{slot[-20:].hex()}" if any(slot) else self._address
+        return await self._read_bytes("eth_getCode", implementation)
 
     async def close(self) -> None:
         """Close connections; running and later queries are `Unavailable`."""
         await self._rpc.close()
+
+    async def _read_bytes(self, method: str, *params: str, block: str = "latest") -> bytes:
+        """What a method that ends with a block returns, from a node on the configured chain."""
+        calls = [Call("eth_chainId"), Call(method, (*params, block))]
+
+        def read(results: list[object]) -> bytes:
+            check_chain_id(results[0], self._chain_id)
+            return parse_result(parse_hex_bytes, results[1])
+
+        return await self._rpc.exchange(calls, read, deadline_in(self._timeout))
 
     def _call(self, data: bytes) -> EthCall:
         return {"to": self._address, "data": "0x" + data.hex()}

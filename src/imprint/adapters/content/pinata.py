@@ -14,6 +14,7 @@ encrypted before they are stored.
 import asyncio
 import logging
 import re
+from datetime import datetime
 
 from imprint.adapters.content.embedded import verify_received
 from imprint.adapters.content.http_retry import (
@@ -25,9 +26,11 @@ from imprint.adapters.content.http_retry import (
 from imprint.adapters.content.pinata_api import RETRY_STATUSES, Account, Group, PinataApi, Record
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.files import Label, Network
+from imprint.domain.errors import Unavailable
 from imprint.domain.formats.cids import WIDE_LAYOUT, Cid, Codec, codec_of, document_cid
 from imprint.domain.installation import UNNAMED, Identity
 from imprint.ports import Clock
+from imprint.ports.archives import EarlierFile
 
 MAX_REMEMBERED = 10_000
 """Documents whose cid at Pinata is remembered, and groups whose id is."""
@@ -326,3 +329,39 @@ def _group_name(label: Label) -> str:
 
 def _describe(label: Label | None) -> dict[str, str]:
     return {} if label is None else {"owner": label.owner, "status": label.status.value}
+
+
+class PinataEarlierFiles:
+    """`EarlierFiles`: the private files of an account, which is only read."""
+
+    def __init__(
+        self, account: Account, clock: Clock, policy: RetryPolicy = DEFAULT_POLICY
+    ) -> None:
+        self._client = RetryingClient("Pinata", RETRY_STATUSES, policy)
+        self._api = PinataApi(self._client, account, clock)
+        self._policy = policy
+
+    async def page(self, token: str | None) -> tuple[list[EarlierFile], str | None]:
+        async with self._client.operation("list", self._policy.timeout) as deadline:
+            records, following = await self._api.list_page(Network.PRIVATE, token, deadline)
+        if following is not None and following == token:
+            raise Unavailable.storage()
+        return [
+            EarlierFile(each.cid, each.keyvalues or {}, _moment(each.created_at))
+            for each in records
+        ], following
+
+    async def fetch(self, cid: Cid) -> bytes | None:
+        async with self._client.operation("read", self._policy.chunked_timeout) as deadline:
+            return await self._api.fetch(Network.PRIVATE, cid, deadline)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

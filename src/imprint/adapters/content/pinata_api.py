@@ -59,6 +59,7 @@ class Record(msgspec.Struct):
     keyvalues: dict[str, str | None] | None = None
     group_id: str | None = None
     is_duplicate: bool | None = None
+    created_at: str = ""
 
 
 class Group(msgspec.Struct):
@@ -125,15 +126,21 @@ class PinataApi:
         found: list[Record] = []
         token = None
         for _ in range(MAX_PAGES):
-            page_params = (*params, ("limit", _PAGE), *_page_token(token))
-            request = self._request("GET", f"files/{network}", page_params)
-            page = await self._send("list", request, _Files, deadline)
-            found += page.files or []
-            token = page.next_page_token
+            page, token = await self.list_page(network, token, deadline, *params)
+            found += page
             if not token:
                 break
         # Pinata does not document whether a filter finds exact matches only.
         return [each for each in found if (each.keyvalues or {}) | dict(filters) == each.keyvalues]
+
+    async def list_page(
+        self, network: Network, token: str | None, deadline: float, *params: tuple[str, str]
+    ) -> tuple[list[Record], str | None]:
+        """A page of the files, and the token of the next one."""
+        page_params = (*params, ("limit", _PAGE), *_page_token(token))
+        request = self._request("GET", f"files/{network}", page_params)
+        page = await self._send("list", request, _Files, deadline)
+        return page.files or [], page.next_page_token or None
 
     async def update(
         self,

@@ -130,12 +130,14 @@ def write_locks(write: Write, intent: Intent | None, *drafts: Cid) -> frozenset[
 
 
 def event_locks(events: Iterable[PostCreated]) -> frozenset[str]:
-    """The locks of events: their authors, and the documents they may publish."""
+    """The locks of events: their authors, and the documents and thumbnails they may publish."""
     locks: set[str] = set()
     for event in events:
         locks |= owner_lock(event.author)
         if event.cid is not None:
             locks |= document_lock(event.cid, Network.PRIVATE)
+        if event.thumbnail is not None:
+            locks |= document_lock(event.thumbnail, Network.PUBLIC)
     return frozenset(locks)
 
 

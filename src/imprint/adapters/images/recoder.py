@@ -1,9 +1,9 @@
 """Image recoder: the script that decodes and encodes images in a sandboxed process.
 
 It is started by its path and imports nothing of the service, so some constants are repeated here;
-a test compares them. Standard input is a socket: a request is the length of an image and its
-bytes. The process sends `ACCEPTED` when it has received them, and later a byte for the outcome,
-the length of the response, and the response.
+a test compares them. Standard input is a socket: a request is the length of an image, the sides of
+the box that it must fit into, 0 for no box, and its bytes. The process sends `ACCEPTED` when it has
+received them, and later a byte for the outcome, the length of the response, and the response.
 """
 
 import io
@@ -20,12 +20,19 @@ from contextlib import suppress
 from PIL import ExifTags, Image, ImageFile, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
 
 LENGTH = struct.Struct(">I")
+REQUEST = struct.Struct(">IHH")
 ACCEPTED, RECODED, INVALID = b"a", b"r", b"i"
 
 MAX_PIXELS = 16_000_000
 """Pixels of an image: those of a good camera, 64 MB when decoded."""
 
-MAX_SIDE = 8192
+MAX_JPEG_PIXELS = 4 * MAX_PIXELS
+"""Pixels of a JPEG file; one with more than `MAX_PIXELS` is decoded at half its sides."""
+
+MAX_PROGRESSIVE_PIXELS = 2 * MAX_PIXELS
+"""Pixels of a JPEG file of several scans, whose decoder keeps 6 bytes of each at any scale."""
+
+MAX_SIDE = 16_384
 """Pixels of a side of an image."""
 
 MAX_SCANS = 100
@@ -35,7 +42,7 @@ MAX_SCANNED = 20 * MAX_PIXELS
 """Pixels of a JPEG file times its scans: each scan takes 10 ms for the largest image."""
 
 MAX_SEGMENTS = 10_000
-"""Chunks of a PNG or WebP file, segments of a JPEG file: twice what 5 MB in small chunks have."""
+"""Chunks of a PNG or WebP file, segments of a JPEG file: twice what 5 MiB in small chunks have."""
 
 MAX_FILL = 64
 """Bytes between two segments of a JPEG file before its pixels; Pillow reads them one by one."""
@@ -55,7 +62,7 @@ PNG_LEVEL = 4
 JPEG_QUALITIES = (90, 80, 65)
 """The first quality whose result fits `JPEG_TARGET` is used, otherwise the last."""
 
-JPEG_TARGET = 5_000_000
+JPEG_TARGET = 5 * 1024 * 1024
 """Bytes of an uploaded image; a recoded one should not have more."""
 
 MAX_RESPONSE = 16_000_000
@@ -79,8 +86,14 @@ class InvalidImage(Exception):
     """The image is broken or too large."""
 
 
-def recode(data: bytes) -> bytes:
+Box = tuple[int, int]
+"""The width and height that an image must fit into."""
+
+
+def recode(data: bytes, box: Box | None = None) -> bytes:
     """The image of a PNG, JPEG or WebP file, turned upright and encoded again without metadata.
+
+    With a box, a PNG or JPEG is made smaller until it fits into it, and never larger.
 
     A WebP file becomes a PNG if it is lossless or transparent, otherwise a JPEG, which every
     client can show. Of an animation, it is the first frame. Raises `InvalidImage` for too many
@@ -88,7 +101,7 @@ def recode(data: bytes) -> bytes:
     decoded completely.
     """
     try:
-        return _recode(data)
+        return _recode(data, box)
     except InvalidImage:
         raise
     except Exception as error:
@@ -96,7 +109,7 @@ def recode(data: bytes) -> bytes:
         raise InvalidImage("The file is broken, or is not an image.") from error
 
 
-def _recode(data: bytes) -> bytes:
+def _recode(data: bytes, box: Box | None) -> bytes:
     if data.startswith(b"RIFF"):
         return _recode_webp(data)
     png = data.startswith(b"\x89PNG")
@@ -104,9 +117,19 @@ def _recode(data: bytes) -> bytes:
     plugin = PngImagePlugin.PngImageFile if png else JpegImagePlugin.JpegImageFile
     image = plugin(io.BytesIO(data))
     width, height = image.size
-    _check_size(width, height)
+    _check_size(width, height, MAX_PIXELS if png else MAX_JPEG_PIXELS)
     if scans > MAX_SCANS or width * height * scans > MAX_SCANNED:
         raise InvalidImage("The image has too many scans.")
+    if scans > 1 and width * height > MAX_PROGRESSIVE_PIXELS:
+        detail = f"A progressive JPEG may have at most {MAX_PROGRESSIVE_PIXELS} pixels."
+        raise InvalidImage(detail)
+    if box is not None and width <= box[0] and height <= box[1]:
+        return data
+    if box is not None:
+        # It decodes a JPEG at a scale close to that of the box.
+        image.thumbnail(box)
+    elif width * height > MAX_PIXELS:
+        image.draft(None, (width // 2, height // 2))
     image.load()
     upright = _simplify(_turn_upright(image))
     upright.info = {}
@@ -125,10 +148,12 @@ def _recode_webp(data: bytes) -> bytes:
     return _write_png(upright) if lossless or upright.mode == "RGBA" else _write_jpeg(upright)
 
 
-def _check_size(width: int, height: int) -> None:
-    if width * height > MAX_PIXELS or max(width, height) > MAX_SIDE:
-        detail = f"An image has at most {MAX_PIXELS} pixels, and {MAX_SIDE} on a side."
-        raise InvalidImage(detail)
+def _check_size(width: int, height: int, most: int = MAX_PIXELS) -> None:
+    if width * height > most or max(width, height) > MAX_SIDE:
+        raise InvalidImage(
+            f"A picture may have at most {MAX_PIXELS} pixels (a JPEG {MAX_JPEG_PIXELS}), and "
+            f"{MAX_SIDE} on a side."
+        )
 
 
 _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
@@ -271,28 +296,30 @@ def serve(connection: socket.socket) -> None:
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     while poll.poll(IDLE_LIMIT * 1000):
-        data = _receive(connection)
-        if data is None:
+        request = _receive(connection)
+        if request is None:
             return
         connection.sendall(ACCEPTED)
         spent = int(time.process_time()) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (spent + CPU_LIMIT, resource.RLIM_INFINITY))
         try:
-            outcome, response = RECODED, recode(data)
+            outcome, response = RECODED, recode(*request)
         except InvalidImage as error:
             outcome, response = INVALID, str(error).encode()
         connection.sendall(outcome + LENGTH.pack(len(response)))
         connection.sendall(response)
 
 
-def _receive(connection: socket.socket) -> bytes | None:
+def _receive(connection: socket.socket) -> tuple[bytes, Box | None] | None:
     with connection.makefile("rb") as stream:
-        head = stream.read(LENGTH.size)
-        if len(head) < LENGTH.size:
+        head = stream.read(REQUEST.size)
+        if len(head) < REQUEST.size:
             return None
-        (length,) = LENGTH.unpack(head)
+        length, *box = REQUEST.unpack(head)
         data = stream.read(length)
-        return data if len(data) == length else None
+        if len(data) < length:
+            return None
+        return data, (box[0], box[1]) if any(box) else None
 
 
 if __name__ == "__main__":

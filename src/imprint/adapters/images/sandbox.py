@@ -10,11 +10,13 @@ import logging
 import os
 import re
 import socket
+import struct
 import subprocess
 import sys
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
@@ -46,6 +48,12 @@ _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 _WEBP = re.compile(rb"RIFF....WEBP", re.DOTALL)
 """The first bytes of WebP files."""
 
+_REQUEST = struct.Struct(">IHH")
+"""What precedes an image: its length, and the box that it must fit into."""
+
+Box = tuple[int, int]
+NO_BOX = (0, 0)
+
 _SCRIPT = Path(__file__).with_name("recoder.py")
 _log = logging.getLogger(__name__)
 
@@ -60,7 +68,7 @@ class SandboxedRecoder:
         self._wall_limit = wall_limit
         self._idle: deque[ImageProcess] = deque()
         self._jobs: set[_Job] = set()
-        self._turns: dict[Address, _Turns] = {}
+        self._turns: dict[str, _Turns] = {}
         self._pool = ThreadPoolExecutor(processes, thread_name_prefix="images")
         self._closed = False
 
@@ -72,9 +80,16 @@ class SandboxedRecoder:
         `rate_limited`.
         """
         if len(image) > MAX_IMAGE_BYTES:
-            raise Refusal(Code.TOO_LARGE, f"An image has at most {MAX_IMAGE_BYTES} bytes.")
+            raise Refusal(Code.TOO_LARGE, f"The picture may have at most {MAX_IMAGE_BYTES} bytes.")
         if not image.startswith(_SIGNATURES) and _WEBP.match(image) is None:
             raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "An image is a PNG, JPEG or WebP file.")
+        return await self._take_turn(image, signer)
+
+    async def scale(self, image: bytes, box: Box, client: str) -> bytes:
+        """A PNG or JPEG that `recode` returned, made smaller until it fits into the box."""
+        return await self._take_turn(image, client, box)
+
+    async def _take_turn(self, image: bytes, signer: str, box: Box = NO_BOX) -> bytes:
         if self._closed or len(self._jobs) >= MAX_WAITING:
             raise _overloaded()
         turns = self._turns.setdefault(signer, _Turns())
@@ -85,14 +100,14 @@ class SandboxedRecoder:
         turns.taken += 1
         try:
             async with turns.lock:
-                return await self._run(image, job)
+                return await self._run(_Request(image, box), job)
         finally:
             self._jobs.discard(job)
             turns.taken -= 1
             if turns.taken == 0:
                 del self._turns[signer]
 
-    async def _run(self, image: bytes, job: "_Job") -> bytes:
+    async def _run(self, image: "_Request", job: "_Job") -> bytes:
         if job.abandoned:
             raise _overloaded()
         try:
@@ -111,7 +126,7 @@ class SandboxedRecoder:
         while self._idle:
             self._idle.pop().close()
 
-    def _recode(self, image: bytes, job: "_Job") -> bytes:
+    def _recode(self, image: "_Request", job: "_Job") -> bytes:
         """Recode an image; if a reused process turns out to be dead, in another one."""
         while not job.abandoned:
             process = self._take_process()
@@ -132,12 +147,14 @@ class SandboxedRecoder:
             raise Refusal(Code.INVALID_IMAGE, response.decode(errors="replace"))
         raise _overloaded()
 
-    def _exchange(self, process: "ImageProcess", image: bytes, job: "_Job") -> tuple[bytes, bytes]:
+    def _exchange(
+        self, process: "ImageProcess", image: "_Request", job: "_Job"
+    ) -> tuple[bytes, bytes]:
         healthy = False
         try:
             if not job.assign(process):
                 raise ProcessDied
-            response = process.exchange(image, self._wall_limit)
+            response = process.exchange(image.data, self._wall_limit, image.box)
             healthy = True
         finally:
             # Once it is unassigned, the process cannot be killed for a job that is done.
@@ -190,7 +207,7 @@ class ImageProcess:
             self._socket.close()
             raise
 
-    def exchange(self, image: bytes, seconds: float) -> tuple[bytes, bytes]:
+    def exchange(self, image: bytes, seconds: float, box: Box = NO_BOX) -> tuple[bytes, bytes]:
         """The outcome for an image, and the recoded image or the reason of its refusal.
 
         Raises `NotAccepted` and `ProcessDied`.
@@ -198,7 +215,7 @@ class ImageProcess:
         deadline = time.monotonic() + seconds
         try:
             self._socket.settimeout(seconds)
-            self._socket.sendall(len(image).to_bytes(4))
+            self._socket.sendall(_REQUEST.pack(len(image), *box))
             self._socket.sendall(image)
             accepted = self._receive(1, deadline)
         except (OSError, ProcessDied) as error:
@@ -233,6 +250,14 @@ class ImageProcess:
                 raise ProcessDied
             rest = rest[count:]
         return bytes(data)
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """An image, and the box that it must fit into."""
+
+    data: bytes
+    box: Box
 
 
 class _Turns:

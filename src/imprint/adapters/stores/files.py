@@ -43,6 +43,13 @@ THUMBNAIL_OF_LIVE = """
 SELECT g.thumbnail_size FROM file_groups g JOIN files f ON f.group_id = g.id
 WHERE g.thumbnail_cid = :cid AND f.state IN ('pending', 'onchain') LIMIT 1"""
 
+REPLACED_THUMBNAIL = """
+SELECT d.size FROM detached d
+WHERE d.cid = :cid AND d.network = 'public' AND d.condemned = 0 AND d.detached_at > 0
+  AND d.owner IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM file_groups g WHERE g.thumbnail_cid = :cid)"""
+"""A thumbnail in its grace period; the group of a deleted draft goes on naming its own."""
+
 NEXT_POSITION = Sql(
     "UPDATE counters SET value = value + 1 WHERE name = 'position' RETURNING value",
     postgresql="SELECT nextval('positions') AS value",
@@ -69,6 +76,11 @@ SET posts = tags.posts + excluded.posts, drafts = tags.drafts + excluded.drafts"
 COUNT_USAGE = """
 UPDATE owners SET used_bytes = used_bytes + :bytes, drafts = drafts + :drafts
 WHERE owner = :owner"""
+DETACH = """
+INSERT INTO detached (cid, network, detached_at, owner, size)
+VALUES (:cid, :network, :detached_at, :owner, :size)
+ON CONFLICT (cid, network) DO UPDATE
+SET detached_at = excluded.detached_at, owner = excluded.owner, size = excluded.size"""
 REATTACH = """
 DELETE FROM detached WHERE cid = :cid AND network = :network AND condemned = 0
 RETURNING owner, size, drafts"""
@@ -201,10 +213,16 @@ async def _find(
 
 
 async def _public_size(tx: Transaction, cid: Cid) -> int | None:
-    """The bytes of this thumbnail, if a live file has it. Raises `Damaged` if one must have it."""
+    """The bytes of this thumbnail, if a live file has it or had it a while ago.
+
+    Raises `Damaged` if a file must have it.
+    """
     row = await tx.fetchone(THUMBNAIL_OF_LIVE, cid=cid)
     if row is not None:
         return int(row["thumbnail_size"])
+    row = await tx.fetchone(REPLACED_THUMBNAIL, cid=cid)
+    if row is not None:
+        return int(row["size"])
     lost = await tx.fetchone(LOST_THUMBNAIL, cid=cid)
     if lost is not None:
         raise Damaged.record(f"the live file of group {lost['id']!a}")
@@ -443,6 +461,19 @@ async def thumbnail_size(tx: Transaction, file: File) -> int:
         return 0
     (row,) = await tx.fetchall(THUMBNAIL_SIZE, id=file.group_id)
     return int(row["thumbnail_size"])
+
+
+async def store_group(tx: Transaction, file: File, thumbnail_bytes: int) -> None:
+    """Store the hashtags and the thumbnail of a file, which are those of its group."""
+    hashtags = hashtags_text(file.hashtags)
+    await tx.execute(
+        PREPARE_GROUP,
+        id=file.group_id,
+        hashtags=hashtags,
+        thumbnail_cid=file.thumbnail_cid,
+        thumbnail_size=thumbnail_bytes,
+        checksum=group_checksum_of(file.group_id, hashtags, file.thumbnail_cid),
+    )
 
 
 async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:

@@ -8,6 +8,7 @@ But an event that the follower has read itself yields only to another one that i
 delivery may be wrong, and final blocks are not read again.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -21,6 +22,7 @@ from imprint.adapters.database.transaction import (
     Transaction,
     Unstorable,
     Value,
+    document_lock,
     event_locks,
     kept_text,
     key_text,
@@ -29,6 +31,7 @@ from imprint.adapters.database.transaction import (
     owner_lock,
 )
 from imprint.adapters.stores.files import (
+    DETACH,
     LIVE_IN_GROUP,
     SET_CHECKSUM,
     UNREADABLE,
@@ -44,7 +47,10 @@ from imprint.adapters.stores.files import (
     next_position,
     reattach,
     retag,
+    store_group,
+    thumbnail_size,
 )
+from imprint.adapters.stores.posts import index_sql
 from imprint.adapters.stores.posts.post_words import WANT_FREE_TEXT
 from imprint.domain.drafts.files import File, Network, Publication, State
 from imprint.domain.errors import Damaged
@@ -164,6 +170,15 @@ UNPUBLISH_FILE = """
 UPDATE files SET state = 'pending', position = coalesce(draft_position, position),
        draft_position = NULL, post_id = NULL, published_at = NULL, tx_hash = NULL, checksum = NULL
 WHERE id = :id RETURNING position"""
+OWN_THUMBNAIL = """
+SELECT d.size FROM detached d
+WHERE d.cid = :cid AND d.network = 'public' AND d.condemned = 0 AND d.detached_at > 0
+  AND d.owner = :owner
+UNION ALL
+SELECT g.thumbnail_size FROM file_groups g JOIN files f ON f.group_id = g.id
+WHERE g.thumbnail_cid = :cid AND g.owner = :owner AND f.state IN ('pending', 'onchain')
+LIMIT 1"""
+"""A picture that an owner's drafts have, or had a while ago."""
 CORRECT_FILE = "UPDATE files SET tx_hash = :tx_hash, checksum = :checksum WHERE id = :id"
 
 CURSOR, FINAL = "stand", "final"
@@ -455,9 +470,19 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
     else:
         file = await _make_room(tx, file)
         await _reattach(tx, file)
+    file = await _restore_thumbnail(tx, file, event.thumbnail, at)
     position = await next_position(tx)
     publication = Publication(event.post_id, at, event.place.tx_hash)
-    post = replace(file, state=State.ONCHAIN, position=position, publication=publication)
+    hashtags = file.hashtags or await _hashtags_of_chain(tx, event)
+    post = replace(
+        file,
+        state=State.ONCHAIN,
+        position=position,
+        publication=publication,
+        hashtags=hashtags,
+    )
+    if hashtags != file.hashtags:
+        await store_group(tx, post, await thumbnail_size(tx, file))
     await tx.execute(
         PUBLISH_FILE,
         id=file.id,
@@ -470,6 +495,24 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
     await retag(tx, file, post)
     # The index may have seen this post before, without its document.
     await tx.execute(WANT_FREE_TEXT, post_id=str(event.post_id), free=bytes(32))
+
+
+async def _hashtags_of_chain(tx: Transaction, event: PostCreated) -> tuple[str, ...]:
+    """The hashtags of a post in the index, if it has it already."""
+    row = await tx.fetchone(index_sql.POST_BY_ID, post_id=str(event.post_id))
+    if row is None or (row["cid"], row["author"]) != (event.cid, event.author):
+        return ()
+    return tuple(json.loads(row["hashtags"]))
+
+
+async def tag_post(tx: Transaction, post_id: int, cid: Cid, hashtags: tuple[str, ...]) -> None:
+    """Give the hashtags of the chain to a post that was published without any."""
+    post = await find_by_post_id(tx, post_id)
+    if post is None or post.cid != cid or post.hashtags:
+        return
+    tagged = replace(post, hashtags=hashtags)
+    await store_group(tx, tagged, await thumbnail_size(tx, post))
+    await retag(tx, post, tagged)
 
 
 async def _unbind(tx: Transaction, file_id: str) -> File:
@@ -509,6 +552,35 @@ async def _reattach(tx: Transaction, restored: File) -> None:
     await reattach(tx, restored.cid, Network.PRIVATE)
     if restored.thumbnail_cid is not None:
         await reattach(tx, restored.thumbnail_cid, Network.PUBLIC)
+
+
+async def _restore_thumbnail(tx: Transaction, file: File, named: Cid | None, at: datetime) -> File:
+    """Give a file that becomes a post the thumbnail its event names, if a newer one replaced it.
+
+    Returns the file with the thumbnail that it has now.
+    """
+    if named is None or named == file.thumbnail_cid:
+        return file
+    found = await tx.fetchone(OWN_THUMBNAIL, cid=named, owner=file.owner)
+    if found is None:
+        return file
+    if file.thumbnail_cid is not None:
+        size = await thumbnail_size(tx, file)
+        await tx.lock(document_lock(file.thumbnail_cid, Network.PUBLIC))
+        await reattach(tx, file.thumbnail_cid, Network.PUBLIC)
+        await tx.execute(
+            DETACH,
+            cid=file.thumbnail_cid,
+            network=Network.PUBLIC.value,
+            detached_at=micros(at),
+            owner=file.owner,
+            size=size,
+        )
+        await count_usage(tx, file.owner, size)
+    await reattach(tx, named, Network.PUBLIC)
+    restored = replace(file, thumbnail_cid=named)
+    await store_group(tx, restored, found["size"])
+    return restored
 
 
 async def _lose(tx: Transaction, places: Iterable[LogPlace]) -> None:

@@ -2,15 +2,19 @@
 
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 
-MAX_IMAGE_BYTES = 5_000_000
+MAX_IMAGE_BYTES = 5 * 1024 * 1024
 """The largest uploaded image in bytes; fixed by the protocol."""
 
 MAX_IMAGE_PIXELS = 16_000_000
 """The most pixels of an image: 64 MB when decoded."""
 
-MAX_IMAGE_SIDE = 8192
+MAX_JPEG_PIXELS = 4 * MAX_IMAGE_PIXELS
+"""The most pixels of a JPEG, as phones take them: it is decoded at a reduced scale."""
+
+MAX_IMAGE_SIDE = 16_384
 """The most pixels of a side of an image."""
 
 SMALL_DOCUMENT = 64 * 1024
@@ -20,6 +24,7 @@ SALT_LENGTH = 16
 """Random bytes in a document, so that its CID cannot be guessed from its content."""
 
 _KEYS = ("content", "name", "salt")
+_EARLIER_KEYS = ("content", "lang")
 _QUOTE = json.JSONEncoder(ensure_ascii=False).encode
 _PAIRS = json.JSONDecoder(object_pairs_hook=tuple)
 """Decodes objects into tuples of pairs, which keep the order and duplicates of members."""
@@ -76,16 +81,17 @@ def write_document(content: str, name: str, salt: bytes) -> bytes:
 def read_document(data: bytes) -> Document:
     """Decode a document. Raises `NotADocument` for other members or another order.
 
-    It does not check that the encoding is canonical: the caller has verified the CID.
+    One of the earlier service has the members `content` and `lang`; it has no name and no salt. It
+    does not check that the encoding is canonical: the caller has verified the CID.
     """
     try:
         pairs = _PAIRS.decode(data.decode())
         keys, values = zip(*pairs, strict=True)
         texts = all(isinstance(value, str) for value in values)
-        if not isinstance(pairs, tuple) or keys != _KEYS or not texts:
+        if not isinstance(pairs, tuple) or keys not in (_KEYS, _EARLIER_KEYS) or not texts:
             raise NotADocument("The stored bytes do not have the members of a document.")
-        content, name, salt = values
-        if "\0" in content or len(salt) != 2 * SALT_LENGTH:
+        content, name, salt = values if keys == _KEYS else (values[0], "", "")
+        if "\0" in content or (keys == _KEYS and len(salt) != 2 * SALT_LENGTH):
             raise NotADocument("The stored bytes do not have the values of a document.")
         _encode(content)
         return Document(content, name, bytes.fromhex(salt))
@@ -96,7 +102,7 @@ def read_document(data: bytes) -> Document:
 def check_document(data: bytes, name: str) -> None:
     """Check that bytes are a document with this name, and build nothing but the text of it.
 
-    Raises `NotADocument`.
+    One of the earlier service has no name. Raises `NotADocument`.
     """
     head = b'{"content":'
     tail = f',"name":{_QUOTE(name)},"salt":"'.encode()
@@ -104,6 +110,9 @@ def check_document(data: bytes, name: str) -> None:
     salt = data[end + len(tail) : -2]
     framed = end > len(head) and data.startswith(head + b'"') and data.startswith(tail, end)
     if not framed or not data.endswith(b'"}') or not _SALT.fullmatch(salt):
+        with suppress(NotADocument):
+            if not read_document(data).salt:
+                return
         raise NotADocument(f"The bytes are not a document with the name {name}.")
     try:
         # It begins with a quotation mark, so it is a string or no JSON.

@@ -1,6 +1,7 @@
 """Hashtags: normalized, so that each has one spelling, and limited in number and length."""
 
 import unicodedata
+from contextlib import suppress
 
 MAX_TAGS = 10
 """The most hashtags of a file, and of a list filter."""
@@ -35,27 +36,52 @@ class NotTags(ValueError):
 def parse_hashtags(text: str) -> tuple[str, ...]:
     """Parse a comma-separated list into its hashtags, in order and without duplicates.
 
-    An empty text has none. Raises `NotTags`.
+    Empty pieces are skipped. Raises `NotTags`, which names the piece that is not a hashtag.
     """
-    if not text.strip():
-        return ()
-    tags = tuple(dict.fromkeys(_normalize(part) for part in text.split(",")))
+    tags = tuple(dict.fromkeys(_normalize(piece) for piece in _pieces(text)))
     if len(tags) > MAX_TAGS:
         raise NotTags(f"At most {MAX_TAGS} hashtags are allowed.")
     return tags
 
 
-def _normalize(part: str) -> str:
-    spelled = part.strip().removeprefix("#")
+def salvage_hashtags(text: str) -> tuple[str, ...]:
+    """Take the hashtags from a list that may contain anything.
+
+    Spaces inside a piece become hyphens, pieces that still are not hashtags are skipped, and only
+    the first `MAX_TAGS` are kept.
+    """
+    tags: dict[str, None] = {}
+    for piece in _pieces(text):
+        with suppress(NotTags):
+            tags[_normalize("-".join(piece[: 2 * MAX_SPELLING].split()))] = None
+        if len(tags) == MAX_TAGS:
+            break
+    return tuple(tags)
+
+
+def _pieces(text: str) -> list[str]:
+    return [piece for part in text.split(",") if (piece := part.strip())]
+
+
+def _normalize(piece: str) -> str:
+    spelled = piece.removeprefix("#")
     if len(spelled) > MAX_SPELLING:
-        raise NotTags(f"A hashtag has 1 to {MAX_TAG_LENGTH} characters.")
+        raise NotTags(f"A hashtag has 1 to {MAX_TAG_LENGTH} characters, unlike {_quote(piece)}.")
     # A letter in lower case may compose with marks that follow it in upper case: H and U+0331.
     tag = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", spelled).lower())
     if not 1 <= len(tag) <= MAX_TAG_LENGTH:
-        raise NotTags(f"A hashtag has 1 to {MAX_TAG_LENGTH} characters.")
+        raise NotTags(f"A hashtag has 1 to {MAX_TAG_LENGTH} characters, unlike {_quote(piece)}.")
     if not _is_word(tag):
-        raise NotTags("A hashtag has only letters with their combining marks, digits, '_' and '-'.")
+        raise NotTags(
+            "A hashtag has only letters with their combining marks, digits, '_' and '-', unlike"
+            f" {_quote(piece)}."
+        )
     return tag
+
+
+def _quote(piece: str) -> str:
+    shown = piece if len(piece) <= MAX_TAG_LENGTH + 1 else f"{piece[:MAX_TAG_LENGTH]}…"
+    return f"'{shown}'"
 
 
 def _is_word(tag: str) -> bool:

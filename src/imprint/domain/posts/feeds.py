@@ -37,15 +37,17 @@ class FeedEntry:
 class Feed:
     """A feed; `name` tells it apart from all others of the same contract, and never changes.
 
-    `path` is its address without the ending of the format. A private one has the addresses of
-    nothing but itself, and no hub. It has pages: this one has the posts before the place `before`,
-    the next one those before `next_before`.
+    `path` is its address without the ending of the format, `page` that of the page for people with
+    the same posts; the name of the service is put before `title`. A private one has the addresses
+    of nothing but itself, and no hub. It has pages: this one has the posts before the place
+    `before`, the next one those before `next_before`.
     """
 
     name: str
     title: str
     path: str
-    entries: tuple[FeedEntry, ...]
+    page: str
+    entries: tuple[FeedEntry, ...] = ()
     is_private: bool = False
     before: int | None = None
     next_before: int | None = None

@@ -48,7 +48,9 @@ class HoldingRow:
     """How many tokens of a post an address has.
 
     `arrived` is the place of the transfer that began the holding; `paid` is None unless the token
-    was bought. The balance is negative if tokens moved that were minted before the first block.
+    was bought. Who gives a bought token away keeps the row, with a balance of zero, and has what
+    was paid again when the token returns. The balance is negative if tokens moved that were minted
+    before the first block.
     """
 
     balance: int
@@ -240,10 +242,13 @@ class Ledger:
     ) -> None:
         before, origin = self.holdings.get(key), event.origin
         held = before is not None and before.balance > 0
+        bought = before is not None and before.paid is not None
+        # What is minted or burnt is another token.
+        may_return = bought and ZERO_ADDRESS not in (event.sender, event.receiver)
         balance = amount + (before.balance if before is not None else 0)
-        if not balance:
+        if not balance and not may_return:
             self.holdings.put(key, None)
-        elif before is None or (amount > 0 and (not held or paid is not None)):
+        elif before is None or (amount > 0 and (not (held or may_return) or paid is not None)):
             self.holdings.put(key, HoldingRow(balance, origin.place, origin.at, paid))
         else:
             self.holdings.put(key, replace(before, balance=balance))

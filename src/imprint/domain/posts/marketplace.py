@@ -60,6 +60,16 @@ POST_CID_TO_TOKEN_ID = bytes.fromhex("e8be2748")
 BALANCE_OF = bytes.fromhex("00fdd58e")
 """Selector of balanceOf(address,uint256): the tokens of an id that an address holds (ERC-6909)."""
 
+EARLIER_FUNCTIONS = {
+    "createPost((string,string,string,string,uint256))": bytes.fromhex("a7b7802e"),
+    "getAllPosts()": bytes.fromhex("30561100"),
+    "getUserPosts(address)": bytes.fromhex("9a2194a9"),
+}
+"""Functions that the earlier service's front end calls besides those of any marketplace."""
+
+_PUSH4 = b"\x63"
+"""The instruction with which a contract compares the selector of a call."""
+
 MAX_SPELLED_CID = 512
 """A longer text in the place of a CID is not stored or parsed; in bytes."""
 
@@ -95,12 +105,13 @@ class Undecodable(ValueError):
 def decode_post_created(log: Log) -> PostCreated:
     """Decode a PostCreated log; `cid` is None if the text is not a CID. Raises `Undecodable`.
 
-    Title and thumbnail are not read: the post is published whatever they hold.
+    The title is not read, and the thumbnail may be anything: the post is published all the same.
     """
     _expect_topics(log, POST_CREATED, 3)
     try:
         post_id, author = decode_uint256(log.topics[1]), decode_address(log.topics[2])
-        spelled = Tuple(log.data, 4).string(1)
+        members = Tuple(log.data, 4)
+        spelled = members.string(1)
     except NotAbi as error:
         raise Undecodable(str(error)) from error
     if len(spelled) > MAX_SPELLED_CID:
@@ -111,7 +122,9 @@ def decode_post_created(log: Log) -> PostCreated:
         raise Undecodable("The bytes in the place of the CID are not UTF-8.") from error
     if "\0" in text:
         raise Undecodable("The text in the place of the CID has a NUL in it.")
-    return PostCreated(log.place, post_id, author, text, _cid_or_none(text))
+    return PostCreated(
+        log.place, post_id, author, text, _cid_or_none(text), _thumbnail_or_none(members)
+    )
 
 
 def decode_access_changed(log: Log) -> AccessChanged:
@@ -259,6 +272,13 @@ def _expect_topics(log: Log, first: bytes, count: int) -> None:
         raise Undecodable(f"The log has {len(log.topics)} topics, not {count}.")
 
 
+def _thumbnail_or_none(members: Tuple) -> Cid | None:
+    try:
+        return _cid_or_none(members.string(2).decode())
+    except (NotAbi, UnicodeDecodeError):
+        return None
+
+
 def _cid_or_none(text: str) -> Cid | None:
     if len(text) > MAX_SPELLED_CID:
         return None
@@ -266,3 +286,8 @@ def _cid_or_none(text: str) -> Cid | None:
         return parse_cid(text)
     except NotACid:
         return None
+
+
+def missing_functions(code: bytes) -> list[str]:
+    """The functions of the earlier front end that a contract with this code does not have."""
+    return [name for name, each in EARLIER_FUNCTIONS.items() if _PUSH4 + each not in code]

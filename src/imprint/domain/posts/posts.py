@@ -1,7 +1,7 @@
 """Posts: entries and events of the marketplace, and the results of applying them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -60,13 +60,17 @@ class BlockRef:
 
 @dataclass(frozen=True, slots=True)
 class PostCreated:
-    """A PostCreated event: `author` published `spelled_cid` as `post_id`."""
+    """A PostCreated event: `author` published `spelled_cid` as `post_id`.
+
+    `thumbnail` is None if its text is not a CID, and of an event that was stored before.
+    """
 
     place: LogPlace
     post_id: int
     author: Address
     spelled_cid: str
     cid: Cid | None
+    thumbnail: Cid | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

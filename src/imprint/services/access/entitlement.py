@@ -5,6 +5,9 @@ a log that may change it is seen earlier; a negative one is never reused, so tha
 at once. Only a request without a reader, whom no purchase entitles, may get a negative decision
 that is up to a second old, so that such requests do not cost one exchange with the node each. These
 seconds are those of a monotonic clock: setting the machine's clock prolongs no access.
+
+While the chain is silent, pages and feeds go by the price in the index (`trusts_index`), for at
+most an hour, unless this process knows better: the chain refused the post, or its price changed.
 """
 
 from collections.abc import Collection
@@ -15,6 +18,7 @@ from functools import partial
 from imprint.domain.access import Access, decide_access
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.files import File
+from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.marketplace import (
     POST_PRICE_UPDATED,
@@ -37,6 +41,12 @@ MAX_ANONYMOUS = 10_000
 
 ANONYMOUS_TIME = timedelta(seconds=1)
 """How long these facts are reused at most; a new block ends it earlier."""
+
+TRUSTED_TIME = timedelta(hours=1)
+"""How long after the last contact with the chain the index is trusted."""
+
+SILENT_TIME = timedelta(seconds=2)
+"""How long after a failure the chain is not asked again for a page or a feed."""
 
 LONGEST_GAP = 1_000
 """Blocks between two rounds of the watcher above which it clears the cache without reading them."""
@@ -81,9 +91,13 @@ class Entitlement:
     _anonymous: BoundedCache[int, _CachedFacts] = field(
         default_factory=lambda: BoundedCache(MAX_ANONYMOUS)
     )
+    _doubtful: BoundedCache[int, None] = field(default_factory=lambda: BoundedCache(MAX_ANONYMOUS))
+    """Posts that the index may think free and are not."""
     _single_flight: SingleFlight[Key, PostFacts] = field(default_factory=SingleFlight)
     _invalidations: int = 0
     _blocks: int = 0
+    _heard_at: float | None = None
+    _failed_at: float | None = None
 
     async def decide(self, file: File, post_id: int, reader: Address | None) -> Access | None:
         """How `reader` may read this file as this post; None if the chain's entry disagrees.
@@ -115,10 +129,28 @@ class Entitlement:
         grant = self._grants.get((post_id, reader))
         return grant is not None and self.monotonic() < grant.until
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether the chain did not respond a moment ago."""
+        return self._is_recent(self._failed_at, SILENT_TIME)
+
+    def trusts_index(self, post_id: int) -> bool:
+        """Whether a post that is free in the index is shown although the chain cannot be asked."""
+        return self._is_recent(self._heard_at, TRUSTED_TIME) and post_id not in self._doubtful
+
+    def note_contact(self) -> None:
+        """The chain has responded."""
+        self._heard_at, self._failed_at = self.monotonic(), None
+
+    def _is_recent(self, moment: float | None, within: timedelta) -> bool:
+        return moment is not None and self.monotonic() - moment < within.total_seconds()
+
     def invalidate(self, post_id: int, readers: Collection[Address] | None) -> None:
         """Drop what is cached about a post: for these readers, or for all of them."""
         self._invalidations += 1
         self._anonymous.pop(post_id)
+        if readers is None:
+            self._doubtful.put(post_id, None)
         cached = self._readers.get(post_id)
         if cached is None:
             return
@@ -132,6 +164,7 @@ class Entitlement:
         self._grants.clear()
         self._readers.clear()
         self._anonymous.clear()
+        self._heard_at = None
 
     def on_new_block(self) -> None:
         """Drop the facts for requests without a reader; positive decisions outlive a block."""
@@ -151,12 +184,21 @@ class Entitlement:
 
     async def _fetch(self, key: Key) -> PostFacts:
         asked_at, invalidations, blocks = self.monotonic(), self._invalidations, self._blocks
-        facts = await self.marketplace.post_facts(*key)
+        try:
+            facts = await self.marketplace.post_facts(*key)
+        except Unavailable:
+            self._failed_at = self.monotonic()
+            raise
         _FROM_CHAIN.inc()
+        self.note_contact()
         # An invalidation during the exchange may concern the facts that were returned.
         if invalidations != self._invalidations:
             return facts
         post_id, reader = key
+        if facts.entry.price:
+            self._doubtful.put(post_id, None)
+        else:
+            self._doubtful.pop(post_id)
         if self.cache_time and decide_access(facts, reader) is not Access.DENIED:
             self._grant(key, _CachedFacts(facts, asked_at + self.cache_time.total_seconds()))
         if reader is None and blocks == self._blocks:
@@ -206,6 +248,7 @@ class EntitlementWatcher:
         head = await self.stream.head()
         seen = self._seen
         if seen == head:
+            self.entitlement.note_contact()
             return
         self.entitlement.on_new_block()
         if seen is None or head.number - seen.number > LONGEST_GAP:
@@ -216,6 +259,7 @@ class EntitlementWatcher:
         else:
             await self._invalidate_changed(seen.number + 1, head)
         self._seen = head
+        self.entitlement.note_contact()
 
     async def _invalidate_changed(self, first: int, head: BlockRef) -> None:
         async for blocks in self.reader.read(first, head, receipts=False):

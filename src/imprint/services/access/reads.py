@@ -12,9 +12,10 @@ from imprint.domain.access import Access
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.documents import SMALL_DOCUMENT, NotADocument, read_document
 from imprint.domain.drafts.files import File, Network, State
-from imprint.domain.errors import Code, Damaged, Refusal
+from imprint.domain.errors import Code, Damaged, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
+from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.domain.sessions import Session
 from imprint.ports import ContentStore
 from imprint.ports.content import DocumentCipher
@@ -97,6 +98,31 @@ class Reads:
         if access is not Access.FREE:
             raise Refusal(Code.NOT_FREE, "This post is not free.")
         return file
+
+    async def shown_post(self, post: IndexedPost) -> File:
+        """A post of the index, if it is free; for pages and feeds, and for nothing else.
+
+        While the chain cannot be asked, the price in the index counts, at most an hour after the
+        chain was last heard.
+        """
+        if self.entitlement.is_silent and (file := await self._free_in_index(post)) is not None:
+            return file
+        try:
+            return await self.free_post(post.post_id)
+        except Unavailable as problem:
+            if problem.code is not Code.CHAIN_UNAVAILABLE:
+                raise
+            if (file := await self._free_in_index(post)) is None:
+                raise
+            return file
+
+    async def _free_in_index(self, post: IndexedPost) -> File | None:
+        """The file of a post that is shown because the index knows it to be free."""
+        if not (post.free and self.entitlement.trusts_index(post.post_id)):
+            return None
+        file = await self.files.file_by_post_id(post.post_id)
+        is_post = file is not None and (file.owner, file.cid) == (post.author, post.cid)
+        return file if is_post else None
 
     async def post_for(self, reader: Address, post_id: int) -> File:
         """The post, if this reader may read it; who asks must have proved that they are they."""

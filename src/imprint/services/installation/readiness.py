@@ -64,6 +64,8 @@ class Condition:
     """Whether records can be written; false if they cannot be read."""
     storage_writes: bool = True
     """Whether documents can be stored; false if they cannot be read."""
+    off: frozenset[str] = frozenset()
+    """Names of the tasks above that are switched off."""
 
     @property
     def ready(self) -> bool:
@@ -106,6 +108,8 @@ class Readiness:
     writes: WriteHealth = field(default_factory=WriteHealth)
     probe_documents: Callable[[], Awaitable[None]] | None = None
     """Returns if documents can be read; None for a store whose own probe says that too."""
+    off: frozenset[str] = frozenset()
+    """Members of `Condition` that are tasks which are switched off."""
     _single_flight: SingleFlight[None, Condition] = field(default_factory=SingleFlight, init=False)
     _last: tuple[float, Condition] | None = field(default=None, init=False)
 
@@ -155,6 +159,7 @@ class Readiness:
             history=history,
             database_writes=database and database_writes,
             storage_writes=found["storage"] and storage_writes,
+            off=self.off,
             **found,
         )
         self._last = self.monotonic(), condition

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
@@ -65,8 +65,9 @@ class FeedAccess:
 class Feeds:
     """The feeds. The index says which posts are in them, the chain whose texts may be read.
 
-    If the chain cannot be asked about a text, the whole feed is `Unavailable`: programs keep the
-    copy that they have, while a feed without the text would replace it. So it is while the index
+    If the chain cannot be asked about a text, and was not heard for an hour, the whole feed is
+    `Unavailable`: programs keep the copy that they have, while a feed without the text would
+    replace it. So it is while the index
     is being filled: its newest posts are old ones, which programs would show as new.
     """
 
@@ -77,19 +78,22 @@ class Feeds:
 
     async def newest(self, client: str) -> Feed:
         """The newest posts of all authors."""
-        return await self._public(client, "posts", "Posts", ALL_POSTS, PostFilter())
+        return await self._public(
+            client, Feed("posts", "newest posts", ALL_POSTS, "/"), PostFilter()
+        )
 
     async def tagged(self, client: str, tag: str) -> Feed:
         """The newest posts with a hashtag; none if nobody has used it."""
-        which, path = PostFilter(tags=(tag,)), tag_path(tag)
-        return await self._public(client, f"tag:{tag}", f"Posts with #{tag}", path, which)
+        feed = Feed(f"tag:{tag}", f"#{tag}", tag_path(tag), f"/t/{tag}")
+        return await self._public(client, feed, PostFilter(tags=(tag,)))
 
     async def authored(self, client: str, author: Address) -> Feed:
         """The newest posts of an author. Refuses an address that has published nothing."""
         await expect_complete(self.index)
         await find_author(self.index, author)
-        which, path = PostFilter(author=author), author_path(author)
-        return await self._public(client, f"author:{author}", f"Posts of {author}", path, which)
+        title, path, page = f"posts of {author}", author_path(author), f"/a/{author}"
+        feed = Feed(f"author:{author}", title, path, page)
+        return await self._public(client, feed, PostFilter(author=author))
 
     async def private(self, client: str, token: str, before: int | None = None) -> Feed:
         """A page of the posts that the owner of a private feed holds or wrote, before a place.
@@ -125,8 +129,9 @@ class Feeds:
         await self._note_fetch(feed)
         return Feed(
             f"private:{feed.id}",
-            "Your posts",
+            "your posts",
             f"{PRIVATE_FEEDS}{token}",
+            "/library",
             entries,
             is_private=True,
             before=before,
@@ -162,9 +167,8 @@ class Feeds:
 
     # Entries
 
-    async def _public(
-        self, client: str, name: str, title: str, path: str, which: PostFilter
-    ) -> Feed:
+    async def _public(self, client: str, feed: Feed, which: PostFilter) -> Feed:
+        """The feed with the newest of these posts, and the texts of those that are free."""
         await expect_complete(self.index)
         posts = (await self.index.list_posts(which, None, FEED_SIZE)).posts
         readable = [post for post in posts if post.free and post.hosted]
@@ -175,7 +179,7 @@ class Feeds:
         entries = tuple(
             FeedEntry(post, _updated(post, changes), texts.get(post.post_id)) for post in posts
         )
-        return Feed(name, title, path, entries)
+        return replace(feed, entries=entries)
 
     async def _library(self, owner: Address, before: int | None) -> "_OwnedPage":
         """The posts that an owner wrote or holds since before a place, the newest first."""
@@ -301,7 +305,7 @@ async def _bounded_time() -> AsyncIterator[None]:
 
 
 async def _find_free(reads: Reads, post: IndexedPost) -> File:
-    return await reads.free_post(post.post_id)
+    return await reads.shown_post(post)
 
 
 async def _find_for(reads: Reads, reader: Address, post: IndexedPost) -> File:

@@ -42,7 +42,7 @@ class Pages:
         if not (post.free and post.hosted):
             return ShownPost(post, None, post.price)
         try:
-            file = await self.reads.free_post(post_id)
+            file = await self.reads.shown_post(post)
         except Refusal as refusal:
             is_paid = refusal.code is Code.NOT_FREE
             return ShownPost(post, None, None if is_paid else post.price)

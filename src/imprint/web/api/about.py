@@ -144,11 +144,15 @@ def _checks(condition: readiness.Condition) -> Checks:
         storage=_word(condition.storage, condition.storage_writes),
         chain="disagrees" if disagrees else _word(condition.chain),
         disk="ok" if condition.disk else "low",
-        follower="ok" if condition.follower else "stopped",
-        indexer="ok" if condition.indexer else "stopped",
-        collector="ok" if condition.collector else "stopped",
+        **{name: _task(condition, name) for name in ("follower", "indexer", "collector")},
         records="ok" if condition.records else "damaged",
     )
+
+
+def _task(condition: readiness.Condition, name: str) -> str:
+    if name in condition.off:
+        return "off"
+    return "ok" if getattr(condition, name) else "stopped"
 
 
 def _word(can_read: bool, can_write: bool = True) -> str:

@@ -27,13 +27,13 @@ def _document(feed: Feed, links: FeedLinks) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="utf-8"?>\n'
     yield f'<feed xmlns="http://www.w3.org/2005/Atom" xmlns:imprint="{EXTENSION}">\n'
     yield f"<id>{xml_text(links.feed_id(feed))}</id>\n"
-    yield f"<title>{xml_text(feed.title)}</title>\n"
+    yield f"<title>{xml_text(links.title(feed))}</title>\n"
     yield f"<updated>{format_instant(feed.updated_at or EMPTY_SINCE)}</updated>\n"
     self_link = xml_text(links.address(feed, "atom"))
     yield f'<link rel="self" type="{MEDIA_TYPE}" href="{self_link}"/>\n'
     if (next_page := links.next_address(feed, "atom")) is not None:
         yield f'<link rel="next" type="{MEDIA_TYPE}" href="{xml_text(next_page)}"/>\n'
-    home = xml_text(links.home)
+    home = xml_text(links.home(feed))
     yield f'<link rel="alternate" type="{links.home_type}" href="{home}"/>\n'
     if (hub := links.hub_of(feed)) is not None:
         yield f'<link rel="hub" href="{xml_text(hub)}"/>\n'

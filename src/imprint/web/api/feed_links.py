@@ -11,18 +11,22 @@ from imprint.domain.posts.indexed_posts import IndexedPost
 
 @dataclass(frozen=True, slots=True)
 class FeedLinks:
-    """The addresses of a service with this public URL, and ids that do not depend on it."""
+    """The addresses of a service with this public URL and name, and ids that need neither."""
 
     service: str
+    name: str
     chain_id: int
     contract: Address
     hub: str | None = None
     has_site: bool = False
 
-    @property
-    def home(self) -> str:
-        """Where a stranger begins: the front page, or what stands for it without pages."""
-        return f"{self.service}/" if self.has_site else f"{self.service}/llms.txt"
+    def title(self, feed: Feed) -> str:
+        """The title of a feed."""
+        return f"{self.name}: {feed.title}"
+
+    def home(self, feed: Feed) -> str:
+        """The page for people with the posts of a feed, or what stands for it without pages."""
+        return f"{self.service}{quote(feed.page) if self.has_site else '/llms.txt'}"
 
     @property
     def home_type(self) -> str:
@@ -78,10 +82,10 @@ def page_path(post_id: int | str) -> str:
 def teaser(entry: FeedEntry) -> str:
     """What stands for a text that is not in the feed: the description, and how to read on."""
     post = entry.post
-    if not post.free:
-        rest = f"Price: {format_ether(post.price)}"
-    elif post.hosted:
+    if not post.hosted:
+        rest = "The text is not stored at this service."
+    elif post.free:
         rest = "Read it on its page."
     else:
-        rest = "The text is not stored at this service."
+        rest = f"Price: {format_ether(post.price)}"
     return f"{post.description}\n\n{rest}" if post.description else rest

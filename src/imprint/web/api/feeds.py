@@ -28,11 +28,13 @@ from imprint.web.http.requests import (
     canonical_address,
     check_parameters,
     client_of,
+    only_value,
     parse_json,
     parse_tags,
-    query_text,
+    query_params,
 )
 from imprint.web.http.responses import OWN, SHORT_LIVED, empty_response, own_response
+from imprint.web.http.routing import Endpoint
 from imprint.web.http.validators import leased_response, validators
 
 FEED_MEMORY = 8 * MAX_FEED_BYTES
@@ -47,8 +49,6 @@ _OVERHEAD = 1_024
 _FEED_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 Ending = Literal["atom", "json"]
-
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 LoadFeed = Callable[[str], Awaitable[Feed]]
 """Makes a feed for a client."""
@@ -159,7 +159,6 @@ class FeedRoutes:
         return own_response(body, status)
 
     async def _public(self, request: Request, ending: Ending, load: LoadFeed) -> Response:
-        check_parameters(request)
         lease, written = await self._open(request, ending, load)
         headers = {**written.validators, "Cache-Control": SHORT_LIVED}
         if (link := self.links.header(written.feed, ending)) is not None:
@@ -197,9 +196,10 @@ async def _write(links: FeedLinks, feed: Feed, ending: Ending) -> bytes:
 
 def _before(request: Request) -> int | None:
     """The place before which a page of a private feed begins."""
-    if not check_parameters(request, frozenset({"before"})):
+    given = only_value(query_params(request), "before")
+    if given is None:
         return None
-    place = parse_place(query_text(request, "before", Code.INVALID_REQUEST))
+    place = parse_place(given)
     if place is None:
         raise Refusal(Code.INVALID_REQUEST, "The parameter 'before' is a number.")
     return place

@@ -5,10 +5,11 @@ It follows the trustless gateway specification of IPFS and the range requests of
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,9 +18,12 @@ from imprint.domain.errors import Code, OutOfRange, Refusal
 from imprint.domain.formats.car import write_car
 from imprint.domain.formats.cids import Cid, blocks
 from imprint.services.access.reads import Reads
+from imprint.services.content.thumbnails import Box, Thumbnails, box_of
+from imprint.services.posts.posts import Posts
 from imprint.web.http.large_responses import PIECE, LargeResponse, Lease, ResponseBudget
-from imprint.web.http.requests import canonical_cid, client_of, query_params, query_text
-from imprint.web.http.responses import IMMUTABLE, entity_tag, is_current, not_modified
+from imprint.web.http.media_types import accepted, quality
+from imprint.web.http.requests import canonical_cid, client_of, only_value, query_params
+from imprint.web.http.responses import IMMUTABLE, PRIVATE, entity_tag, is_current, not_modified
 
 # Representations
 
@@ -30,6 +34,10 @@ _PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 """The first bytes of pictures. The media type comes from the bytes, because the cid covers them."""
 
 _OTHER = "application/octet-stream"
+
+
+_SIDE = re.compile("[1-9][0-9]{0,4}\\Z")
+"""A side of a picture in pixels."""
 
 
 class Format(StrEnum):
@@ -44,17 +52,19 @@ class Format(StrEnum):
 class Representation:
     """The form in which a request asks for a document.
 
-    `duplicates` and `root_only` only apply to a CAR file.
+    `duplicates` and `root_only` only apply to a CAR file, and `box` to a picture: it is made
+    smaller until it fits.
     """
 
     format: Format
     duplicates: bool = True
     root_only: bool = False
+    box: Box | None = None
 
     def tag(self, cid: Cid) -> str:
         """The entity tag, which differs wherever the bytes differ."""
         if self.format is Format.PLAIN:
-            return entity_tag(cid)
+            return entity_tag(cid if self.box is None else f"{cid}.{self.box[0]}x{self.box[1]}")
         if self.format is Format.RAW:
             return entity_tag(f"{cid}.raw")
         scope = "block" if self.root_only else "all"
@@ -77,7 +87,9 @@ class Representation:
 
     def memory(self, size: int) -> int:
         """The bytes in memory for the body of a document of this size; a CAR is a little longer."""
-        return size if self.format is Format.PLAIN else 2 * size + size // 64 + 4096
+        if self.format is Format.PLAIN and self.box is None:
+            return size
+        return 2 * size + size // 64 + 4096
 
     def encode(self, cid: Cid, document: bytes) -> bytes:
         """The body."""
@@ -97,32 +109,45 @@ def requested_representation(request: Request) -> Representation:
     """
     media_type, parameters = _accepted(request)
     chosen = {RAW_TYPE: Format.RAW, CAR_TYPE: Format.CAR}.get(media_type, Format.PLAIN)
-    if "format" in query_params(request):
-        given = query_text(request, "format", Code.INVALID_REQUEST)
+    query = query_params(request)
+    if (given := only_value(query, "format")) is not None:
         if given not in (Format.RAW, Format.CAR):
             raise Refusal(Code.INVALID_REQUEST, "The parameter 'format' is 'raw' or 'car'.")
         chosen = Format(given)
-    scope = "all"
-    if "dag-scope" in query_params(request):
-        scope = query_text(request, "dag-scope", Code.INVALID_REQUEST)
-        if scope not in ("block", "entity", "all"):
-            raise Refusal(Code.INVALID_REQUEST, "A scope is 'block', 'entity' or 'all'.")
-    if chosen is not Format.CAR:
+    scope = only_value(query, "dag-scope") or "all"
+    if scope not in ("block", "entity", "all"):
+        raise Refusal(Code.INVALID_REQUEST, "A scope is 'block', 'entity' or 'all'.")
+    if chosen is Format.PLAIN:
+        return Representation(chosen, box=_requested_box(query))
+    if chosen is Format.RAW:
         return Representation(chosen)
     if parameters.get("version", "1") != "1":
         raise Refusal(Code.INVALID_REQUEST, "Only version 1 of CAR is served.")
     return Representation(chosen, parameters.get("dups", "y") != "n", scope == "block")
 
 
-def _accepted(request: Request) -> tuple[str, dict[str, str]]:
-    """The first IPFS media type in `Accept`, with its parameters."""
-    for part in request.headers.get("accept", "").split(","):
-        media_type, *rest = (piece.strip().lower() for piece in part.split(";"))
-        if media_type in (RAW_TYPE, CAR_TYPE):
-            parameters = dict(piece.split("=", 1) for piece in rest if "=" in piece)
-            if parameters.get("q", "1").strip("0."):
-                return media_type, parameters
-    return "", {}
+def _requested_box(query: QueryParams) -> Box | None:
+    """The box of the parameters `img-width` and `img-height`, if there is one of them."""
+    sides = [only_value(query, name) for name in ("img-width", "img-height")]
+    if sides == [None, None]:
+        return None
+    if not all(side is None or _SIDE.match(side) for side in sides):
+        raise Refusal(Code.INVALID_REQUEST, "A width or height is a number of pixels.")
+    return box_of(*(None if side is None else int(side) for side in sides))
+
+
+def _accepted(request: Request) -> tuple[str, Mapping[str, str]]:
+    """The IPFS media type that a client likes best, with its parameters.
+
+    None if it likes the plain bytes better.
+    """
+    wanted = accepted(request)
+    plain = max(quality(wanted, each) for each in (*_PICTURES.values(), _OTHER))
+    named = [each for each in wanted if each.name in (RAW_TYPE, CAR_TYPE)]
+    best = max(named, key=lambda each: each.quality, default=None)
+    if best is None or not best.quality or best.quality < plain:
+        return "", {}
+    return best.name, best.parameters
 
 
 def _deduplicated(
@@ -192,7 +217,11 @@ class GatewayRoutes:
     """`/ipfs/{cid}`; private and unknown cids are not found, in every representation."""
 
     reads: Reads
+    posts: Posts
+    thumbnails: Thumbnails
     budget: ResponseBudget
+    fallback: str | None = None
+    """The origin of another gateway, which may have thumbnails that are not here."""
 
     async def document(self, request: Request) -> Response:
         representation = requested_representation(request)
@@ -201,6 +230,9 @@ class GatewayRoutes:
         cid = canonical_cid(request.path_params["cid"])
         size = await self.reads.public_size(cid)
         if size is None:
+            if await self._may_be_elsewhere(request, cid, representation):
+                headers = {"Location": f"{self.fallback}/ipfs/{cid}", "Cache-Control": PRIVATE}
+                return Response(status_code=302, headers=headers)
             raise _not_found(request)
         tag = representation.tag(cid)
         if is_current(request, tag):
@@ -209,7 +241,7 @@ class GatewayRoutes:
             return response
 
         async def load() -> tuple[bytes, int]:
-            return await self._load(cid, representation)
+            return await self._load(cid, representation, client_of(request))
 
         expected = representation.memory(size or MAX_IMAGE_BYTES)
         lease = await self.budget.share(client_of(request), tag, expected, load)
@@ -219,8 +251,21 @@ class GatewayRoutes:
             lease.close()
             raise
 
-    async def _load(self, cid: Cid, representation: Representation) -> tuple[bytes, int]:
+    async def _may_be_elsewhere(
+        self, request: Request, cid: Cid, representation: Representation
+    ) -> bool:
+        """Whether the other gateway may have a document that is not here."""
+        if self.fallback is None or representation.format is not Format.PLAIN:
+            return False
+        return not _only_if_cached(request) and await self.posts.names_thumbnail(cid)
+
+    async def _load(
+        self, cid: Cid, representation: Representation, client: str
+    ) -> tuple[bytes, int]:
         """The body, and how many bytes were in memory for it."""
+        if representation.box is not None:
+            picture = await self.thumbnails.fitted(cid, representation.box, client)
+            return picture, len(picture)
         document = await self.reads.public_document(cid)
         if representation.format is Format.PLAIN:
             return document, len(document)
@@ -232,9 +277,13 @@ class GatewayRoutes:
         return body, len(document) + len(body)
 
 
+def _only_if_cached(request: Request) -> bool:
+    return "only-if-cached" in request.headers.get("cache-control", "").lower()
+
+
 def _not_found(request: Request) -> Refusal:
     # The same for private and unknown cids, so that nobody learns which drafts exist.
-    if "only-if-cached" in request.headers.get("cache-control", "").lower():
+    if _only_if_cached(request):
         return Refusal(Code.NOT_CACHED, "There is no public document with this cid here.")
     return Refusal(Code.NOT_FOUND, "There is no public document with this cid.")
 
@@ -249,9 +298,10 @@ def _document_response(
         "ETag": tag,
         "Cache-Control": IMMUTABLE,
         "Vary": "Accept",
-        "X-Ipfs-Roots": cid,
         "Accept-Ranges": "none" if representation.format is Format.CAR else "bytes",
     }
+    if representation.box is None:
+        headers["X-Ipfs-Roots"] = cid
     if disposition := representation.disposition(cid, media_type):
         headers["Content-Disposition"] = disposition
     part = None

@@ -20,8 +20,8 @@ def make_json_feed(feed: Feed, links: FeedLinks) -> JsonFeed:
     hub = links.hub_of(feed)
     return JsonFeed(
         JSON_FEED,
-        feed.title,
-        links.home,
+        links.title(feed),
+        links.home(feed),
         links.address(feed, "json"),
         tuple(_item(entry, links) for entry in feed.entries),
         links.next_address(feed, "json"),

@@ -38,6 +38,8 @@ from imprint.web.http.requests import (
     canonical_post_id,
     check_parameters,
     decimal_number,
+    given_values,
+    only_value,
     parse_tags,
     refuse_unknown,
 )
@@ -197,8 +199,8 @@ def _cached_posts_request(query: bytes) -> ListRequest:
 
 def _parse_posts_request(query: QueryParams) -> ListRequest:
     given: dict[str, Any] = {}
-    if "tag" in query:
-        given["tags"] = _tags(query.getlist("tag"))
+    if tags := given_values(query, "tag"):
+        given["tags"] = _tags(tags)
     if (author := only_value(query, "author", Code.INVALID_ADDRESS)) is not None:
         given["author"] = canonical_address(author)
     if (free := only_value(query, "free")) is not None:
@@ -229,8 +231,8 @@ def own_request(
 
 
 def _search(query: QueryParams) -> str | None:
-    """What is searched for; an empty text is as none."""
-    return only_value(query, "q") or None
+    """What is searched for."""
+    return only_value(query, "q")
 
 
 def _page(query: QueryParams, largest: int) -> tuple[str | None, int | None]:
@@ -245,14 +247,6 @@ def _page(query: QueryParams, largest: int) -> tuple[str | None, int | None]:
     return token, limit
 
 
-def only_value(query: QueryParams, name: str, code: Code = Code.INVALID_REQUEST) -> str | None:
-    """The value of a parameter. Refuses one that is given more than once."""
-    values = query.getlist(name)
-    if len(values) > 1:
-        raise Refusal(code, f"The parameter '{name}' is given more than once.")
-    return values[0] if values else None
-
-
 def _tags(given: list[str]) -> tuple[str, ...]:
     """Hashtags, each in a parameter of its own, in one order whatever the order they come in."""
     if len(given) > MAX_TAGS:
@@ -260,7 +254,7 @@ def _tags(given: list[str]) -> tuple[str, ...]:
     tags: set[str] = set()
     for text in given:
         parsed = parse_tags(text)
-        if len(parsed) != 1:
+        if len(parsed) != 1 or "," in text:
             raise Refusal(Code.INVALID_TAGS, "Each parameter 'tag' is one hashtag.")
         tags.update(parsed)
     return tuple(sorted(tags))

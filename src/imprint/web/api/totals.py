@@ -22,11 +22,9 @@ from imprint.interface.posts import (
 )
 from imprint.interface.values import Wei
 from imprint.services.posts.totals import Totals
-from imprint.web.http.requests import check_parameters, query_address
+from imprint.web.http.requests import query_address
 from imprint.web.http.responses import SHORT_LIVED
 from imprint.web.http.validators import cached_response
-
-_ADDRESS = "userAddress"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +34,6 @@ class TotalsRoutes:
     totals: Totals
 
     async def global_metrics(self, request: Request) -> Response:
-        check_parameters(request)
         found = await self.totals.market()
         worth, volume = Wei(found.worth), Wei(found.sales.volume)
         data = MarketMetrics(found.users, found.posts, worth, volume)
@@ -57,10 +54,8 @@ class TotalsRoutes:
 
 
 def _address(request: Request) -> Address:
-    """The only parameter of an endpoint. Refuses `invalid_address`, and any other parameter."""
-    address = query_address(request, _ADDRESS)
-    check_parameters(request, frozenset({_ADDRESS}))
-    return address
+    """The parameter of an endpoint. Refuses `invalid_address`."""
+    return query_address(request, "userAddress")
 
 
 def _response(request: Request, value: msgspec.Struct) -> Response:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from imprint import failpoints
 from imprint.auth.logins import LoginClaim
 from imprint.auth.typed_data import TypedDataClaim
+from imprint.domain.drafts.tags import salvage_hashtags
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.rate_limits import Budget
 from imprint.interface.accounts import LoginBody, LogoutBody
@@ -52,7 +53,8 @@ class WriteRoutes:
 
     A request is checked in this order: its length, its media type, its cid, its body. Images take
     long to check, so `publishing` gives each client its share of those that may be waiting, and
-    one of each client is checked at a time: others do not wait for all that one has sent.
+    one of each client is checked at a time: others do not wait for all that one has sent. With
+    `salvage_tags`, no publication is refused for its hashtags.
     """
 
     login_service: Login
@@ -61,6 +63,7 @@ class WriteRoutes:
     max_content: int
     max_image: int
     publishing: Budget
+    salvage_tags: bool = False
     _turns: dict[str, asyncio.Lock] = field(default_factory=dict, init=False)
 
     async def login(self, request: Request) -> Response:
@@ -88,7 +91,7 @@ class WriteRoutes:
         return _write_response(UpdatedResponse(file_record(file)))
 
     async def publish(self, request: Request) -> Response:
-        unread = self.bodies.open_form(request, self.max_image + SMALL_BODY)
+        unread = self.bodies.open_form(request, self.max_image)
         cid = query_cid(request)
         form = await unread.parse()
         salt = parse_json(form.field("salt"))
@@ -102,10 +105,10 @@ class WriteRoutes:
             tags_text,
             client,
         )
-        hashtags = parse_tags(tags_text)
+        hashtags = salvage_hashtags(tags_text) if self.salvage_tags else parse_tags(tags_text)
         image = form.file("file")
         if len(image) > self.max_image:
-            raise Refusal(Code.TOO_LARGE, f"An image has at most {self.max_image} bytes.")
+            raise Refusal(Code.TOO_LARGE, f"The picture may have at most {self.max_image} bytes.")
         if not self.publishing.take(client):
             OVERLOADS.labels("images").inc()
             raise Unavailable(Code.OVERLOADED, "Too many images are being checked.")

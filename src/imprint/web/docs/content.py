@@ -4,6 +4,7 @@ from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.domain.errors import Code
 from imprint.interface.drafts import Content, FilesResponse, TaggedFilesResponse
 from imprint.interface.values import HASHTAGS_PATTERN, PAGE_TOKEN_PATTERN, POST_ID_PATTERN
+from imprint.services.content.thumbnails import SIDES
 from imprint.web.docs.examples import (
     CID,
     CONTENT,
@@ -36,6 +37,7 @@ CONTENT_COMPONENTS: dict[str, Schema] = {
         "spaces and duplicates are removed, and case is ignored.",
         HASHTAGS_PATTERN,
     ),
+    "Pixels": string("Pixels of a side.", "^[1-9][0-9]{0,4}$"),
     "PageToken": string("An opaque page token.", PAGE_TOKEN_PATTERN),
     "Format": choice("The root block, or a CAR.", "raw", "car"),
     "Scope": choice(
@@ -137,6 +139,8 @@ FETCH_DOCUMENT = Operation(
             ("application/octet-stream", "Bytes"),
         ),
         ranged=True,
+        elsewhere="A post names this thumbnail, and it is not here: another gateway, which the "
+        "operator chose, may have it.",
     ),
     (
         Code.INVALID_CID,
@@ -147,6 +151,14 @@ FETCH_DOCUMENT = Operation(
     parameters=(
         Parameter("cid", "AnyCid", "The `thumbnailCid` of a publication.", THUMBNAIL_CID, "path"),
         Parameter("format", "Format", "A representation other than the picture.", required=False),
+        Parameter(
+            "img-width",
+            "Pixels",
+            "The width that the picture must fit into, rounded up to one of "
+            f"{', '.join(map(str, SIDES))} pixels. It is never made larger.",
+            required=False,
+        ),
+        Parameter("img-height", "Pixels", "The same for its height.", required=False),
         Parameter("dag-scope", "Scope", "Which blocks a CAR contains.", required=False),
         IF_NONE_MATCH,
         Parameter(

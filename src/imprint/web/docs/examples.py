@@ -21,7 +21,7 @@ from imprint.domain.drafts.documents import (
 )
 from imprint.domain.drafts.files import File, Publication, State, file_name
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
-from imprint.domain.formats.addresses import Address, checksum_address, keccak256
+from imprint.domain.formats.addresses import Address, keccak256
 from imprint.domain.formats.cids import document_cid
 from imprint.domain.posts.indexed_posts import IndexedPost, Sales
 from imprint.domain.posts.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
@@ -103,7 +103,7 @@ FACTS = ServiceFacts(
     tuple(SigningForm),
     ("posts", "feeds", "search", "writing-sessions", "contract-wallets"),
     LoginFacts((LOGIN_DOMAIN,), 60),
-    ChainFacts(8453, checksum_address(MARKETPLACE)),
+    ChainFacts(8453, MARKETPLACE),
     LimitFacts(
         content_bytes=4 * 1024 * 1024,
         quota_bytes=256 * 1024 * 1024,
@@ -165,7 +165,7 @@ INDEXED_POST = IndexedPost(
 FREE_POST = replace(INDEXED_POST, price=0, first_price=0, sales=Sales(0, 0))
 """The post if its author gave it away."""
 
-LINKS = FeedLinks(SERVICE, FACTS.chain.id, MARKETPLACE, has_site=True)
+LINKS = FeedLinks(SERVICE, "Imprint", FACTS.chain.id, MARKETPLACE, has_site=True)
 """The addresses of the imagined service."""
 
 

@@ -43,7 +43,9 @@ FEED_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI"
 TAG = TAGS.partition(",")[0]
 """One hashtag."""
 
-_FEED = Feed("posts", "Posts", "/feeds/posts", (FeedEntry(FREE_POST, PUBLISHED, CONTENT),))
+_FEED = Feed(
+    "posts", "newest posts", "/feeds/posts", "/", (FeedEntry(FREE_POST, PUBLISHED, CONTENT),)
+)
 
 _ADDRESS = f"{SERVICE}/feeds/private/{FEED_TOKEN}"
 _ACCESS = FeedAccess(FEED_ID, f"{_ADDRESS}.atom", f"{_ADDRESS}.json")

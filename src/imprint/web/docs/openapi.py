@@ -26,7 +26,8 @@ from imprint.web.docs.service import (
     UNREADY,
 )
 from imprint.web.docs.typed_data import describe_salt, describe_typed_data
-from imprint.web.http.problems import CHALLENGED, HIDDEN, MEDIA_TYPE, STATUSES, problem_body
+from imprint.web.http.media_types import PROBLEM_TYPE
+from imprint.web.http.problems import CHALLENGED, HIDDEN, STATUSES, problem_body
 
 OPERATIONS = (
     *LOGIN_OPERATIONS,
@@ -228,6 +229,8 @@ def _describe_responses(operation: Operation) -> Iterator[tuple[str, dict[str, A
     yield str(response.status), _response(response.description, tag, content)
     if response.ranged:
         yield "206", _response("The requested byte range.", [*tag, "Content-Range"], content)
+    if response.elsewhere:
+        yield "302", _response(response.elsewhere, ["Location"])
     if operation.redirects:
         yield "303", _response("The page for browsers is at `Location`.", ["Location"])
     if response.tagged:
@@ -252,7 +255,7 @@ def _describe_errors(
         *(["Content-Range"] if Code.RANGE_NOT_SATISFIABLE in codes else []),
     ]
     media = {"schema": ref("Problem"), "example": _example_problem(status, codes[0])}
-    content = {MEDIA_TYPE: media}
+    content = {PROBLEM_TYPE: media}
     text = "\n".join(f"- `{code}`: {MEANINGS[code]}" for code in codes)
     for code in hidden:
         text += f"\n- `{code}`: {MEANINGS[code]}"

@@ -77,6 +77,8 @@ class Response:
     """Other media types that a client can request, with their components."""
     ranged: bool = False
     """Whether a client can request a byte range, which gives 206."""
+    elsewhere: str = ""
+    """When it is a redirect to another service, which gives 302."""
     status: int = 200
 
 

@@ -91,7 +91,8 @@ _OPENING_MEMBERS: dict[str, Schema] = {
     ),
     "notBefore": {
         "type": _NUMBER_OR_TEXT,
-        "description": "Unix time in seconds, not in the future.",
+        "description": "Unix time in seconds, at most 5 seconds after now; writes before it "
+        "are refused.",
     },
     "expires": {
         "type": _NUMBER_OR_TEXT,

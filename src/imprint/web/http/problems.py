@@ -21,6 +21,7 @@ from imprint.domain.errors import (
 from imprint.interface import problems as records
 from imprint.interface.codec import encode_json
 from imprint.interface.problems import FAILURE
+from imprint.web.http.media_types import PROBLEM_TYPE
 from imprint.web.http.responses import file_record
 
 STATUSES: dict[int, tuple[Code, ...]] = {
@@ -100,8 +101,6 @@ CHALLENGED = (
 RETRY_AFTER_OUTAGE = 2
 """Seconds after which a client should retry when a dependency did not respond."""
 
-MEDIA_TYPE = "application/problem+json"
-
 FAILURE_DETAIL = "Something went wrong on our side."
 
 
@@ -172,4 +171,4 @@ def _response(
     extra: dict[str, Any] | None = None,
 ) -> Response:
     body = problem_body(status, code, detail, **(extra or {}))
-    return Response(encode_json(body), status, headers, MEDIA_TYPE)
+    return Response(encode_json(body), status, headers, PROBLEM_TYPE)

@@ -88,6 +88,17 @@ class UnreadBody:
     limit: int
     timeout: float
 
+    def check_length(self) -> None:
+        """Refuse a body whose headers declare too many bytes."""
+        declared = self.request.headers.get("content-length", "")
+        is_long = len(declared) > MAX_LENGTH_DIGITS
+        if declared.isdecimal() and (is_long or int(declared) > self.limit):
+            raise self.too_large()
+
+    def too_large(self) -> Refusal:
+        """The refusal of a body with more bytes than the limit."""
+        return Refusal(Code.TOO_LARGE, f"The body may have at most {self.limit} bytes.")
+
     async def read(self) -> bytes:
         """The bytes. Refuses `too_large` beyond the limit, and a client that is too slow."""
         chunks: list[bytes] = []
@@ -113,7 +124,7 @@ class UnreadBody:
             chunk = message.get("body", b"")
             size += len(chunk)
             if size > self.limit:
-                raise _too_large(self.limit)
+                raise self.too_large()
             take(chunk)
             more = message.get("more_body", False)
 
@@ -175,9 +186,14 @@ class _ContentSink:
 
 
 class UnreadForm(UnreadBody):
-    """A multipart form that is not read yet."""
+    """A multipart form with a picture that is not read yet."""
 
     __slots__ = ()
+
+    def too_large(self) -> Refusal:
+        most = self.limit - SMALL_BODY
+        detail = f"The picture may have at most {most} bytes, and the form around it {SMALL_BODY}."
+        return Refusal(Code.TOO_LARGE, detail)
 
     async def parse(self) -> Form:
         """The form. Refuses one that is malformed, not ended, or has a field twice."""
@@ -252,37 +268,35 @@ class BodyReader:
 
     def open(self, request: Request, limit: int) -> UnreadBody:
         """The body of at most `limit` bytes. Refuses one whose headers declare more."""
-        _check_length(request, limit)
-        return UnreadBody(request, limit, self.timeout)
+        unread = UnreadBody(request, limit, self.timeout)
+        unread.check_length()
+        return unread
 
     def open_json(self, request: Request, limit: int) -> UnreadJson:
         """The JSON body of at most `limit` bytes. Also refuses other and compressed media."""
-        _check_length(request, limit)
+        unread = UnreadJson(request, limit, self.timeout)
+        unread.check_length()
         _check_media_type(request, "application/json")
-        return UnreadJson(request, limit, self.timeout)
+        return unread
 
     def open_content(self, request: Request, max_content: int) -> UnreadContent:
         """The JSON body with content of at most `max_content` bytes of UTF-8. Refuses as above."""
         limit = ESCAPED * max_content + SMALL_BODY
-        _check_length(request, limit)
+        unread = UnreadContent(request, limit, self.timeout, max_content)
+        unread.check_length()
         _check_media_type(request, "application/json")
-        return UnreadContent(request, limit, self.timeout, max_content)
+        return unread
 
-    def open_form(self, request: Request, limit: int) -> UnreadForm:
-        """The multipart form of at most `limit` bytes. Refuses as above."""
-        _check_length(request, limit)
+    def open_form(self, request: Request, max_file: int) -> UnreadForm:
+        """The multipart form with a file of at most `max_file` bytes. Refuses as above."""
+        unread = UnreadForm(request, max_file + SMALL_BODY, self.timeout)
+        unread.check_length()
         _check_media_type(request, "multipart/form-data")
-        return UnreadForm(request, limit, self.timeout)
+        return unread
 
     async def read_json(self, request: Request, schema: type[Schema], limit: int) -> Schema:
         """The JSON body, opened and parsed."""
         return await self.open_json(request, limit).parse(schema)
-
-
-def _check_length(request: Request, limit: int) -> None:
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and (len(declared) > MAX_LENGTH_DIGITS or int(declared) > limit):
-        raise _too_large(limit)
 
 
 def _check_media_type(request: Request, expected: str) -> None:
@@ -302,10 +316,6 @@ def _check_content(content: str, limit: int) -> str:
     except NotContent as error:
         raise Refusal(Code.INVALID_REQUEST, str(error)) from None
     return content
-
-
-def _too_large(limit: int) -> Refusal:
-    return Refusal(Code.TOO_LARGE, f"The body may have at most {limit} bytes.")
 
 
 # Strict JSON
@@ -374,6 +384,12 @@ MAX_QUERY = 8 * 1024
 """Bytes of a query: twice the longest list of hashtags. 60 KB of fields take 50 ms to parse."""
 
 
+MAX_NAMED = 3
+"""Unknown parameters that a refusal names, each with at most as many characters as follow."""
+
+NAMED_CHARACTERS = 40
+
+
 def query_params(request: Request, code: Code = Code.INVALID_REQUEST) -> QueryParams:
     """The query parameters, cached by query string (docs/decisions/query-parameter-cache.md).
 
@@ -393,16 +409,32 @@ def _cached_params(query: bytes) -> QueryParams:
 
 
 def check_parameters(request: Request, known: frozenset[str] = frozenset()) -> QueryParams:
-    """The query parameters. Refuses one that the endpoint does not have."""
+    """The query parameters. Refuses those that the endpoint does not have."""
     given = query_params(request)
     refuse_unknown(given, known)
     return given
 
 
 def refuse_unknown(given: QueryParams, known: frozenset[str]) -> None:
-    """Refuse a parameter that an endpoint does not have."""
-    if not given.keys() <= known:
-        raise Refusal(Code.INVALID_REQUEST, "The query has a parameter that is not known here.")
+    """Refuse parameters that an endpoint does not have, and name them."""
+    unknown = [name for name in given if name not in known and given_values(given, name)]
+    if unknown:
+        names = ", ".join(f"'{name[:NAMED_CHARACTERS]}'" for name in unknown[:MAX_NAMED])
+        rest = ", …" if len(unknown) > MAX_NAMED else ""
+        raise Refusal(Code.INVALID_REQUEST, f"These parameters are not known here: {names}{rest}.")
+
+
+def given_values(query: QueryParams, name: str) -> list[str]:
+    """The values of a parameter; an empty one was not given."""
+    return [value for value in query.getlist(name) if value]
+
+
+def only_value(query: QueryParams, name: str, code: Code = Code.INVALID_REQUEST) -> str | None:
+    """The value of a parameter, if it was given. Refuses one that is given more than once."""
+    values = given_values(query, name)
+    if len(values) > 1:
+        raise Refusal(code, f"The parameter '{name}' is given more than once.")
+    return values[0] if values else None
 
 
 def query_text(request: Request, name: str, code: Code) -> str:

@@ -5,6 +5,7 @@ docs/decisions/table-router.md has the measurements behind both.
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -13,6 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Lifespan, Receive, Scope, Send
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+"""Responds to a request."""
 
 ExceptionHandlers = Mapping[int | type[Exception], Callable[[Request, Any], Awaitable[Response]]]
 """Handlers of exceptions, by their class or, for an `HTTPException`, by its status."""
@@ -46,7 +50,7 @@ class TableRouter(Router):
             return
         request = Request(scope, receive, send)
         try:
-            response = await self._route(scope).endpoint(request)
+            response = await self._endpoint(scope)(request)
         except Exception as error:
             handler = self._handler(error)
             if handler is None:
@@ -54,38 +58,55 @@ class TableRouter(Router):
             response = await handler(request, error)
         await response(scope, receive, send)
 
-    def _route(self, scope: Scope) -> Route:
-        """The route of a request.
+    def _endpoint(self, scope: Scope) -> Endpoint:
+        """The endpoint of a request.
 
         Raises the refusal that `RequestMiddleware` noted, and `HTTPException` 404 or 405.
         """
         if (refusal := scope["state"].get("refusal")) is not None:
             raise refusal
-        route = self._table.get(scope["path"]) or self._match(scope)
+        path: str = scope["path"]
+        route = self._table.get(path) or self._match(path, scope)
+        if route is None:
+            if path.endswith("/") and "//" not in path and self._has(path[:-1], scope):
+                return _redirect_without_slash
+            raise HTTPException(404)
         methods = route.methods or ()
         if scope["method"] not in methods:
             raise HTTPException(405, headers={"Allow": ", ".join(sorted(methods))})
-        return route
+        endpoint: Endpoint = route.endpoint
+        return endpoint
 
-    def _match(self, scope: Scope) -> Route:
+    def _has(self, path: str, scope: Scope) -> bool:
+        return path in self._table or self._match(path, scope) is not None
+
+    def _match(self, path: str, scope: Scope) -> Route | None:
         """The first route with this path's first segment whose pattern it has.
 
         Parameters are texts without a slash. The pattern is noted for the metrics.
         """
-        path: str = scope["path"]
         for route in self._patterns.get(_first_segment(path), ()):
             match = route.path_regex.match(path)
             if match is not None:
                 scope["path_params"] = match.groupdict()
                 scope["state"]["route"] = route.path
                 return route
-        raise HTTPException(404)
+        return None
 
     def _handler(self, error: Exception) -> Callable[[Request, Any], Awaitable[Response]] | None:
         if isinstance(error, HTTPException):
             return self._handlers.get(error.status_code)
         known = (self._handlers[each] for each in type(error).__mro__ if each in self._handlers)
         return next(known, None)
+
+
+async def _redirect_without_slash(request: Request) -> Response:
+    """Send a client to the path without its last slash; the query stays."""
+    # Quoted from the decoded path, in which a slash may have been an escape.
+    location = quote(request.scope["path"][:-1])
+    if query := request.scope["query_string"].decode("latin-1"):
+        location += f"?{query}"
+    return Response(status_code=308, headers={"Location": location})
 
 
 def _first_segment(path: str) -> str:

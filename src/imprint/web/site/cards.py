@@ -138,5 +138,6 @@ def coin(wei: int) -> str:
 def _description(post: IndexedPost) -> str:
     text = " ".join(post.description.split())
     if not text:
-        return f"A post by {short_address(post.author)}. {coin(post.price)}."
+        price = f" {coin(post.price)}." if post.hosted else ""
+        return f"A post by {short_address(post.author)}.{price}"
     return text if len(text) <= MAX_DESCRIPTION else f"{text[: MAX_DESCRIPTION - 1]}…"

@@ -54,8 +54,8 @@ class MachinePages:
 
     def _access(self, shown: ShownPost) -> Iterator[str]:
         post, links = shown.post, self.links
-        if shown.price == 0:
-            yield "The post is free, but its text is not stored at this service."
+        if not post.hosted:
+            yield "The text of this post is not stored at this service, and not sold here."
             return
         if shown.price is None:
             yield "The post is not free any more; its price has just been changed."
@@ -70,19 +70,16 @@ class MachinePages:
             f"interface is at {links.service}/.well-known/marketplace.json."
         )
         yield f"2. Log in with the wallet that bought it: `POST {links.service}/auth/login`."
-        if post.hosted:
-            yield (
-                f"3. `GET {links.service}/posts/{post.post_id}/content` with the session returns "
-                "the text."
-            )
-        else:
-            yield "3. The text is not stored at this service; ask its author where it is."
+        yield (
+            f"3. `GET {links.service}/posts/{post.post_id}/content` with the session returns the "
+            "text."
+        )
 
     def llms(self, posts: Sequence[IndexedPost]) -> str:
         """`llms.txt`: what the service is, and where everything is."""
         links, at = self.links, self.links.service
         lines = [
-            "# Imprint",
+            f"# {markdown_line(self.links.name)}",
             "",
             "> A publishing service for work that readers own. Authors publish posts on a "
             "marketplace contract; free posts are readable by everybody, and the others by those "
@@ -118,7 +115,8 @@ class MachinePages:
     def _item(self, post: IndexedPost) -> str:
         title = markdown_line(post.title) or f"Post {post.post_id}"
         price = "free" if post.free else format_ether(post.price)
-        return f"- [{title}]({self.links.service}/posts/{post.post_id}.md): {price}"
+        offer = price if post.hosted else "not stored here"
+        return f"- [{title}]({self.links.service}/posts/{post.post_id}.md): {offer}"
 
     def robots(self) -> str:
         """`robots.txt`."""

@@ -12,10 +12,10 @@ from imprint.domain.posts.market_events import parse_place
 from imprint.domain.posts.post_text import is_markdown, markdown_text
 from imprint.domain.posts.text_work import TextWork
 from imprint.services.site.pages import Pages, ShownPost
-from imprint.services.site.sitemap import Sitemap
+from imprint.services.site.sitemap import BEGINNING, Sitemap
 from imprint.web.http.escapes import xml_text
 from imprint.web.http.large_responses import Lease, ResponseBudget
-from imprint.web.http.requests import canonical_post_id, check_parameters, client_of
+from imprint.web.http.requests import canonical_post_id, client_of
 from imprint.web.http.responses import SHORT_LIVED
 from imprint.web.http.validators import cached_response, leased_response, validators
 from imprint.web.site.machine_pages import MachinePages
@@ -40,7 +40,6 @@ class MachineRoutes:
     budget: ResponseBudget
 
     async def post(self, request: Request) -> Response:
-        check_parameters(request)
         post_id = canonical_post_id(request.path_params["id"])
 
         async def write() -> bytes:
@@ -68,33 +67,31 @@ class MachineRoutes:
 
     async def page(self, request: Request) -> Response:
         """`/p/{id}`: the page of a post is its Markdown."""
-        check_parameters(request)
         post_id = canonical_post_id(request.path_params["id"])
         headers = {"Location": f"/posts/{post_id}.md", "Cache-Control": SHORT_LIVED}
         return Response(status_code=303, headers=headers)
 
     async def llms(self, request: Request) -> Response:
-        check_parameters(request)
         text = self.written.llms(await self.pages.newest())
         return cached_response(request, text, MARKDOWN, SHORT_LIVED)
 
     async def robots(self, request: Request) -> Response:
-        check_parameters(request)
         return cached_response(request, self.written.robots(), "text/plain", CRAWLED)
 
     async def sitemap_index(self, request: Request) -> Response:
-        check_parameters(request)
         text = self.written.sitemap_index(await self.sitemaps.pages())
         return cached_response(request, text, "application/xml", CRAWLED)
 
     async def sitemap(self, request: Request) -> Response:
-        check_parameters(request)
         start = parse_place(request.path_params["start"])
+        no_page = Refusal(Code.NOT_FOUND, "There is no such page of the sitemap.")
         if start is None:
-            raise Refusal(Code.NOT_FOUND, "There is no such page of the sitemap.")
+            raise no_page
 
         async def write() -> bytes:
             posts = await self.sitemaps.page(start - 1)
+            if not posts and start - 1 != BEGINNING:
+                raise no_page
             return (await asyncio.to_thread(self.written.sitemap, posts)).encode()
 
         lease = await self.budget.reserve(client_of(request), PAGE_MEMORY, write)

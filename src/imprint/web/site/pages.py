@@ -24,7 +24,6 @@ from imprint.services.content.text_conversions import Convert, TextConversions
 from imprint.services.posts.posts import Derived, ListedPosts, ListRequest, Posts
 from imprint.services.posts.totals import Totals
 from imprint.services.site.pages import Pages, ShownPost
-from imprint.web.api.posts import only_value
 from imprint.web.http.large_responses import LargeResponse, ResponseBudget
 from imprint.web.http.media_types import HTML_TYPE, prefers
 from imprint.web.http.requests import (
@@ -32,10 +31,11 @@ from imprint.web.http.requests import (
     BodyReader,
     canonical_address,
     canonical_post_id,
-    check_parameters,
     client_of,
+    only_value,
     parse_json,
     parse_tags,
+    query_params,
 )
 from imprint.web.http.responses import OWN, PRIVATE, SHORT_LIVED
 from imprint.web.http.validators import cached_response
@@ -74,7 +74,6 @@ ESCAPED_PREVIEW = 2
 """How many times longer than its text the body of a preview may be."""
 
 TOKEN = "next_page_token"
-_TOKENS = frozenset({TOKEN})
 
 
 class PreviewBody(msgspec.Struct):
@@ -117,6 +116,8 @@ class SiteRoutes:
     max_content: int
     ai_training: str
     rpc_url: str | None
+    pictures: str | None
+    """The origin of another gateway that may have thumbnails."""
     _lists: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _searches: Derived[RenderedPage] = field(default_factory=_kept_searches)
     _posts: Derived[RenderedPage] = field(default_factory=_kept_pages)
@@ -127,7 +128,7 @@ class SiteRoutes:
 
     async def front(self, request: Request) -> Response:
         """`/`: the newest posts; the first page has totals and what is bought most."""
-        token = only_value(check_parameters(request, _TOKENS), TOKEN)
+        token = only_value(query_params(request), TOKEN)
         posts = self.sources.posts
         newest = await posts.list(ListRequest({}, token))
         bought: ListedPosts | None = None
@@ -158,7 +159,7 @@ class SiteRoutes:
         if len(given) != 1:
             raise Refusal(Code.INVALID_TAGS, "This page is of one hashtag.")
         (tag,) = given
-        token = only_value(check_parameters(request, _TOKENS), TOKEN)
+        token = only_value(query_params(request), TOKEN)
         listed = await self.sources.posts.list(ListRequest({"tags": given}, token))
 
         def render() -> RenderedPage:
@@ -170,7 +171,7 @@ class SiteRoutes:
     async def author(self, request: Request) -> Response:
         """`/a/{address}`: an author, and their posts."""
         address = canonical_address(request.path_params["address"])
-        token = only_value(check_parameters(request, _TOKENS), TOKEN)
+        token = only_value(query_params(request), TOKEN)
         author = await self.sources.posts.author(address)
         listed = await self.sources.posts.list(ListRequest({"author": address}, token))
 
@@ -182,7 +183,7 @@ class SiteRoutes:
 
     async def search(self, request: Request) -> Response:
         """`/search`: posts that have all words of a query."""
-        query = check_parameters(request, _TOKENS | {"q"})
+        query = query_params(request)
         text, token = (only_value(query, "q") or "").strip(), only_value(query, TOKEN)
         card = self.cards.page("/search", "Search", "Search in all posts.", indexed=False)
         if not text and token is None:
@@ -216,7 +217,6 @@ class SiteRoutes:
 
     async def post(self, request: Request) -> Response:
         """`/p/{id}`: a post, with its text if it is free."""
-        check_parameters(request)
         post_id = canonical_post_id(request.path_params["id"])
         client = client_of(request)
         headers: dict[str, str] = {}
@@ -224,7 +224,7 @@ class SiteRoutes:
         async def write() -> bytes:
             page = await self._post_page(client, await self.sources.pages.show(post_id))
             headers.clear()
-            headers.update(page.headers(content_policy(self.rpc_url), SHORT_LIVED))
+            headers.update(page.headers(self._policy(), SHORT_LIVED))
             if page.is_current(request):
                 return b""
             return page.encoded(request, headers)
@@ -285,7 +285,6 @@ class SiteRoutes:
     async def text(self, request: Request) -> Response:
         """`/p/{id}/text`: the text of a post that the session may read, as a part of its page."""
         post_id = canonical_post_id(request.path_params["id"])
-        check_parameters(request)
         reads = self.sources.reads
         session = self.sources.login.recognize(request.headers.get("authorization"))
         file = await reads.own_post(session, post_id)
@@ -309,7 +308,6 @@ class SiteRoutes:
     async def document(self, request: Request) -> Response:
         """`/p/{id}/document`: the stored bytes of a post, for whoever may read it to check."""
         post_id = canonical_post_id(request.path_params["id"])
-        check_parameters(request)
         reads = self.sources.reads
         if "authorization" in request.headers:
             session = self.sources.login.recognize(request.headers["authorization"])
@@ -325,25 +323,22 @@ class SiteRoutes:
 
     async def library(self, request: Request) -> Response:
         """`/library`: scripts fill it, when they know whose it is."""
-        check_parameters(request)
         card = self.cards.page("/library", "Library", "Posts that you hold.", indexed=False)
         return self._respond(request, self._rendered("library.html", card))
 
     async def studio(self, request: Request) -> Response:
         """`/studio`: where authors write; scripts fill it."""
-        check_parameters(request)
         nonce = secrets.token_urlsafe(16)
         card = self.cards.page("/studio", "Studio", "Write and publish.", indexed=False)
         page = self.templates.render("studio.html", card=card, style_nonce=nonce)
         headers = {
-            "Content-Security-Policy": content_policy(self.rpc_url, nonce),
+            "Content-Security-Policy": self._policy(nonce),
             "Cache-Control": PRIVATE,
         }
         return Response(page, 200, headers, HTML_TYPE)
 
     async def preview(self, request: Request) -> Response:
         """`/studio/preview`: what is being written, as its page will show it; needs a session."""
-        check_parameters(request)
         await self.sources.login.authenticate(request.headers.get("authorization"))
         limit = ESCAPED_PREVIEW * self.max_content + SMALL_BODY
         unread = self.bodies.open_json(request, limit)
@@ -366,7 +361,6 @@ class SiteRoutes:
 
     async def icon(self, request: Request) -> Response:
         """`/icon.svg`."""
-        check_parameters(request)
         response = cached_response(request, ICON, "image/svg+xml", DAILY)
         # The icon has a style of its own, for dark tabs.
         response.headers["Content-Security-Policy"] = (
@@ -376,13 +370,11 @@ class SiteRoutes:
 
     async def manifest(self, request: Request) -> Response:
         """`/site.webmanifest`."""
-        check_parameters(request)
         document = web_manifest(self.cards.name)
         return cached_response(request, document, "application/manifest+json", DAILY)
 
     async def license(self, request: Request) -> Response:
         """`/license.xml`."""
-        check_parameters(request)
         document = license_document(self.cards.service, self.ai_training)
         return cached_response(request, document, LICENSE_TYPE, DAILY)
 
@@ -396,10 +388,13 @@ class SiteRoutes:
         return RenderedPage.of(self.templates.render(template, card=card, **values))
 
     def _respond(self, request: Request, page: RenderedPage) -> Response:
-        return page.response(request, content_policy(self.rpc_url), SHORT_LIVED)
+        return page.response(request, self._policy(), SHORT_LIVED)
+
+    def _policy(self, style_nonce: str | None = None) -> str:
+        return content_policy(self.rpc_url, style_nonce, self.pictures)
 
     def _plain_headers(self, cache: str) -> dict[str, str]:
-        return {"Content-Security-Policy": content_policy(self.rpc_url), "Cache-Control": cache}
+        return {"Content-Security-Policy": self._policy(), "Cache-Control": cache}
 
 
 _ABOUT = "Writing that its authors own and its readers keep."

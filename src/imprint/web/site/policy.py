@@ -4,22 +4,28 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 
-def content_policy(rpc_url: str | None = None, style_nonce: str | None = None) -> str:
+def content_policy(
+    rpc_url: str | None = None,
+    style_nonce: str | None = None,
+    pictures: str | None = None,
+) -> str:
     """The policy of a page: what the service serves itself, pictures in texts, and nothing else.
 
     `rpc_url` is the node that pages of `imprint dev` call. The editor writes its own styles, and
-    marks them with `style_nonce`.
+    marks them with `style_nonce`. `pictures` is the origin of another gateway, to which requests
+    for thumbnails are redirected.
     """
-    return _policy(_origin(rpc_url), "" if style_nonce is None else f" 'nonce-{style_nonce}'")
+    nonce = "" if style_nonce is None else f" 'nonce-{style_nonce}'"
+    return _policy(_origin(rpc_url), nonce, "" if pictures is None else f" {pictures}")
 
 
-def _policy(origin: str, nonce: str) -> str:
+def _policy(origin: str, nonce: str, pictures: str) -> str:
     return "; ".join(
         (
             "default-src 'none'",
             "script-src 'self'",
             f"style-src 'self'{nonce}",
-            "img-src 'self' data: blob:",
+            f"img-src 'self' data: blob:{pictures}",
             "font-src 'self'",
             f"connect-src 'self'{origin}",
             "manifest-src 'self'",

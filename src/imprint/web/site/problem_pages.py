@@ -19,13 +19,19 @@ ProblemHandler = Callable[[Request, Any], Awaitable[Response]]
 Refuse = Callable[[Response, str], Response]
 """Makes the page in the place of a response with a problem, with this sentence in it."""
 
-PAGES = frozenset({"/", "/search", "/library", "/studio", "/operator"})
-PAGE_PREFIXES = ("/p/", "/t/", "/a/", "/studio/")
+PAGES = frozenset({"/", "/search", "/library", "/studio", "/operator", "/docs"})
+PAGE_PREFIXES = ("/p/", "/t/", "/a/", "/studio/", "/posts/", "/authors/")
+"""Paths of pages, and of what sends browsers to one."""
+
+UNROUTED = {
+    404: "There is nothing at this address.",
+    405: "This address does not take what your browser sent.",
+}
+"""What a browser is told where no endpoint was found."""
 
 WHAT_TO_DO = {
     400: "Check the address, or search for what you are looking for.",
     404: "It may have been mistyped, or moved. Search for it, or begin at the front page.",
-    405: "Begin at the front page.",
     429: "Please wait a minute, and load the page again.",
     500: "Please load the page again. If it stays like this, the operator of this site finds the "
     "reason in the log.",
@@ -36,6 +42,7 @@ WHAT_TO_DO = {
 HEADINGS = {
     400: "This address is not right",
     404: "There is nothing here",
+    405: "This did not work",
     429: "Too many requests",
     500: "This did not work",
     503: "We cannot show this right now",
@@ -53,14 +60,13 @@ def wants_page(request: Request) -> bool:
 
 
 def page_handler(handler: ProblemHandler, refuse: Refuse) -> ProblemHandler:
-    """A handler that sends browsers a page; a path without a route is one, too."""
+    """A handler that sends browsers a page, also where no endpoint was found."""
 
     async def respond(request: Request, error: Any) -> Response:
         response = await handler(request, error)
         if isinstance(error, HTTPException):
-            if error.status_code == 404 and prefers(request, HTML_TYPE):
-                return refuse(response, "There is nothing at this address.")
-            return response
+            detail = UNROUTED[error.status_code]
+            return refuse(response, detail) if prefers(request, HTML_TYPE) else response
         return refuse(response, error.detail) if wants_page(request) else response
 
     return respond

@@ -121,10 +121,13 @@ async def test_a_thumbnail_is_public_while_its_file_lives(world):
     assert await world.stores.files.public_size(picture) is None
 
 
-async def test_a_thumbnail_that_was_replaced_is_not_public(world):
+async def test_a_thumbnail_that_was_replaced_is_public_for_its_grace_period(world):
     first = world.cid()
     file = await world.prepare(await world.draft(), thumbnail=first)
     await world.prepare(file)
+    assert await world.stores.files.public_size(first) is not None
+    world.later(hours=25)
+    assert await world.condemn() == {(first, "public")}
     assert await world.stores.files.public_size(first) is None
 
 

@@ -24,7 +24,7 @@ from imprint.adapters.database.transaction import (
 )
 from imprint.adapters.stores.files import (
     ADD_GROUP,
-    PREPARE_GROUP,
+    DETACH,
     UNPLACED,
     VERSION_BY_ID,
     SqlFileStore,
@@ -36,6 +36,7 @@ from imprint.adapters.stores.files import (
     next_position,
     reattach,
     retag,
+    store_group,
     take_back,
     thumbnail_size,
 )
@@ -100,11 +101,6 @@ INSERT INTO files (id, group_id, owner, name, cid, size, created_at, state, posi
 VALUES (:id, :group_id, :owner, :name, :cid, :size, :created_at, 'pending', :position,
        :wrapped_key, :checksum)"""
 RETIRE_FILE = "UPDATE files SET state = :state, checksum = :checksum WHERE id = :id"
-DETACH = """
-INSERT INTO detached (cid, network, detached_at, owner, size)
-VALUES (:cid, :network, :detached_at, :owner, :size)
-ON CONFLICT (cid, network) DO UPDATE
-SET detached_at = excluded.detached_at, owner = excluded.owner, size = excluded.size"""
 
 NO_HASHTAGS = hashtags_text(())
 """The hashtags of a new group."""
@@ -282,15 +278,7 @@ async def prepare_draft(
     await _drop_thumbnail(tx, draft, write, intent.cid)
     await reattach(tx, intent.cid, Network.PUBLIC)
     prepared = replace(draft, hashtags=tuple(hashtags), thumbnail_cid=intent.cid)
-    text = hashtags_text(prepared.hashtags)
-    await tx.execute(
-        PREPARE_GROUP,
-        id=draft.group_id,
-        hashtags=text,
-        thumbnail_cid=intent.cid,
-        thumbnail_size=intent.size,
-        checksum=group_checksum_of(draft.group_id, text, intent.cid),
-    )
+    await store_group(tx, prepared, intent.size)
     await retag(tx, draft, prepared)
     await _spend_nonce(tx, write, prepared)
     return prepared

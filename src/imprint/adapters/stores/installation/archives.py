@@ -58,6 +58,7 @@ WHERE thumbnail_cid > :after ORDER BY thumbnail_cid LIMIT :limit"""
 CONFLICTING_FILES = """
 SELECT id FROM files WHERE id = :id UNION ALL SELECT id FROM files WHERE name = :name"""
 OWNER_OF_GROUP = "SELECT owner FROM file_groups WHERE id = :id"
+LAST_NUMBER = "SELECT last_number FROM owners WHERE owner = :owner"
 RESERVE_NUMBER = """
 INSERT INTO owners (owner, last_number) VALUES (:owner, :number)
 ON CONFLICT (owner) DO UPDATE SET last_number = excluded.last_number
@@ -88,6 +89,12 @@ class SqlArchiveStore:
             return await self.database.fetch(_thumbnail_of, PUBLIC_DOCUMENTS, values, reach=limit)
         return await self.database.fetch(_document_of, PRIVATE_DOCUMENTS, values, reach=limit)
 
+    async def knows(self, cid: Cid) -> bool:
+        return await self.database.read(_knows, cid)
+
+    async def last_number(self, owner: Address) -> int:
+        return await self.database.read(_last_number, owner)
+
     async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
         return await self.database.read(_compare_file, exported)
 
@@ -98,6 +105,15 @@ class SqlArchiveStore:
         if exported.event is not None:
             locks |= event_locks([exported.event])
         return await self.database.transact(locks, _import_file, exported, thumbnail_size, fence)
+
+
+async def _knows(tx: Transaction, cid: Cid) -> bool:
+    return await find_version(tx, VERSION_BY_CID, cid=cid) is not None
+
+
+async def _last_number(tx: Transaction, owner: Address) -> int:
+    row = await tx.fetchone(LAST_NUMBER, owner=owner)
+    return 0 if row is None else int(row["last_number"])
 
 
 async def _walk_files(

@@ -16,6 +16,7 @@ from imprint.adapters.stores.posts import index_sql as sql
 from imprint.adapters.stores.posts.index_tables import price_bytes
 from imprint.domain.errors import Damaged, Unavailable
 from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.feeds import FEED_SIZE
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
@@ -136,6 +137,9 @@ class SqlIndexReader:
     async def indexed_post(self, post_id: int) -> IndexedPost | None:
         return await self._cached("post", 0, _find_post, post_id)
 
+    async def names_thumbnail(self, cid: Cid) -> bool:
+        return await self._cached("thumbnail", 0, _names_thumbnail, cid)
+
     async def priced_post(self, post_id: int) -> PricedPost | None:
         return await self._cached("priced post", 0, _find_priced_post, post_id)
 
@@ -201,6 +205,10 @@ async def _is_complete(tx: Transaction) -> bool:
 async def _find_post(tx: Transaction, post_id: int) -> IndexedPost | None:
     row = await tx.fetchone(sql.POST_BY_ID, post_id=str(post_id))
     return None if row is None else build_post(*row)
+
+
+async def _names_thumbnail(tx: Transaction, cid: Cid) -> bool:
+    return await tx.fetchone(sql.NAMES_THUMBNAIL, thumbnail_cid=cid.encode()) is not None
 
 
 async def _find_priced_post(tx: Transaction, post_id: int) -> PricedPost | None:

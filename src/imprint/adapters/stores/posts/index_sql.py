@@ -29,6 +29,9 @@ SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.ti
 FROM posts p"""
 """The columns of a post, in the order of the parameters of `index_reader.build_post`."""
 
+NAMES_THUMBNAIL = """
+SELECT 1 AS found FROM posts p JOIN files f ON f.cid = p.cid AND f.owner = p.author
+WHERE p.thumbnail_cid = :thumbnail_cid AND f.state = 'onchain' LIMIT 1"""
 POST_BY_ID = POST_COLUMNS + " WHERE p.post_id = :post_id"
 IS_COMPLETE = "SELECT complete FROM index_state WHERE only_row = 1"
 ACCOUNT = """

@@ -108,6 +108,13 @@ ON CONFLICT (only_row) DO UPDATE SET
 _REMOVE_TOTALS = "DELETE FROM market_totals WHERE only_row = :only_row"
 
 
+OWN_FILES = _in_both(f"""
+SELECT f.cid, f.owner, g.hashtags FROM {_KEYS} JOIN files f ON f.cid = {_PARTS[0]}
+JOIN file_groups g ON g.id = f.group_id""")  # noqa: S608
+"""The owners and hashtags of the files with these cids, also of versions that were replaced: an
+event restores them."""
+
+
 def price_bytes(price: int) -> bytes:
     """A price as bytes that sort like the number."""
     return price.to_bytes(32)

@@ -12,12 +12,13 @@ from typing import Any
 from imprint import failpoints
 from imprint.adapters.database.database import Database
 from imprint.adapters.database.derived_tables import EMPTY_INDEX
-from imprint.adapters.database.transaction import Transaction, Value, micros
+from imprint.adapters.database.transaction import Transaction, Value, micros, owner_lock
 from imprint.adapters.stores.posts.index_tables import (
     ACCOUNTS,
     AUTHOR_READERS,
     DAYS,
     HOLDINGS,
+    OWN_FILES,
     POSTS,
     TOTALS,
     IndexTable,
@@ -30,7 +31,9 @@ from imprint.adapters.stores.posts.post_words import (
     drop_words,
     want_texts,
 )
+from imprint.adapters.stores.publication import tag_post
 from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
+from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.market_events import (
     LOGS_PER_BLOCK,
     MarketEvent,
@@ -86,11 +89,6 @@ _REMOVE_PURCHASES_FROM = "DELETE FROM purchases WHERE place >= :place"
 _ADD_PRICE_CHANGE = """
 INSERT INTO price_changes (place, post_id, price, at) VALUES (:place, :post_id, :price, :at)"""
 _REMOVE_PRICE_CHANGES_FROM = "DELETE FROM price_changes WHERE place >= :place"
-
-_OWN_HASHTAGS = """
-SELECT g.hashtags FROM files f JOIN file_groups g ON g.id = f.group_id
-WHERE f.cid = :cid AND f.owner = :owner AND f.state IN ('pending', 'onchain')"""
-"""The hashtags of the author's own file."""
 
 
 class SqlIndexWriter:
@@ -299,12 +297,18 @@ async def _store(tx: Transaction, ledger: Ledger) -> None:
     await _restore_texts(tx, [(before, now) for _, before, now in ledger.posts.changes()])
 
 
-async def _add_posts(tx: Transaction, published: Iterable[PostPublished]) -> None:
+async def _add_posts(tx: Transaction, published: Sequence[PostPublished]) -> None:
     posts: list[dict[str, Value]] = []
     tags: list[dict[str, Value]] = []
     words = []
+    own = await _own_hashtags(tx, published)
+    untagged = []
     for event in published:
-        origin, hashtags = event.origin, event.hashtags or await _own_hashtags(tx, event)
+        origin, hashtags = event.origin, event.hashtags
+        if event.cid is not None and (event.cid, event.author) in own:
+            hashtags = own[event.cid, event.author] or event.hashtags
+            if hashtags and hashtags is event.hashtags:
+                untagged.append(event)
         posts.append(
             {
                 "place": origin.place,
@@ -333,14 +337,27 @@ async def _add_posts(tx: Transaction, published: Iterable[PostPublished]) -> Non
         await add_words(tx, words)
     if tags:
         await tx.executemany(_ADD_TAG, tags)
+    await _tag_files(tx, untagged)
 
 
-async def _own_hashtags(tx: Transaction, event: PostPublished) -> tuple[str, ...]:
-    """The hashtags of the author's file, for a marketplace that reports none."""
-    if event.cid is None:
-        return ()
-    row = await tx.fetchone(_OWN_HASHTAGS, cid=event.cid, owner=event.author)
-    return () if row is None else tuple(json.loads(row["hashtags"]))
+async def _own_hashtags(
+    tx: Transaction, published: Sequence[PostPublished]
+) -> dict[tuple[Cid, Address], tuple[str, ...]]:
+    """The hashtags of the authors' files, by cid and author; those of the chain come second."""
+    cids = [[event.cid] for event in published if event.cid is not None]
+    if not cids:
+        return {}
+    rows = await tx.fetchall(OWN_FILES, keys=json.dumps(cids))
+    return {(row["cid"], row["owner"]): tuple(json.loads(row["hashtags"])) for row in rows}
+
+
+async def _tag_files(tx: Transaction, published: Iterable[PostPublished]) -> None:
+    """Give the chain's hashtags to the authors' files that were published without any."""
+    for event in published:
+        if event.cid is not None:
+            # A delivery of this event may be publishing the file at this moment.
+            await tx.lock(owner_lock(event.author))
+            await tag_post(tx, event.post_id, event.cid, event.hashtags)
 
 
 async def _restore_texts(

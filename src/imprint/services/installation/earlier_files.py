@@ -1,0 +1,166 @@
+"""Import of the earlier service's files: drafts and posts that it keeps in a Pinata account.
+
+The bytes are kept under the cid that they have there, because posts name it on the chain. Whether a
+file is a post is decided by the chain's events alone, like for any other file that is added.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from imprint.domain.drafts.documents import SMALL_DOCUMENT, NotADocument, read_document
+from imprint.domain.drafts.files import File, Network, State, file_name, new_id
+from imprint.domain.drafts.tags import salvage_hashtags
+from imprint.domain.errors import CannotStart
+from imprint.domain.exports import ExportedFile
+from imprint.domain.formats.addresses import Address, NotAnAddress, parse_address
+from imprint.domain.formats.cids import Cid, NotACid, document_cid, parse_cid
+from imprint.ports import Clock, ContentStore, Progress
+from imprint.ports.archives import ArchiveStore, EarlierFile, EarlierFiles, ImportConflict
+from imprint.ports.files import FileStore
+from imprint.ports.garbage import FenceRaised, GarbageStore
+from imprint.ports.leases import LeaseStore
+from imprint.services.content.labels import label_of
+from imprint.services.tasks.leases import CollectionNotPaused, pause_collection
+
+MAX_ATTEMPTS = 5
+"""How often a file is added if its number is taken or documents are condemned meanwhile."""
+
+_NOT_HASHTAGS = ("owner", "status")
+"""Keyvalues of the earlier service that say something else; all others are hashtags."""
+
+
+class Outcome(StrEnum):
+    """What became of a file."""
+
+    DRAFT = "draft"
+    POST = "post"
+    KNOWN = "known"
+    """Its cid is here already, in whatever state; nothing is changed."""
+    SKIPPED = "skipped"
+
+
+@dataclass(slots=True)
+class EarlierReport:
+    """The number of files by outcome, and the reason for each one that was not imported."""
+
+    counts: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, cid: str, outcome: Outcome, reason: str = "") -> None:
+        """Count a file, and list it if it was not imported."""
+        self.counts[outcome] += 1
+        if reason:
+            self.left_out.append((cid, reason))
+
+
+class _Skipped(Exception):
+    """A file that cannot be imported; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierImport:
+    """Imports the files of an earlier service into one installation.
+
+    It can be interrupted and run again: files whose cid is known are skipped.
+    """
+
+    source: EarlierFiles
+    archives: ArchiveStore
+    files: FileStore
+    leases: LeaseStore
+    garbage: GarbageStore
+    content: ContentStore
+    clock: Clock
+    publicly_readable: bool = False
+    """Whether anybody can fetch what is stored, so that only encrypted documents may be."""
+
+    async def run(self, progress: Progress) -> EarlierReport:
+        """Import every file. Raises `CannotStart` if strangers could read what is stored."""
+        if self.publicly_readable:
+            raise CannotStart(
+                "The documents keep the bytes that their cid is of, so they cannot be encrypted,"
+                " and strangers could read them in this content store."
+            )
+        report = EarlierReport()
+        async with pause_collection(self.leases, "import", self.clock):
+            listed = [file async for file in self._walk()]
+            for done, file in enumerate(listed):
+                progress(done, len(listed))
+                try:
+                    outcome = await self._import(file)
+                    known = "It is here already." if outcome is Outcome.KNOWN else ""
+                    report.add(file.cid, outcome, known)
+                except _Skipped as reason:
+                    report.add(file.cid, Outcome.SKIPPED, str(reason))
+            progress(len(listed), len(listed))
+        return report
+
+    async def _walk(self) -> AsyncIterator[EarlierFile]:
+        token = None
+        while True:
+            page, token = await self.source.page(token)
+            for file in page:
+                yield file
+            if token is None:
+                return
+
+    async def _import(self, earlier: EarlierFile) -> Outcome:
+        cid = _parse(earlier.cid)
+        if await self.archives.knows(cid):
+            return Outcome.KNOWN
+        owner = _owner_of(earlier)
+        document = await self.source.fetch(cid)
+        if document is None:
+            raise _Skipped("Pinata lists it, but does not have its bytes.")
+        if len(document) > SMALL_DOCUMENT:
+            await asyncio.to_thread(_check, cid, document)
+        else:
+            _check(cid, document)
+        for _ in range(MAX_ATTEMPTS):
+            name = file_name(owner, await self.archives.last_number(owner) + 1)
+            at = self.clock()
+            at = min(earlier.created_at or at, at)
+            tags, size = _hashtags_of(earlier), len(document)
+            file = File(
+                new_id(), new_id(), owner, name, cid, size, at, State.PENDING, 0, hashtags=tags
+            )
+            fence = await self.garbage.fence()
+            await self.content.put(cid, document, Network.PRIVATE, label_of(file), fence)
+            try:
+                await self.archives.import_file(ExportedFile(file), 0, fence)
+            except (FenceRaised, ImportConflict):
+                # Documents were condemned, or an author took the number, meanwhile.
+                continue
+            added = await self.files.file_by_cid(cid)
+            is_post = added is not None and added.state is State.ONCHAIN
+            return Outcome.POST if is_post else Outcome.DRAFT
+        raise CollectionNotPaused("Documents are destroyed all the time. Please try again.")
+
+
+def _parse(text: str) -> Cid:
+    try:
+        return parse_cid(text)
+    except NotACid as error:
+        raise _Skipped(f"Its cid cannot be used: {error}") from None
+
+
+def _owner_of(earlier: EarlierFile) -> Address:
+    try:
+        return parse_address(earlier.keyvalues.get("owner") or "")
+    except NotAnAddress:
+        raise _Skipped("Its keyvalues name no owner: it is not a file of that service.") from None
+
+
+def _check(cid: Cid, document: bytes) -> None:
+    if document_cid(document) != cid:
+        raise _Skipped("Its bytes have another cid here, or are damaged.")
+    try:
+        read_document(document)
+    except NotADocument:
+        raise _Skipped("Its bytes are not a text of that service.") from None
+
+
+def _hashtags_of(earlier: EarlierFile) -> tuple[str, ...]:
+    return salvage_hashtags(",".join(key for key in earlier.keyvalues if key not in _NOT_HASHTAGS))

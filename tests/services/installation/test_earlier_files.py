@@ -1,0 +1,205 @@
+"""Files of the earlier service are imported from its Pinata account with their bytes and cids."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from aiohttp import web
+from tests.adapters.content.pinata_fake import JWT, PinataFake
+from tests.services.installations import (
+    files_of,
+    ignore,
+    import_car,
+    write_export,
+)
+from tests.world import DEFAULT_PRICE, Wallet, World, open_world
+
+from imprint.adapters.content.http_retry import RetryPolicy
+from imprint.adapters.content.pinata import PinataEarlierFiles
+from imprint.adapters.content.pinata_api import Account
+from imprint.domain.drafts.files import State
+from imprint.domain.errors import CannotStart, Unavailable
+from imprint.domain.exports import number_of
+from imprint.services.installation.earlier_files import EarlierImport, EarlierReport, Outcome
+
+
+@pytest.fixture
+async def pinata() -> AsyncIterator[PinataFake]:
+    fake = PinataFake()
+    await fake.start()
+    yield fake
+    await fake.stop()
+
+
+@asynccontextmanager
+async def importing(world: World, pinata: PinataFake) -> AsyncIterator[EarlierImport]:
+    base = pinata.origin
+    account = Account(JWT, base, f"{base}/api/v3", f"{base}/uploads/v3")
+    source = PinataEarlierFiles(account, world.clock.now, RetryPolicy(attempts=1))
+    stores, adapters = world.adapters.stores, world.adapters
+    try:
+        yield EarlierImport(
+            source,
+            stores.archives,
+            stores.files,
+            stores.leases,
+            stores.garbage,
+            adapters.content,
+            world.clock.now,
+        )
+    finally:
+        await source.close()
+
+
+async def run(world: World, pinata: PinataFake) -> EarlierReport:
+    async with importing(world, pinata) as service:
+        return await service.run(ignore)
+
+
+def text_of(title: str) -> str:
+    return json.dumps({"title": title, "content": {"blocks": []}})
+
+
+def keep(pinata: PinataFake, owner: Wallet, content: str, *tags: str, status: str = "") -> str:
+    """Store a text as the earlier service does; returns its cid."""
+    document = json.dumps({"content": content, "lang": "ts"}, separators=(",", ":")).encode()
+    named = {"owner": owner.address, "status": status or "pending"} | {tag: tag for tag in tags}
+    return str(pinata.add_file("private", document, "a_1", named)["cid"])
+
+
+async def publish(world: World, author: Wallet, cid: str) -> None:
+    post = (cid, "A title", cid, "", DEFAULT_PRICE, [])
+    await world.deliver_a(world.create_post_with(author, post))
+
+
+async def test_a_file_keeps_its_cid_and_shows_its_inner_content(world: World, pinata) -> None:
+    alice = world.wallet(1)
+    await world.create(alice, "Written here.")
+    cid = keep(pinata, alice, text_of("first"), "Two Words", "ink")
+    report = await run(world, pinata)
+    assert report.counts[Outcome.DRAFT] == 1
+    assert report.left_out == []
+    response = (await world.read_draft(alice, cid)).json()
+    assert response["content"] == text_of("first")
+    (before, file) = [each.file for each in await files_of(world)]
+    assert (file.cid, file.owner) == (cid, alice.address)
+    assert number_of(file) == number_of(before) + 1
+    assert file.hashtags == ("two-words", "ink")
+    assert await world.adapters.stores.garbage.recount_usage() == 0
+    updated = await world.update(alice, cid, "Corrected.")
+    assert (await world.read_draft(alice, updated["cid"])).json()["content"] == "Corrected."
+
+
+async def test_only_the_chain_says_what_is_a_post(world: World, pinata) -> None:
+    alice, bob = world.wallet(1), world.wallet(2)
+    post = keep(pinata, alice, text_of("published"))
+    claimed = keep(pinata, alice, text_of("claimed"), status="onchain")
+    taken = keep(pinata, alice, text_of("taken"), status="onchain")
+    await publish(world, alice, post)
+    await publish(world, bob, taken)
+    report = await run(world, pinata)
+    assert (report.counts[Outcome.POST], report.counts[Outcome.DRAFT]) == (1, 2)
+    states = {each.file.cid: each.file.state for each in await files_of(world)}
+    assert states == {post: State.ONCHAIN, claimed: State.PENDING, taken: State.PENDING}
+    response = await world.read_post(alice, 1)
+    assert response.json()["content"] == text_of("published")
+
+
+async def test_a_draft_becomes_a_post_when_its_event_comes_later(world: World, pinata) -> None:
+    alice = world.wallet(1)
+    cid = keep(pinata, alice, text_of("later"))
+    await run(world, pinata)
+    await publish(world, alice, cid)
+    assert [each.file.state for each in await files_of(world)] == [State.ONCHAIN]
+
+
+async def test_known_cids_are_skipped_in_every_state_and_listed(world: World, pinata) -> None:
+    alice, bob = world.wallet(1), world.wallet(2)
+    first, second = (keep(pinata, alice, text_of(title)) for title in ("first", "second"))
+    # The earlier service stored the same text of two authors under one cid.
+    keep(pinata, bob, text_of("first"))
+    await run(world, pinata)
+    await world.send_delete(alice, second)
+    before = await files_of(world)
+    report = await run(world, pinata)
+    assert report.counts == {
+        Outcome.DRAFT: 0,
+        Outcome.POST: 0,
+        Outcome.KNOWN: 3,
+        Outcome.SKIPPED: 0,
+    }
+    assert {cid for cid, _ in report.left_out} == {first, second}
+    assert await files_of(world) == before
+
+
+async def test_an_interrupted_import_goes_on_where_it_stopped(world: World, pinata) -> None:
+    alice = world.wallet(1)
+    for number in range(250):
+        keep(pinata, alice, text_of(f"text {number}"))
+    fetched = 0
+
+    async def fail(fake: PinataFake, request: web.Request) -> web.StreamResponse:
+        nonlocal fetched
+        fetched += 1
+        if fetched > 3:
+            return web.Response(status=500)
+        return await fake.handlers["gateway"](request)
+
+    pinata.faults["gateway"] = fail
+    with pytest.raises(Unavailable):
+        await run(world, pinata)
+    assert len(await files_of(world)) == 3
+    del pinata.faults["gateway"]
+    report = await run(world, pinata)
+    assert (report.counts[Outcome.DRAFT], report.counts[Outcome.KNOWN]) == (247, 3)
+    assert len({each.file.name for each in await files_of(world)}) == 250
+
+
+async def test_what_is_not_a_text_of_an_owner_is_listed_with_its_reason(
+    world: World, pinata
+) -> None:
+    alice = world.wallet(1)
+    owned = {"owner": alice.address}
+    add = pinata.add_file
+    no_owner = add("private", b'{"content":"a","lang":"ts"}', "a", {})["cid"]
+    bad_owner = add("private", b'{"content":"b","lang":"ts"}', "a", {"owner": "alice"})["cid"]
+    not_json = add("private", b"\x89PNG\r\n\x1a\n", "a", owned)["cid"]
+    not_text = add("private", b'{"content":{"a":1},"lang":"ts"}', "a", owned)["cid"]
+    with_nul = add("private", b'{"content":"\\u0000","lang":"ts"}', "a", owned)["cid"]
+    damaged = add("private", b'{"content":"c","lang":"ts"}', "a", owned)["cid"]
+    pinata.contents["private", damaged] = b'{"content":"d","lang":"ts"}'
+    missing = add("private", b'{"content":"e","lang":"ts"}', "a", owned)["cid"]
+    del pinata.contents["private", missing]
+    report = await run(world, pinata)
+    assert {cid for cid, _ in report.left_out} == {
+        no_owner, bad_owner, not_json, not_text, with_nul, damaged, missing,
+    }  # fmt: skip
+    assert all(reason for _, reason in report.left_out)
+    assert report.counts[Outcome.SKIPPED] == 7
+    assert await files_of(world) == []
+
+
+async def test_a_store_that_strangers_can_read_is_refused_before_anything_is_read(
+    world: World, pinata
+) -> None:
+    keep(pinata, world.wallet(1), text_of("private"))
+    async with importing(world, pinata) as service:
+        with pytest.raises(CannotStart, match="strangers could read"):
+            await replace(service, publicly_readable=True).run(ignore)
+    assert pinata.called == []
+
+
+async def test_an_imported_file_is_exported_and_imported_elsewhere(
+    world: World, pinata, tmp_path
+) -> None:
+    alice = world.wallet(1)
+    cid = keep(pinata, alice, text_of("moving on"))
+    await run(world, pinata)
+    car, _ = await write_export(world)
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    async with open_world(folder) as elsewhere:
+        assert await import_car(elsewhere, tmp_path, car) == {"added": 1}
+        assert (await elsewhere.read_draft(alice, cid)).json()["content"] == text_of("moving on")
