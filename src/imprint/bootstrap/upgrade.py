@@ -141,7 +141,7 @@ async def upgrade_installation(
             )
         failpoints.reach("before_migration")
         await open_database(settings).close()
-    if plan.documents:
+    if not plan.is_done:
         await open_content(settings, utc_now, UNNAMED).close()
     failpoints.reach("after_migration")
     return plan
