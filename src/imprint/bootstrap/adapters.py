@@ -23,8 +23,8 @@ from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.content.installation_marker import MARKER, InstallationMarker
 from imprint.adapters.database.database import Database
 from imprint.adapters.database.schema import NewerSchema, NoCatalog
-from imprint.adapters.database.sqlite.database import holds_catalog, open_sqlite
-from imprint.adapters.database.sqlite.log import DamagedLog, check_log
+from imprint.adapters.database.sqlite.database import open_sqlite, read_schema
+from imprint.adapters.database.sqlite.log import DamagedLog
 from imprint.adapters.database.sqlite.use_lock import BeingMoved
 from imprint.adapters.disk_space import LocalDiskSpace, open_with_reserve
 from imprint.adapters.encryption import AesCipher, PlainCipher
@@ -336,8 +336,7 @@ def open_database(
         if access is Access.READ:
             return opening()
         if access.creates:
-            if not holds_catalog(path):
-                check_log(path, None)
+            if read_schema(path) == 0:
                 refuse_documents(settings)
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return open_with_reserve(path.parent, opening)

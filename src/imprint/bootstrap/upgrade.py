@@ -18,7 +18,7 @@ from imprint.adapters.database.schema import (
 )
 from imprint.adapters.database.sqlite.backup import DamagedCopy, copy_catalog
 from imprint.adapters.database.sqlite.connections import connect_looker
-from imprint.adapters.database.sqlite.database import holds_catalog, open_sqlite
+from imprint.adapters.database.sqlite.database import open_sqlite, read_schema
 from imprint.adapters.database.sqlite.log import DamagedLog, check_log, read_boot
 from imprint.adapters.database.sqlite.use_lock import InUse, UseLock
 from imprint.adapters.durability import sync_path
@@ -106,9 +106,10 @@ def plan_upgrade(settings: Settings, copy: Path | None = None) -> UpgradePlan:
 def _examine_file(path: Path) -> tuple[int, int]:
     """The schema and the size of a catalog in a file. Raises `CannotStart`."""
     with _reporting_refusals():
-        check_log(path, None if path.exists() else read_boot())
-        if not holds_catalog(path):
+        if read_schema(path) == 0:
             return 0, 0
+        # What keeps it from being read is raised here.
+        check_log(path, read_boot())
         with closing(connect_looker(path)) as connection:
             return find_schema(connection), path.stat().st_size
 

@@ -22,7 +22,6 @@ from imprint.adapters.database.database import Database, ReadFor, find_identity,
 from imprint.adapters.database.derived_tables import is_index_rule
 from imprint.adapters.database.group_commit import CALL_SECONDS, GroupCommit, Job, lower_scheduling
 from imprint.adapters.database.schema import (
-    NoCatalog,
     expect_schema,
     find_schema,
     known_migrations,
@@ -83,9 +82,10 @@ def open_sqlite(
     Raises what `expect_schema` does, `DamagedLog` for one that would lose commits, and `BeingMoved`
     for one that is being moved.
     """
-    if not access.creates and not holds_catalog(path):
-        check_log(path, None)
-        raise NoCatalog
+    found = read_schema(path)
+    if found is not None:
+        # A refusal leaves nothing beside the file.
+        expect_schema(found, known_migrations(), access)
     lock = None if is_copy else UseLock(path, makes_file=access is not Access.READ)
     try:
         database = _open(path, clock, access)
@@ -97,16 +97,20 @@ def open_sqlite(
     return database
 
 
-def holds_catalog(path: Path) -> bool:
-    """Whether there is a catalog in this file, or one that cannot be read."""
+def read_schema(path: Path) -> int | None:
+    """The schema of the catalog in this file, 0 without one; None if it cannot be read.
+
+    Changes nothing. Raises `DamagedLog` for a log without its database.
+    """
     if not path.exists() or not path.stat().st_size:
-        return False
+        check_log(path, None)
+        return 0
     try:
         with closing(connect_looker(path)) as connection:
-            return find_schema(connection) > 0
+            return find_schema(connection)
     except (sqlite3.Error, OSError):
         # Whoever opens it says why.
-        return True
+        return None
 
 
 def _open(path: Path, clock: Monotonic, access: Access) -> "SqliteDatabase":
