@@ -10,6 +10,7 @@ from email.parser import BytesParser
 from pathlib import Path
 
 from packaging.metadata import Metadata
+from packaging.version import Version
 from trove_classifiers import classifiers
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +32,7 @@ class NotBuilt(Exception):
 def read_version(root: Path = ROOT) -> str:
     """The version in the source. Raises `NotBuilt`."""
     text = (root / "src/imprint/__init__.py").read_text("utf-8")
-    found = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
+    found = re.search(r'^RELEASE = "([^"]+)"$', text, re.MULTILINE)
     if found is None:
         raise NotBuilt("src/imprint/__init__.py has no version.")
     return found[1]
@@ -50,8 +51,8 @@ def build(folder: Path, root: Path = ROOT, *, epoch: str) -> tuple[Path, Path]:
     The build tools are those that are installed beside this one, so that nothing is fetched.
     """
     _run_hatchling(root, folder, epoch, "wheel", "sdist")
-    version = read_version(root)
-    return folder / f"{PREFIX}-{version}-py3-none-any.whl", folder / f"{PREFIX}-{version}.tar.gz"
+    stem = f"{PREFIX}-{Version(read_version(root))}"
+    return folder / f"{stem}-py3-none-any.whl", folder / f"{stem}.tar.gz"
 
 
 def build_from_sdist(sdist: Path, folder: Path, *, epoch: str) -> Path:
@@ -83,7 +84,8 @@ def read_wheel(wheel: Path) -> dict[str, bytes]:
 def wheel_problems(wheel: Path, root: Path = ROOT) -> list[str]:
     """What is wrong with a wheel: missing and superfluous files, and its metadata."""
     files = read_wheel(wheel)
-    info = f"{PREFIX}-{read_version(root)}.dist-info"
+    version = Version(read_version(root))
+    info = f"{PREFIX}-{version}.dist-info"
     source = {
         f"imprint/{path.relative_to(root / 'src/imprint').as_posix()}"
         for path in (root / "src/imprint").rglob("*")
@@ -91,6 +93,8 @@ def wheel_problems(wheel: Path, root: Path = ROOT) -> list[str]:
     }
     parts = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE")
     expected = source | {f"{info}/{part}" for part in parts}
+    if version.is_devrelease:
+        expected.add("imprint/COMMIT")
     problems = [f"The wheel lacks {name}." for name in sorted(expected - set(files))]
     problems += [f"The wheel has {name}." for name in sorted(set(files) - expected)]
     if f"{info}/METADATA" in files:
@@ -100,7 +104,7 @@ def wheel_problems(wheel: Path, root: Path = ROOT) -> list[str]:
 
 def sdist_problems(sdist: Path, root: Path = ROOT) -> list[str]:
     """What is wrong with an sdist: what a build, a reader of licences or a tester would miss."""
-    top = f"{PREFIX}-{read_version(root)}"
+    top = f"{PREFIX}-{Version(read_version(root))}"
     with tarfile.open(sdist) as archive:
         names = {name.removeprefix(f"{top}/") for name in archive.getnames()}
     needed = ["PKG-INFO", "pyproject.toml", "requirements.lock", "README.md", "LICENSE"]
@@ -119,7 +123,7 @@ def metadata_problems(text: bytes, root: Path = ROOT) -> list[str]:
     readme = BytesParser().parsebytes(text).get_payload()
     checks = {
         f"The name is {metadata.name}.": metadata.name == NAME,
-        f"The version is {metadata.version}.": str(metadata.version) == read_version(root),
+        f"The version is {metadata.version}.": metadata.version == Version(read_version(root)),
         "The licence is not MIT.": metadata.license_expression == "MIT",
         "The licence file is not named.": metadata.license_files == ["LICENSE"],
         "There is no summary.": bool(metadata.summary),

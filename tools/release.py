@@ -73,7 +73,11 @@ def state_problems(version: str) -> list[str]:
     problems = []
     if _git("status", "--porcelain"):
         problems.append("The checkout has changes: commit or remove them (git status).")
+    if version.endswith(".dev"):
+        problems.append(f"The version is {version}: a release has no .dev.")
     changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    if re.search(r"^## \[Unreleased\]\s+(?!## )\S", changelog, re.MULTILINE):
+        problems.append("CHANGELOG.md has changes below “Unreleased”: give them to the release.")
     heading = rf"^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$"
     if not re.search(heading, changelog, re.MULTILINE):
         problems.append(f"CHANGELOG.md has no part “## [{version}] - YYYY-MM-DD”.")

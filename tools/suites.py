@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tools.files import ROOT, files_matching
 
-from imprint import __version__
+from imprint import RELEASE
 from imprint.web.docs.openapi import describe_interface
 
 LOGS = ROOT / ".tools" / "suites"
@@ -52,7 +52,7 @@ REACHES_ALL = (
 
 def render_description() -> str:
     """The OpenAPI description, which generators read."""
-    return json.dumps(describe_interface(__version__))
+    return json.dumps(describe_interface(RELEASE))
 
 
 @dataclass(frozen=True, slots=True)

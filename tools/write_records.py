@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from tools.files import ROOT
 
-from imprint import __version__
+from imprint import RELEASE
 from imprint.interface import accounts, drafts, posts, problems, service
 from imprint.interface.values import ADDRESS_PATTERN, LOWER_ADDRESS_PATTERN, TRANSACTION_PATTERN
 from imprint.web.docs.openapi import describe_interface
@@ -65,7 +65,7 @@ def main() -> None:
 def update_records(source: str) -> str:
     """The file with the current records between its marks."""
     before, _, rest = source.partition(_BEGIN)
-    records = "\n\n".join(_Renderer(describe_interface(__version__)).render())
+    records = "\n\n".join(_Renderer(describe_interface(RELEASE)).render())
     return f"{before}{_BEGIN}\n\n{records}\n\n{_END}{rest.partition(_END)[2]}"
 
 

@@ -9,6 +9,7 @@ A failpoint that is not armed costs next to nothing. No setting arms one: only a
     before_response                            everything is done, but the response is not sent
     after_condemn  after_remove  after_purge   the garbage collector, for each document
     during_restart during_step   after_step    the index of posts: emptied, and filled in steps
+    before_migration  during_migration  after_migration  an upgrade: copied, migrated, committed
 """
 
 import os
@@ -31,8 +32,11 @@ NAMES = (
     "during_restart",
     "during_step",
     "after_step",
+    "before_migration",
+    "during_migration",
+    "after_migration",
 )
-"""Every failpoint, in the order in which a write, the garbage collector and the indexer pass it."""
+"""Every failpoint, in the order of a write, the garbage collector, the indexer and an upgrade."""
 
 KILLED = 137
 """The exit status of a process that ended at a failpoint, the same as after SIGKILL."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from tests.cli.test_upgrade import KILLS as UPGRADING
 from tests.crash.fork_server import ROOT, ForkServer
 from tests.crash.ledger import find_faults, open_intents, stored_documents
 from tests.crash.test_index import INDEXING
@@ -193,7 +194,8 @@ def test_every_failpoint_in_the_code_is_a_case_here():
         and ast.unparse(node.func) == "failpoints.reach"
         and isinstance(node.args[0], ast.Constant)
     }
-    tested = {at.partition(":")[0] for at in (*STORING, *DELETING, *COLLECTING, *INDEXING)}
+    ended = (*STORING, *DELETING, *COLLECTING, *INDEXING, *UPGRADING)
+    tested = {at.partition(":")[0] for at in ended}
     assert reached == tested == set(failpoints.NAMES)
 
 

@@ -73,7 +73,7 @@ class Trial:
     def follow(self, name: str) -> str:
         """Type the commands of a block, with the names of this trial in place of the examples."""
         text = BLOCKS[name].replace("YOUR-SITE", SITE)
-        text = text.replace("imprint-press==1.0.0", "./imprint_press-*.whl")
+        text = re.sub(r"imprint_press-[\d.]+-py3-none-any\.whl", "./imprint_press-*.whl", text)
         text = text.replace("https://node.example/key", self.scene.given["CHAIN_RPC_URL"])
         text = text.replace(
             "curl --fail", f"curl --fail --cacert {AUTHORITY} --retry 20 --retry-all-errors"

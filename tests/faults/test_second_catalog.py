@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.documents import list_documents
 from tests.faults.scene import LONG, Replica, Scene, open_scene
 from tests.faults.test_restarts import until
+from tests.migrated_catalog import put_migrated_catalog
 from tests.postgresql import records_of
 
 DRAFTS = 60 if LONG else 8
@@ -32,10 +33,11 @@ def run_command(given: Mapping[str, str], *words: str) -> "subprocess.CompletedP
 
 
 async def other_records(folder: Path) -> str:
-    """The address of an empty database: on the server of `records`, or a file."""
-    (folder / "other").mkdir()
+    """The address of a catalog without records: on the server of `records`, or a file."""
+    path = folder / "other" / "imprint.db"
+    put_migrated_catalog(path)
     address = (await records_of(folder / "other")).get("IMPRINT_DATABASE_URL")
-    return address or f"sqlite:///{folder / 'other' / 'imprint.db'}"
+    return address or f"sqlite:///{path}"
 
 
 async def fill(scene: Scene) -> list[tuple[int, str]]:
@@ -114,6 +116,29 @@ async def test_a_service_whose_documents_were_adopted_stops_storing_and_destroyi
         assert back.returncode == 0, back.stderr
         await first.wait_for(200)
         assert (await scene.world.send_create(author, "In time.")).status_code == 200
+
+
+async def test_a_lost_catalog_is_not_replaced_by_an_empty_one(tmp_path: Path) -> None:
+    async with open_scene(tmp_path) as scene:
+        first = scene.replica(WORKERS="2")
+        await first.start()
+        files = await fill(scene)
+        saved = tmp_path / "saved.tar"
+        backup = await asyncio.to_thread(run_command, first.given, "backup", "--out", str(saved))
+        assert backup.returncode == 0, backup.stderr
+        assert first.process.stop() == 0
+        catalog = tmp_path / "data" / "imprint.db"
+        catalog.unlink()
+        for _ in range(2):
+            # As a supervisor does that starts it again.
+            first.process.spawn()
+            assert await asyncio.to_thread(first.process.wait, 60) == 2, first.log
+            assert "run `imprint repair --backup` with your last backup" in first.log
+            assert not catalog.exists()
+        repair = await asyncio.to_thread(run_command, first.given, "repair", "--backup", str(saved))
+        assert f"{DRAFTS} came from the backup" in repair.stdout, repair.stdout
+        await first.start()
+        await expect_all(scene, files)
 
 
 async def test_several_replicas_start_on_a_new_folder_at_once(

@@ -71,6 +71,11 @@ async def test_documents_whose_key_is_lost_can_be_abandoned(tmp_path: Path) -> N
         await other.start()
 
 
+async def test_a_data_folder_that_nobody_can_make_is_refused_at_once(tmp_path: Path) -> None:
+    async with open_scene(tmp_path) as scene:
+        await expect_refused(scene.replica(DATA_DIR="/proc/x"), "/proc/x cannot be created")
+
+
 async def test_a_start_block_from_which_no_post_is_found_is_refused(tmp_path: Path) -> None:
     async with open_scene(tmp_path) as scene:
         await expect_refused(

@@ -5,11 +5,12 @@ import re
 import tomllib
 
 from packaging.requirements import Requirement
+from packaging.version import Version
 from tests.house.sources import kept_files, place
 from tools.files import ROOT
 from tools.runtime_lock import render_deploy_locks
 
-from imprint import __version__
+from imprint import RELEASE
 
 LOCKS = re.compile(r"(\.lock|lock\.json|lock\.toml)$|^requirements.*\.txt$")
 INSTALLS = re.compile(r"\b(?:pipx? install|uv (?:tool|pip) install|uvx) +([^`#\n]+)")
@@ -61,9 +62,12 @@ def test_the_lock_has_a_version_in_the_range_of_every_declared_dependency():
 
 
 def test_the_changelog_has_the_version_below_unreleased():
+    """Between releases, the one before."""
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## \[(.+?)\](?: - \d{4}-\d\d-\d\d)?$", changelog, re.MULTILINE)
-    assert headings[:2] == ["Unreleased", __version__]
+    assert headings[0] == "Unreleased"
+    newest = Version(headings[1])
+    assert newest < Version(RELEASE) if RELEASE.endswith(".dev") else newest == Version(RELEASE)
 
 
 def test_files_and_pages_for_deployments_name_this_version():
@@ -77,7 +81,7 @@ def test_files_and_pages_for_deployments_name_this_version():
         for version in named.findall(text)
     }
     assert {name for name, _ in found} >= {"deploy/compose.yaml", "docs/deploying.md"}
-    assert {version for _, version in found} == {__version__}
+    assert {version for _, version in found} == {RELEASE.removesuffix(".dev")}
 
 
 def test_the_locks_of_the_image_are_parts_of_the_lock():

@@ -13,8 +13,9 @@ from tools.files import ROOT
 from tools.release import image_problems, sums_problems
 from tools.runtime_lock import read_project, runtime_entries
 
-VERSION = read_version()
-RELEASED = f"## [{VERSION}] - 2026-11-15\n\n"
+VERSION = read_version().removesuffix(".dev")
+UNRELEASED = "## [Unreleased]\n\n"
+RELEASED = f"{UNRELEASED}## [{VERSION}] - 2026-11-15\n\n"
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -33,7 +34,7 @@ def release(folder: Path) -> "subprocess.CompletedProcess[str]":
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project as it is now, committed, with a changelog that has its version."""
+    """The project as it is now, committed as a release, with its part of the changelog."""
     folder = tmp_path_factory.mktemp("project")
     for path in kept_files():
         target = folder / path.relative_to(ROOT)
@@ -41,8 +42,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(path, target)
     changelog = folder / "CHANGELOG.md"
     if f"## [{VERSION}]" not in changelog.read_text("utf-8"):
-        text = changelog.read_text("utf-8").replace("## [Unreleased]\n\n", RELEASED)
+        text = changelog.read_text("utf-8").replace(UNRELEASED, RELEASED)
         changelog.write_text(text, "utf-8")
+    package = folder / "src" / "imprint" / "__init__.py"
+    package.write_text(package.read_text("utf-8").replace(f'"{VERSION}.dev"', f'"{VERSION}"'))
     git(folder, "init", "--quiet")
     git(folder, "add", "--all")
     git(folder, "commit", "--quiet", "--message", "All of it")
@@ -122,13 +125,18 @@ def test_a_tag_must_be_that_of_the_version_and_of_this_commit(project: Path, rel
     git(project, "tag", "--delete", f"v{VERSION}")
 
 
-def test_a_version_without_a_changelog_section_is_refused(project: Path, released: Path):
+def test_a_state_between_releases_is_refused(project: Path, released: Path):
     changelog = project / "CHANGELOG.md"
-    text = changelog.read_text("utf-8").replace(f"## [{VERSION}]", "## [Unreleased]")
+    text = changelog.read_text("utf-8").replace(RELEASED, UNRELEASED)
     changelog.write_text(text, "utf-8")
+    package = project / "src" / "imprint" / "__init__.py"
+    package.write_text(package.read_text("utf-8").replace(f'"{VERSION}"', f'"{VERSION}.dev"'))
     git(project, "commit", "--quiet", "--all", "--message", "Unreleased")
     done = release(project)
-    assert (done.returncode, "CHANGELOG.md has no part" in done.stderr) == (1, True)
+    assert done.returncode == 1
+    assert f"CHANGELOG.md has no part “## [{VERSION}.dev]" in done.stderr
+    assert "CHANGELOG.md has changes below “Unreleased”" in done.stderr
+    assert f"The version is {VERSION}.dev: a release has no .dev." in done.stderr
 
 
 def test_an_image_is_checked_before_a_release(tmp_path: Path):

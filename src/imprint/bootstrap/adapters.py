@@ -4,10 +4,13 @@ An adapter that is not always needed is imported by the function that opens it: 
 would make every start slower.
 """
 
+import asyncio
 import logging
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
@@ -18,9 +21,10 @@ from imprint.adapters.chain.contract_wallets import JsonRpcContractWallets
 from imprint.adapters.chain.json_rpc import MAX_HEAD_AGES, ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
 from imprint.adapters.content.embedded import EmbeddedStore
+from imprint.adapters.content.installation_marker import MARKER, InstallationMarker
 from imprint.adapters.database.database import Database
-from imprint.adapters.database.schema import NewerSchema
-from imprint.adapters.database.sqlite.database import open_sqlite
+from imprint.adapters.database.schema import NewerSchema, NoCatalog
+from imprint.adapters.database.sqlite.database import open_sqlite, read_schema
 from imprint.adapters.database.sqlite.log import DamagedLog
 from imprint.adapters.database.sqlite.use_lock import BeingMoved
 from imprint.adapters.disk_space import LocalDiskSpace, open_with_reserve
@@ -31,8 +35,15 @@ from imprint.adapters.webhooks.networks import network_names
 from imprint.adapters.webhooks.provider_a import ProviderA
 from imprint.adapters.webhooks.provider_b import ProviderB
 from imprint.bootstrap.stores import Stores, open_stores
-from imprint.domain.errors import CannotStart, NotReachable, Unavailable
-from imprint.domain.installation import Identity
+from imprint.domain.drafts.files import Network
+from imprint.domain.errors import (
+    CannotStart,
+    NoCatalogYet,
+    NotReachable,
+    StoreMisconfigured,
+    Unavailable,
+)
+from imprint.domain.installation import INSTALLATION_ID, UNNAMED, Access, Identity
 from imprint.ports import (
     ChainReader,
     Clock,
@@ -116,23 +127,23 @@ def open_adapters(
     clock: Clock = utc_now,
     seconds: Monotonic | None = None,
     left: OpenDatabase | None = None,
+    access: Access = Access.MIGRATE,
 ) -> Adapters:
     """Open the adapters that the settings name.
 
     With `seconds`, also leases use this clock, instead of that of the machine or the server.
 
-    Raises `CannotStart`, and `NotReachable` for what may be possible later. Whoever tries again
-    passes `left` each time, so that failed attempts leave no more than one database open.
+    Raises `CannotStart`, `NeedsUpgrade` for an older schema, and `NotReachable` for what may be
+    possible later. Whoever tries again passes `left` each time, so that failed attempts leave no
+    more than one database open.
     """
-    storage = settings.storage
     left = left or OpenDatabase()
-    make_data_folder(settings)
+    if access.creates:
+        make_data_folder(settings)
     cipher = make_cipher(settings)
     # The database first: documents in a shared store are named after its installation.
-    left.database = database = left.database or open_database(
-        storage.database, storage.connections, seconds
-    )
-    content = open_content(settings, clock, database.identity)
+    left.database = database = left.database or open_database(settings, access, seconds)
+    content = open_content(settings, clock, database.identity, access)
     left.database = None
     marketplace, reader, wallets = open_nodes(settings, clock)
     return Adapters(
@@ -176,18 +187,21 @@ def open_nodes(
 
 def open_disk(settings: Settings) -> LocalDiskSpace:
     """The disks of this machine that documents and records are written to."""
-    return LocalDiskSpace(_folders(settings), settings.limits.min_free_disk)
+    return LocalDiskSpace(local_folders(settings), settings.limits.min_free_disk)
 
 
 def make_data_folder(settings: Settings) -> None:
     """Make the data folder, unless records and documents are elsewhere. Raises `CannotStart`."""
-    if not any(_folders(settings)):
+    if not any(local_folders(settings)):
         return
     folder = settings.storage.data_dir
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         text = f"The folder {folder} cannot be created: {error.strerror}."
+        # As below /proc, where nobody can make one.
+        if isinstance(error, FileNotFoundError) and folder.parent.is_dir():
+            raise CannotStart(text) from error
         raise _cannot_start(text, error, Unavailable.storage()) from error
 
 
@@ -201,13 +215,18 @@ def claim_on(stores: Stores, content: ContentStore) -> InstallationClaim:
     return InstallationClaim(stores.installation, stores.archives, content, inventory_of(content))
 
 
-def _folders(settings: Settings) -> Iterator[Path]:
+def local_folders(settings: Settings) -> Iterator[Path]:
     """The folders on this machine that documents and records are written to."""
     storage = settings.storage
     if isinstance(storage.content, EmbeddedContent):
-        yield storage.data_dir / "content"
+        yield content_folder(settings)
     if isinstance(storage.database, SqliteDatabase):
         yield storage.database.path.parent
+
+
+def content_folder(settings: Settings) -> Path:
+    """The folder of the embedded content store."""
+    return settings.storage.data_dir / "content"
 
 
 def max_head_age(settings: Settings) -> float:
@@ -216,10 +235,13 @@ def max_head_age(settings: Settings) -> float:
     return MAX_HEAD_AGES.get(chain.id, 0.0) if chain.max_head_age is None else chain.max_head_age
 
 
-def open_content(settings: Settings, clock: Clock, identity: Identity) -> ContentStore:
+def open_content(
+    settings: Settings, clock: Clock, identity: Identity, access: Access = Access.MIGRATE
+) -> ContentStore:
     """Open the content store for an installation, without probing it.
 
-    Raises `CannotStart` for an unusable folder, and `NotReachable` if it may be usable later.
+    Raises `CannotStart` for an unusable folder, `NeedsUpgrade` for one of an earlier release, and
+    `NotReachable` if it may be usable later.
     """
     store = settings.storage.content
     if isinstance(store, KuboContent):
@@ -228,9 +250,11 @@ def open_content(settings: Settings, clock: Clock, identity: Identity) -> Conten
         return _open_pinata(settings, store, clock, identity)
     if isinstance(store, BucketContent):
         return _open_bucket(settings, store, identity)
-    folder = settings.storage.data_dir / "content"
+    folder = content_folder(settings)
     try:
-        return open_with_reserve(folder, lambda: EmbeddedStore(folder, clock))
+        if access is Access.READ:
+            return EmbeddedStore(folder, clock, access=access)
+        return open_with_reserve(folder, lambda: EmbeddedStore(folder, clock, access=access))
     except DamagedLog as error:
         raise CannotStart(str(error)) from error
     except ValueError as error:
@@ -302,33 +326,49 @@ def _open_bucket(settings: Settings, store: BucketContent, identity: Identity) -
 
 
 def open_database(
-    database: SqliteDatabase | PostgresqlDatabase,
-    connections: int,
-    seconds: Monotonic | None = None,
+    settings: Settings, access: Access = Access.MIGRATE, seconds: Monotonic | None = None
 ) -> Database:
-    """Open the database there and migrate its schema.
+    """Open the database that the settings name.
 
-    Leases use the clock of the machine or of the server, or `seconds` if it is given. Raises
-    `CannotStart`, and `NotReachable` if the database may be opened later.
+    No catalog is made for documents that are there already: whose they are, a new one does not
+    know. Leases use the clock of the machine or of the server, or `seconds` if it is given.
+
+    Raises `CannotStart`, `NoCatalogYet` if there is none, `NeedsUpgrade`, and `NotReachable` if the
+    database may be opened later.
     """
+    database = settings.storage.database
     try:
         if isinstance(database, PostgresqlDatabase):
-            return _open_postgresql(database, connections, seconds)
-        database.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return _open_postgresql(settings, database, access, seconds)
         path = database.path
-        return open_with_reserve(path.parent, lambda: open_sqlite(path, seconds or monotonic))
+        opening = partial(open_sqlite, path, seconds or monotonic, access=access)
+        if access is Access.READ:
+            return opening()
+        if access.creates:
+            if read_schema(path) == 0:
+                refuse_documents(settings)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return open_with_reserve(path.parent, opening)
+    except NoCatalog as error:
+        refuse_documents(settings)
+        raise NoCatalogYet(describe_database(database)) from error
     except (NewerSchema, DamagedLog, BeingMoved) as error:
         raise CannotStart(str(error)) from error
     except (Unavailable, OSError, ValueError) as error:
-        # The URL of a server contains a password.
-        place = str(database.path) if isinstance(database, SqliteDatabase) else "on PostgreSQL"
         cause = error.__cause__ if isinstance(error, Unavailable) else error
-        reason = failure_reason(cause)
-        if isinstance(database, PostgresqlDatabase):
-            reason += f" ({describe_database(database)})"
-        text = f"The database {place} cannot be opened: {reason}."
-        help_text = remedy(cause).strip()
-        raise _cannot_start(text, cause, Unavailable.database(), help_text) from error
+        raise _not_opened(database, cause) from error
+
+
+def _not_opened(
+    database: SqliteDatabase | PostgresqlDatabase, cause: BaseException | None
+) -> CannotStart:
+    # The URL of a server contains a password.
+    place = str(database.path) if isinstance(database, SqliteDatabase) else "on PostgreSQL"
+    reason = failure_reason(cause)
+    if isinstance(database, PostgresqlDatabase):
+        reason += f" ({describe_database(database)})"
+    text = f"The database {place} cannot be opened: {reason}."
+    return _cannot_start(text, cause, Unavailable.database(), remedy(cause).strip())
 
 
 def describe_database(database: SqliteDatabase | PostgresqlDatabase) -> str:
@@ -341,16 +381,102 @@ def describe_database(database: SqliteDatabase | PostgresqlDatabase) -> str:
     return f"postgresql://{host}{parts.path}"
 
 
+def refuse_documents(settings: Settings) -> None:
+    """Raise `CannotStart` if the content store has documents, for a catalog that is missing.
+
+    Whether a store has any that installations share, nobody can tell without the catalog. Raises
+    `NotReachable` for a bucket that does not respond.
+    """
+    with ThreadPoolExecutor(1, "content-owner") as thread:
+        try:
+            owner = thread.submit(asyncio.run, _find_owner(settings)).result()
+        except StoreMisconfigured as error:
+            raise CannotStart(error.sentence) from error
+        except Unavailable as problem:
+            text = "Whether there are documents without a catalog is not known yet."
+            raise NotReachable(text, problem) from problem
+    if owner is None:
+        return
+    database = settings.storage.database
+    what_to_do = "restore the dump of its database"
+    if isinstance(database, SqliteDatabase):
+        name = database.path.name
+        what_to_do = f"put {name} back, or run `imprint repair --backup` with your last backup"
+    raise CannotStart(
+        f"There is no catalog at {describe_database(database)}, but the content store has documents"
+        f" of {owner}. Nothing was created. Is IMPRINT_DATABASE_URL or IMPRINT_DATA_DIR wrong? If"
+        f" the catalog is lost: {what_to_do}. To begin anew, move the documents away."
+    )
+
+
+async def _find_owner(settings: Settings) -> str | None:
+    """Whose documents the content store has; None if it has none. Raises `Unavailable`."""
+    if holder := await read_marker(settings):
+        return f"the installation {holder}"
+    folder = content_folder(settings)
+    if not isinstance(settings.storage.content, EmbeddedContent) or not folder.is_dir():
+        return None
+    store = EmbeddedStore(folder, utc_now, access=Access.READ)
+    try:
+        for network in Network:
+            if (folder / network).is_dir():
+                async for _ in store.list_documents(network):
+                    return "an installation"
+    finally:
+        await store.close()
+    return None
+
+
+async def read_marker(settings: Settings) -> str | None:
+    """The id in the store; None without one, or if the marker is damaged, or in a shared one.
+
+    Raises `Unavailable` for a bucket that cannot be reached.
+    """
+    store = settings.storage.content
+    found = None
+    if isinstance(store, EmbeddedContent):
+        try:
+            found = InstallationMarker(content_folder(settings) / MARKER).read()
+        except FileNotFoundError:
+            return None
+    elif isinstance(store, BucketContent):
+        content = open_content(settings, utc_now, UNNAMED)
+        try:
+            found = await content.claimed_by("")
+        finally:
+            await content.close()
+    return found if found is not None and INSTALLATION_ID.fullmatch(found) else None
+
+
 def _open_postgresql(
-    database: PostgresqlDatabase, connections: int, seconds: Monotonic | None
+    settings: Settings, database: PostgresqlDatabase, access: Access, seconds: Monotonic | None
 ) -> Database:
     with _postgresql_library():
         from imprint.adapters.database.postgresql.database import open_postgresql
         from imprint.adapters.database.postgresql.schema import Unfinished, UnsuitableServer
     try:
-        return open_postgresql(database.url.reveal(), connections, seconds)
+        return open_postgresql(
+            database.url.reveal(),
+            settings.storage.connections,
+            seconds,
+            access=access,
+            before_creation=partial(refuse_documents, settings),
+        )
     except (Unfinished, UnsuitableServer) as error:
         raise CannotStart(str(error)) from error
+
+
+def examine_postgresql(database: PostgresqlDatabase) -> tuple[int, int]:
+    """The schema of a database, 0 without a catalog, and its size. Raises `CannotStart`."""
+    with _postgresql_library():
+        from imprint.adapters.database.postgresql.database import examine_catalog
+        from imprint.adapters.database.postgresql.schema import Unfinished, UnsuitableServer
+    try:
+        return examine_catalog(database.url.reveal())
+    except (Unfinished, UnsuitableServer) as error:
+        raise CannotStart(str(error)) from error
+    except Unavailable as error:
+        raise _not_opened(database, error.__cause__) from error
 
 
 async def migrate_database(
@@ -366,8 +492,10 @@ async def migrate_database(
         from imprint.adapters.database.postgresql.schema import UnsuitableServer
     try:
         return await move_catalog(source.path, target.url.reveal(), progress)
-    except (CannotMove, NewerSchema, UnsuitableServer) as error:
+    except (CannotMove, DamagedLog, NewerSchema, UnsuitableServer) as error:
         raise CannotStart(str(error)) from error
+    except NoCatalog as error:
+        raise NoCatalogYet(describe_database(source)) from error
     except INTERRUPTIONS as error:
         raise CannotStart(
             f"The move stopped: {failure_reason(error)}.{remedy(error)} Run it again to go on."

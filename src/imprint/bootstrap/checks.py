@@ -1,6 +1,8 @@
 """The checks of an installation, each by itself; `installation_check` runs them."""
 
+import os
 from datetime import timedelta
+from pathlib import Path
 
 from imprint.adapters.chain.http_client import NodeFailure
 from imprint.adapters.chain.json_rpc import ChainMisconfigured
@@ -12,9 +14,10 @@ from imprint.bootstrap.adapters import (
 )
 from imprint.bootstrap.archives import describe_store
 from imprint.bootstrap.stores import Stores
-from imprint.domain.errors import CannotStart, StoreMisconfigured, Unavailable
+from imprint.domain.errors import CannotStart, NeedsUpgrade, StoreMisconfigured, Unavailable
 from imprint.domain.findings import Finding, Status
 from imprint.domain.formats.addresses import Address
+from imprint.domain.installation import Access
 from imprint.domain.posts.marketplace import missing_functions
 from imprint.ports import (
     ChainReader,
@@ -23,7 +26,7 @@ from imprint.ports import (
     MarketplaceReader,
     Progress,
 )
-from imprint.ports.content import DocumentCipher
+from imprint.ports.content import DocumentCipher, ReadProbe
 from imprint.ports.damage import DatabaseHealth
 from imprint.ports.installation import KeyStore
 from imprint.ports.publication import EventStore
@@ -126,15 +129,27 @@ def check_webhooks(settings: Settings) -> Finding:
 # Records, keys, documents and the disk
 
 
-async def check_database(database: DatabaseHealth, settings: Settings) -> Finding:
-    """Whether records can be written, and nothing about the server is to be changed."""
+def check_new_installation(settings: Settings, *folders: Path) -> Finding:
+    """Whether a start can make what is not there yet; nothing is made now."""
+    for folder in folders:
+        there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+            detail = f"The folder {folder} cannot be made: {there} must not be written to."
+            return Finding("database", Status.FAILED, detail, "Correct IMPRINT_DATA_DIR.")
+    place = describe_database(settings.storage.database)
+    return Finding("database", Status.OK, f"A start makes the catalog at {place}.")
+
+
+async def check_database(database: DatabaseHealth, settings: Settings, access: Access) -> Finding:
+    """Whether records can be read or written, and nothing about the server is to be changed."""
+    writes = access is not Access.READ
     try:
-        await database.probe()
+        await (database.probe() if writes else database.probe_reads())
     except Unavailable as problem:
         return Finding("database", Status.FAILED, problem.detail)
     place = describe_database(settings.storage.database)
-    well = Finding("database", Status.OK, f"{place} can be written to.")
-    return await check_server(database) or well
+    detail = f"{place} can be {'written to' if writes else 'read'}."
+    return await check_server(database) or Finding("database", Status.OK, detail)
 
 
 async def check_server(database: DatabaseHealth) -> Finding | None:
@@ -236,15 +251,20 @@ def _spell_bytes(count: int) -> str:
     return f"{mebibytes / 1024:.1f} GiB" if mebibytes >= 1024 else f"{mebibytes:.0f} MiB"
 
 
-async def check_store(content: ContentStore, settings: Settings) -> Finding:
-    """Whether documents can be stored and read."""
-    place = describe_store(settings)
+async def check_store(content: ContentStore, settings: Settings, access: Access) -> Finding:
+    """Whether documents can be read, or also stored."""
+    place, reads_only = describe_store(settings), access is Access.READ
     try:
-        await content.probe()
+        if reads_only and isinstance(content, ReadProbe):
+            await content.probe_reads()
+        else:
+            # The probe of a store without the other one writes nothing.
+            await content.probe()
     except Unavailable as problem:
         remedy = "" if _failure_in(problem) is None else _STORE_REMEDY
         return Finding("store", Status.FAILED, f"{_reason(problem)} ({place})", remedy)
-    return Finding("store", Status.OK, f"Documents can be stored and read ({place}).")
+    can = "can be read" if reads_only else "can be stored and read"
+    return Finding("store", Status.OK, f"Documents {can} ({place}).")
 
 
 def _reason(problem: Unavailable) -> str:
@@ -404,6 +424,11 @@ async def check_clock(chain: ChainReader, clock: Clock, oldest: float) -> Findin
 
 def _spell_time(age: timedelta) -> str:
     return f"{round(age.total_seconds() / 60)} minutes"
+
+
+def outdated(name: str, error: NeedsUpgrade) -> Finding:
+    """What has the schema of an earlier release: a start brings it up to date."""
+    return Finding(name, Status.WARNING, f"{error.reason} A start upgrades it.", error.remedy)
 
 
 def refused(name: str, error: CannotStart) -> Finding:

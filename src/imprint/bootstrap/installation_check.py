@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from imprint.bootstrap.adapters import (
     Adapters,
     claim_on,
+    content_folder,
+    local_folders,
     make_cipher,
-    make_data_folder,
     max_head_age,
     open_content,
     open_database,
@@ -30,6 +31,7 @@ from imprint.bootstrap.checks import (
     check_disk,
     check_history,
     check_keys,
+    check_new_installation,
     check_node,
     check_records,
     check_server,
@@ -37,17 +39,18 @@ from imprint.bootstrap.checks import (
     check_signing,
     check_store,
     check_webhooks,
+    outdated,
     refused,
     skip,
 )
 from imprint.bootstrap.stores import Stores, open_stores
-from imprint.domain.errors import CannotStart, Unavailable
+from imprint.domain.errors import CannotStart, NeedsUpgrade, NoCatalogYet, Unavailable
 from imprint.domain.findings import Finding, Status
-from imprint.domain.installation import UNNAMED
+from imprint.domain.installation import UNNAMED, Access
 from imprint.ports import Clock, ContentStore, Progress, utc_now
 from imprint.ports.installation import KeyStore
 from imprint.services.chain.start_block import StartBlock
-from imprint.settings import Settings
+from imprint.settings import EmbeddedContent, Settings
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +60,7 @@ class InstallationCheck:
     """Opens what the settings name and checks it; what is missing is None meanwhile."""
 
     settings: Settings
+    access: Access = Access.READ
     clock: Clock = utc_now
     stores: Stores | None = field(default=None, init=False)
     content: ContentStore | None = field(default=None, init=False)
@@ -80,23 +84,28 @@ class InstallationCheck:
                     await each.close()
 
     def _open_database(self) -> Finding | None:
-        """Open the database; the reason if that is not possible."""
-        storage = self.settings.storage
+        """Open the database; the finding if that is not possible yet."""
         try:
-            make_data_folder(self.settings)
-        except CannotStart as error:
-            return Finding("database", Status.FAILED, str(error), "Correct IMPRINT_DATA_DIR.")
-        try:
-            self.stores = open_stores(open_database(storage.database, storage.connections))
+            self.stores = open_stores(open_database(self.settings, self.access))
+        except NoCatalogYet:
+            return check_new_installation(self.settings, *local_folders(self.settings))
+        except NeedsUpgrade as error:
+            return outdated("database", error)
         except CannotStart as error:
             return refused("database", error)
         return None
 
     def _open_store(self) -> Finding | None:
-        """Open the content store; the reason if that is not possible."""
+        """Open the content store; the finding if that is not possible yet."""
+        folder = content_folder(self.settings)
+        if isinstance(self.settings.storage.content, EmbeddedContent) and not folder.exists():
+            detail = f"A start makes the folder {folder} for documents."
+            return Finding("store", Status.OK, detail)
         identity = UNNAMED if self.stores is None else self.stores.installation.identity
         try:
-            self.content = open_content(self.settings, self.clock, identity)
+            self.content = open_content(self.settings, self.clock, identity, self.access)
+        except NeedsUpgrade as error:
+            return outdated("store", error)
         except CannotStart as error:
             return refused("store", error)
         return None
@@ -107,7 +116,7 @@ class InstallationCheck:
         if wrong is not None or self.stores is None:
             skipped = [skip(name, DATABASE) for name in ("records", "keys")]
             return skipped if wrong is None else [wrong, *skipped]
-        database = await check_database(self.stores.database, self.settings)
+        database = await check_database(self.stores.database, self.settings, self.access)
         if deep and self.content is None:
             records = [skip("records", STORE)]
         else:
@@ -125,7 +134,7 @@ class InstallationCheck:
         if self.content is None:
             skipped = skip("documents", STORE)
             return [skipped] if wrong is None else [wrong, skipped]
-        store = await check_store(self.content, self.settings)
+        store = await check_store(self.content, self.settings, self.access)
         if store.status is Status.FAILED:
             return [store, skip("documents", STORE)]
         if self.stores is None:

@@ -8,11 +8,11 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from imprint.adapters.content.installation_marker import MARKER, InstallationMarker
 from imprint.adapters.content.rebuild import rebuild_small_documents
 from imprint.adapters.database.schema import NewerSchema
 from imprint.adapters.database.sqlite.damaged_file import FileInUse, copy_locked, replace_file
 from imprint.adapters.database.sqlite.database import open_sqlite
+from imprint.adapters.database.sqlite.log import DamagedLog
 from imprint.adapters.database.sqlite.rebuild import (
     DamagedCatalog,
     examine_copy,
@@ -21,13 +21,20 @@ from imprint.adapters.database.sqlite.rebuild import (
 )
 from imprint.adapters.database.sqlite.use_lock import InUse, UseLock
 from imprint.adapters.database.transaction import micros
-from imprint.bootstrap.adapters import check_chain, open_adapters, open_content
+from imprint.bootstrap.adapters import (
+    check_chain,
+    content_folder,
+    open_adapters,
+    open_content,
+    open_database,
+    read_marker,
+)
 from imprint.bootstrap.archives import open_backup
 from imprint.bootstrap.background import build_follower
 from imprint.bootstrap.stores import Stores, open_stores
 from imprint.domain.errors import CannotStart
 from imprint.domain.exports import read_instant
-from imprint.domain.installation import INSTALLATION_ID, UNNAMED, Identity
+from imprint.domain.installation import Access, Identity
 from imprint.ports import ContentStore, Progress, utc_now
 from imprint.ports.damage import CatalogDamaged
 from imprint.services.content.labels import LabelUpdater
@@ -40,7 +47,7 @@ from imprint.services.installation.backup import (
     restore_catalog,
 )
 from imprint.services.installation.repair import Repair, RepairReport, SavedDocuments, find_damage
-from imprint.settings import BucketContent, EmbeddedContent, Settings, SqliteDatabase
+from imprint.settings import EmbeddedContent, Settings, SqliteDatabase
 
 _NOTHING_CHANGED = (
     "Nothing was changed: name a backup with --backup, from which the rest is taken, or go on"
@@ -88,12 +95,15 @@ async def repair_installation(
         database = settings.storage.database
         if isinstance(database, SqliteDatabase):
             repair = _RecordRepair(settings, backup, report, progress, accept_loss)
-            with _locked(database.path):
+            with _locked(database.path, makes_file=not dry_run):
                 is_readable = await repair.run(database.path)
             if not is_readable:
                 return report
         else:
-            await asyncio.to_thread(_rebuild_small_documents, settings, report)
+            is_whole = await asyncio.to_thread(_rebuild_small_documents, settings, report)
+            if dry_run and is_whole:
+                stores = open_stores(open_database(settings, Access.READ))
+                await _check_documents(settings, stores, backup, report, progress)
         if not dry_run:
             await _repair_rest(settings, backup, report, progress)
     return report
@@ -111,11 +121,12 @@ def _open(place: Path, scratch: Path) -> _Backup:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _locked(path: Path, *, makes_file: bool) -> Iterator[None]:
     """Keep services from a catalog. Raises `FileInUse` if one uses it."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if makes_file:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
-        lock = UseLock(path, exclusive=True)
+        lock = UseLock(path, exclusive=True, makes_file=makes_file)
     except InUse as error:
         raise FileInUse(path) from error
     with closing(lock):
@@ -134,9 +145,9 @@ class _RecordRepair:
 
     async def run(self, path: Path) -> bool:
         """Repair them; returns whether the catalog can be opened now."""
-        with copy_locked(path) as copy:
+        with copy_locked(path, dry_run=self.report.dry_run) as copy:
             damaged = await asyncio.to_thread(examine_copy, copy)
-            holder = await _read_marker(self.settings)
+            holder = await read_marker(self.settings)
             if damaged.identity is not None and holder is not None:
                 expect_own(holder, damaged.identity.id)
             if self.backup is not None:
@@ -148,10 +159,13 @@ class _RecordRepair:
                 usable = copy.with_name("new.db")
                 if not await asyncio.to_thread(self._rebuild, damaged, usable, holder):
                     return False
-            said = await asyncio.to_thread(_rebuild_small_documents, self.settings, self.report)
-            if self.report.dry_run:
-                await self._check_documents(usable, is_store_whole=not said)
-            elif damaged.is_damaged:
+            is_whole = await asyncio.to_thread(_rebuild_small_documents, self.settings, self.report)
+            if self.report.dry_run and is_whole:
+                stores = open_stores(open_sqlite(usable, is_copy=True))
+                await _check_documents(
+                    self.settings, stores, self.backup, self.report, self.progress
+                )
+            elif damaged.is_damaged and not self.report.dry_run:
                 self._replace(usable, path)
         return True
 
@@ -186,20 +200,6 @@ class _RecordRepair:
             return False
         return True
 
-    async def _check_documents(self, catalog_file: Path, *, is_store_whole: bool) -> None:
-        """Say which documents would come from the backup."""
-        if not is_store_whole:
-            self.report.notes.append("Documents were not looked for: their file is damaged.")
-            return
-        stores = open_stores(open_sqlite(catalog_file, is_copy=True))
-        content = open_content(self.settings, utc_now, stores.installation.identity)
-        try:
-            repair = _build_repair(stores, content, self.backup, self.report)
-            await repair.restore_documents(self.progress)
-        finally:
-            await content.close()
-            await stores.close()
-
     def _replace(self, new: Path, path: Path) -> None:
         self.report.notes += [
             f"The catalog as it was is in {replace_file(new, path, utc_now())}.",
@@ -209,35 +209,33 @@ class _RecordRepair:
         ]
 
 
-async def _read_marker(settings: Settings) -> str | None:
-    """The id in the store; None without one, or if the marker is damaged, or in a shared one.
+def _rebuild_small_documents(settings: Settings, report: RepairReport) -> bool:
+    """Rebuild damaged files of small documents; returns whether documents can be looked for."""
+    if not isinstance(settings.storage.content, EmbeddedContent):
+        return True
+    said = rebuild_small_documents(content_folder(settings), utc_now(), dry_run=report.dry_run)
+    report.found += said
+    if said and report.dry_run:
+        report.notes.append("Documents were not looked for: their file is damaged.")
+    return not said or not report.dry_run
 
-    Raises `Unavailable` for a bucket that cannot be reached.
-    """
-    store = settings.storage.content
-    found = None
-    if isinstance(store, EmbeddedContent):
+
+async def _check_documents(
+    settings: Settings,
+    stores: Stores,
+    backup: _Backup | None,
+    report: RepairReport,
+    progress: Progress,
+) -> None:
+    """Say which documents would come from the backup."""
+    try:
+        content = open_content(settings, utc_now, stores.installation.identity, Access.READ)
         try:
-            found = InstallationMarker(settings.storage.data_dir / "content" / MARKER).read()
-        except FileNotFoundError:
-            return None
-    elif isinstance(store, BucketContent):
-        content = open_content(settings, utc_now, UNNAMED)
-        try:
-            found = await content.claimed_by("")
+            await _build_repair(stores, content, backup, report).restore_documents(progress)
         finally:
             await content.close()
-    return found if found is not None and INSTALLATION_ID.fullmatch(found) else None
-
-
-def _rebuild_small_documents(settings: Settings, report: RepairReport) -> list[str]:
-    """Rebuild damaged files of small documents; returns what it has said about them."""
-    if not isinstance(settings.storage.content, EmbeddedContent):
-        return []
-    folder = settings.storage.data_dir / "content"
-    said = rebuild_small_documents(folder, utc_now(), dry_run=report.dry_run)
-    report.found += said
-    return said
+    finally:
+        await stores.close()
 
 
 def _build_repair(
@@ -260,7 +258,7 @@ async def _repair_rest(
 ) -> None:
     """Repair documents, usage and posts with the adapters of the service."""
     lost_records = bool(report.lost)
-    adapters = open_adapters(settings)
+    adapters = open_adapters(settings, access=Access.WRITE)
     try:
         if backup is not None:
             backup.expect_of(adapters.stores.installation.identity.id)
@@ -282,7 +280,7 @@ async def _repair_rest(
 def _reporting_refusals() -> Iterator[None]:
     try:
         yield
-    except (CatalogDamaged, FileInUse, NewerSchema) as error:
+    except (CatalogDamaged, DamagedLog, FileInUse, NewerSchema) as error:
         raise CannotStart(str(error)) from error
     except OSError as error:
         raise CannotStart(f"The repair cannot go on: {error.strerror}.") from error

@@ -53,6 +53,9 @@ COMMANDS = {
         "rotate_key", "rotate_key", "Wrap the keys of all documents with a new master key."
     ),
     "serve": Command("serve", "serve", "Run the service."),
+    "upgrade": Command(
+        "upgrade", "upgrade", "Bring records and documents up to this version's schema."
+    ),
     "verify": Command("export", "verify", "Prove that an export is whole, and who signed it."),
 }
 """Every command by its name; a summary fits a line of 80 columns beside it."""

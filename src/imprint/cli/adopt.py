@@ -8,6 +8,7 @@ import click
 from imprint.bootstrap.archives import describe_store
 from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
+from imprint.domain.installation import Access
 from imprint.services.content.store_claim import Sample
 
 
@@ -28,7 +29,7 @@ def adopt(yes: bool, new_id: bool, config: Path | None) -> None:
 
 
 async def _adopt(yes: bool, new_id: bool, config: Path | None) -> None:
-    async with open_installation(config, verify=False) as installation:
+    async with open_installation(config, Access.WRITE, verify=False) as installation:
         claim = installation.adapters.claim
         holder = await claim.holder()
         _show(installation, holder, await claim.take_sample())

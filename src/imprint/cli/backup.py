@@ -14,6 +14,7 @@ from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import report_progress, show_progress
 from imprint.domain.exports import read_instant
+from imprint.domain.installation import Access
 from imprint.services.installation.backup import BackupManifest
 
 
@@ -49,7 +50,7 @@ def backup(out: Path, as_json: bool, config: Path | None) -> None:
 
 
 async def _backup(out: Path, config: Path | None) -> BackupManifest:
-    async with open_installation(config) as installation:
+    async with open_installation(config, Access.WRITE) as installation:
         service = build_backup(installation.adapters)
         with (
             open_backup_writer(out, report_progress) as (writer, scratch),

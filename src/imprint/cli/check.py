@@ -17,6 +17,7 @@ from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import config_option
 from imprint.cli.progress import show_progress
 from imprint.domain.findings import Finding, Status
+from imprint.domain.installation import Access
 from imprint.logs import configure_logging
 from imprint.settings import SettingsProblems, read_settings
 
@@ -42,17 +43,19 @@ SYMBOLS = {
     is_flag=True,
     help="Also verify every record and every document; the service may run meanwhile.",
 )
+@click.option("--write", is_flag=True, help="Also write a record and a document, and undo that.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a list.")
-def check(config: Path | None, deep: bool, as_json: bool) -> None:
+def check(config: Path | None, deep: bool, write: bool, as_json: bool) -> None:
     """Say whether the service would run, and what to fix.
 
-    It looks at settings, database, store, keys, disk, node, contract and clock. The exit status is
-    0 if all is well, also with warnings (!), 1 if something is wrong, and 2 if the settings cannot
-    be read.
+    It looks at settings, database, store, keys, disk, node, contract and clock, and without --write
+    it changes nothing. The exit status is 0 if all is well, also with warnings (!), 1 if something
+    is wrong, and 2 if the settings cannot be read.
     """
+    access = Access.WRITE if write else Access.READ
     with reporting_errors():
         try:
-            findings = asyncio.run(_check(config, deep))
+            findings = asyncio.run(_check(config, access, deep))
         except SettingsProblems as error:
             if as_json:
                 _print_json([Finding("settings", Status.FAILED, each) for each in error.problems])
@@ -65,12 +68,12 @@ def check(config: Path | None, deep: bool, as_json: bool) -> None:
     sys.exit(0 if _is_well(findings) else FAILED)
 
 
-async def _check(config: Path | None, deep: bool) -> list[Finding]:
+async def _check(config: Path | None, access: Access, deep: bool) -> list[Finding]:
     settings = read_settings(os.environ, config)
     # The findings say what is wrong.
     configure_logging("critical", "text", settings.secrets)
     with show_progress("records") if deep else nullcontext() as progress:
-        return await InstallationCheck(settings).run(deep, progress)
+        return await InstallationCheck(settings, access).run(deep, progress)
 
 
 def _is_well(findings: Sequence[Finding]) -> bool:

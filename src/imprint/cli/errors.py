@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import click
 
-from imprint.domain.errors import CannotStart, Problem
+from imprint.domain.errors import CannotStart, NeedsUpgrade, Problem
 from imprint.domain.exports import NotAnExport
 from imprint.ports.archives import ImportConflict
 from imprint.server.supervisor import MISCONFIGURED
@@ -17,10 +17,13 @@ from imprint.services.posts.indexer import IndexBusy
 from imprint.services.tasks.leases import CollectionNotPaused
 from imprint.settings import SettingsProblems
 
-__all__ = ["FAILED", "MISCONFIGURED", "report_cannot_start", "reporting_errors"]
+__all__ = ["FAILED", "MISCONFIGURED", "OUTDATED", "report_cannot_start", "reporting_errors"]
 
 FAILED = 1
 """The exit status of a command that started and could not finish."""
+
+OUTDATED = 3
+"""The exit status for a schema that is older than this version of Imprint."""
 
 _FAILURES = (
     CollectionNotPaused,
@@ -39,8 +42,9 @@ _FAILURES = (
 def reporting_errors(*, starts: bool = False) -> Iterator[None]:
     """Print why the command cannot go on, all reasons at once, and exit.
 
-    The exit status is `MISCONFIGURED` if the command could not start, else `FAILED`. A command that
-    `starts` a service says that it cannot; the others print the reason alone.
+    The exit status is `MISCONFIGURED` if the command could not start, `OUTDATED` if it needs an
+    upgrade first, else `FAILED`. A command that `starts` a service says that it cannot; the others
+    print the reason alone.
     """
     try:
         yield
@@ -53,7 +57,7 @@ def reporting_errors(*, starts: bool = False) -> Iterator[None]:
         if starts:
             sys.exit(report_cannot_start(error))
         click.echo(str(error), err=True)
-        sys.exit(MISCONFIGURED)
+        sys.exit(OUTDATED if isinstance(error, NeedsUpgrade) else MISCONFIGURED)
     except ImportConflicts as error:
         click.echo(f"{error} Nothing was written.", err=True)
         _print_list(error.reasons)

@@ -13,6 +13,7 @@ from imprint.bootstrap import build_follower, build_indexer, check_chain
 from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
 from imprint.cli.progress import report_progress, show_progress
+from imprint.domain.installation import Access
 from imprint.domain.posts.posts import EventReport, KnownEvent
 from imprint.ports.post_index import IndexMoved
 from imprint.services.content.labels import LabelUpdater
@@ -44,7 +45,7 @@ def events(limit: int, as_json: bool, config: Path | None) -> None:
 
 
 async def _read(limit: int, config: Path | None) -> EventReport:
-    async with open_installation(config, verify=False) as installation:
+    async with open_installation(config, Access.READ, verify=False) as installation:
         return await installation.adapters.stores.events.report_events(limit)
 
 
@@ -126,7 +127,7 @@ def reconcile(from_block: int, config: Path | None) -> None:
 
 
 async def _reconcile(from_block: int, config: Path | None) -> tuple[int, int]:
-    async with open_installation(config) as installation:
+    async with open_installation(config, Access.WRITE) as installation:
         settings, adapters = installation.settings, installation.adapters
         await check_chain(adapters.marketplace)
         labels = LabelUpdater(adapters.stores.files, adapters.content)

@@ -26,6 +26,7 @@ from imprint.cli.progress import show_progress
 from imprint.domain.errors import CannotStart
 from imprint.domain.exports import Manifest, NotAnExport
 from imprint.domain.formats.addresses import Address, NotAnAddress, parse_address
+from imprint.domain.installation import Access
 from imprint.ports.archives import Archive, ImportOutcome
 from imprint.services.installation.earlier_files import EarlierReport, Outcome
 from imprint.services.installation.exports import OpenedExport, check_export, open_export
@@ -57,7 +58,7 @@ def export(out: Path, owner: str | None, config: Path | None) -> None:
 
 
 async def _export(out: Path, owner: Address | None, config: Path | None) -> tuple[Manifest, bytes]:
-    async with open_installation(config) as installation:
+    async with open_installation(config, Access.WRITE) as installation:
         service = build_export(installation.settings, installation.adapters)
         with (
             _new_file(out) as file,
@@ -140,7 +141,7 @@ def import_(file: Path, key_text: str | None, config: Path | None) -> None:
 
 
 async def _import(file: Path, key: bytes | None, config: Path | None) -> Counter[ImportOutcome]:
-    async with open_installation(config) as installation:
+    async with open_installation(config, Access.CREATE) as installation:
         service = build_import(installation.settings, installation.adapters)
         with _open_archive(file) as archive:
             opened = open_export(archive, key)

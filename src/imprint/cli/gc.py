@@ -12,6 +12,7 @@ from imprint.bootstrap.background import build_collector
 from imprint.cli.errors import MISCONFIGURED, reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
 from imprint.domain.drafts.files import Network
+from imprint.domain.installation import Access
 from imprint.ports.garbage import GarbageReport
 from imprint.services.drafts.garbage_collector import SAMPLE, Strays, StrayScan
 from imprint.services.tasks.leases import pause_collection
@@ -61,7 +62,7 @@ def gc(dry_run: bool, really: bool, as_json: bool, limit: int, config: Path | No
 
 
 async def _find(limit: int, config: Path | None) -> Findings:
-    async with open_installation(config) as installation:
+    async with open_installation(config, Access.READ) as installation:
         store = installation.adapters.stores.garbage
         now = installation.adapters.clock()
         grace = timedelta(hours=installation.settings.retention.grace_hours)
@@ -73,7 +74,7 @@ async def _find(limit: int, config: Path | None) -> Findings:
 
 
 async def _collect(config: Path | None) -> int:
-    async with open_installation(config) as installation:
+    async with open_installation(config, Access.WRITE) as installation:
         adapters = installation.adapters
         collector = build_collector(installation.settings, adapters)
         scan = _scan_of(installation)

@@ -19,6 +19,7 @@ from imprint.bootstrap import (
 )
 from imprint.bootstrap.installation_check import check_start_block
 from imprint.domain.errors import Unavailable
+from imprint.domain.installation import Access
 from imprint.logs import configure_logging
 from imprint.server.connection_limits import ConnectionLimits, raise_file_limit
 from imprint.services.installation.master_keys import MasterKeys
@@ -43,19 +44,19 @@ class Installation:
 
 @asynccontextmanager
 async def open_installation(
-    config: Path | None, *, verify: bool = True
+    config: Path | None, access: Access, *, verify: bool = True
 ) -> AsyncIterator[Installation]:
     """Open the installation for a command that does not serve; the service may run meanwhile.
 
     Only warnings are logged. The adapters are closed at the end. Raises `CannotStart` for a content
-    store of another installation, unless the command only looks and passes `verify=False`.
+    store of another installation, unless `verify` is False, and `NeedsUpgrade` for an older schema.
     """
     settings = read_settings(os.environ, config)
     configure_logging("warning", "text", settings.secrets)
-    adapters = open_adapters(settings)
+    adapters = open_adapters(settings, access=access)
     try:
         if verify:
-            await verify_installation(adapters)
+            await verify_installation(adapters, mark=access is not Access.READ)
         yield Installation(settings, adapters)
     finally:
         await adapters.close()
@@ -69,13 +70,13 @@ def configure_service_logging(settings: Settings, *, warn: bool = True) -> None:
         log.warning("%s", warning)
 
 
-async def verify_installation(adapters: Adapters) -> None:
-    """Raise `CannotStart` if the documents are another installation's.
+async def verify_installation(adapters: Adapters, *, mark: bool = True) -> None:
+    """Raise `CannotStart` if the documents are another installation's; `mark` those of nobody.
 
     A store that cannot be reached is no reason: the service verifies it later.
     """
     try:
-        await adapters.claim.verify()
+        await adapters.claim.verify(mark=mark)
     except Unavailable as problem:
         log.warning("whose documents these are is not known yet", extra={"code": problem.code})
     else:

@@ -12,6 +12,7 @@ from imprint.cli.errors import reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
 from imprint.domain.errors import CannotStart
+from imprint.domain.installation import Access
 from imprint.services.installation.content_migration import MigrationResult
 from imprint.settings import PostgresqlDatabase, Settings, SqliteDatabase, read_settings
 from imprint.settings.declaration import InvalidSetting
@@ -80,12 +81,13 @@ def migrate_content(place: str, afresh: bool, config: Path | None) -> None:
 
 
 async def _migrate_content(place: str, afresh: bool, config: Path | None) -> MigrationResult:
-    async with open_installation(config) as installation:
+    async with open_installation(config, Access.WRITE) as installation:
         settings, adapters = installation.settings, installation.adapters
         target = _read_target(place, config)
         if describe_store(target) == describe_store(settings):
             raise CannotStart("The documents are in this store already.")
-        store = open_content(target, adapters.clock, adapters.stores.installation.identity)
+        identity = adapters.stores.installation.identity
+        store = open_content(target, adapters.clock, identity, Access.WRITE)
         try:
             await store.probe()
             await claim_on(adapters.stores, store).mark_copy()

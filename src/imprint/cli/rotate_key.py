@@ -10,6 +10,7 @@ from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
 from imprint.domain.errors import CannotStart
+from imprint.domain.installation import Access
 from imprint.services.installation.key_rotation import KeyRotation, RotationProgress
 from imprint.services.installation.master_keys import MasterKeys
 
@@ -45,7 +46,7 @@ def rotate_key(accept_loss: bool, config: Path | None) -> None:
 
 
 async def _rotate(config: Path | None, accept_loss: bool) -> RotationProgress:
-    async with open_installation(config) as installation:
+    async with open_installation(config, Access.WRITE) as installation:
         if installation.settings.encryption.key is None:
             raise CannotStart("IMPRINT_ENCRYPTION_KEY, the new master key, is not given.")
         rotation = KeyRotation(installation.adapters.stores.keys, installation.adapters.cipher)

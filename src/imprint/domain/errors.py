@@ -189,6 +189,26 @@ class CannotStart(Exception):
         )
 
 
+class NoCatalogYet(CannotStart):
+    """There are no records; the text names where they would be."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"There is no catalog at {place} yet.",
+            "`imprint serve` makes it when it starts; or is IMPRINT_DATA_DIR or"
+            " IMPRINT_DATABASE_URL wrong?",
+        )
+
+
+class NeedsUpgrade(CannotStart):
+    """Records or documents have an older schema, which only an upgrade may change."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            reason, "Run `imprint upgrade`; `imprint upgrade --check` says what it would do."
+        )
+
+
 class NotReachable(CannotStart):
     """The service cannot start yet; `problem` says which dependency does not respond."""
 

@@ -2,7 +2,26 @@
 
 import re
 from dataclasses import dataclass
+from enum import Enum
 from uuid import uuid4
+
+
+class Access(Enum):
+    """What opening an installation may change."""
+
+    READ = "read"
+    """Nothing at all, not even the files that SQLite keeps beside a database."""
+    WRITE = "write"
+    """Records and documents, if the schema is up to date."""
+    CREATE = "create"
+    """As `WRITE`; and where there is no catalog, one is made."""
+    MIGRATE = "migrate"
+    """As `CREATE`; and an older schema is brought up to date."""
+
+    @property
+    def creates(self) -> bool:
+        """Whether a missing catalog is made."""
+        return self in (Access.CREATE, Access.MIGRATE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,13 +44,13 @@ _file_numbers = count()
 class DocumentFiles:
     """The documents of one network. All methods block, and raise `OSError` if the disk fails."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, makes_folders: bool = True) -> None:
         self._path = path
         self._root = str(path)
         self._incoming = path / ".incoming"
         self._lock = f"{path}/.lock"
         self._durable_shards: set[str] = set()
-        for folder in (self._path, self._incoming):
+        for folder in (self._path, self._incoming) if makes_folders else ():
             folder.mkdir(mode=0o700, exist_ok=True)
             if stat.S_IMODE(folder.stat().st_mode) != 0o700:
                 folder.chmod(0o700)

@@ -15,7 +15,7 @@ import sqlite3
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -30,6 +30,7 @@ from imprint.adapters.database.group_commit import CALL_SECONDS, GroupCommit, Jo
 from imprint.adapters.database.sqlite.connections import (
     OpenedFiles,
     closing_on_error,
+    connect_looker,
     connect_reader,
     connect_writer,
 )
@@ -37,8 +38,9 @@ from imprint.adapters.database.sqlite.log import begin_log, check_log, read_boot
 from imprint.adapters.outages import is_damage, remedy
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.drafts.files import Label, Network
-from imprint.domain.errors import Damaged, Unavailable
+from imprint.domain.errors import Damaged, NeedsUpgrade, Unavailable
 from imprint.domain.formats.cids import Cid, Codec, codec_of, document_cid
+from imprint.domain.installation import Access
 from imprint.ports import Clock
 
 LEFTOVER_AGE = timedelta(hours=1)
@@ -112,19 +114,34 @@ class EmbeddedStore:
     """`ContentStore` on disk; documents are verified against their cids on every put and read."""
 
     def __init__(
-        self, root: Path, clock: Clock, threads: int = THREADS, seconds: float = CALL_SECONDS
+        self,
+        root: Path,
+        clock: Clock,
+        threads: int = THREADS,
+        seconds: float = CALL_SECONDS,
+        *,
+        access: Access = Access.MIGRATE,
     ) -> None:
         """Open the store in the folder `root`, and make it if it does not exist.
 
-        An operation takes at most `seconds`, and more only for a large document. Raises
-        `ValueError` for a path that is not a folder or cannot be used, and `DamagedLog`.
+        With the access to read, nothing is made, stored or destroyed. An operation takes at most
+        `seconds`, and more only for a large document. Raises `ValueError` for a path that is not a
+        folder or cannot be used, `DamagedLog`, and `NeedsUpgrade`.
         """
+        self._reads_only = access is Access.READ
         try:
-            root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._files = {network: DocumentFiles(root / network) for network in Network}
-            for files in self._files.values():
+            if self._reads_only:
+                # A folder that is gone is an error.
+                next(root.iterdir(), None)
+            else:
+                root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._files = {
+                network: DocumentFiles(root / network, makes_folders=not self._reads_only)
+                for network in Network
+            }
+            for files in () if self._reads_only else self._files.values():
                 files.remove_leftovers((clock() - LEFTOVER_AGE).timestamp())
-            self._small = _open_small(root) if is_local(root) else {}
+            self._small = _open_small(root, access) if is_local(root) else {}
         except (FileExistsError, NotADirectoryError) as error:
             raise ValueError(f"The path {root} for documents is not a folder.") from error
         except (OSError, sqlite3.Error) as error:
@@ -155,7 +172,7 @@ class EmbeddedStore:
         A document that exists is written again, and keeps the higher fence. Nothing is stored in a
         folder whose marker was another installation's when it was last read, or was gone.
         """
-        if self._is_foreign:
+        if self._is_foreign or self._reads_only:
             raise Unavailable.storage()
         if len(document) <= SMALL_DOCUMENT and network in self._small:
             verify_document(cid, document, network)
@@ -199,6 +216,8 @@ class EmbeddedStore:
 
         The fence is compared in one step with the removal, also while other processes store it.
         """
+        if self._reads_only:
+            raise Unavailable.storage()
         began, below = time.monotonic(), ANY_FENCE if fence is None else fence
         if network in self._small:
             await self._write(network, partial(self._small[network].delete, cid, below))
@@ -234,6 +253,8 @@ class EmbeddedStore:
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
         """Mark the folder durably, unless another one has; returns the id in the marker."""
+        if self._reads_only:
+            raise Unavailable.storage()
         holder = await self._run(partial(self._marker.write, installation, instead_of))
         self._is_marked = holder == installation
         self._is_foreign = not self._is_marked
@@ -311,19 +332,28 @@ class SmallDocuments:
     and `probe` are called by `commit` only.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Open the file. Raises `DamagedLog` for one that would lose documents."""
+    def __init__(self, path: Path, access: Access = Access.MIGRATE) -> None:
+        """Open the file.
+
+        Raises `DamagedLog` for one that would lose documents, and `NeedsUpgrade` for one of an
+        earlier release.
+        """
         self._path = path
+        self._reads_only = access is Access.READ
         boot = read_boot()
         is_to_begin = check_log(path, boot)
-        self._writer = connect_writer(path, _PAGE_BYTES, _CACHE_KILOBYTES)
+        if self._reads_only:
+            self._writer = connect_looker(path, _CACHE_KILOBYTES)
+        else:
+            self._writer = connect_writer(path, _PAGE_BYTES, _CACHE_KILOBYTES)
         with closing_on_error(self._writer):
-            if is_to_begin:
-                begin_log(self._writer, path, boot)
-            self._writer.execute("PRAGMA synchronous = FULL")
-            # Overwrites deleted documents, so that their bytes cannot be recovered from the disk.
-            self._writer.execute("PRAGMA secure_delete = ON")
-            self._make_table()
+            if not self._reads_only:
+                if is_to_begin:
+                    begin_log(self._writer, path, boot)
+                self._writer.execute("PRAGMA synchronous = FULL")
+                # Overwrites deleted documents, so that no bytes can be recovered from the disk.
+                self._writer.execute("PRAGMA secure_delete = ON")
+                self._make_table(access)
             self._files = OpenedFiles(path)
         self._thread = local()
         self._readers: list[sqlite3.Connection] = []
@@ -384,11 +414,13 @@ class SmallDocuments:
         for connection in (*self._readers, self._writer):
             connection.close()
 
-    def _make_table(self) -> None:
+    def _make_table(self, access: Access) -> None:
         """Make the table, or add what the table of an earlier release does not have."""
         self._writer.execute("BEGIN IMMEDIATE")
         self._writer.execute(_TABLE)
         if ("fence",) not in self._writer.execute(_COLUMNS).fetchall():
+            if access is not Access.MIGRATE:
+                raise NeedsUpgrade(f"The documents in {self._path} are those of an older version.")
             self._writer.execute(_ADD_FENCE)
         self._writer.execute("COMMIT")
 
@@ -396,24 +428,38 @@ class SmallDocuments:
         """This thread's connection."""
         connection: sqlite3.Connection | None = getattr(self._thread, "connection", None)
         if connection is None:
-            connection = self._thread.connection = connect_reader(self._path, _CACHE_KILOBYTES)
+            connect = connect_looker if self._reads_only else connect_reader
+            connection = self._thread.connection = connect(self._path, _CACHE_KILOBYTES)
             connection.row_factory = sqlite3.Row
             with self._readers_lock:
                 self._readers.append(connection)
         return connection
 
 
-def _open_small(root: Path) -> dict[Network, SmallDocuments]:
+def _open_small(root: Path, access: Access) -> dict[Network, SmallDocuments]:
     """Open the small documents of all networks, or none of them."""
     opened: dict[Network, SmallDocuments] = {}
     try:
         for network in Network:
-            opened[network] = SmallDocuments(root / network / SMALL_DOCUMENTS)
+            path = root / network / SMALL_DOCUMENTS
+            if path.exists() or access is not Access.READ:
+                opened[network] = SmallDocuments(path, access)
     except BaseException:
         for each in opened.values():
             each.close()
         raise
     return opened
+
+
+def lacks_fences(root: Path) -> bool:
+    """Whether the small documents of a store are those of an earlier release; only reads."""
+    files = [path for network in Network if (path := root / network / SMALL_DOCUMENTS).exists()]
+    for path in files if is_local(root) else ():
+        with closing(connect_looker(path)) as connection:
+            columns = connection.execute(_COLUMNS).fetchall()
+            if columns and ("fence",) not in columns:
+                return True
+    return False
 
 
 def is_local(folder: Path, mounts: Path = _MOUNTS) -> bool:

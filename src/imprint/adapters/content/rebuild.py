@@ -38,7 +38,7 @@ def rebuild_small_documents(root: Path, at: datetime, *, dry_run: bool) -> list[
         place = root / network / SMALL_DOCUMENTS
         if not any(path.exists() for path in (place, log_file(place), replacement_of(place))):
             continue
-        with copy_locked(place) as copy:
+        with copy_locked(place, dry_run=dry_run) as copy:
             if _is_undamaged(copy):
                 continue
             new = copy.with_name("new.db")

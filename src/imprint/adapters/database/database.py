@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import ClassVar, Protocol
 
+from imprint.adapters.database.schema import NoCatalog
 from imprint.adapters.database.transaction import Row, Rule, T, Transaction, Ts, Value
 from imprint.domain.errors import Unavailable
 from imprint.domain.installation import Identity
@@ -157,10 +158,16 @@ async def identify(tx: Transaction, new_id: str) -> Identity:
 
     Processes that open a new database at the same time agree on one id.
     """
+    try:
+        return await find_identity(tx)
+    except NoCatalog:
+        await tx.execute(ADD_INSTALLATION, id=new_id)
+        return await find_identity(tx)
+
+
+async def find_identity(tx: Transaction) -> Identity:
+    """The identity of this database. Raises `NoCatalog` for one that was never used."""
     row = await tx.fetchone(INSTALLATION)
     if row is None:
-        await tx.execute(ADD_INSTALLATION, id=new_id)
-        row = await tx.fetchone(INSTALLATION)
-    if row is None:
-        raise LookupError("The database does not keep the id of its installation.")
+        raise NoCatalog
     return Identity(row["id"], bool(row["claimed"]), bool(row["owns_unnamed"]))

@@ -1,9 +1,13 @@
 """Schema migrations of the catalog: numbered scripts, and how SQLite applies them."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
+
+from imprint import failpoints
+from imprint.domain.errors import NeedsUpgrade
+from imprint.domain.installation import Access
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS schema_migrations (
@@ -25,6 +29,10 @@ class NewerSchema(Exception):
         )
         self.found = found
         self.known = known
+
+
+class NoCatalog(Exception):
+    """There is no catalog, and none may be made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,31 @@ def known_migrations(database: str = "sqlite") -> tuple[Migration, ...]:
     )
 
 
+def expect_schema(found: int, migrations: Sequence[Migration], access: Access) -> None:
+    """Raise unless a database with this schema, 0 for none, can be opened with this access.
+
+    Raises `NewerSchema`, `NoCatalog` and `NeedsUpgrade`.
+    """
+    known = migrations[-1].number
+    if found > known:
+        raise NewerSchema(found, known)
+    if not found and not access.creates:
+        raise NoCatalog
+    if 0 < found < known and access is not Access.MIGRATE:
+        raise NeedsUpgrade(
+            f"The database has schema {found}, and this version of Imprint needs {known}."
+        )
+
+
+def find_schema(connection: sqlite3.Connection) -> int:
+    """The number of the last migration; 0 for a database without a catalog."""
+    table = "SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'"
+    if connection.execute(table).fetchone() is None:
+        return 0
+    (found,) = connection.execute(LATEST).fetchone()
+    return int(found)
+
+
 def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -> None:
     """Bring the schema up to date in one transaction; a second process finds it done.
 
@@ -58,11 +91,11 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -
     try:
         connection.execute(_TABLE)
         (found,) = connection.execute(LATEST).fetchone()
-        if found > migrations[-1].number:
-            raise NewerSchema(found, migrations[-1].number)
+        expect_schema(found, migrations, Access.MIGRATE)
         for migration in migrations:
             if migration.number > found:
                 _apply(connection, migration)
+                failpoints.reach("during_migration")
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:

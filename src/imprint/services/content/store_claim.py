@@ -65,28 +65,36 @@ class InstallationClaim:
         """The identity in the catalog."""
         return self.installation.identity
 
-    async def verify(self) -> None:
+    async def verify(self, *, mark: bool = True) -> None:
         """Check that the store is this installation's, and mark it if nobody has.
 
-        Any number of processes may do this at the same time. Raises `CannotStart` for a store that
-        is not this installation's, or refuses for good, and `Unavailable` if it cannot be reached.
+        Without `mark`, nothing is changed. Any number of processes may do this at the same time.
+        Raises `CannotStart` for a store that is not this installation's, or refuses for good, and
+        `Unavailable` if it cannot be reached.
         """
         try:
-            expect_own(await self._claim(), self.identity.id)
+            holder = await self._claim(mark)
         except StoreMisconfigured as error:
             raise CannotStart(error.sentence) from error
-        if not self.identity.claimed:
+        if holder is None:
+            return
+        expect_own(holder, self.identity.id)
+        if mark and not self.identity.claimed:
             # The marker is durable by now: a crash in between leaves it to the next start.
             await self.installation.note_claim()
 
-    async def _claim(self) -> str | None:
-        """The id in the store, marked now if nobody has. Raises as `verify` does."""
+    async def _claim(self, mark: bool) -> str | None:
+        """The id in the store, marked now if nobody has and `mark` is set, else None.
+
+        Raises as `verify` does.
+        """
         holder = await self.content.claimed_by(self.identity.id)
         if holder is None:
             if self.identity.claimed:
                 raise CannotStart(_missing(self.identity.id))
             _compare(await self.take_sample())
-            holder = await self.content.claim(self.identity.id)
+            if mark:
+                holder = await self.content.claim(self.identity.id)
         return holder
 
     def stands(self) -> bool:

@@ -97,7 +97,7 @@ MARKETPLACE = Address("0x" + keccak256(b"marketplace")[12:].hex())
 
 FACTS = ServiceFacts(
     "Imprint",
-    "1.0.0",
+    "1.1.0",
     SERVICE,
     SigningFacts("Imprint", "1", 8453),
     tuple(SigningForm),

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from tests.adapters.stores.conftest import World
 from tests.adapters.stores.databases import PostgresqlServer, SqliteFile, open_any
 from tests.adapters.stores.test_stores_invariants import Chaos
+from tests.cli.installations import environment_of
 from tests.postgresql import Server
 from tests.stores import open_postgresql_stores
 
@@ -23,9 +24,13 @@ from imprint.bootstrap.adapters import open_database
 from imprint.cli import main
 from imprint.domain.errors import CannotStart, NonceUsed, Unavailable
 from imprint.domain.posts.lists import OwnDrafts, PublicList
-from imprint.settings import PostgresqlDatabase, Secret, SqliteDatabase
+from imprint.settings import read_settings
 
 LISTS = [PublicList(), PublicList(drafts_too=True), PublicList(("a", "b")), PublicList(("c",))]
+
+
+def settings_with(folder, address):
+    return read_settings(environment_of(folder) | {"IMPRINT_DATABASE_URL": address})
 
 
 def report_nothing(done, total):
@@ -124,7 +129,7 @@ async def test_an_interrupted_move_continues(source, target, monkeypatch):
     assert await everything(target.address) == await everything(source.address)
 
 
-async def test_an_unfinished_target_cannot_be_opened(source, target):
+async def test_an_unfinished_target_cannot_be_opened(source, target, tmp_path):
     def stop(done, total):
         raise KeyboardInterrupt
 
@@ -133,7 +138,7 @@ async def test_an_unfinished_target_cannot_be_opened(source, target):
     with pytest.raises(Unfinished):
         open_postgresql_stores(target.address)
     with pytest.raises(CannotStart, match="being moved"):
-        open_database(PostgresqlDatabase(Secret(target.address)), 1)
+        open_database(settings_with(tmp_path, target.address))
 
 
 async def test_a_target_in_use_is_refused_and_stays_as_it_is(source, target):
@@ -225,17 +230,17 @@ async def test_a_target_with_an_open_catalog_is_refused(source, target):
     await move_catalog(source.path, target.address, report_nothing)
 
 
-async def test_the_source_cannot_be_opened_during_a_move(source, target):
-    refused, database = [], SqliteDatabase(source.path)
+async def test_the_source_cannot_be_opened_during_a_move(source, target, tmp_path):
+    refused, settings = [], settings_with(tmp_path, source.address)
 
     def open_it(done, total):
         with pytest.raises(CannotStart, match="are being moved by `imprint migrate-catalog`"):
-            open_database(database, 2)
+            open_database(settings)
         refused.append(done)
 
     await move_catalog(source.path, target.address, open_it)
     assert refused
-    stores = open_database(database, 2)
+    stores = open_database(settings)
     await stores.close()
 
 

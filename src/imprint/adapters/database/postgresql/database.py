@@ -27,7 +27,7 @@ from typing import Any
 import asyncpg
 
 from imprint import failpoints
-from imprint.adapters.database.database import Database, identify
+from imprint.adapters.database.database import Database, find_identity, identify
 from imprint.adapters.database.postgresql.pool import (
     CALL_SECONDS,
     FAILURES,
@@ -37,7 +37,7 @@ from imprint.adapters.database.postgresql.pool import (
     failed,
     translated,
 )
-from imprint.adapters.database.postgresql.schema import examine_server, migrate
+from imprint.adapters.database.postgresql.schema import examine_server, find_schema, migrate
 from imprint.adapters.database.postgresql.snapshots import (
     RememberedReads,
     SnapshotCache,
@@ -54,10 +54,10 @@ from imprint.adapters.database.postgresql.transaction import (
     begin_statements,
     translate,
 )
-from imprint.adapters.database.schema import known_migrations
+from imprint.adapters.database.schema import expect_schema, known_migrations
 from imprint.adapters.database.transaction import Row, Rule, T, Ts
 from imprint.domain.errors import Damaged, NonceUsed, Unavailable
-from imprint.domain.installation import Identity, new_installation_id
+from imprint.domain.installation import Access, Identity, new_installation_id
 from imprint.ports import Monotonic
 from imprint.ports.damage import Damage
 
@@ -80,6 +80,11 @@ ROLLBACK"""
 """Takes 72 KB of new space, and leaves nothing. The heartbeat alone replaces a row in its page,
 which works on a full disk."""
 
+_SIZE = """
+SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
+WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"""
+"""The bytes of all tables with their indexes."""
+
 _ATTEMPTS = 6
 """How often a transaction is run before it fails."""
 
@@ -94,30 +99,62 @@ _MALFORMED = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)
 
 
 def open_postgresql(
-    url: str, connections: int = CONNECTIONS, clock: Monotonic | None = None
+    url: str,
+    connections: int = CONNECTIONS,
+    clock: Monotonic | None = None,
+    *,
+    access: Access = Access.MIGRATE,
+    before_creation: Callable[[], None] | None = None,
 ) -> "PostgresqlDatabase":
-    """Open this database; creates or migrates its schema.
+    """Open this database; one without a catalog gets it after `before_creation`, which may raise.
 
     Leases use the clock of the server, or `clock` if one is given.
 
-    Raises `NewerSchema` for one that a newer version wrote, and `Unfinished` for one that a catalog
-    is being moved to. Connections are made later, on the event loop that uses them.
+    Raises what `expect_schema` does, `Unfinished` for one that a catalog is being moved to, and
+    `UnsuitableServer`. Connections are made later, on the event loop that uses them.
     """
     # Whoever opens it says why it cannot, and may try again for hours.
     with translated(logging.DEBUG), ThreadPoolExecutor(1, "catalog-schema") as thread:
-        identity = thread.submit(asyncio.run, prepare(url)).result()
-    return PostgresqlDatabase(url, connections, identity, clock)
+        preparation = prepare(url, access, before_creation)
+        identity = thread.submit(asyncio.run, preparation).result()
+    return PostgresqlDatabase(url, connections, identity, clock, reads_only=access is Access.READ)
 
 
-async def prepare(url: str) -> Identity:
-    """Bring the schema of this database up to date. Raises what `open_postgresql` does.
+def examine_catalog(url: str) -> tuple[int, int]:
+    """The schema of this database, 0 without a catalog, and the bytes of its tables.
 
-    Returns the identity of the installation.
+    Raises as `open_postgresql` does.
     """
-    connection = await connect(url)
+
+    async def examine() -> tuple[int, int]:
+        connection = await connect(url)
+        try:
+            return await find_schema(connection), int(await connection.fetchval(_SIZE))
+        finally:
+            await connection.close()
+
+    with translated(logging.DEBUG), ThreadPoolExecutor(1, "catalog-schema") as thread:
+        return thread.submit(asyncio.run, examine()).result()
+
+
+async def prepare(
+    url: str, access: Access = Access.MIGRATE, before_creation: Callable[[], None] | None = None
+) -> Identity:
+    """The identity of this database, whose schema is made or migrated with such an access.
+
+    Raises what `open_postgresql` does.
+    """
+    connection, migrations = await connect(url), known_migrations("postgresql")
     try:
-        await migrate(connection, known_migrations("postgresql"))
         tx = PostgresqlTransaction(connection, last=True)
+        found = await find_schema(connection)
+        expect_schema(found, migrations, access)
+        if access is Access.READ:
+            return await find_identity(tx)
+        if not found and before_creation is not None:
+            await asyncio.to_thread(before_creation)
+        if access.creates:
+            await migrate(connection, migrations)
         return await identify(tx, new_installation_id())
     finally:
         await connection.close()
@@ -137,12 +174,18 @@ class PostgresqlDatabase(Database):
     name = "PostgreSQL"
 
     def __init__(
-        self, url: str, connections: int, identity: Identity, clock: Monotonic | None = None
+        self,
+        url: str,
+        connections: int,
+        identity: Identity,
+        clock: Monotonic | None = None,
+        *,
+        reads_only: bool = False,
     ) -> None:
         self.identity = identity
         self.damage = Damage()
         self._clock = clock
-        self.pool = Pool(url, connections)
+        self.pool = Pool(url, connections, reads_only=reads_only)
         self.lists: SnapshotCache[Any] = SnapshotCache(partial(read_snapshot, self.pool))
         self._local_locks = KeyedLocks()
         self._reads = RememberedReads(self.pool)

@@ -16,13 +16,14 @@ from typing import Any
 
 import asyncpg
 
-from imprint.adapters.database import schema as sqlite_schema
 from imprint.adapters.database.derived_tables import EMPTY_POSTGRESQL, INDEX_TABLES
 from imprint.adapters.database.postgresql.pool import USE_LOCK, Connection, connect
 from imprint.adapters.database.postgresql.schema import UNFINISHED, migrate
-from imprint.adapters.database.schema import known_migrations
-from imprint.adapters.database.sqlite.connections import connect_writer
+from imprint.adapters.database.schema import expect_schema, find_schema, known_migrations
+from imprint.adapters.database.sqlite.connections import closing_on_error, connect_looker
+from imprint.adapters.database.sqlite.log import check_log, read_boot
 from imprint.adapters.database.sqlite.use_lock import InUse, UseLock
+from imprint.domain.installation import Access
 from imprint.ports import Progress
 
 _BATCH = 2_000
@@ -124,9 +125,11 @@ async def _refuse_users(writer: Connection) -> None:
 
 
 def _open(source: Path) -> sqlite3.Connection:
-    reader = connect_writer(source)
-    sqlite_schema.migrate(reader, known_migrations())
-    reader.execute("BEGIN IMMEDIATE")
+    check_log(source, read_boot())
+    reader = connect_looker(source)
+    with closing_on_error(reader):
+        expect_schema(find_schema(reader), known_migrations(), Access.READ)
+        reader.execute("BEGIN")
     return reader
 
 

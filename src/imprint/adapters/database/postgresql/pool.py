@@ -68,6 +68,9 @@ SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'"""
 """Turns durable commits on where the server's default is off."""
 
+_READS_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
+"""Lets the server refuse every write of a command that only looks."""
+
 USE_LOCK = 0x1A9819_0002
 """The advisory lock that every connection of a pool shares; a move takes it exclusively."""
 
@@ -189,8 +192,9 @@ class Pool:
     that.
     """
 
-    def __init__(self, url: str, size: int) -> None:
+    def __init__(self, url: str, size: int, *, reads_only: bool = False) -> None:
         self._url = url
+        self._reads_only = reads_only
         self._free = size
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._idle: list[Connection] = []
@@ -317,7 +321,7 @@ class Pool:
         )
         connection.generation = generation
         try:
-            await connection.execute(_DURABLE)
+            await connection.execute(_READS_ONLY if self._reads_only else _DURABLE)
             (entered,) = await connection.fetch(_ENTER, USE_LOCK)
             connection.server = entered["server"]
             if not entered["shared"]:

@@ -4,8 +4,10 @@ import asyncio
 
 import asyncpg
 
+from imprint import failpoints
 from imprint.adapters.database.postgresql.pool import Connection
-from imprint.adapters.database.schema import Migration, NewerSchema
+from imprint.adapters.database.schema import Migration, expect_schema
+from imprint.domain.installation import Access
 
 _MIGRATION_LOCK = 0x1A9819_0001
 """The advisory lock under which one process at a time migrates."""
@@ -62,6 +64,19 @@ class Unfinished(Exception):
         )
 
 
+async def find_schema(connection: Connection) -> int:
+    """The number of the last migration; 0 for a database without a catalog.
+
+    Raises `Unfinished` for one that a catalog is being moved to, and `UnsuitableServer`.
+    """
+    check_server(connection.get_server_version().major, connection.get_settings().server_encoding)
+    if await connection.fetchval("SELECT to_regclass($1)", UNFINISHED) is not None:
+        raise Unfinished
+    if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
+        return 0
+    return int(await connection.fetchval("SELECT max(number) FROM schema_migrations") or 0)
+
+
 async def migrate(connection: Connection, migrations: tuple[Migration, ...]) -> None:
     """Bring the schema up to date in one transaction; a second process finds it done.
 
@@ -70,8 +85,6 @@ async def migrate(connection: Connection, migrations: tuple[Migration, ...]) -> 
     that a catalog is being moved to, and `UnsuitableServer`. A schema that is up to date is only
     read, so the service needs no permission to change it.
     """
-    settings = connection.get_settings()
-    check_server(connection.get_server_version().major, settings.server_encoding)
     for _ in range(_ATTEMPTS - 1):
         try:
             await _migrate(connection, migrations)
@@ -85,11 +98,8 @@ async def migrate(connection: Connection, migrations: tuple[Migration, ...]) -> 
 async def _migrate(connection: Connection, migrations: tuple[Migration, ...]) -> None:
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _MIGRATION_LOCK)
-        if await connection.fetchval("SELECT to_regclass($1)", UNFINISHED) is not None:
-            raise Unfinished
-        found = await _find(connection)
-        if found > migrations[-1].number:
-            raise NewerSchema(found, migrations[-1].number)
+        found = await find_schema(connection)
+        expect_schema(found, migrations, Access.MIGRATE)
         await connection.execute(_LOCK_TIMEOUT)
         if not found:
             await connection.execute(_TABLE)
@@ -100,20 +110,17 @@ async def _migrate(connection: Connection, migrations: tuple[Migration, ...]) ->
                 migration.number,
                 migration.name,
             )
-
-
-async def _find(connection: Connection) -> int:
-    """The number of the last migration; 0 for a database without a catalog."""
-    if await connection.fetchval("SELECT to_regclass('schema_migrations')") is None:
-        return 0
-    return int(await connection.fetchval("SELECT max(number) FROM schema_migrations") or 0)
+            failpoints.reach("during_migration")
 
 
 async def examine_server(connection: Connection) -> list[str]:
     """What an operator should change on the server."""
-    if await connection.fetchval("SHOW data_checksums") == "on":
-        return []
-    return [
-        "The server does not notice damaged pages: enable data_checksums with pg_checksums"
-        " while it is stopped."
-    ]
+    found = []
+    if not await connection.fetchval("SELECT has_table_privilege('files', 'INSERT')"):
+        found.append("The user of IMPRINT_DATABASE_URL must not write records.")
+    if await connection.fetchval("SHOW data_checksums") != "on":
+        found.append(
+            "The server does not notice damaged pages: enable data_checksums with pg_checksums"
+            " while it is stopped."
+        )
+    return found

@@ -38,8 +38,16 @@ _SETTLED = 3.0
 in steps of two seconds."""
 
 
+class UnrecoveredLog(OSError):
+    """The log of a database cannot be read without writing: what SQLite keeps beside it is gone."""
+
+
 class TooOldSqlite(Exception):
     """The SQLite library is too old for the databases of this service."""
+
+
+Connect = Callable[[Path, int], sqlite3.Connection]
+"""Makes a connection that only reads, with a page cache of so many kilobytes."""
 
 
 @contextmanager
@@ -91,6 +99,25 @@ def connect_reader(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connecti
     return connection
 
 
+def connect_looker(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connection:
+    """A connection that reads, and changes no file: neither the log nor its shared memory.
+
+    Others may write meanwhile, or may have been killed: SQLite then reads their log into its own
+    memory. Without a log nobody writes. Raises `UnrecoveredLog`.
+    """
+    log, memory = (path.with_name(f"{path.name}-{end}") for end in ("wal", "shm"))
+    if log.exists() and memory.exists():
+        options = "mode=ro&readonly_shm=1"
+    elif not log.exists() or not log.stat().st_size:
+        options = "immutable=1"
+    else:
+        raise UnrecoveredLog(errno.ENOENT, "Its log was not recovered: start the service once")
+    connection = _connect(path.absolute().as_uri() + f"?{options}", _READER_TIMEOUT, cache)
+    with closing_on_error(connection):
+        connection.execute("PRAGMA query_only = ON")
+    return connection
+
+
 def connect_untrusted(path: Path) -> sqlite3.Connection:
     """A connection that reads a file from anybody, and nothing but that file.
 
@@ -108,9 +135,11 @@ def connect_copier(path: Path) -> sqlite3.Connection:
     return _connect(path, _WRITER_TIMEOUT, CACHE_KILOBYTES)
 
 
-def _connect(path: Path, timeout: int, cache: int) -> sqlite3.Connection:
+def _connect(path: Path | str, timeout: int, cache: int) -> sqlite3.Connection:
     # Each connection is used by one thread at a time; it may be closed by another one.
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, uri=isinstance(path, str)
+    )
     with closing_on_error(connection):
         connection.execute(f"PRAGMA busy_timeout = {timeout}")
         connection.execute(f"PRAGMA cache_size = -{cache}")

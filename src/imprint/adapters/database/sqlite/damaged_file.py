@@ -4,13 +4,20 @@ import fcntl
 import os
 import shutil
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from imprint.adapters.database.sqlite.log import accepted_log, boot_file, log_file, replacement_of
+from imprint.adapters.database.sqlite.log import (
+    DamagedLog,
+    accepted_log,
+    boot_file,
+    log_file,
+    replacement_of,
+)
 from imprint.adapters.durability import sync_path
 
 _SHARED, _SHARED_BYTES = 0x40000002, 510
@@ -32,17 +39,23 @@ class FileInUse(Exception):
 
 
 @contextmanager
-def copy_locked(place: Path) -> Iterator[Path]:
+def copy_locked(place: Path, *, dry_run: bool = False) -> Iterator[Path]:
     """A copy of a file with its log, in a folder for scratch, while no other process can open it.
 
     There is no copy of a file that is missing. A replacement that was interrupted is completed
-    first. Raises `FileInUse`, and `OSError`.
+    first. With `dry_run`, it is refused instead, and the scratch is that of the system. Raises
+    `FileInUse`, `DamagedLog` and `OSError`.
     """
+    if dry_run and replacement_of(place).exists():
+        raise DamagedLog.interrupted(place)
     scratch = place.with_name(f"{place.name}.repair")
-    copy = scratch / "damaged.db"
     handle = _lock(place) if place.exists() or replacement_of(place).exists() else None
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(mode=0o700)
+    if dry_run:
+        scratch = Path(tempfile.mkdtemp(prefix="imprint-repair-"))
+    else:
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(mode=0o700)
+    copy = scratch / "damaged.db"
     try:
         if handle is not None:
             # Opening the file again and closing it would release the lock.

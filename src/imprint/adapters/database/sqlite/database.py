@@ -7,35 +7,44 @@ after a while and then runs in a separate thread. Between two commits no list is
 
 import asyncio
 import logging
+import os
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from imprint import failpoints
-from imprint.adapters.database.database import Database, ReadFor, identify
+from imprint.adapters.database.database import Database, ReadFor, find_identity, identify
 from imprint.adapters.database.derived_tables import is_index_rule
 from imprint.adapters.database.group_commit import CALL_SECONDS, GroupCommit, Job, lower_scheduling
-from imprint.adapters.database.schema import known_migrations, migrate
+from imprint.adapters.database.schema import (
+    expect_schema,
+    find_schema,
+    known_migrations,
+    migrate,
+)
 from imprint.adapters.database.sqlite.backup import copy_catalog
 from imprint.adapters.database.sqlite.connections import (
+    CACHE_KILOBYTES,
+    Connect,
     OpenedFiles,
     closing_on_error,
+    connect_looker,
     connect_reader,
     connect_writer,
 )
 from imprint.adapters.database.sqlite.integrity import SMALL_CATALOG, Findings, examine_catalog
-from imprint.adapters.database.sqlite.log import begin_log, check_log, read_boot
+from imprint.adapters.database.sqlite.log import begin_log, check_log, log_file, read_boot
 from imprint.adapters.database.sqlite.use_lock import UseLock
 from imprint.adapters.database.transaction import Row, Rows, Rule, T, Ts, Unstorable, Value
 from imprint.adapters.outages import is_damage
 from imprint.domain.bounded_cache import BoundedCache
-from imprint.domain.errors import Damaged, Problem, Unavailable
-from imprint.domain.installation import new_installation_id
+from imprint.domain.errors import CannotStart, Damaged, Problem, Unavailable
+from imprint.domain.installation import Access, new_installation_id
 from imprint.domain.sessions import Session
 from imprint.ports import Monotonic, monotonic
 from imprint.ports.damage import Damage
@@ -59,19 +68,27 @@ _MISSING = object()
 
 
 def open_sqlite(
-    path: Path, clock: Monotonic = monotonic, *, is_copy: bool = False
+    path: Path,
+    clock: Monotonic = monotonic,
+    *,
+    is_copy: bool = False,
+    access: Access = Access.MIGRATE,
 ) -> "SqliteDatabase":
-    """Open the database in this file; creates or migrates its schema.
+    """Open the database in this file.
 
     Leases use `clock`, which all processes that share the file must have in common. A copy, which
     no other process knows, is not locked against a move. A small one is examined first.
 
-    Raises `NewerSchema` for one that a newer version wrote, `DamagedLog` for one that would lose
-    commits, and `BeingMoved` for one that is being moved.
+    Raises what `expect_schema` does, `DamagedLog` for one that would lose commits, and `BeingMoved`
+    for one that is being moved.
     """
-    lock = None if is_copy else UseLock(path)
+    found = read_schema(path)
+    if found is not None:
+        # A refusal leaves nothing beside the file.
+        expect_schema(found, known_migrations(), access)
+    lock = None if is_copy else UseLock(path, makes_file=access is not Access.READ)
     try:
-        database = _open(path, clock)
+        database = _open(path, clock, access)
     except BaseException:
         if lock is not None:
             lock.close()
@@ -80,18 +97,38 @@ def open_sqlite(
     return database
 
 
-def _open(path: Path, clock: Monotonic) -> "SqliteDatabase":
+def read_schema(path: Path) -> int | None:
+    """The schema of the catalog in this file, 0 without one; None if it cannot be read.
+
+    Changes nothing. Raises `DamagedLog` for a log without its database.
+    """
+    if not path.exists() or not path.stat().st_size:
+        check_log(path, None)
+        return 0
+    try:
+        with closing(connect_looker(path)) as connection:
+            return find_schema(connection)
+    except (sqlite3.Error, OSError):
+        # Whoever opens it says why.
+        return None
+
+
+def _open(path: Path, clock: Monotonic, access: Access) -> "SqliteDatabase":
+    reads_only = access is Access.READ
     try:
         boot = read_boot()
         is_to_begin = check_log(path, boot)
-        writer = connect_writer(path)
-        with closing_on_error(writer):
-            if is_to_begin:
-                begin_log(writer, path, boot)
-            migrate(writer, known_migrations())
+        connection = connect_looker(path) if reads_only else connect_writer(path)
+        with closing_on_error(connection):
+            if is_to_begin and not reads_only:
+                begin_log(connection, path, boot)
+            expect_schema(find_schema(connection), known_migrations(), access)
+            if access.creates:
+                migrate(connection, known_migrations())
             is_small = path.stat().st_size <= SMALL_CATALOG
-            findings = examine_catalog(path) if is_small else Findings()
-            database = SqliteDatabase(path, writer, clock=clock)
+            connect = connect_looker if reads_only else connect_reader
+            findings = examine_catalog(path, connect=connect) if is_small else Findings()
+            database = SqliteDatabase(path, connection, clock=clock, reads_only=reads_only)
         if is_small:
             database.note_findings(findings)
         return database
@@ -346,20 +383,30 @@ class SqliteDatabase(Database):
         writer: sqlite3.Connection,
         long_reach: int = _LONG_REACH,
         clock: Monotonic = monotonic,
+        *,
+        reads_only: bool = False,
     ) -> None:
         self.lock: UseLock | None = None
         self.damage = Damage()
         self._path = path
         self._clock = clock
         self._files = OpenedFiles(path)
+        # Without a log nobody writes; a service that starts meanwhile would change what is read.
+        is_unlogged = reads_only and not log_file(path).exists()
+        self._unlogged_since = path.stat().st_mtime_ns if is_unlogged else None
+        self._connect: Connect = connect_looker if reads_only else connect_reader
         self._writing = writer
-        self.identity = run_rule(SqliteTransaction(writer), identify, (new_installation_id(),))
+        opened = SqliteTransaction(writer)
+        if reads_only:
+            self.identity = run_rule(opened, find_identity, ())
+        else:
+            self.identity = run_rule(opened, identify, (new_installation_id(),))
         self._writer = Writer(writer, self._files)
-        self._reading = connect_reader(path)
+        self._reading = self._connect(path, CACHE_KILOBYTES)
         self._reader = SqliteTransaction(self._reading)
         self._cache = QueryCache(self._reading)
         with closing_on_error(self._reading):
-            self._long_reading = connect_reader(path)
+            self._long_reading = self._connect(path, CACHE_KILOBYTES)
         self._long_reader = SqliteTransaction(self._long_reading)
         self._long_reads = ThreadPoolExecutor(1, "catalog-reader")
         self._long_reach = long_reach
@@ -378,6 +425,8 @@ class SqliteDatabase(Database):
             connection.close()
         if self.lock is not None:
             self.lock.close()
+        if self._unlogged_since not in (None, self._path.stat().st_mtime_ns):
+            raise CannotStart("A service that was started changed the database. Please try again.")
 
     def lease_now(self) -> int:
         return int(self._clock() * 1_000_000)
@@ -421,9 +470,15 @@ class SqliteDatabase(Database):
         """What is damaged in the file, up to some findings; takes seconds for a large one."""
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(1, "catalog-examiner", initializer=lower_scheduling) as thread:
-            findings = await loop.run_in_executor(thread, examine_catalog, self._path)
+            examine = partial(examine_catalog, self._path, connect=self._connect)
+            findings = await loop.run_in_executor(thread, examine)
         self.note_findings(findings)
         return [*findings.records, *findings.index]
+
+    async def warnings(self) -> list[str]:
+        if os.access(self._path, os.W_OK) and os.access(self._path.parent, os.W_OK):
+            return []
+        return [f"This user must not write to {self._path} and its folder."]
 
     def note_findings(self, findings: Findings) -> None:
         """Note the findings of an examination."""
@@ -476,7 +531,9 @@ class SqliteDatabase(Database):
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator["_Snapshot"]:
         translated(self._files.check)
-        connection = await asyncio.to_thread(translated, partial(connect_reader, self._path))
+        connection = await asyncio.to_thread(
+            translated, partial(self._connect, self._path, CACHE_KILOBYTES)
+        )
         try:
             # The first read inside fixes the moment.
             connection.execute("BEGIN")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from imprint.adapters.database.derived_tables import is_of_index
-from imprint.adapters.database.sqlite.connections import connect_reader
+from imprint.adapters.database.sqlite.connections import Connect, connect_reader
 from imprint.adapters.outages import is_damage
 
 SMALL_CATALOG = 16 * 1024 * 1024
@@ -34,7 +34,9 @@ class Findings:
         return bool(self.records or self.index)
 
 
-def examine_catalog(path: Path, most: int = MOST_FINDINGS) -> Findings:
+def examine_catalog(
+    path: Path, most: int = MOST_FINDINGS, connect: Connect = connect_reader
+) -> Findings:
     """What is damaged in the catalog in this file.
 
     Looks up every row in every index, 70 MB in a second if the file fits into the cache. Others may
@@ -42,7 +44,7 @@ def examine_catalog(path: Path, most: int = MOST_FINDINGS) -> Findings:
     with the texts by SQLite 3.44 and newer; with an older one, only their pages are examined.
     """
     try:
-        with closing(connect_reader(path, _CACHE_KILOBYTES)) as connection:
+        with closing(connect(path, _CACHE_KILOBYTES)) as connection:
             connection.execute("PRAGMA cell_size_check = ON")
             found = _check(connection, str(most))
             if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:

@@ -1,4 +1,4 @@
-"""The lock on the use of a catalog in SQLite: shared by its users, exclusive for a move or repair.
+"""The lock on a catalog in SQLite: shared by its users, exclusive for a move, repair or upgrade.
 
 It is a lock of the system on a file beside the database, which ends with its process. The database
 itself cannot be locked so: SQLite loses its own locks when another descriptor is closed.
@@ -25,21 +25,21 @@ class InUse(Exception):
 
 
 class BeingMoved(Exception):
-    """The catalog is being moved to another database, or repaired."""
+    """The catalog is being moved to another database, repaired or upgraded."""
 
     def __init__(self) -> None:
         super().__init__(
-            "The records of this database are being moved by `imprint migrate-catalog`, or repaired"
-            " by `imprint repair`. Start again when that has ended; after a move, set"
-            " IMPRINT_DATABASE_URL to the database that has them."
+            "The records of this database are being moved by `imprint migrate-catalog`, repaired by"
+            " `imprint repair` or upgraded by `imprint upgrade`. Start again when that has ended;"
+            " after a move, set IMPRINT_DATABASE_URL to the database that has them."
         )
 
 
 class UseLock:
     """A lock on the catalog at a path, held until it is closed or the process ends."""
 
-    def __init__(self, path: Path, *, exclusive: bool = False) -> None:
-        """Lock it.
+    def __init__(self, path: Path, *, exclusive: bool = False, makes_file: bool = True) -> None:
+        """Lock it; without a file to lock, `makes_file` says whether one is made.
 
         Raises `BeingMoved` if another process has it exclusively, and `InUse` if this one wants to
         and others have it. A folder that cannot be written to is not locked: a service on a full
@@ -47,7 +47,7 @@ class UseLock:
         """
         self._descriptor: int | None = None
         try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            flags = (os.O_RDWR | os.O_CREAT if makes_file else os.O_RDONLY) | os.O_CLOEXEC
             self._descriptor = os.open(f"{path}{SUFFIX}", flags, 0o600)
             kind = fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH
             fcntl.flock(self._descriptor, kind | fcntl.LOCK_NB)

@@ -1,0 +1,190 @@
+"""Upgrades of the schema: what one would do, the copy that leads back, and the migration."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from imprint import failpoints
+from imprint.adapters.content.embedded import lacks_fences
+from imprint.adapters.database.schema import (
+    Migration,
+    NewerSchema,
+    expect_schema,
+    find_schema,
+    known_migrations,
+)
+from imprint.adapters.database.sqlite.backup import DamagedCopy, copy_catalog
+from imprint.adapters.database.sqlite.connections import connect_looker
+from imprint.adapters.database.sqlite.database import open_sqlite, read_schema
+from imprint.adapters.database.sqlite.log import DamagedLog, check_log, read_boot
+from imprint.adapters.database.sqlite.use_lock import InUse, UseLock
+from imprint.adapters.durability import sync_path
+from imprint.adapters.outages import failure_reason, remedy
+from imprint.bootstrap.adapters import (
+    content_folder,
+    describe_database,
+    examine_postgresql,
+    make_data_folder,
+    open_content,
+    open_database,
+    refuse_documents,
+)
+from imprint.domain.errors import CannotStart
+from imprint.domain.installation import UNNAMED, Access
+from imprint.ports import utc_now
+from imprint.settings import EmbeddedContent, PostgresqlDatabase, Settings, SqliteDatabase
+
+BYTES_PER_SECOND = 8 * 1024 * 1024
+"""Bytes of a catalog that are checked, copied and migrated in a second, on a slow disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpgradePlan:
+    """What an upgrade would do."""
+
+    place: str
+    """Where the records are."""
+    found: int
+    """The schema there; 0 without a catalog."""
+    migrations: tuple[Migration, ...]
+    size: int
+    """Bytes of the catalog."""
+    documents: bool
+    """Whether the small documents are those of an earlier release."""
+    copy: Path | None
+    """Where the catalog is copied to first; None where the operator must have a dump."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self.migrations and not self.documents
+
+    @property
+    def needs_way_back(self) -> bool:
+        """Whether there are records that a migration changes."""
+        return bool(self.found and self.migrations)
+
+    @property
+    def schema(self) -> int:
+        """The schema after the upgrade."""
+        return self.migrations[-1].number if self.migrations else self.found
+
+    @property
+    def seconds(self) -> int:
+        """About how long it takes."""
+        return 1 + self.size // BYTES_PER_SECOND
+
+
+def plan_upgrade(settings: Settings, copy: Path | None = None) -> UpgradePlan:
+    """What an upgrade would do; changes nothing. Raises `CannotStart`, as an upgrade would."""
+    database = settings.storage.database
+    if isinstance(database, PostgresqlDatabase):
+        known, (found, size) = known_migrations("postgresql"), examine_postgresql(database)
+    else:
+        known, (found, size) = known_migrations(), _examine_file(database.path)
+        copy = copy or database.path.with_name(f"{database.path.name}.schema-{found}")
+    try:
+        expect_schema(found, known, Access.MIGRATE)
+    except NewerSchema as error:
+        raise CannotStart(str(error)) from error
+    if not found:
+        refuse_documents(settings)
+    is_embedded = isinstance(settings.storage.content, EmbeddedContent)
+    return UpgradePlan(
+        describe_database(database),
+        found,
+        tuple(each for each in known if each.number > found),
+        size,
+        is_embedded and lacks_fences(content_folder(settings)),
+        copy,
+    )
+
+
+def _examine_file(path: Path) -> tuple[int, int]:
+    """The schema and the size of a catalog in a file. Raises `CannotStart`."""
+    with _reporting_refusals():
+        if read_schema(path) == 0:
+            return 0, 0
+        # What keeps it from being read is raised here.
+        check_log(path, read_boot())
+        with closing(connect_looker(path)) as connection:
+            return find_schema(connection), path.stat().st_size
+
+
+async def upgrade_installation(
+    settings: Settings, copy: Path | None, *, without_copy: bool, report: Callable[[str], None]
+) -> UpgradePlan:
+    """Bring records and documents up to date, after the catalog was copied; returns what was done.
+
+    It may be killed at any moment and run again. No service can use a catalog in SQLite meanwhile.
+    Raises `CannotStart`, also while one does.
+    """
+    make_data_folder(settings)
+    database = settings.storage.database
+    if isinstance(database, SqliteDatabase):
+        with _locked(database.path):
+            plan = plan_upgrade(settings, copy)
+            if plan.needs_way_back and plan.copy is not None and not without_copy:
+                report(f"Copying the catalog to {plan.copy} …")
+                await asyncio.to_thread(_copy, database.path, plan.found, plan.copy)
+            failpoints.reach("before_migration")
+            with _reporting_refusals():
+                await open_sqlite(database.path, is_copy=True).close()
+    else:
+        plan = plan_upgrade(settings, copy)
+        if plan.needs_way_back and not without_copy and not _is_there(copy):
+            raise CannotStart(
+                "The way back from an upgrade of PostgreSQL is a dump of its database. Make one"
+                " with pg_dump and name it with --backup, or go on without it with --no-backup."
+            )
+        failpoints.reach("before_migration")
+        await open_database(settings).close()
+    if not plan.is_done:
+        await open_content(settings, utc_now, UNNAMED).close()
+    failpoints.reach("after_migration")
+    return plan
+
+
+def _is_there(path: Path | None) -> bool:
+    return path is not None and path.exists()
+
+
+def _copy(source: Path, schema: int, target: Path) -> None:
+    """Copy a catalog; a copy of the same schema, left by an earlier attempt, is replaced."""
+    if target.exists() and (not target.is_file() or _examine_file(target)[0] != schema):
+        raise CannotStart(f"{target} exists already, and is no catalog with schema {schema}.")
+    new = target.with_name(f"{target.name}.new")
+    with _reporting_refusals():
+        new.unlink(missing_ok=True)
+        copy_catalog(source, new)
+        new.replace(target)
+        sync_path(target.parent)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    try:
+        lock = UseLock(path, exclusive=True)
+    except InUse as error:
+        processes = ", ".join(map(str, error.processes)) or "unknown"
+        raise CannotStart(
+            f"The database {path} is in use (processes: {processes}). Stop the service and other"
+            " commands that use it, then run this again."
+        ) from error
+    with closing(lock):
+        yield
+
+
+@contextmanager
+def _reporting_refusals() -> Iterator[None]:
+    try:
+        yield
+    except (DamagedCopy, DamagedLog) as error:
+        raise CannotStart(f"{error} Nothing was changed.") from error
+    except (sqlite3.Error, OSError) as error:
+        raise CannotStart(
+            f"The upgrade cannot go on: {failure_reason(error)}.{remedy(error)}"
+        ) from error

@@ -1,0 +1,260 @@
+"""`imprint upgrade`: from the first schema, killed at every step, with a way back."""
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+from click.testing import Result
+from tests.adapters.database.test_schema_upgrades import fill_first_schema
+from tests.adapters.stores.databases import SQLITE
+from tests.cli.installations import environment_beside, environment_of, run
+from tests.postgresql import Server
+from tests.world import World
+
+from imprint import failpoints
+from imprint.adapters.database.schema import known_migrations
+from imprint.domain.formats.cids import document_cid
+
+LATEST = known_migrations()[-1].number
+
+DOCUMENT = b"Words of the first release."
+
+SMALL_DOCUMENTS = """
+CREATE TABLE documents (cid TEXT PRIMARY KEY, stored_at REAL NOT NULL, document BLOB NOT NULL)
+STRICT"""
+"""The documents of the first release."""
+
+KILLS = (
+    "before_migration",
+    "during_migration:1",
+    "during_migration:4",
+    f"during_migration:{LATEST - 1}",
+    "after_migration",
+)
+
+KILLED_UPGRADE = """
+import sys
+from imprint import failpoints
+from imprint.cli import main
+failpoints.arm(sys.argv[1])
+main(sys.argv[2:])
+"""
+
+
+class Installation:
+    """An installation of the first release, on either database."""
+
+    def __init__(self, folder: Path, address: str, dump: Path) -> None:
+        self.folder = folder
+        self.address = address
+        self.dump = dump
+        self.environ = environment_of(folder) | {"IMPRINT_DATABASE_URL": address}
+
+    @property
+    def is_file(self) -> bool:
+        return self.address.startswith(SQLITE)
+
+    def upgrade(self, *options: str) -> Result:
+        named = [] if self.is_file or "--no-backup" in options else ["--backup", str(self.dump)]
+        return run(self.environ, "upgrade", *named, *options)
+
+    def upgrade_until(self, failpoint: str) -> int:
+        words = ["upgrade", *([] if self.is_file else ["--backup", str(self.dump)])]
+        return subprocess.run(
+            [sys.executable, "-c", KILLED_UPGRADE, failpoint, *words],
+            env={**os.environ, **self.environ},
+            timeout=60,
+            check=False,
+        ).returncode
+
+    def schema(self) -> int:
+        return int(self.rows("SELECT max(number) FROM schema_migrations")[0][0])
+
+    def rows(self, text: str) -> list[tuple[Any, ...]]:
+        if self.is_file:
+            with closing(sqlite3.connect(self.folder / "imprint.db")) as connection:
+                return connection.execute(text).fetchall()
+        return asyncio.run(self._rows(text))
+
+    async def _rows(self, text: str) -> list[tuple[Any, ...]]:
+        connection = await asyncpg.connect(self.address)
+        try:
+            return [tuple(row) for row in await connection.fetch(text)]
+        finally:
+            await connection.close()
+
+    def records(self) -> list[tuple[Any, ...]]:
+        texts = (
+            "SELECT id, cid, state, size, position, draft_position FROM files ORDER BY id",
+            "SELECT owner, last_number FROM owners ORDER BY owner",
+            "SELECT cid, network, owner, size FROM detached ORDER BY cid, network",
+        )
+        return [tuple(self.rows(text)) for text in texts]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def first(request: pytest.FixtureRequest, tmp_path: Path) -> Installation:
+    folder, dump = tmp_path / "data", tmp_path / "dump.sql"
+    address = f"{SQLITE}{folder / 'imprint.db'}"
+    folder.mkdir(mode=0o700)
+    dump.write_text("-- PostgreSQL database dump")
+    if request.param == "postgresql":
+        server: Server = request.getfixturevalue("postgresql")
+        asyncio.run(server.execute("DROP DATABASE IF EXISTS first_release WITH (FORCE)"))
+        address = asyncio.run(server.create_database("first_release"))
+    asyncio.run(fill_first_schema(address))
+    for network in ("private", "public"):
+        (folder / "content" / network).mkdir(parents=True)
+        with closing(sqlite3.connect(folder / "content" / network / "small.db")) as documents:
+            documents.execute(SMALL_DOCUMENTS)
+            row = (document_cid(DOCUMENT), 1.0, DOCUMENT)
+            documents.execute("INSERT INTO documents VALUES (?, ?, ?)", row)
+            documents.commit()
+    return Installation(folder, address, dump)
+
+
+def test_the_first_schema_becomes_the_latest_one(first: Installation):
+    done = first.upgrade()
+    assert done.exit_code == 0, done.output
+    assert first.schema() == LATEST
+    assert f"has schema {LATEST} now" in done.output
+    columns = "SELECT name FROM pragma_table_info('documents')"
+    for network in ("private", "public"):
+        path = first.folder / "content" / network / "small.db"
+        with closing(sqlite3.connect(path)) as documents:
+            assert ("fence",) in documents.execute(columns).fetchall()
+    again = first.upgrade()
+    assert (again.exit_code, "there is nothing to do" in again.output) == (0, True)
+    # What needs an upgraded schema works now.
+    assert run(first.environ, "events").exit_code == 0
+
+
+def test_a_check_says_what_would_be_done_and_changes_nothing(first: Installation):
+    before = first.rows("SELECT * FROM files ORDER BY id")
+    planned = run(first.environ, "upgrade", "--check")
+    assert planned.exit_code == 3
+    said = " ".join(planned.output.split())
+    assert "has schema 1, " in said
+    assert f"The upgrade to {LATEST} takes about 1 seconds" in said
+    assert f"{LATEST:04} {known_migrations()[-1].name}" in said
+    assert "The files of small documents get a column." in said
+    way_back = f"the backup {first.folder / 'imprint.db.schema-1'}"
+    assert (way_back if first.is_file else "that --backup must name") in said
+    assert first.rows("SELECT * FROM files ORDER BY id") == before
+    assert first.schema() == 1
+    assert first.upgrade().exit_code == 0
+    done = run(first.environ, "upgrade", "--check")
+    assert (done.exit_code, "there is nothing to do" in done.output) == (0, True)
+
+
+@pytest.mark.parametrize("at", KILLS)
+def test_an_upgrade_that_was_killed_is_finished_by_the_next_one(first: Installation, at: str):
+    assert first.upgrade_until(at) == failpoints.KILLED
+    assert first.schema() == (LATEST if at == "after_migration" else 1)
+    done = first.upgrade()
+    assert done.exit_code == 0, done.output
+    assert first.schema() == LATEST
+    assert [row[0] for row in first.records()[0]] == ["f1", "f2", "f3", "f4", "f5"]
+    assert first.records()[1] == (("0xa", 9), ("0xb", 9))
+    if first.is_file:
+        assert list(first.folder.glob("*.partial")) == []
+        assert list(first.folder.glob("*.new*")) == []
+        assert read_schema(first.folder / "imprint.db.schema-1") == 1
+
+
+def read_schema(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("SELECT max(number) FROM schema_migrations").fetchone()[0])
+
+
+def test_the_copy_leads_back(first: Installation):
+    if not first.is_file:
+        pytest.skip("The way back is the operator's dump.")
+    before = first.rows("SELECT * FROM files ORDER BY id")
+    assert first.upgrade().exit_code == 0
+    (first.folder / "imprint.db.schema-1").replace(first.folder / "imprint.db")
+    assert first.schema() == 1
+    assert first.rows("SELECT * FROM files ORDER BY id") == before
+    # The next attempt copies what was written since.
+    with closing(sqlite3.connect(first.folder / "imprint.db")) as connection:
+        connection.execute("UPDATE owners SET last_number = 77")
+        connection.commit()
+    assert first.upgrade().exit_code == 0
+    with closing(sqlite3.connect(first.folder / "imprint.db.schema-1")) as connection:
+        assert connection.execute("SELECT last_number FROM owners").fetchone() == (77,)
+
+
+def test_an_upgrade_of_a_server_needs_a_dump_or_consent(first: Installation):
+    if first.is_file:
+        pytest.skip("The command makes the copy.")
+    for options in ([], ["--backup", str(first.folder / "nowhere")]):
+        refused = run(first.environ, "upgrade", *options)
+        assert (refused.exit_code, "pg_dump" in refused.output) == (2, True)
+    assert first.schema() == 1
+    assert first.upgrade("--no-backup").exit_code == 0
+    assert first.schema() == LATEST
+
+
+def test_the_copy_goes_where_the_operator_says_and_replaces_nothing_else(
+    first: Installation, tmp_path: Path
+):
+    if not first.is_file:
+        pytest.skip("The dump is there already.")
+    (tmp_path / "letter").write_text("Something else.")
+    refused = run(first.environ, "upgrade", "--backup", tmp_path / "letter")
+    assert (refused.exit_code, first.schema()) == (2, 1)
+    assert (tmp_path / "letter").read_text() == "Something else."
+    assert run(first.environ, "upgrade", "--backup", tmp_path / "copy.db").exit_code == 0
+    assert read_schema(tmp_path / "copy.db") == 1
+    assert not (first.folder / "imprint.db.schema-1").exists()
+
+
+def test_a_damaged_catalog_is_not_upgraded(first: Installation):
+    if not first.is_file:
+        pytest.skip("A server looks after its own files.")
+    catalog = first.folder / "imprint.db"
+    content = bytearray(catalog.read_bytes())
+    content[5 * 4096 : 6 * 4096] = b"x" * 4096
+    catalog.write_bytes(content)
+    refused = first.upgrade()
+    assert refused.exit_code == 2, refused.output
+    assert "damaged" in refused.output
+    assert read_schema(catalog) == 1
+
+
+async def test_a_catalog_in_use_is_not_upgraded(world: World):
+    refused = await asyncio.to_thread(run, environment_beside(world), "upgrade")
+    assert (refused.exit_code, f"processes: {os.getpid()}" in refused.output) == (2, True)
+    planned = await asyncio.to_thread(run, environment_beside(world), "upgrade", "--check")
+    assert planned.exit_code == 0
+
+
+def test_a_catalog_is_made_where_there_is_none(tmp_path: Path):
+    environ = environment_of(tmp_path / "new")
+    planned = run(environ, "upgrade", "--check")
+    assert (planned.exit_code, "There is no catalog" in planned.output) == (3, True)
+    assert not (tmp_path / "new").exists()
+    assert run(environ, "upgrade").exit_code == 0
+    assert read_schema(tmp_path / "new" / "imprint.db") == LATEST
+    assert run(environ, "events").exit_code == 0
+
+
+def test_a_schema_of_a_newer_release_is_refused(first: Installation):
+    assert first.upgrade().exit_code == 0
+    text = f"INSERT INTO schema_migrations (number, name) VALUES ({LATEST + 1}, 'later')"
+    if first.is_file:
+        with closing(sqlite3.connect(first.folder / "imprint.db")) as connection:
+            connection.execute(text)
+            connection.commit()
+    else:
+        first.rows(text)
+    for options in (["--check"], []):
+        refused = run(first.environ, "upgrade", *options)
+        assert (refused.exit_code, "Run the newer version" in refused.output) == (2, True)
