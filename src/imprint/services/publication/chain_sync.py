@@ -148,13 +148,13 @@ class Publications:
         statuses: Sequence[EventStatus],
         letters: int,
     ) -> None:
-        """Count and log what was applied, and queue the labels of the files."""
+        """Count and log what became of events, and queue the labels of the files."""
         for event, status in zip(events, statuses, strict=True):
             EVENTS.labels(source, status.value).inc()
-            expected = status in (EventStatus.ONCHAIN, EventStatus.ALREADY_ONCHAIN)
+            suspicious = status in (EventStatus.AUTHOR_MISMATCH, EventStatus.DEAD_LETTER)
             log.log(
-                logging.INFO if expected else logging.WARNING,
-                "event applied",
+                logging.WARNING if suspicious else logging.INFO,
+                "event applied" if status is EventStatus.ONCHAIN else "event not applied",
                 extra={"provider": source, "post_id": str(event.post_id), "status": status},
             )
             if self.labels is not None:
