@@ -371,7 +371,7 @@ def _read_context(value: dict[str, Any], outer: _Context) -> _Context:
     chain_ids = tuple(one["chainId"] for one in described if one.get("chainId") is not None)
     tx_hash, status = value.get("transactionHash"), None
     if "logs" in value:
-        # A receipt, or a transaction with its logs. Without a hash it may also be an envelope, whose
+        # A receipt, or a transaction with its logs. Without a hash it may be an envelope, whose
         # `status` is of something else, unless it is one of the two that a receipt has.
         tx_hash, status = tx_hash or value.get("hash"), value.get("status")
         if not tx_hash and _read_number(status) not in (0, 1):
