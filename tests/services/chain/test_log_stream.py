@@ -24,8 +24,8 @@ from imprint.domain.posts.marketplace import TRANSFER, Log
 from imprint.domain.posts.posts import BlockRef, EventStatus
 from imprint.ports.chain import BlockTopics
 from imprint.services.access.entitlement import Entitlement, EntitlementWatcher
+from imprint.services.chain import log_stream
 from imprint.services.chain.log_stream import (
-    CHECKED_BLOCKS,
     FEW_BLOCKS,
     PROOFS_AT_ONCE,
     LogReader,
@@ -212,7 +212,7 @@ async def test_the_process_that_follows_the_chain_fills_the_index(both: Projecti
 
 
 async def test_each_of_the_newest_blocks_is_asked_for_once_to_read_its_filter(
-    both: Projections,
+    both: Projections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = Counter[int]()
     read_topics = both.chain.block_topics
@@ -224,13 +224,14 @@ async def test_each_of_the_newest_blocks_is_asked_for_once_to_read_its_filter(
         return await read_topics(first, last, topics, head)
 
     both.chain.block_topics = note  # type: ignore[method-assign]
-    both.chain.mine(blocks=2 * CHECKED_BLOCKS)
+    monkeypatch.setattr(log_stream, "CHECKED_BLOCKS", 300)
+    both.chain.mine(blocks=1_000)
     for _ in range(5):
         assert await both.follower.follow_once()
         assert await both.indexer.index_once()
         both.chain.mine(*both.market.publish())
     assert set(asked.values()) == {1}
-    assert len(asked) == CHECKED_BLOCKS + 4
+    assert len(asked) == 300 + 4
 
 
 async def test_few_blocks_are_proved_at_once_and_the_others_later(both: Projections) -> None:

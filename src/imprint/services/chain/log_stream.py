@@ -64,9 +64,15 @@ MAX_RECEIPT_LOGS = 20_000
 MAX_BLOCKS = 128
 """How many heads and other blocks are remembered; the oldest is forgotten."""
 
-CHECKED_BLOCKS = 1_000
+CHECKED_BLOCKS = 10_000
 """How many of the newest blocks are compared with their bloom filters. Each block is asked for once
-for that, which would take days for the millions of blocks of history."""
+for that: half a minute for these, and days for the millions of blocks of a long history."""
+
+CHECKED_AT_ONCE = 1_000
+"""How many of them are in one range, so that what a range has is used soon after it was read."""
+
+MAX_FILTERS = 2_000
+"""Blocks of which is remembered what their bloom filters name: the newest blocks are read again."""
 
 PROOFS_AT_ONCE = 8
 """Blocks of one range whose receipts are read because their logs lack what their filters name; the
@@ -180,7 +186,7 @@ class LogStream:
         self.disputed = BoundedCache[BlockRef, None](MAX_DISPUTED)
         """Blocks whose logs nodes leave out, or contradict themselves or each other about."""
         self._omitted = BoundedCache[BlockRef, None](MAX_DISPUTED)
-        self._topics = BoundedCache[str, BlockTopics](2 * CHECKED_BLOCKS)
+        self._topics = BoundedCache[str, BlockTopics](MAX_FILTERS)
         self._proofs = SingleFlight[BlockRef, Sequence[PlacedLog] | None]()
         self._seen_heads = BoundedCache[int, str](MAX_BLOCKS)
         self._shrunk_since: float | None = None
@@ -302,7 +308,7 @@ class LogStream:
             shown.setdefault(each.block.number, set()).add(each.log.topics[0])
         first = max(blocks.first, head.number - CHECKED_BLOCKS + 1)
         suspects = {block for block in self.disputed if block.number in _numbers(blocks)}
-        for named in await self._find_topics(first, blocks.last.number, head):
+        for named in await self._find_topics(first, blocks.last, head):
             if not named.topics <= shown.get(named.ref.number, set()):
                 suspects.add(named.ref)
         left = PROOFS_AT_ONCE
@@ -364,25 +370,25 @@ class LogStream:
         self.disputed.pop(block)
         DISPUTED_BLOCKS.set(len(self.disputed))
 
-    async def _find_topics(self, first: int, last: int, head: BlockRef) -> list[BlockTopics]:
-        """These blocks with the topics that their filters name; each block is asked for once."""
-        found = deque[BlockTopics]()
-        if first > last:
-            return []
-        number, block_hash, size = head.number, head.block_hash, 1
+    async def _find_topics(self, first: int, last: BlockRef, head: BlockRef) -> list[BlockTopics]:
+        """The blocks up to `last`, with what their filters name; those in memory are not asked for.
+
+        A block names its parent by its hash, so what is remembered is of the same chain.
+        """
+        found = list[BlockTopics]()
+        number, block_hash, size = last.number, last.block_hash, 1
         while number >= first:
             known = self._topics.get(block_hash)
             if known is None:
                 start = max(first, number - size + 1)
                 for each in await self.chain.block_topics(start, number, MARKET_TOPICS, head):
                     self._topics.put(each.ref.block_hash, each)
-                known, size = self._topics.get(block_hash), 2 * size
+                known, size = self._topics.get(block_hash), min(2 * size, CHECKED_AT_ONCE)
             if known is None or known.ref.number != number:
                 raise Unavailable.chain()
-            if number <= last:
-                found.appendleft(known)
+            found.append(known)
             number, block_hash = number - 1, known.parent_hash
-        return [*found]
+        return found
 
 
 async def examine_history(chain: ChainReader, events: EventStore, chain_id: int) -> History:
@@ -515,7 +521,9 @@ class LogReader:
         return await self.stream.block_at(number, head)
 
     def _end_of_range(self, first: int, head: BlockRef) -> int:
-        last = min(first + self.size - 1, head.number)
+        unchecked = head.number - CHECKED_BLOCKS
+        size = self.size if first <= unchecked else min(self.size, CHECKED_AT_ONCE)
+        last = min(first + size - 1, unchecked if first <= unchecked else head.number)
         ends = [each.first for each in self._usable(head)] + list(self.stream.oversized)
         return min([last, *(number - 1 for number in ends if first < number <= last)])
 
