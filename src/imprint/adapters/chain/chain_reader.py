@@ -72,7 +72,7 @@ ALL_BITS = 2**BLOOM_BITS - 1
 """A filter with all its bits."""
 
 FULL_BLOOM = BLOOM_BITS // 2
-"""Bits of a filter above which it names nothing: with so many, one block in fifty seems to have a
+"""Bits of a filter above which it names nothing: with so many, one block in 64 seems to have a
 given log, and with three quarters of them, as the blocks of busy chains have, one in six."""
 
 MASKED_VALUES = 4_096

@@ -187,6 +187,7 @@ class LogStream:
         """Blocks whose logs nodes leave out, or contradict themselves or each other about."""
         self._omitted = BoundedCache[BlockRef, None](MAX_DISPUTED)
         self._topics = BoundedCache[str, BlockTopics](MAX_FILTERS)
+        self._filters = SingleFlight[str, None]()
         self._proofs = SingleFlight[BlockRef, Sequence[PlacedLog] | None]()
         self._seen_heads = BoundedCache[int, str](MAX_BLOCKS)
         self._shrunk_since: float | None = None
@@ -380,15 +381,18 @@ class LogStream:
         while number >= first:
             known = self._topics.get(block_hash)
             if known is None:
-                start = max(first, number - size + 1)
-                for each in await self.chain.block_topics(start, number, MARKET_TOPICS, head):
-                    self._topics.put(each.ref.block_hash, each)
+                ask = partial(self._ask_topics, max(first, number - size + 1), number, head)
+                await self._filters.run(block_hash, ask)
                 known, size = self._topics.get(block_hash), min(2 * size, CHECKED_AT_ONCE)
             if known is None or known.ref.number != number:
                 raise Unavailable.chain()
             found.append(known)
             number, block_hash = number - 1, known.parent_hash
         return found
+
+    async def _ask_topics(self, first: int, last: int, head: BlockRef) -> None:
+        for each in await self.chain.block_topics(first, last, MARKET_TOPICS, head):
+            self._topics.put(each.ref.block_hash, each)
 
 
 async def examine_history(chain: ChainReader, events: EventStore, chain_id: int) -> History:
