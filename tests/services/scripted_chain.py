@@ -98,6 +98,7 @@ class ScriptedChain:
     blocks: list[ScriptedBlock] = field(default_factory=list)
     ever: dict[str, ScriptedBlock] = field(default_factory=dict)
     highest: int = -1
+    other: "ScriptedChain | None" = None
     _hashes: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -182,6 +183,11 @@ class ScriptedChain:
             raise Unavailable.chain()
         shown = [block for block in self.blocks[first : last + 1] if not self._is_hidden(block)]
         return [log for block in shown for log in block.logs if log.topics[0] in topics]
+
+    async def other_logs(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log] | None:
+        return None if self.other is None else await self.other.logs(first, last, topics, head)
 
     async def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef
@@ -277,6 +283,11 @@ class SeveralNodes:
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
         return await self._node("logs").logs(first, last, topics, head)
+
+    async def other_logs(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log] | None:
+        return await self._node("logs").other_logs(first, last, topics, head)
 
     def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef

@@ -111,6 +111,14 @@ class ChainReader(Protocol):
         `Unavailable` may mean that the node refuses so large a range.
         """
 
+    async def other_logs(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log] | None:
+        """The same logs as another node shows them than the one that was asked for logs last.
+
+        None if there is no other node, or if it does not have the head or refuses the range.
+        """
+
     def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef
     ) -> AsyncIterator[ReceiptLogs]:

@@ -372,6 +372,24 @@ async def test_nodes_that_prove_different_logs_prove_nothing(
         await source_of_two.prove_logs(block_of(post), MARKET_TOPICS, block_ref(town))
 
 
+async def test_another_node_shows_the_logs_that_the_first_one_hides(
+    town: World, node: ChainNode, source_of_two: JsonRpcChainReader, post: Log
+) -> None:
+    node.change = NO_LOGS
+    head = block_ref(town)
+    assert await source_of_two.logs(0, head.number, TOPICS, head) == []
+    assert await source_of_two.other_logs(0, head.number, TOPICS, head) == [post]
+
+
+async def test_a_single_node_and_a_second_one_that_fails_show_nothing_else(
+    town: World, spare: ChainNode, source: JsonRpcChainReader, source_of_two: JsonRpcChainReader
+) -> None:
+    head = block_ref(town)
+    assert await source.other_logs(0, head.number, TOPICS, head) is None
+    spare.change = change_result("eth_chainId", lambda result: "0x1")
+    assert await source_of_two.other_logs(0, head.number, TOPICS, head) is None
+
+
 async def test_a_block_that_was_replaced_is_not_proved(
     town: World, source: JsonRpcChainReader, post: Log
 ) -> None:

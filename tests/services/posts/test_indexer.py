@@ -266,6 +266,26 @@ async def test_a_difference_before_a_disputed_block_waits_until_it_is_settled(
     assert await market.shown() == await market.expected(tmp_path)
 
 
+async def test_a_log_that_only_another_node_shows_is_read_from_receipts(
+    market: IndexedChain, tmp_path: Path
+) -> None:
+    node = Omitting(market.chain)
+    market.indexer = market.new_indexer(node)  # type: ignore[arg-type]
+    market.chain.other = copy_chain(market.chain, 0)
+    market.chain.other.blocks = market.chain.blocks
+    # The filter does not give it away: another log of the block has the same first topic.
+    block = market.chain.mine(*market.publish(), *market.publish())
+    node.omitted = {(block.ref.number, 0)}
+    for _ in range(2 * DEPTH):
+        market.chain.mine()
+        await market.indexer.index_once()
+    assert market.chain.asked.count("prove_logs") == 1
+    # Each block was compared once.
+    assert sum(market.chain.other.ranges) == len(market.chain.blocks)
+    assert await market.shown() == await market.expected(tmp_path)
+    assert len(await titles(market)) == 2
+
+
 async def test_a_filter_that_names_what_is_not_there_is_settled_by_receipts_once(
     market: IndexedChain,
 ) -> None:

@@ -224,7 +224,7 @@ class JsonRpcChainReader:
         self._chain_id = chain_id
         self._marketplace = marketplace
         self._timeout = timeout
-        self._serving = 0
+        self._serving = self._told_logs = 0
 
     async def head(self) -> BlockRef:
         """The newest block of the preferred node that is not far behind another one."""
@@ -287,6 +287,30 @@ class JsonRpcChainReader:
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
         """The marketplace's logs with these first topics in these blocks, in order."""
+
+        async def attempt(node: int) -> list[Log]:
+            logs = await self._logs_of(node, first, last, topics, head)
+            self._told_logs = node
+            return logs
+
+        return await self._rpc.ask_one(attempt, self._deadline())
+
+    async def other_logs(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log] | None:
+        """The same logs as another node shows them; None if none does."""
+
+        async def attempt(node: int) -> list[Log]:
+            return await self._logs_of(node, first, last, topics, head)
+
+        try:
+            return await self._rpc.ask_another(self._told_logs, attempt, self._deadline())
+        except Unavailable:
+            return None
+
+    async def _logs_of(
+        self, node: int, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log]:
         wanted = LogFilter(self._chain_id, self._marketplace, topics)
 
         def read(results: Sequence[msgspec.Raw]) -> list[Log]:
@@ -296,7 +320,7 @@ class JsonRpcChainReader:
             return logs
 
         blocks = {"fromBlock": hex(first), "toBlock": hex(last)}
-        return await self._query([_logs_call(wanted, blocks)], read, head)
+        return await self._send(node, [_logs_call(wanted, blocks)], read, head)
 
     async def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef

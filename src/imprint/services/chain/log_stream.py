@@ -82,6 +82,9 @@ MAX_DISPUTED = 1_000
 """How many blocks are remembered whose logs are disputed or were left out; the oldest is
 forgotten."""
 
+LAGGING_BLOCKS = 16
+"""Blocks that a second node may be behind and still be compared."""
+
 SHRUNK_GRACE = timedelta(seconds=15)
 """How long a node must show a lower block than before until blocks count as gone: behind one
 address there may be several nodes, and one of them may lag."""
@@ -185,7 +188,9 @@ class LogStream:
         self._receipts_flight = SingleFlight[BlockRef, LogRange]()
         self.disputed = BoundedCache[BlockRef, None](MAX_DISPUTED)
         """Blocks whose logs nodes leave out, or contradict themselves or each other about."""
-        self._omitted = BoundedCache[BlockRef, None](MAX_DISPUTED)
+        self._suspected = BoundedCache[BlockRef, bool](MAX_DISPUTED)
+        """Blocks of which a node has shown too few logs, and whether that was proved."""
+        self._compared: BlockRef | None = None
         self._topics = BoundedCache[str, BlockTopics](MAX_FILTERS)
         self._filters = SingleFlight[str, None]()
         self._proofs = SingleFlight[BlockRef, Sequence[PlacedLog] | None]()
@@ -308,8 +313,12 @@ class LogStream:
         for each in blocks.logs:
             shown.setdefault(each.block.number, set()).add(each.log.topics[0])
         first = max(blocks.first, head.number - CHECKED_BLOCKS + 1)
+        found = await self._find_topics(first, blocks.last, head)
+        refs = [each.ref for each in found]
+        await self._compare_nodes(blocks, refs)
         suspects = {block for block in self.disputed if block.number in _numbers(blocks)}
-        for named in await self._find_topics(first, blocks.last, head):
+        suspects.update(set(refs).intersection(self._suspected))
+        for named in found:
             if not named.topics <= shown.get(named.ref.number, set()):
                 suspects.add(named.ref)
         left = PROOFS_AT_ONCE
@@ -325,11 +334,31 @@ class LogStream:
                 blocks = self.restore(blocks, block, proved)
         return blocks
 
+    async def _compare_nodes(self, blocks: LogRange, refs: Sequence[BlockRef]) -> None:
+        """Suspect blocks of which another node shows other logs; the newest of `refs` comes first.
+
+        Each block is compared once. A node that is a little behind is asked for what it has.
+        """
+        if self._compared in refs:
+            refs = refs[: refs.index(self._compared)]
+        for newest in refs[::LAGGING_BLOCKS][:2]:
+            first, last = refs[-1].number, newest.number
+            logs = await self.chain.other_logs(first, last, MARKET_TOPICS, newest)
+            if logs is None:
+                continue
+            other = await decode_many(logs, partial(_arrange, newest))
+            mine = [each for each in blocks.logs if first <= each.block.number <= last]
+            for block, *_ in set(map(_content, mine)).symmetric_difference(map(_content, other)):
+                if block in refs and block not in self._suspected:
+                    self._suspected.put(block, False)
+            self._compared = newest
+            return
+
     def restore(self, blocks: LogRange, block: BlockRef, proved: Sequence[PlacedLog]) -> LogRange:
         """The same blocks, but one of them with the logs that were proved."""
         restored = blocks.with_logs_of(block, proved)
-        if len(restored.logs) > len(blocks.logs) and block not in self._omitted:
-            self._omitted.put(block, None)
+        if len(restored.logs) > len(blocks.logs) and not self._suspected.get(block):
+            self._suspected.put(block, True)
             NODE_CONTRADICTIONS.inc()
             log.error("a node leaves out logs that receipts have", extra={"block": block.number})
         return restored
@@ -544,6 +573,11 @@ class LogReader:
         if self._successes >= SUCCESSES_UNTIL_RETRY:
             self.ceiling, self._successes = LARGEST_SIZE, 0
         self.size = min(self.ceiling, self.size + max(1, self.size // SHRINK_DIVISOR))
+
+
+def _content(each: PlacedLog) -> tuple[BlockRef, int, tuple[bytes, ...], bytes]:
+    """What two nodes must agree about; not all send the times of blocks."""
+    return each.block, each.place, each.log.topics, each.log.data
 
 
 def _numbers(blocks: LogRange) -> range:
