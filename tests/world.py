@@ -154,6 +154,8 @@ class Node:
 
     chain: Chain
     fault: Fault | None = None
+    lie: Callable[[bytes], bytes] | None = None
+    """What the node says instead of the truth, also before a fault."""
     asked: int = 0
     url: str = ""
     _server: web.Server | None = None
@@ -175,6 +177,8 @@ class Node:
     async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
         self.asked += 1
         said = Dispatcher(self.chain).respond(await request.read()) or b""
+        if self.lie is not None:
+            said = self.lie(said)
         if self.fault is not None:
             changed = self.fault(said)
             if changed is None:

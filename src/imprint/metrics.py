@@ -83,6 +83,10 @@ LEASE_AGE = Gauge(
 NODE_CONTRADICTIONS = Counter(
     "imprint_node_contradictions", "Times that nodes contradicted themselves or each other on logs."
 )
+DISPUTED_BLOCKS = Gauge(
+    "imprint_disputed_blocks",
+    "Blocks whose logs nodes leave out, or contradict themselves or each other about.",
+)
 UNREADABLE_RECEIPTS = Counter(
     "imprint_unreadable_receipts", "Receipts that no node returned; their events are not known."
 )

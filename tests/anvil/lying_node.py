@@ -12,10 +12,12 @@ from tests.processes import PLAIN
 
 @dataclass
 class LyingNode:
-    """Passes calls on to a node; `hides_logs` and `stops_at` (a height) say how it lies."""
+    """Passes calls on to a node; `stops_at` (a height) and what it hides say how it lies."""
 
     node_url: str
     hides_logs: bool = False
+    hides_receipts: bool = False
+    """Whether receipts have no logs."""
     stops_at: int | None = None
     server: ThreadingHTTPServer = field(init=False)
 
@@ -67,6 +69,8 @@ class LyingNode:
     def _change(self, call: dict[str, Any], result: Any) -> Any:
         if self.hides_logs and call["method"] == "eth_getLogs":
             return []
+        if self.hides_receipts and call["method"] == "eth_getTransactionReceipt":
+            return result and {**result, "logs": []}
         if self.stops_at is None:
             return result
         if call["method"] == "eth_blockNumber":

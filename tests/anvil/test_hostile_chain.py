@@ -240,10 +240,42 @@ def test_a_node_that_hides_logs_unpublishes_nothing(
         time.sleep(0.5)
     assert [client.status(cid) for cid in (followed, delivered)] == ["onchain", "onchain"]
     assert client.read_post(alice, 1).json()["content"] == "Followed."
-    wait_for(lambda: "contradict" in service.tail(400))
+    wait_for(lambda: "leaves out logs that receipts have" in service.tail(400))
     liar.hides_logs = False
     anvil.reorg(7)
     wait_for(lambda: client.status(followed) == "pending")
+
+
+def test_a_log_hidden_until_its_block_is_final_is_indexed_when_the_node_is_honest(
+    anvil: Anvil,
+    serve: Serve,
+    open_liar: Callable[[], LyingNode],
+    alice: LocalAccount,
+) -> None:
+    liar = open_liar()
+    given = {"CHAIN_REORG_DEPTH": "5", "METRICS_PORT": str(free_port())}
+    service, client = serve(CHAIN_RPC_URL=liar.url, CHAIN_FOLLOW_SECONDS="0.2", **given)
+
+    def titles() -> int:
+        return len(client.http.get("/posts").json()["posts"])
+
+    def readiness() -> tuple[str, str]:
+        shown = client.http.get("/readyz").json()
+        return shown["status"], shown["checks"]["chain"]
+
+    shown, hidden = (client.create(alice, text)["cid"] for text in ("Shown.", "Hidden."))
+    anvil.create_post(alice, shown)
+    wait_for(lambda: client.status(shown) == "onchain" and titles() == 1)
+    liar.hides_logs = liar.hides_receipts = True
+    anvil.create_post(alice, hidden)
+    for _ in range(20):
+        anvil.mine()
+    wait_for_head(service, anvil)
+    wait_for(lambda: readiness() == ("degraded", "disagrees"))
+    assert (client.status(shown), client.status(hidden), titles()) == ("onchain", "pending", 1)
+    liar.hides_logs = liar.hides_receipts = False
+    wait_for(lambda: client.status(hidden) == "onchain" and titles() == 2)
+    wait_for(lambda: readiness() == ("ready", "ok"))
 
 
 @pytest.mark.parametrize("case", [(50, "1"), (10, "2")], ids=["50 behind", "a quorum"])

@@ -23,7 +23,7 @@ from imprint.domain.posts.marketplace import (
     decode_market_event,
 )
 from imprint.domain.posts.posts import BlockRef, LogPlace, PostDetails
-from imprint.ports.chain import ReceiptLogs, Unproved
+from imprint.ports.chain import BlockTopics, ReceiptLogs, Unproved
 
 MARKET = Address("0x" + "c3" * 20)
 CHAIN = 31337
@@ -78,15 +78,17 @@ class ScriptedChain:
     """A `ChainReader` in memory; like a real node it remembers blocks that left the chain.
 
     `most` is how many blocks it looks through at once, and `oversized` are those whose logs it
-    never returns at once. `hidden` blocks have no logs until a receipt is read. The receipts of
-    `unreadable` transactions and the entries of `undescribed` posts are refused. `fault` is called
-    with each question and may raise.
+    never returns at once. `hidden` blocks have no logs, and no receipts that explain their bloom
+    filters; `seemingly` has topics that the filters of blocks name though no log has them. The
+    receipts of `unreadable` transactions and the entries of `undescribed` posts are refused.
+    `fault` is called with each question and may raise.
     """
 
     clock: MovableClock
     most: int = 10**9
     oversized: set[int] = field(default_factory=set)
     hidden: set[int] = field(default_factory=set)
+    seemingly: dict[int, set[bytes]] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)
     undescribed: set[int] = field(default_factory=set)
     descriptions: dict[int, bytes] = field(default_factory=dict)
@@ -96,6 +98,7 @@ class ScriptedChain:
     blocks: list[ScriptedBlock] = field(default_factory=list)
     ever: dict[str, ScriptedBlock] = field(default_factory=dict)
     highest: int = -1
+    other: "ScriptedChain | None" = None
     _hashes: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
@@ -181,6 +184,11 @@ class ScriptedChain:
         shown = [block for block in self.blocks[first : last + 1] if not self._is_hidden(block)]
         return [log for block in shown for log in block.logs if log.topics[0] in topics]
 
+    async def other_logs(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log] | None:
+        return None if self.other is None else await self.other.logs(first, last, topics, head)
+
     async def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef
     ) -> AsyncIterator[ReceiptLogs]:
@@ -191,6 +199,29 @@ class ScriptedChain:
                 yield ReceiptLogs([], tx_hash)
             elif log.topics[0] in topics:
                 yield ReceiptLogs([log])
+
+    async def block_topics(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[BlockTopics]:
+        self._ask("block_topics", head)
+        found = list[BlockTopics]()
+        for number in range(first, last + 1):
+            block = self.blocks[number]
+            parent = self.blocks[number - 1].ref.block_hash if number else ""
+            named = {log.topics[0] for log in block.logs} | self.seemingly.get(number, set())
+            found.append(BlockTopics(block.ref, parent, frozenset(named.intersection(topics))))
+        return found
+
+    async def prove_logs(
+        self, block: BlockRef, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log]:
+        self._ask("prove_logs", head)
+        found = self.blocks[block.number]
+        if found.ref != block:
+            raise Unavailable.chain()
+        if self._is_hidden(found):
+            raise Unproved
+        return [log for log in found.logs if log.topics[0] in topics]
 
     async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
         self._ask("find_log", head)
@@ -253,10 +284,25 @@ class SeveralNodes:
     ) -> list[Log]:
         return await self._node("logs").logs(first, last, topics, head)
 
+    async def other_logs(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log] | None:
+        return await self._node("logs").other_logs(first, last, topics, head)
+
     def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef
     ) -> AsyncIterator[ReceiptLogs]:
         return self._node("logs_by_receipts").logs_by_receipts(number, topics, head)
+
+    async def block_topics(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[BlockTopics]:
+        return await self._node("block_topics").block_topics(first, last, topics, head)
+
+    async def prove_logs(
+        self, block: BlockRef, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log]:
+        return await self._node("prove_logs").prove_logs(block, topics, head)
 
     async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
         return await self._node("find_log").find_log(place, topic, head)

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 from eth_abi.abi import encode
-from tests.simulation.market import CREATED, DEPTH, Call
+from tests.simulation.market import CREATED, DEPTH, Call, Lies
 from tests.simulation.model import GONE, LIVE, Model, Version
 from tests.simulation.universe import Universe, normal_tags
 from tests.world import Wallet, respell
@@ -335,6 +335,37 @@ async def index_in_trouble(universe: Universe, model: Model) -> None:
         await restart(universe, model)
 
 
+async def begin_lying(universe: Universe, model: Model) -> None:
+    """From now on the node leaves out logs, all or some, for good or until blocks are final."""
+    random = universe.random
+    lies = Lies(
+        universe.market.chain,
+        random.choice([1.0, 1.0, 0.5]),
+        random.choice([True, False]),
+        random.choice([None, None, DEPTH - 1, DEPTH + 3]),
+    )
+    universe.node.lie = lies.change
+    share, until = lies.share, lies.until
+    universe.say(f"the node hides {share}, receipts too: {lies.receipts}, until {until}")
+
+
+async def end_lying(universe: Universe, model: Model) -> None:
+    universe.node.lie = None
+    universe.say("the node is honest")
+
+
+async def ask_two_nodes(universe: Universe, model: Model) -> None:
+    """Rounds of a process with two nodes, one of which lies."""
+    before, universe.node.lie = (
+        universe.node.lie,
+        universe.node.lie
+        or Lies(universe.market.chain, receipts=universe.random.choice([True, False])).change,
+    )
+    turns = await universe.run_pair()
+    universe.node.lie = before
+    universe.say(f"follow and index with a second node: {turns}")
+
+
 async def restart(universe: Universe, model: Model) -> None:
     universe.say("restart")
     await universe.restart()
@@ -394,6 +425,9 @@ ACTIONS: dict[Action, int] = {
     index_behind: 2,
     index_twice: 2,
     index_texts: 3,
+    begin_lying: 2,
+    end_lying: 1,
+    ask_two_nodes: 3,
     restart: 1,
     jump: 2,
     collect: 2,

@@ -91,6 +91,42 @@ class ChainBehind:
         return getattr(self.chain, name)
 
 
+@dataclass(frozen=True)
+class Lies:
+    """How a node lies: it leaves out the logs of a share of all blocks and first topics.
+
+    With `receipts`, these lack them too. With `until`, blocks that so many others follow are shown
+    as they are.
+    """
+
+    chain: Chain
+    share: float = 1.0
+    receipts: bool = False
+    until: int | None = None
+
+    def change(self, said: bytes) -> bytes:
+        """What the node says instead of the truth."""
+        return json.dumps([self._change_one(each) for each in json.loads(said)]).encode()
+
+    def _change_one(self, response: Any) -> Any:
+        result = response.get("result")
+        if isinstance(result, list):
+            return {**response, "result": self._leave_out(result)}
+        if self.receipts and isinstance(result, dict) and "logs" in result:
+            return {**response, "result": {**result, "logs": self._leave_out(result["logs"])}}
+        return response
+
+    def _leave_out(self, logs: list[Any]) -> list[Any]:
+        return [log for log in logs if not ("topics" in log and self._hides(log))]
+
+    def _hides(self, log: Any) -> bool:
+        after = self.chain.head.number - int(log["blockNumber"], 16)
+        if self.until is not None and after >= self.until:
+            return False
+        chosen = keccak256((log["blockHash"] + log["topics"][0]).encode())
+        return int.from_bytes(chosen[:4]) < self.share * 2**32
+
+
 @dataclass
 class Market:
     """A chain with the marketplace on it; every height can be returned to."""

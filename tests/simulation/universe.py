@@ -15,6 +15,8 @@ from tests.contract_wallets import ContractWallet
 from tests.simulation.market import CONTRACT_OWNER, DEPTH, ChainBehind, Market, Texts
 from tests.world import ORIGIN, MovableClock, Node, Wallet, World
 
+from imprint.adapters.chain.chain_reader import JsonRpcChainReader
+from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.bootstrap import (
     Adapters,
     build_follower,
@@ -26,6 +28,7 @@ from imprint.devchain.blocks import Block
 from imprint.devchain.chain import Chain
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.market_events import LOGS_PER_BLOCK
 from imprint.ports.post_index import SearchIndex
 from imprint.services.chain.log_stream import LogStream
 from imprint.services.drafts.garbage_collector import GarbageCollector
@@ -109,6 +112,10 @@ class Universe:
     """The same service in another process, with caches of its own."""
     follower: Follower = field(init=False)
     indexers: tuple[Indexer, Indexer] = field(init=False)
+    pair: tuple[Follower, Indexer] = field(init=False)
+    """Those of a process that knows two nodes, of which the second never lies."""
+    spare: Node = field(init=False)
+    _rpc: JsonRpc = field(init=False)
     undelivered: list[tuple[str, Block]] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
     latest: datetime = START
@@ -117,8 +124,9 @@ class Universe:
 
     async def open(self) -> None:
         self.market = Market(self.clock)
-        self.node = Node(self.market.chain)
+        self.node, self.spare = Node(self.market.chain), Node(self.market.chain)
         await self.node.start()
+        await self.spare.start()
         environ = {
             "IMPRINT_CHAIN_RPC_URL": self.node.url,
             "IMPRINT_CHAIN_REORG_DEPTH": str(DEPTH),
@@ -140,6 +148,16 @@ class Universe:
         self.follower = build_follower(self.settings, adapters, stream=stream)
         other = replace(build_indexer(self.settings, adapters), holder="another process")
         self.indexers = build_indexer(self.settings, adapters, stream=stream), other
+        chain = self.settings.chain
+        self._rpc = JsonRpc([self.node.url, self.spare.url])
+        reader = JsonRpcChainReader(self._rpc, chain.id, chain.marketplace, timeout=30)
+        stream, adapters = LogStream(reader, self.clock.monotonic), replace(adapters, chain=reader)
+        follower = build_follower(self.settings, adapters, stream=stream)
+        indexer = build_indexer(self.settings, adapters, stream=stream)
+        self.pair = (
+            replace(follower, holder="follower of two nodes"),
+            replace(indexer, holder="indexer of two nodes"),
+        )
 
     def _open_adapters(self) -> Adapters:
         opened = open_adapters(self.settings, self.clock, self.clock.monotonic)
@@ -159,8 +177,10 @@ class Universe:
     async def close(self) -> None:
         await self._stop()
         await self.node.stop()
+        await self.spare.stop()
 
     async def _stop(self) -> None:
+        await self._rpc.close()
         for world in (self.world, self.replica):
             await world.client.aclose()
             await world.adapters.close()
@@ -260,10 +280,17 @@ class Universe:
         try:
             return await self.follower.follow_once()
         except Unavailable:
-            assert trouble is not None
+            assert trouble is not None or self.node.lie is not None
             return False
         finally:
             self.node.fault = None
+
+    async def run_pair(self) -> tuple[bool, bool]:
+        """Run rounds of the process with two nodes, one of which leaves out logs."""
+        follower, indexer = self.pair
+        turns = await follower.follow_once(), await indexer.index_once()
+        assert not follower.stream.disputed, "the second node is not believed"
+        return turns
 
     async def index(
         self,
@@ -277,17 +304,30 @@ class Universe:
         if behind:
             last = max(1, chain.head.number - behind)
             self.node.chain = cast(Chain, ChainBehind(chain, last))
+        before = await self._indexed_places()
         try:
             return await self.indexers[indexer].index_once()
         except Unavailable:
-            assert trouble is not None or behind
+            assert trouble is not None or behind or self.node.lie is not None
             return False
         finally:
             self.node.fault, self.node.chain = None, chain
+            if not behind:
+                gone = before - await self._indexed_places()
+                assert not any(self._is_canonical(*each) for each in gone), "undone without a reorg"
+
+    async def _indexed_places(self) -> set[tuple[int, str]]:
+        """The posts and purchases in the index, with their blocks."""
+        rows = await self.adapters.stores.database.read(_read_places)
+        return {(row["place"], row["block_hash"]) for row in rows}
+
+    def _is_canonical(self, place: int, block_hash: str) -> bool:
+        block = self.market.chain.block(place // LOGS_PER_BLOCK)
+        return block is not None and "0x" + block.hash.hex() == block_hash
 
     async def index_twice(self) -> list[bool]:
         """Run a round of both indexers at once."""
-        return await asyncio.gather(*(each.index_once() for each in self.indexers))
+        return await asyncio.gather(*(self.index(indexer=each) for each in (0, 1)))
 
     async def collect(self) -> None:
         collector = GarbageCollector(
@@ -304,6 +344,7 @@ class Universe:
     async def come_to_rest(self) -> None:
         """Let the winning branch grow, deliveries go stale, and the follower come to rest."""
         # Deliveries are older than they may be, also those that came before the clock went back.
+        self.node.lie = None
         behind = self.latest - self.clock.now()
         self.clock.advance(max(0.0, behind.total_seconds()))
         for _ in range(2):
@@ -325,3 +366,9 @@ class Universe:
             if reached and reached.block_hash == "0x" + self.market.chain.head.hash.hex():
                 return
         raise AssertionError("the index does not reach the head")
+
+
+async def _read_places(tx: Any) -> list[Any]:
+    return await tx.fetchall(
+        "SELECT place, block_hash FROM posts UNION ALL SELECT place, block_hash FROM purchases"
+    )

@@ -82,12 +82,34 @@ CHAIN = (
     Mutation(
         "A block is final when so many blocks follow it as are configured",
         "src/imprint/services/publication/chain_sync.py",
-        "        number = head.number - self.reorg_depth\n",
-        "        number = head.number - 1\n",
+        "        target = head.number - self.reorg_depth\n",
+        "        target = head.number - 1\n",
         "test",
         (
             "tests/services/publication/test_chain_sync_reorgs.py"
             "::test_a_reorg_of_every_depth_up_to_the_configured_one_is_followed",
+        ),
+    ),
+    Mutation(
+        "Nothing is undone because a node leaves out a log",
+        "src/imprint/services/posts/indexer.py",
+        "            if not await self.stream.is_canonical(block, one_pass.head):\n",
+        "            if await self.stream.is_canonical(block, one_pass.head):\n",
+        "test",
+        (
+            "tests/services/posts/test_indexer.py"
+            "::test_a_log_that_a_node_stops_showing_is_never_undone_in_a_block_of_the_chain",
+        ),
+    ),
+    Mutation(
+        "A block whose logs are disputed does not become final",
+        "src/imprint/services/posts/indexer.py",
+        "                one_pass.target = min(one_pass.target, blocks.open_from - 1)\n",
+        "                pass\n",
+        "test",
+        (
+            "tests/services/posts/test_indexer.py"
+            "::test_a_log_hidden_until_its_block_is_final_is_found_when_the_node_is_honest",
         ),
     ),
     Mutation(

@@ -181,15 +181,17 @@ def _site(settings: Settings) -> SiteFacts | None:
 def _readiness(
     settings: Settings, adapters: Adapters, checks: list[Check], health: WriteHealth
 ) -> Readiness:
-    content = adapters.content
+    content, events, chain_id = adapters.content, adapters.stores.events, settings.chain.id
+    followed = bool(settings.chain.follow_seconds)
     return Readiness(
         adapters.stores.database,
         content,
         adapters.marketplace,
         adapters.monotonic,
         adapters.disk,
-        partial(examine_history, adapters.chain, adapters.stores.events, settings.chain.id),
+        partial(examine_history, adapters.chain, events, chain_id),
         checks,
+        partial(events.disputed_blocks, chain_id) if followed else None,
         health,
         content.probe_reads if isinstance(content, ReadProbe) else None,
         WATCHED_TASKS - {name for name, _ in checks},

@@ -35,6 +35,18 @@ class ReceiptLogs:
     unreadable: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class BlockTopics:
+    """A block, and the first topics of the marketplace's logs that its bloom filter names.
+
+    There may be no such log: filters have false positives. One that is too full names nothing.
+    """
+
+    ref: BlockRef
+    parent_hash: str
+    topics: frozenset[bytes]
+
+
 class MarketplaceReader(Protocol):
     """The marketplace contract as it is now. An unexpected response raises `Unavailable`."""
 
@@ -102,12 +114,34 @@ class ChainReader(Protocol):
         `Unavailable` may mean that the node refuses so large a range.
         """
 
+    async def other_logs(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log] | None:
+        """The same logs as another node shows them than the one that was asked for logs last.
+
+        None if there is no other node, or if it does not have the head or refuses the range.
+        """
+
     def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef
     ) -> AsyncIterator[ReceiptLogs]:
         """The same logs of one block whose logs are refused, a few transactions at a time.
 
         A receipt that cannot be read, although the node responds, is reported and skipped.
+        """
+
+    async def block_topics(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[BlockTopics]:
+        """These blocks in order, with those of these topics that their bloom filters name."""
+
+    async def prove_logs(
+        self, block: BlockRef, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log]:
+        """The marketplace's logs with these first topics in one block, in order, proved.
+
+        They are from receipts that explain every bit of the block's bloom filter. Raises `Unproved`
+        if those of no node do, or if nodes disagree.
         """
 
     async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:

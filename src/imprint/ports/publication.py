@@ -1,6 +1,6 @@
 """Port for the events of the chain that publish drafts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -51,6 +51,12 @@ class EventStore(Protocol):
 
     async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
         """Canonical events that only deliveries have reported, the oldest first."""
+
+    async def disputed_blocks(self, chain_id: int) -> list[BlockRef]:
+        """The blocks whose logs the follower could not establish, in order."""
+
+    async def set_disputed(self, chain_id: int, blocks: Collection[BlockRef]) -> None:
+        """Store which blocks these are now."""
 
     async def advance(self, chain_id: int, step: Advance, at: datetime) -> ApplyResult:
         """Apply what the follower read from the chain, in one transaction.

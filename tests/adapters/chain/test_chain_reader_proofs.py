@@ -23,8 +23,8 @@ from imprint.adapters.chain.chain_reader import (
 from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import Address
-from imprint.domain.posts.marketplace import POST_CREATED, TRANSFER, Log
-from imprint.domain.posts.posts import LogPlace
+from imprint.domain.posts.marketplace import MARKET_TOPICS, POST_CREATED, TRANSFER, Log
+from imprint.domain.posts.posts import BlockRef, LogPlace
 from imprint.ports.chain import ReceiptLogs, Unproved
 from imprint.services.chain.log_stream import LogReader, LogStream
 
@@ -291,6 +291,112 @@ async def test_receipts_of_a_node_that_stops_responding_are_unavailable(
     node.change = go_away
     with pytest.raises(Unavailable):
         await read_receipts(source, town, post.place.block_number or 0)
+
+
+NO_RECEIPT_LOGS = change_result(
+    "eth_getTransactionReceipt", lambda receipt: receipt and receipt | {"logs": []}
+)
+
+
+def block_of(post: Log) -> BlockRef:
+    return BlockRef(post.place.block_number or 0, post.place.block_hash)
+
+
+async def test_a_bloom_filter_names_the_topics_of_its_block(
+    town: World, source: JsonRpcChainReader, post: Log
+) -> None:
+    head = block_ref(town)
+    blocks = await source.block_topics(0, head.number, MARKET_TOPICS, head)
+    assert {each.ref.number: each.topics for each in blocks if each.topics} == {
+        post.place.block_number: {POST_CREATED}
+    }
+    hashes = [each.ref.block_hash for each in blocks]
+    assert [each.parent_hash for each in blocks[1:]] == hashes[:-1]
+    assert hashes[-1] == head.block_hash
+
+
+@pytest.mark.parametrize(
+    "bloom", [FULL_BLOOM, "0x" + "00" * 256, None], ids=["full", "without bits", "none"]
+)
+async def test_a_bloom_filter_that_says_nothing_names_nothing(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, bloom: str | None
+) -> None:
+    node.change = in_blocks(logsBloom=bloom)
+    head, number = block_ref(town), post.place.block_number or 0
+    (block,) = await source.block_topics(number, number, MARKET_TOPICS, head)
+    assert block.topics == frozenset()
+
+
+async def test_the_logs_of_a_block_are_proved_by_its_receipts(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
+) -> None:
+    node.change = NO_LOGS
+    head = block_ref(town)
+    assert await source.prove_logs(block_of(post), MARKET_TOPICS, head) == [post]
+    assert await source.prove_logs(head, MARKET_TOPICS, head) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        NO_RECEIPT_LOGS,
+        change_result("eth_getTransactionReceipt", lambda receipt: None),
+        in_blocks(logsBloom=FULL_BLOOM[:-1] + "7"),
+    ],
+    ids=["receipts without logs", "no receipts", "a filter with more bits"],
+)
+async def test_receipts_that_do_not_explain_the_bloom_filter_prove_nothing(
+    town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, change: Change
+) -> None:
+    node.change = several(NO_LOGS, change)
+    with pytest.raises(Unproved):
+        await source.prove_logs(block_of(post), MARKET_TOPICS, block_ref(town))
+    with pytest.raises(Unproved):
+        await find(source, town, post.place)
+
+
+async def test_logs_that_one_node_hides_are_proved_by_the_next(
+    town: World, node: ChainNode, source_of_two: JsonRpcChainReader, post: Log
+) -> None:
+    node.change = several(NO_LOGS, NO_RECEIPT_LOGS)
+    found = await source_of_two.prove_logs(block_of(post), MARKET_TOPICS, block_ref(town))
+    assert found == [post]
+    assert await find(source_of_two, town, post.place) == post
+
+
+async def test_nodes_that_prove_different_logs_prove_nothing(
+    town: World, node: ChainNode, source_of_two: JsonRpcChainReader, post: Log
+) -> None:
+    node.change = several(NO_RECEIPT_LOGS, in_blocks(logsBloom=None))
+    with pytest.raises(Unproved):
+        await source_of_two.prove_logs(block_of(post), MARKET_TOPICS, block_ref(town))
+
+
+async def test_another_node_shows_the_logs_that_the_first_one_hides(
+    town: World, node: ChainNode, source_of_two: JsonRpcChainReader, post: Log
+) -> None:
+    node.change = NO_LOGS
+    head = block_ref(town)
+    assert await source_of_two.logs(0, head.number, TOPICS, head) == []
+    assert await source_of_two.other_logs(0, head.number, TOPICS, head) == [post]
+
+
+async def test_a_single_node_and_a_second_one_that_fails_show_nothing_else(
+    town: World, spare: ChainNode, source: JsonRpcChainReader, source_of_two: JsonRpcChainReader
+) -> None:
+    head = block_ref(town)
+    assert await source.other_logs(0, head.number, TOPICS, head) is None
+    spare.change = change_result("eth_chainId", lambda result: "0x1")
+    assert await source_of_two.other_logs(0, head.number, TOPICS, head) is None
+
+
+async def test_a_block_that_was_replaced_is_not_proved(
+    town: World, source: JsonRpcChainReader, post: Log
+) -> None:
+    replaced = replace(block_of(post), block_hash="0x" + "e" * 64)
+    with pytest.raises(Unavailable) as caught:
+        await source.prove_logs(replaced, MARKET_TOPICS, block_ref(town))
+    assert not isinstance(caught.value, Unproved)
 
 
 async def test_only_the_logs_with_the_wanted_topics_are_read(

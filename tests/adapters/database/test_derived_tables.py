@@ -23,6 +23,7 @@ LASTING = {
     "dead_letters",
     "deliveries",
     "detached",
+    "disputed_blocks",
     "ended_sessions",
     "events",
     "file_groups",

@@ -211,7 +211,11 @@ async def test_a_catalog_from_before_ended_sessions_keeps_every_row(
     kept = before.keys() - {"schema_migrations", "installation", "counters"}
     assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
     added = after.keys() - before.keys()
-    assert {name: after[name] for name in added} == {"ended_sessions": [], "writing_sessions": []}
+    assert {name: after[name] for name in added} == {
+        "disputed_blocks": [],
+        "ended_sessions": [],
+        "writing_sessions": [],
+    }
 
 
 async def fill_schema(address: str, number: int) -> None:

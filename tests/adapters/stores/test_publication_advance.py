@@ -216,3 +216,14 @@ async def test_cursor_and_final_block_are_stored_for_each_chain(world):
     assert await world.stores.events.cursor(CHAIN) == lower
     assert await world.stores.events.final_block(CHAIN) == final
     assert await world.stores.events.cursor(1) is None
+
+
+async def test_disputed_blocks_are_stored_for_each_chain(world):
+    events, blocks = world.stores.events, [BlockRef(7, "0x" + "2" * 64), CURSOR]
+    assert await events.disputed_blocks(CHAIN) == []
+    await events.set_disputed(CHAIN, frozenset(blocks))
+    await events.set_disputed(CHAIN, blocks)
+    assert await events.disputed_blocks(CHAIN) == blocks
+    assert await events.disputed_blocks(1) == []
+    await events.set_disputed(CHAIN, blocks[1:])
+    assert await events.disputed_blocks(CHAIN) == [CURSOR]

@@ -57,6 +57,7 @@ INSERT INTO dead_letters SELECT 'letter-' || n, 'reason', 'payload', NULL, n
 INSERT INTO deliveries SELECT 'a', 'digest-' || n, 'nonce-' || n, n
     FROM generate_series(1, {ROWS}) n;
 INSERT INTO chain_marks SELECT n, 'stand', n, 'block' FROM generate_series(1, {ROWS}) n;
+INSERT INTO disputed_blocks SELECT n, n, 'block' FROM generate_series(1, {ROWS}) n;
 INSERT INTO paces SELECT 'key-' || n, n FROM generate_series(1, {ROWS}) n;
 INSERT INTO ended_sessions SELECT 'subject-' || n, n, n FROM generate_series(1, {ROWS}) n;
 INSERT INTO writing_sessions SELECT 'session-' || n, 'owner-' || n % 500, 'key', 'create', n, n, n

@@ -248,6 +248,17 @@ def test_the_logs_of_a_receipt_that_failed_are_ignored(status: object) -> None:
     assert (post_ids(delivery), delivery.ignored) == ([10], 1)
 
 
+@pytest.mark.parametrize("status", ["0x0", 0, "0"])
+def test_a_status_counts_for_the_logs_of_a_receipt_without_a_hash(status: object) -> None:
+    delivery = receive([receipt(log_of_b(), transactionHash=None, status=status)])
+    assert (post_ids(delivery), delivery.ignored) == ([], 1)
+
+
+@pytest.mark.parametrize("status", ["0x1", 1, "ok", 200, True])
+def test_the_status_of_an_envelope_does_not_count(status: object) -> None:
+    assert receive([receipt(log_of_b(), transactionHash=None, status=status)]).events
+
+
 IGNORED = {
     "another contract": log_of_b(address=AUTHOR),
     "another topic": log_of_b(topics=["0x" + "11" * 32]),

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +20,18 @@ from tests.world import World
 from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.bootstrap.background import build_follower, build_indexer
-from imprint.domain.posts.marketplace import Log
+from imprint.domain.posts.marketplace import TRANSFER, Log
 from imprint.domain.posts.posts import BlockRef, EventStatus
+from imprint.ports.chain import BlockTopics
 from imprint.services.access.entitlement import Entitlement, EntitlementWatcher
-from imprint.services.chain.log_stream import FEW_BLOCKS, LogReader, LogStream
+from imprint.services.chain import log_stream
+from imprint.services.chain.log_stream import (
+    FEW_BLOCKS,
+    PROOFS_AT_ONCE,
+    LogReader,
+    LogStream,
+)
+from imprint.services.installation.readiness import Readiness
 from imprint.services.posts.indexer import Indexer
 from imprint.services.publication.chain_sync import Follower
 from imprint.services.tasks.leases import SHORT_LEASE_TIME
@@ -200,3 +209,92 @@ async def test_the_process_that_follows_the_chain_fills_the_index(both: Projecti
     both.market.clock.advance(SHORT_LEASE_TIME.total_seconds() + 1)
     assert await follower.follow_once()
     assert await indexer.index_once()
+
+
+async def test_each_of_the_newest_blocks_is_asked_for_once_to_read_its_filter(
+    both: Projections, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Counter[int]()
+    read_topics = both.chain.block_topics
+
+    async def note(
+        first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[BlockTopics]:
+        asked.update(range(first, last + 1))
+        return await read_topics(first, last, topics, head)
+
+    both.chain.block_topics = note  # type: ignore[method-assign]
+    monkeypatch.setattr(log_stream, "CHECKED_BLOCKS", 300)
+    both.chain.mine(blocks=1_000)
+    for _ in range(5):
+        assert await both.follower.follow_once()
+        assert await both.indexer.index_once()
+        both.chain.mine(*both.market.publish())
+    assert set(asked.values()) == {1}
+    assert len(asked) == 300 + 4
+
+
+async def test_few_blocks_are_proved_at_once_and_the_others_later(both: Projections) -> None:
+    stream, count = both.follower.stream, 2 * PROOFS_AT_ONCE + 1
+    both.chain.mine(blocks=count)
+    both.chain.seemingly = {number: {TRANSFER} for number in range(1, count + 1)}
+    head, reader = both.chain.blocks[-1].ref, LogReader(stream)
+    opened = []
+    for _ in range(3):
+        (blocks,) = [each async for each in reader.read(0, head)]
+        opened.append(blocks.open_from)
+    assert opened == [PROOFS_AT_ONCE + 1, 2 * PROOFS_AT_ONCE + 1, None]
+    assert both.chain.asked.count("prove_logs") == count
+    assert not stream.disputed
+
+
+@pytest.mark.parametrize("hides", [1, 2])
+async def test_a_node_that_hides_everything_degrades_the_service_until_one_is_honest(
+    world: World, hides: int
+) -> None:
+    def hide(asked: list[dict[str, Any]], sent: Responses) -> Responses:
+        for call, response in zip(asked, sent, strict=True):
+            if call["method"] == "eth_getLogs":
+                response["result"] = []
+            elif call["method"] == "eth_getTransactionReceipt":
+                response["result"]["logs"] = []
+        return sent
+
+    def tell_all(asked: list[dict[str, Any]], sent: Responses) -> Responses:
+        return sent
+
+    author = world.wallet(1)
+    async with run_chain_node(world.chain) as one, run_chain_node(world.chain) as other:
+        rpc = JsonRpc([one.address, other.address])
+        chain = JsonRpcChainReader(rpc, CHAIN, world.settings.chain.marketplace, timeout=30)
+        adapters, stream = replace(world.adapters, chain=chain), LogStream(chain)
+        follower = build_follower(world.settings, adapters, stream=stream)
+        indexer = build_indexer(world.settings, adapters, stream=stream)
+        readiness = Readiness(
+            adapters.stores.database,
+            adapters.content,
+            adapters.marketplace,
+            world.clock.monotonic,
+            adapters.disk,
+            find_disputed=partial(adapters.stores.events.disputed_blocks, CHAIN),
+        )
+
+        async def look() -> tuple[str, int]:
+            await follower.follow_once()
+            await indexer.index_once()
+            world.clock.advance(2)
+            posts = await adapters.stores.index_reader.totals()
+            return (await readiness.check()).status, posts.posts
+
+        world.create_post(author, (await world.create(author))["cid"])
+        assert await look() == ("ready", 1)
+        for node in (one, other)[:hides]:
+            node.change = hide
+        world.create_post(author, (await world.create(author))["cid"])
+        for _ in range(3):
+            world.chain.mine()
+            assert await look() == (("ready", 2) if hides == 1 else ("degraded", 1))
+        other.change = tell_all
+        assert await look() == ("ready", 2)
+        await rpc.close()
+    assert (await world.adapters.stores.events.report_events(1)).counts[EventStatus.ONCHAIN] == 2

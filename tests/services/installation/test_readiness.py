@@ -8,6 +8,7 @@ import pytest
 from tests.world import MovableClock
 
 from imprint.domain.errors import Code, Unavailable
+from imprint.domain.posts.posts import BlockRef
 from imprint.services.chain.log_stream import History
 from imprint.services.installation import readiness
 from imprint.services.installation.readiness import CACHE_TIME, SENTENCES, Condition, Readiness
@@ -253,6 +254,21 @@ async def test_a_chain_that_disagrees_about_the_final_block_is_degraded(
     condition = await probed.readiness.check()
     assert condition.chain
     assert condition.history is (history is History.AGREES)
+
+
+async def test_disputed_logs_degrade_the_service(probed: Probed) -> None:
+    disputed = [BlockRef(7, "0x" + "1" * 64)]
+
+    async def find() -> list[BlockRef]:
+        return disputed
+
+    probed.readiness.find_disputed = find
+    condition = await probed.readiness.check()
+    assert condition == replace(ALL_WELL, logs=False)
+    assert (condition.status, len(condition.details)) == ("degraded", 1)
+    disputed.clear()
+    probed.clock.advance(2)
+    assert await probed.readiness.check() == ALL_WELL
 
 
 async def test_an_unavailable_history_does_not_count_as_disagreement(probed: Probed) -> None:

@@ -30,7 +30,8 @@ from tests.services.scripted_chain import (
 
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
-from imprint.domain.posts.marketplace import MAX_DESCRIPTION, cut_text
+from imprint.domain.posts.marketplace import MAX_DESCRIPTION, TRANSFER, cut_text
+from imprint.metrics import NODE_CONTRADICTIONS, read_counter
 from imprint.ports.post_index import IndexMoved, IndexSource
 from imprint.services.chain.log_stream import SHRUNK_GRACE
 from imprint.services.posts.indexer import (
@@ -155,35 +156,149 @@ async def test_a_log_left_out_of_a_block_that_no_reorg_reaches_is_found_later(
     market.indexer = market.new_indexer(node, depth=4)  # type: ignore[arg-type]
     market.chain.mine()
     await market.indexer.index_once()
-    block = market.chain.mine(*market.publish(b"poetry"))
+    # Another log has the same first topic, so the bloom filter does not give it away.
+    block = market.chain.mine(*market.publish(b"poetry"), *market.publish(b"law"))
     node.omitted = {(block.ref.number, 0)}
     for _ in range(20):
         market.chain.mine()
     await market.indexer.index_once()
-    assert await titles(market) == []
+    assert len(await titles(market)) == 1
     node.omitted.clear()
     market.chain.mine()
     await market.indexer.index_once()
-    assert len(await titles(market)) == 1
+    assert len(await titles(market)) == 2
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_a_log_that_a_node_stops_showing_is_undone_only_if_it_stays_missing(
-    market: IndexedChain,
+async def test_logs_that_only_a_bloom_filter_names_are_read_from_receipts(
+    market: IndexedChain, tmp_path: Path
 ) -> None:
     node = Omitting(market.chain)
     market.indexer = market.new_indexer(node)  # type: ignore[arg-type]
+    for _ in range(3):
+        block = market.chain.mine(*market.publish(b"poetry"))
+        node.omitted |= {(block.ref.number, 0), (block.ref.number, 1)}
+    ((_, before),) = read_counter(NODE_CONTRADICTIONS, {})
+    for _ in range(3):
+        market.chain.mine(blocks=DEPTH)
+        await market.indexer.index_once()
+        assert await market.shown() == await market.expected(tmp_path)
+    assert len(await titles(market)) == 3
+    assert market.chain.asked.count("prove_logs") == 3
+    ((_, after),) = read_counter(NODE_CONTRADICTIONS, {})
+    assert after - before == 3
+
+
+async def test_a_log_that_a_node_stops_showing_is_never_undone_in_a_block_of_the_chain(
+    market: IndexedChain, tmp_path: Path
+) -> None:
+    blocks = [market.chain.mine(*market.publish()) for _ in range(3)]
+    await market.settle()
+    before = await market.shown()
+    market.chain.hidden = {block.ref.number for block in blocks}
+    for _ in range(3 * ROUNDS_UNTIL_SKIPPED):
+        market.chain.mine()
+        await market.indexer.index_once()
+        assert await market.shown() == before
+    state = await market.indexer.writer.index_state()
+    assert state is not None
+    # Nothing from the first of them on is final, so that what is missing can still be applied.
+    assert state.final < blocks[0].ref.number
+    market.chain.hidden.clear()
+    market.chain.mine(*market.publish())
+    await market.indexer.index_once()
+    assert not market.indexer.stream.disputed
+    assert await market.shown() == await market.expected(tmp_path)
+
+
+async def test_a_log_hidden_until_its_block_is_final_is_found_when_the_node_is_honest(
+    market: IndexedChain, tmp_path: Path
+) -> None:
+    market.chain.mine(*market.publish())
+    await market.settle()
+    block = market.chain.mine(*market.publish(b"poetry"))
+    market.chain.hidden = {block.ref.number}
+    for _ in range(4 * DEPTH):
+        market.chain.mine()
+        await market.indexer.index_once()
+    assert await titles(market) == ["1"]
+    assert [each.number for each in market.indexer.stream.disputed] == [block.ref.number]
+    market.chain.hidden.clear()
+    # The chain rests: nothing but the dispute is a reason to read again.
+    await market.indexer.index_once()
+    assert not market.indexer.stream.disputed
+    assert await market.shown() == await market.expected(tmp_path)
+    assert await titles(market) == ["1", "2"]
+
+
+async def test_a_reorg_settles_a_dispute_about_a_block_that_it_replaces(
+    market: IndexedChain, tmp_path: Path
+) -> None:
     block = market.chain.mine(*market.publish())
+    market.chain.hidden = {block.ref.number}
     await market.indexer.index_once()
-    node.omitted = {(block.ref.number, 0)}
+    assert market.indexer.stream.disputed
+    market.chain.fork(1)
+    market.chain.mine(blocks=2)
+    await market.indexer.index_once()
+    assert not market.indexer.stream.disputed
+    assert await market.shown() == await market.expected(tmp_path)
+
+
+async def test_a_difference_before_a_disputed_block_waits_until_it_is_settled(
+    market: IndexedChain, tmp_path: Path
+) -> None:
+    node = Omitting(market.chain)
+    market.indexer = market.new_indexer(node)  # type: ignore[arg-type]
+    first = market.chain.mine(*market.publish(), *market.publish())
+    node.omitted = {(first.ref.number, 0)}
+    second = market.chain.mine(*market.publish())
+    await market.indexer.index_once()
+    # The node shows what it left out before, and leaves out what it has shown.
+    node.omitted.clear()
+    market.chain.hidden = {second.ref.number}
     market.chain.mine()
-    for _ in range(ROUNDS_UNTIL_SKIPPED - 1):
-        with pytest.raises(Unavailable):
-            await market.indexer.index_once()
-        assert len(await titles(market)) == 1
-    # If it goes on, the log may have been wrong.
+    with pytest.raises(Unavailable):
+        await market.indexer.index_once()
+    assert await titles(market) == ["2", "3"]
+    market.chain.hidden.clear()
     await market.indexer.index_once()
-    assert await titles(market) == []
+    assert await market.shown() == await market.expected(tmp_path)
+
+
+async def test_a_log_that_only_another_node_shows_is_read_from_receipts(
+    market: IndexedChain, tmp_path: Path
+) -> None:
+    node = Omitting(market.chain)
+    market.indexer = market.new_indexer(node)  # type: ignore[arg-type]
+    market.chain.other = copy_chain(market.chain, 0)
+    market.chain.other.blocks = market.chain.blocks
+    # The filter does not give it away: another log of the block has the same first topic.
+    block = market.chain.mine(*market.publish(), *market.publish())
+    node.omitted = {(block.ref.number, 0)}
+    for _ in range(2 * DEPTH):
+        market.chain.mine()
+        await market.indexer.index_once()
+    assert market.chain.asked.count("prove_logs") == 1
+    # Each block was compared once.
+    assert sum(market.chain.other.ranges) == len(market.chain.blocks)
+    assert await market.shown() == await market.expected(tmp_path)
+    assert len(await titles(market)) == 2
+
+
+async def test_a_filter_that_names_what_is_not_there_is_settled_by_receipts_once(
+    market: IndexedChain,
+) -> None:
+    market.chain.seemingly = {number: {TRANSFER} for number in range(1, 4)}
+    market.chain.mine(blocks=3)
+    for _ in range(2 * DEPTH):
+        await market.indexer.index_once()
+        market.chain.mine()
+    assert market.chain.asked.count("prove_logs") == 3
+    state = await market.indexer.writer.index_state()
+    assert state is not None
+    assert state.final > 3
+    assert not market.indexer.stream.disputed
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 20])

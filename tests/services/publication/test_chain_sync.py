@@ -46,6 +46,21 @@ async def test_an_event_is_applied_once_whichever_source_is_first(ledger: Ledger
     assert positions == [file and file.position for file in await both()]
 
 
+async def test_the_log_says_applied_of_applied_events_only_and_warns_of_no_foreign_post(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    own, taken = await ledger.draft(), await ledger.draft()
+    ledger.post(own, 1)
+    ledger.chain.mine(say_created(2, ALICE, "nobody's here"), say_created(3, BOB, taken.cid))
+    await ledger.follow()
+    assert [(each.message, each.levelname) for each in caplog.records] == [
+        ("event applied", "INFO"),
+        ("event not applied", "INFO"),
+        ("event not applied", "WARNING"),
+    ]
+
+
 async def test_an_idle_chain_is_not_read_again(ledger: Ledger) -> None:
     ledger.chain.mine(blocks=3)
     await ledger.follow()

@@ -277,6 +277,37 @@ async def test_a_node_that_hides_the_logs_of_a_block_undoes_nothing(
     assert len(await ledger.stores.events.unconfirmed_events(CHAIN, 10)) == 1
 
 
+async def test_a_post_hidden_until_its_block_is_final_is_found_when_the_node_is_honest(
+    ledger: Ledger,
+) -> None:
+    first, hidden, after = [await ledger.draft() for _ in range(3)]
+    ledger.post(first, 1)
+    await ledger.follow()
+    block = ledger.post(hidden, 2)
+    ledger.chain.hidden = {block.ref.number}
+    for _ in range(4 * DEPTH):
+        ledger.chain.mine()
+        await ledger.follow()
+    ledger.post(after, 3)
+    await ledger.follow()
+    assert [await ledger.post_id(file) for file in (first, hidden, after)] == [1, None, 3]
+    assert await ledger.stores.events.disputed_blocks(CHAIN) == [block.ref]
+    final = await ledger.stores.events.final_block(CHAIN)
+    assert final is not None
+    assert final.number == block.ref.number - 1
+    # The process that follows next takes the dispute over, on a chain that rests.
+    await ledger.restart()
+    ledger.chain.hidden.clear()
+    await ledger.follow()
+    assert await ledger.post_id(hidden) == 2
+    assert await ledger.stores.events.disputed_blocks(CHAIN) == []
+    ledger.chain.mine()
+    await ledger.follow()
+    final = await ledger.stores.events.final_block(CHAIN)
+    assert final is not None
+    assert final.number == ledger.chain.blocks[-1].ref.number - DEPTH
+
+
 async def make_shrunk(ledger: Ledger, depth: int) -> None:
     ledger.chain.fork(depth)
     await ledger.follow()

@@ -16,12 +16,13 @@ from collections.abc import (
 )
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TypeVar
 
 import msgspec
 
 from imprint.adapters.chain.http_client import NodeFailure, NodeRefusal
-from imprint.adapters.chain.json_rpc import Call, JsonRpc, check_chain_id
+from imprint.adapters.chain.json_rpc import Attempt, Call, JsonRpc, check_chain_id
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.abi import NotAbi, encode_call
 from imprint.domain.formats.addresses import Address, NotAnAddress, keccak256, parse_address
@@ -34,7 +35,7 @@ from imprint.domain.formats.hexadecimal import (
 from imprint.domain.posts.marketplace import GET_POST_INFO, Log, decode_post_details
 from imprint.domain.posts.posts import BlockRef, LogPlace, PostDetails
 from imprint.metrics import NODE_CONTRADICTIONS
-from imprint.ports.chain import ReceiptLogs, Unproved
+from imprint.ports.chain import BlockTopics, ReceiptLogs, Unproved
 from imprint.ports.operator_page import NodeStatus
 
 Read = TypeVar("Read")
@@ -67,6 +68,16 @@ NODES_FOR_ABSENCE = 2
 BLOOM_BITS = 2048
 """Bits of the filter in a block's header."""
 
+ALL_BITS = 2**BLOOM_BITS - 1
+"""A filter with all its bits."""
+
+FULL_BLOOM = BLOOM_BITS // 2
+"""Bits of a filter above which it names nothing: with so many, one block in 64 seems to have a
+given log, and with three quarters of them, as the blocks of busy chains have, one in six."""
+
+MASKED_VALUES = 4_096
+"""Addresses and topics whose bits in a filter are remembered."""
+
 LATEST_TIME = 253_402_300_799
 """The end of the year 9999, the last moment that is a date."""
 
@@ -86,6 +97,7 @@ class _BlockHeader(msgspec.Struct):
     number: str
     hash: str
     timestamp: str = "0x0"
+    parent_hash: str | None = msgspec.field(name="parentHash", default=None)
     logs_bloom: str | None = msgspec.field(name="logsBloom", default=None)
 
 
@@ -129,6 +141,7 @@ class Block:
     ref: BlockRef
     timestamp: int
     bloom: int | None
+    parent_hash: str | None = None
     transactions: tuple[str, ...] = ()
 
 
@@ -157,14 +170,20 @@ class LogFilter:
 
     def may_match(self, bloom: int | None) -> bool:
         """Whether a block with this bloom filter may have such a log; False is certain."""
-        if bloom is None:
-            return True
-        return any(bloom & mask == mask for mask in self._masks())
+        return bloom is None or any(self._find_named(bloom))
 
-    def _masks(self) -> Iterator[int]:
+    def name_topics(self, block: Block) -> BlockTopics:
+        """The topics that the bloom filter of a block names. Raises `ValueError`."""
+        bloom = block.bloom or 0
+        named = self._find_named(bloom) if bloom.bit_count() <= FULL_BLOOM else ()
+        return BlockTopics(block.ref, parse_hash(block.parent_hash), frozenset(named))
+
+    def _find_named(self, bloom: int) -> Iterator[bytes]:
         address = bloom_mask(bytes.fromhex(self.address[2:]))
         for topic in self.topics:
-            yield address | bloom_mask(topic)
+            mask = address | bloom_mask(topic)
+            if bloom & mask == mask:
+                yield topic
 
     def _select(self, logs: list[msgspec.Raw]) -> Iterator[Log]:
         for each in logs:
@@ -205,7 +224,7 @@ class JsonRpcChainReader:
         self._chain_id = chain_id
         self._marketplace = marketplace
         self._timeout = timeout
-        self._serving = 0
+        self._serving = self._told_logs = 0
 
     async def head(self) -> BlockRef:
         """The newest block of the preferred node that is not far behind another one."""
@@ -268,6 +287,30 @@ class JsonRpcChainReader:
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
         """The marketplace's logs with these first topics in these blocks, in order."""
+
+        async def attempt(node: int) -> list[Log]:
+            logs = await self._logs_of(node, first, last, topics, head)
+            self._told_logs = node
+            return logs
+
+        return await self._rpc.ask_one(attempt, self._deadline())
+
+    async def other_logs(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log] | None:
+        """The same logs as another node shows them; None if none does."""
+
+        async def attempt(node: int) -> list[Log]:
+            return await self._logs_of(node, first, last, topics, head)
+
+        try:
+            return await self._rpc.ask_another(self._told_logs, attempt, self._deadline())
+        except Unavailable:
+            return None
+
+    async def _logs_of(
+        self, node: int, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log]:
         wanted = LogFilter(self._chain_id, self._marketplace, topics)
 
         def read(results: Sequence[msgspec.Raw]) -> list[Log]:
@@ -277,7 +320,7 @@ class JsonRpcChainReader:
             return logs
 
         blocks = {"fromBlock": hex(first), "toBlock": hex(last)}
-        return await self._query([_logs_call(wanted, blocks)], read, head)
+        return await self._send(node, [_logs_call(wanted, blocks)], read, head)
 
     async def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef
@@ -304,6 +347,40 @@ class JsonRpcChainReader:
                 logs = await self._try_receipts(wanted, [tx_hash], block.ref, head)
                 yield ReceiptLogs([], tx_hash) if logs is None else ReceiptLogs(logs)
 
+    async def block_topics(
+        self, first: int, last: int, topics: Collection[bytes], head: BlockRef
+    ) -> list[BlockTopics]:
+        """These blocks in order, with the topics that their bloom filters name."""
+        wanted = LogFilter(self._chain_id, self._marketplace, topics)
+        found = list[BlockTopics]()
+        for start in range(first, last + 1, BLOCKS_AT_ONCE):
+            numbers = range(start, min(start + BLOCKS_AT_ONCE, last + 1))
+
+            def read(results: Sequence[msgspec.Raw], numbers: range = numbers) -> list[BlockTopics]:
+                blocks = [block for block in map(read_block, results) if block is not None]
+                if [block.ref.number for block in blocks] != [*numbers]:
+                    raise NodeFailure("a block is missing, or of another height")
+                return [wanted.name_topics(block) for block in blocks]
+
+            calls = [_block_call(hex(number)) for number in numbers]
+            found += await self._query(calls, read, head, MAX_RECEIPTS_RESPONSE)
+        return found
+
+    async def prove_logs(
+        self, block: BlockRef, topics: Collection[bytes], head: BlockRef
+    ) -> list[Log]:
+        """The logs of one block from receipts that explain every bit of its bloom filter."""
+        wanted = LogFilter(self._chain_id, self._marketplace, topics)
+
+        async def attempt(node: int) -> list[Log]:
+            return await self._prove(node, wanted, block, head)
+
+        found = await self._ask_witnesses(attempt)
+        if any(logs != found[0] for logs in found):
+            NODE_CONTRADICTIONS.inc()
+            raise Unproved
+        return found[0]
+
     async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
         """The marketplace's log at this place, or None if nodes prove that it is not there.
 
@@ -311,12 +388,24 @@ class JsonRpcChainReader:
         the receipts of its transactions. If several nodes are configured, two of them must agree.
         """
         wanted = LogFilter(self._chain_id, self._marketplace, (topic,))
-        contradicted = False
 
         async def attempt(node: int) -> Log | None:
+            return await self._look_up(node, wanted, place, head)
+
+        found = await self._ask_witnesses(attempt)
+        if None in found and any(log is not None for log in found):
+            NODE_CONTRADICTIONS.inc()
+            raise Unproved
+        return found[0]
+
+    async def _ask_witnesses(self, attempt: Attempt[Read]) -> list[Read]:
+        """What nodes prove that do not contradict themselves. Raises `Unproved` if all do."""
+        contradicted = False
+
+        async def ask(node: int) -> Read:
             nonlocal contradicted
             try:
-                return await self._look_up(node, wanted, place, head)
+                return await attempt(node)
             except Contradiction:
                 contradicted = True
                 NODE_CONTRADICTIONS.inc()
@@ -324,15 +413,27 @@ class JsonRpcChainReader:
 
         deadline = asyncio.get_running_loop().time() + max(PROOF_TIMEOUT, self._timeout)
         try:
-            found = await self._rpc.ask_several(attempt, deadline, NODES_FOR_ABSENCE)
+            return await self._rpc.ask_several(ask, deadline, NODES_FOR_ABSENCE)
         except Unavailable:
             if contradicted:
                 raise Unproved from None
             raise
-        if None in found and any(log is not None for log in found):
-            NODE_CONTRADICTIONS.inc()
-            raise Unproved
-        return found[0]
+
+    async def _prove(
+        self, node: int, wanted: LogFilter, ref: BlockRef, head: BlockRef
+    ) -> list[Log]:
+        def read(results: Sequence[msgspec.Raw]) -> Block | None:
+            return read_whole_block(results[0])
+
+        block = await self._send(node, [_block_call(hex(ref.number))], read, head)
+        if block is None or block.ref != ref:
+            raise OtherBranch("the node has another block in the place of one that it has shown")
+        if not wanted.may_match(block.bloom):
+            return []
+        logs, explained = await self._prove_receipts(node, wanted, block.transactions, ref, head)
+        if block.bloom is not None and block.bloom & ~explained:
+            raise Contradiction("the receipts of a block lack logs that its bloom filter names")
+        return logs
 
     async def _look_up(
         self, node: int, wanted: LogFilter, place: LogPlace, head: BlockRef
@@ -344,26 +445,19 @@ class JsonRpcChainReader:
         for log in logs or ():
             if log.place.log_index == place.log_index:
                 return log
-        if place.tx_hash in block.transactions:
-            hashes: Sequence[str] = (place.tx_hash,)
-        elif logs and place.tx_hash is not None:
+        if not logs:
+            proved = await self._prove(node, wanted, block.ref, head)
+        elif place.tx_hash is not None and place.tx_hash not in block.transactions:
             # The bloom filter and the logs agree, and the transaction is not in this block.
             return None
         else:
-            hashes = block.transactions
-        for start in range(0, len(hashes), RECEIPTS_AT_ONCE):
-            some = hashes[start : start + RECEIPTS_AT_ONCE]
-            try:
-                receipt_logs = await self._receipt_logs(node, wanted, some, block.ref, head)
-            except OtherBranch:
-                raise
-            except NodeFailure as failure:
-                raise Contradiction("the receipts of a block cannot be read") from failure
-            for log in receipt_logs:
-                if logs is not None and log not in logs:
-                    raise Contradiction("a receipt has a log that is not among the logs")
-                if log.place.log_index == place.log_index:
-                    return log
+            hashes = (place.tx_hash,) if place.tx_hash is not None else block.transactions
+            proved, _ = await self._prove_receipts(node, wanted, hashes, block.ref, head)
+        for log in proved:
+            if logs is not None and log not in logs:
+                raise Contradiction("a receipt has a log that is not among the logs")
+            if log.place.log_index == place.log_index:
+                return log
         return None
 
     async def _find_canonical(self, node: int, place: LogPlace, head: BlockRef) -> Block | None:
@@ -413,13 +507,25 @@ class JsonRpcChainReader:
         """The logs of these receipts, or None if they cannot be read though the head can."""
 
         async def attempt(node: int) -> list[Log]:
-            return await self._receipt_logs(node, wanted, hashes, block, head)
+            logs, _ = await self._receipt_logs(node, wanted, hashes, block, head)
+            return logs
 
         try:
             return await self._rpc.ask_one(attempt, self._deadline())
         except Unavailable:
             await self.block_at(block.number, head)
             return None
+
+    async def _prove_receipts(
+        self, node: int, wanted: LogFilter, hashes: Sequence[str], block: BlockRef, head: BlockRef
+    ) -> tuple[list[Log], int]:
+        """The same of a node that has this block: without its receipts it contradicts itself."""
+        try:
+            return await self._receipt_logs(node, wanted, hashes, block, head)
+        except OtherBranch:
+            raise
+        except NodeFailure as failure:
+            raise Contradiction("the receipts of a block cannot be read") from failure
 
     async def _receipt_logs(
         self,
@@ -428,17 +534,27 @@ class JsonRpcChainReader:
         hashes: Sequence[str],
         block: BlockRef,
         head: BlockRef,
-    ) -> list[Log]:
-        def read(results: Sequence[msgspec.Raw]) -> list[Log]:
-            receipts = zip(results, hashes, strict=True)
-            return [
-                log
-                for receipt, tx_hash in receipts
-                for log in wanted.read_receipt(receipt, tx_hash, block.block_hash)
-            ]
+    ) -> tuple[list[Log], int]:
+        """The logs of these receipts, and the bits that all of their logs set in a bloom filter."""
+        logs, bloom = list[Log](), 0
+        for start in range(0, len(hashes), RECEIPTS_AT_ONCE):
+            some = hashes[start : start + RECEIPTS_AT_ONCE]
 
-        calls = [Call("eth_getTransactionReceipt", (tx_hash,)) for tx_hash in hashes]
-        return await self._send(node, calls, read, head, MAX_RECEIPTS_RESPONSE)
+            def read(
+                results: Sequence[msgspec.Raw], some: Sequence[str] = some
+            ) -> list[tuple[list[Log], int]]:
+                return [
+                    (wanted.read_receipt(each, tx_hash, block.block_hash), read_bloom(each))
+                    for each, tx_hash in zip(results, some, strict=True)
+                ]
+
+            calls = [Call("eth_getTransactionReceipt", (tx_hash,)) for tx_hash in some]
+            for receipt_logs, bits in await self._send(
+                node, calls, read, head, MAX_RECEIPTS_RESPONSE
+            ):
+                logs += receipt_logs
+                bloom |= bits
+        return logs, bloom
 
     async def _query(
         self,
@@ -530,6 +646,16 @@ def read_whole_block(result: msgspec.Raw) -> Block | None:
     return _block_of(block, () if block is None else map(parse_hash, block.transactions))
 
 
+def read_bloom(receipt: msgspec.Raw) -> int:
+    """The bits that the logs of a receipt set. Raises `ValueError` and `MsgspecError`."""
+    bloom = 0
+    for each in map(_LOG_HEADS.decode, _RECEIPTS.decode(receipt).logs):
+        for value in (each.address, *each.topics):
+            bloom |= bloom_mask(parse_hex_bytes(value))
+    return bloom
+
+
+@lru_cache(MASKED_VALUES)
 def bloom_mask(value: bytes) -> int:
     """The bits that a value sets in a bloom filter."""
     digest = keccak256(value)
@@ -556,7 +682,7 @@ def _block_of(block: _BlockHeader | None, transactions: Iterable[str]) -> Block 
     bloom = None
     if block.logs_bloom is not None and len(block.logs_bloom) == 2 + BLOOM_BITS // 4:
         bloom = int.from_bytes(parse_hex_bytes(block.logs_bloom), "big")
-        if hashes and not bloom:
-            # Some chains have no filter, and send one without bits for every block.
+        if bloom == ALL_BITS or (hashes and not bloom):
+            # Some chains have no filter, and send one without bits, or with all, for every block.
             bloom = None
-    return Block(ref, parse_hex_number(block.timestamp), bloom, hashes)
+    return Block(ref, parse_hex_number(block.timestamp), bloom, block.parent_hash, hashes)

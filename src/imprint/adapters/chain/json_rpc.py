@@ -200,6 +200,19 @@ class JsonRpc:
             # An exception in a local variable of its own traceback is a reference cycle.
             failures.clear()
 
+    async def ask_another(self, node: int, attempt: Attempt[Read], deadline: float) -> Read | None:
+        """What `attempt` returns for a node that is not this one; None if there is no other.
+
+        Raises `Unavailable` as `ask_one` does.
+        """
+        others, failures = [each for each in self._order() if each != node], list[Exception]()
+        if not others:
+            return None
+        try:
+            return await self._ask_next(iter(others), len(others), attempt, deadline, failures)
+        finally:
+            failures.clear()
+
     async def ask_several(
         self, attempt: Attempt[Read], deadline: float, wanted: int, least: int = 1
     ) -> list[Read]:

@@ -9,7 +9,7 @@ delivery may be wrong, and final blocks are not read again.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
@@ -155,6 +155,15 @@ CHAIN_MARK = (
     "SELECT block_number, block_hash FROM chain_marks WHERE chain_id = :chain_id AND kind = :kind"
 )
 
+DISPUTED_BLOCKS = (
+    "SELECT block_number, block_hash FROM disputed_blocks WHERE chain_id = :chain_id"
+    " ORDER BY block_number, block_hash"
+)
+SETTLE_BLOCKS = "DELETE FROM disputed_blocks WHERE chain_id = :chain_id"
+DISPUTE_BLOCK = """
+INSERT INTO disputed_blocks (chain_id, block_number, block_hash)
+VALUES (:chain_id, :block_number, :block_hash)"""
+
 # The files that they publish
 
 COPY_GROUP = """
@@ -224,6 +233,12 @@ class SqlEventStore:
     async def _find_block(self, statement: str, values: Mapping[str, Value]) -> BlockRef | None:
         found = await self.database.fetch(_block_of, statement, values)
         return found[0] if found else None
+
+    async def disputed_blocks(self, chain_id: int) -> list[BlockRef]:
+        return await self.database.fetch(_block_of, DISPUTED_BLOCKS, {"chain_id": chain_id})
+
+    async def set_disputed(self, chain_id: int, blocks: Collection[BlockRef]) -> None:
+        await self.database.transact((), _set_disputed, chain_id, blocks)
 
     async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
         values: dict[str, Value] = {"chain_id": chain_id, "first": first, "last": last}
@@ -620,6 +635,15 @@ async def _set_mark(tx: Transaction, chain_id: int, kind: str, block: BlockRef) 
         block_number=block.number,
         block_hash=block.block_hash.lower(),
     )
+
+
+async def _set_disputed(tx: Transaction, chain_id: int, blocks: Collection[BlockRef]) -> None:
+    await tx.execute(SETTLE_BLOCKS, chain_id=chain_id)
+    for block in blocks:
+        number, block_hash = block.number, block.block_hash
+        await tx.execute(
+            DISPUTE_BLOCK, chain_id=chain_id, block_number=number, block_hash=block_hash
+        )
 
 
 async def _add_dead_letter(

@@ -371,9 +371,11 @@ def _read_context(value: dict[str, Any], outer: _Context) -> _Context:
     chain_ids = tuple(one["chainId"] for one in described if one.get("chainId") is not None)
     tx_hash, status = value.get("transactionHash"), None
     if "logs" in value:
-        # A receipt, or a transaction with its logs: only there is `status` that of a transaction.
-        tx_hash = tx_hash or value.get("hash")
-        status = value.get("status") if tx_hash else None
+        # A receipt, or a transaction with its logs. Without a hash it may be an envelope, whose
+        # `status` is of something else, unless it is one of the two that a receipt has.
+        tx_hash, status = tx_hash or value.get("hash"), value.get("status")
+        if not tx_hash and _read_number(status) not in (0, 1):
+            status = None
     return replace(
         outer,
         block_hash=value.get("blockHash") or outer.block_hash,

@@ -1,12 +1,14 @@
 """The stream of the marketplace's logs, which every projection of a process reads and shares.
 
 Only this module asks a node for logs. What the node sends is checked here, once: which chain it
-has, how much of it, the order of the logs, and one hash for each block. A block whose logs the node
-refuses is read from the receipts of its transactions. A range that one projection has asked for is
-not asked for by the others; each has a cursor of its own, so one that is far behind delays nobody.
+has, how much of it, the order of the logs, one hash for each block, and whether a log is missing
+that the bloom filter of its block names. A block whose logs the node refuses or leaves out is read
+from the receipts of its transactions. A range that one projection has asked for is not asked for by
+the others; each has a cursor of its own, so one that is far behind delays nobody.
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,10 +22,14 @@ from imprint.domain.errors import Unavailable
 from imprint.domain.posts.market_events import place_of
 from imprint.domain.posts.marketplace import MARKET_TOPICS, Log
 from imprint.domain.posts.posts import BlockRef
+from imprint.metrics import DISPUTED_BLOCKS, NODE_CONTRADICTIONS
 from imprint.ports import ChainReader, Monotonic, monotonic
+from imprint.ports.chain import BlockTopics, Unproved
 from imprint.ports.publication import EventStore
 from imprint.services.tasks.periodic_task import run_periodically
 from imprint.services.tasks.single_flight import SingleFlight
+
+log = logging.getLogger(__name__)
 
 Each = TypeVar("Each")
 Decoded = TypeVar("Decoded")
@@ -58,6 +64,27 @@ MAX_RECEIPT_LOGS = 20_000
 MAX_BLOCKS = 128
 """How many heads and other blocks are remembered; the oldest is forgotten."""
 
+CHECKED_BLOCKS = 10_000
+"""How many of the newest blocks are compared with their bloom filters. Each block is asked for once
+for that: half a minute for these, and days for the millions of blocks of a long history."""
+
+CHECKED_AT_ONCE = 1_000
+"""How many of them are in one range, so that what a range has is used soon after it was read."""
+
+MAX_FILTERS = 2_000
+"""Blocks of which is remembered what their bloom filters name: the newest blocks are read again."""
+
+PROOFS_AT_ONCE = 8
+"""Blocks of one range whose receipts are read because their logs lack what their filters name; the
+others stay open until the next time."""
+
+MAX_DISPUTED = 1_000
+"""How many blocks are remembered whose logs are disputed or were left out; the oldest is
+forgotten."""
+
+LAGGING_BLOCKS = 16
+"""Blocks that a second node may be behind and still be compared."""
+
 SHRUNK_GRACE = timedelta(seconds=15)
 """How long a node must show a lower block than before until blocks count as gone: behind one
 address there may be several nodes, and one of them may lag."""
@@ -91,6 +118,7 @@ class LogRange:
 
     A single block is `refused` if the node does not return its logs, although it responds, and they
     were not read from receipts. `unreadable` are the transactions whose receipts cannot be read.
+    From the block `open_from` on, logs may be missing: nothing there is final yet.
     """
 
     first: int
@@ -98,6 +126,17 @@ class LogRange:
     logs: Sequence[PlacedLog] = ()
     unreadable: Sequence[str] = ()
     refused: bool = False
+    open_from: int | None = None
+
+    def with_logs_of(self, block: BlockRef, logs: Sequence[PlacedLog]) -> "LogRange":
+        """The same blocks, but one of them with these logs."""
+        others = [each for each in self.logs if each.block.number != block.number]
+        return replace(self, logs=sorted([*others, *logs], key=lambda each: each.place))
+
+    def opened_from(self, block: BlockRef) -> "LogRange":
+        """The same blocks, in which nothing from this one on is final."""
+        number = block.number if self.open_from is None else min(self.open_from, block.number)
+        return replace(self, open_from=number)
 
 
 @dataclass(slots=True, eq=False)
@@ -147,6 +186,14 @@ class LogStream:
         self._blocks = BoundedCache[tuple[int, BlockRef], BlockRef](MAX_BLOCKS)
         self._receipts = BoundedCache[BlockRef, Sequence[PlacedLog]](MAX_RECEIPT_LOGS, _weigh_logs)
         self._receipts_flight = SingleFlight[BlockRef, LogRange]()
+        self.disputed = BoundedCache[BlockRef, None](MAX_DISPUTED)
+        """Blocks whose logs nodes leave out, or contradict themselves or each other about."""
+        self._suspected = BoundedCache[BlockRef, bool](MAX_DISPUTED)
+        """Blocks of which a node has shown too few logs, and whether that was proved."""
+        self._compared: BlockRef | None = None
+        self._topics = BoundedCache[str, BlockTopics](MAX_FILTERS)
+        self._filters = SingleFlight[str, None]()
+        self._proofs = SingleFlight[BlockRef, Sequence[PlacedLog] | None]()
         self._seen_heads = BoundedCache[int, str](MAX_BLOCKS)
         self._shrunk_since: float | None = None
         self._shrunk_to: BlockRef | None = None
@@ -230,6 +277,8 @@ class LogStream:
         for number in [number for number in self._seen_heads if number > head.number]:
             self._seen_heads.pop(number)
         self._seen_heads.put(head.number, head.block_hash)
+        for block in [block for block in self.disputed if block.number > head.number]:
+            self._settle(block)
 
     async def read_receipts(self, block: BlockRef, head: BlockRef) -> LogRange:
         """The logs of one block from the receipts of its transactions. Raises `Unavailable`."""
@@ -250,6 +299,129 @@ class LogStream:
         if not unreadable:
             self._receipts.put(block, placed)
         return LogRange(block.number, block, placed, unreadable)
+
+    async def complete(self, blocks: LogRange, head: BlockRef) -> LogRange:
+        """The same blocks with the logs that the node has left out, as far as that can be known.
+
+        A block whose bloom filter names a topic that none of its logs has is read from receipts.
+        Raises `Unavailable`.
+        """
+        for block in [block for block in self.disputed if block.number in _numbers(blocks)]:
+            if not await self.is_canonical(block, head):
+                self._settle(block)
+        shown = dict[int, set[bytes]]()
+        for each in blocks.logs:
+            shown.setdefault(each.block.number, set()).add(each.log.topics[0])
+        first = max(blocks.first, head.number - CHECKED_BLOCKS + 1)
+        found = await self._find_topics(first, blocks.last, head)
+        refs = [each.ref for each in found]
+        await self._compare_nodes(blocks, refs)
+        suspects = {block for block in self.disputed if block.number in _numbers(blocks)}
+        suspects.update(set(refs).intersection(self._suspected))
+        for named in found:
+            if not named.topics <= shown.get(named.ref.number, set()):
+                suspects.add(named.ref)
+        left = PROOFS_AT_ONCE
+        for block in sorted(suspects, key=lambda each: each.number):
+            if block not in self._receipts:
+                if not left:
+                    return blocks.opened_from(block)
+                left -= 1
+            proved = await self.prove(block, head)
+            if proved is None:
+                blocks = blocks.opened_from(block)
+            else:
+                blocks = self.restore(blocks, block, proved)
+        return blocks
+
+    async def _compare_nodes(self, blocks: LogRange, refs: Sequence[BlockRef]) -> None:
+        """Suspect blocks of which another node shows other logs; the newest of `refs` comes first.
+
+        Each block is compared once. A node that is a little behind is asked for what it has.
+        """
+        if self._compared in refs:
+            refs = refs[: refs.index(self._compared)]
+        for newest in refs[::LAGGING_BLOCKS][:2]:
+            first, last = refs[-1].number, newest.number
+            logs = await self.chain.other_logs(first, last, MARKET_TOPICS, newest)
+            if logs is None:
+                continue
+            other = await decode_many(logs, partial(_arrange, newest))
+            mine = [each for each in blocks.logs if first <= each.block.number <= last]
+            for block, *_ in set(map(_content, mine)).symmetric_difference(map(_content, other)):
+                if block in refs and block not in self._suspected:
+                    self._suspected.put(block, False)
+            self._compared = newest
+            return
+
+    def restore(self, blocks: LogRange, block: BlockRef, proved: Sequence[PlacedLog]) -> LogRange:
+        """The same blocks, but one of them with the logs that were proved."""
+        restored = blocks.with_logs_of(block, proved)
+        if len(restored.logs) > len(blocks.logs) and not self._suspected.get(block):
+            self._suspected.put(block, True)
+            NODE_CONTRADICTIONS.inc()
+            log.error("a node leaves out logs that receipts have", extra={"block": block.number})
+        return restored
+
+    async def prove(self, block: BlockRef, head: BlockRef) -> Sequence[PlacedLog] | None:
+        """The logs of one block, proved by receipts; None while they are disputed.
+
+        Raises `Unavailable`.
+        """
+        known = self._receipts.get(block)
+        if known is None:
+            known = await self._proofs.run(block, partial(self._prove, block, head))
+        return known
+
+    async def _prove(self, block: BlockRef, head: BlockRef) -> Sequence[PlacedLog] | None:
+        try:
+            logs = await self.chain.prove_logs(block, MARKET_TOPICS, head)
+        except Unproved:
+            if block not in self.disputed:
+                log.error("the logs of a block are disputed", extra={"block": block.number})
+            self.dispute([block])
+            return None
+        placed = await decode_many(logs, partial(_arrange, head))
+        if any(each.block != block for each in placed):
+            raise Unavailable.chain()
+        self._receipts.put(block, placed)
+        self._settle(block)
+        return placed
+
+    def dispute(self, blocks: Sequence[BlockRef]) -> None:
+        """Look at the logs of these blocks again and again, until they are proved."""
+        for block in blocks:
+            self.disputed.put(block, None)
+        DISPUTED_BLOCKS.set(len(self.disputed))
+
+    def _settle(self, block: BlockRef) -> None:
+        if block in self.disputed:
+            log.warning("the logs of a block are no longer disputed", extra={"block": block.number})
+        self.disputed.pop(block)
+        DISPUTED_BLOCKS.set(len(self.disputed))
+
+    async def _find_topics(self, first: int, last: BlockRef, head: BlockRef) -> list[BlockTopics]:
+        """The blocks up to `last`, with what their filters name; those in memory are not asked for.
+
+        A block names its parent by its hash, so what is remembered is of the same chain.
+        """
+        found = list[BlockTopics]()
+        number, block_hash, size = last.number, last.block_hash, 1
+        while number >= first:
+            known = self._topics.get(block_hash)
+            if known is None:
+                ask = partial(self._ask_topics, max(first, number - size + 1), number, head)
+                await self._filters.run(block_hash, ask)
+                known, size = self._topics.get(block_hash), min(2 * size, CHECKED_AT_ONCE)
+            if known is None or known.ref.number != number:
+                raise Unavailable.chain()
+            found.append(known)
+            number, block_hash = number - 1, known.parent_hash
+        return found
+
+    async def _ask_topics(self, first: int, last: int, head: BlockRef) -> None:
+        for each in await self.chain.block_topics(first, last, MARKET_TOPICS, head):
+            self._topics.put(each.ref.block_hash, each)
 
 
 async def examine_history(chain: ChainReader, events: EventStore, chain_id: int) -> History:
@@ -290,14 +462,17 @@ class LogReader:
     async def read(
         self, first: int, head: BlockRef, *, receipts: bool = True
     ) -> AsyncIterator[LogRange]:
-        """All logs from block `first` to the head, in order; `receipts` are read where necessary.
+        """All logs from block `first` to the head, in order.
 
-        Raises `Unavailable`, also for logs that contradict each other.
+        With `receipts`, they are read where the node refuses logs or leaves them out. Raises
+        `Unavailable`, also for logs that contradict each other.
         """
         while first <= head.number:
             blocks = await self._take(first, head) or await self._ask(first, head)
             if blocks.refused and receipts:
                 yield await self._read_receipts(blocks.last, head)
+            elif receipts:
+                yield self._select(await self.stream.complete(blocks, head))
             else:
                 yield self._select(blocks)
             first = blocks.last.number + 1
@@ -379,7 +554,9 @@ class LogReader:
         return await self.stream.block_at(number, head)
 
     def _end_of_range(self, first: int, head: BlockRef) -> int:
-        last = min(first + self.size - 1, head.number)
+        unchecked = head.number - CHECKED_BLOCKS
+        size = self.size if first <= unchecked else min(self.size, CHECKED_AT_ONCE)
+        last = min(first + size - 1, unchecked if first <= unchecked else head.number)
         ends = [each.first for each in self._usable(head)] + list(self.stream.oversized)
         return min([last, *(number - 1 for number in ends if first < number <= last)])
 
@@ -396,6 +573,15 @@ class LogReader:
         if self._successes >= SUCCESSES_UNTIL_RETRY:
             self.ceiling, self._successes = LARGEST_SIZE, 0
         self.size = min(self.ceiling, self.size + max(1, self.size // SHRINK_DIVISOR))
+
+
+def _content(each: PlacedLog) -> tuple[BlockRef, int, tuple[bytes, ...], bytes]:
+    """What two nodes must agree about; not all send the times of blocks."""
+    return each.block, each.place, each.log.topics, each.log.data
+
+
+def _numbers(blocks: LogRange) -> range:
+    return range(blocks.first, blocks.last.number + 1)
 
 
 async def decode_many(logs: Sequence[Each], decode: Callable[[Sequence[Each]], Decoded]) -> Decoded:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from functools import partial
 
 from imprint.domain.errors import Code, Unavailable
+from imprint.domain.posts.posts import BlockRef
 from imprint.ports import ContentStore, MarketplaceReader, Monotonic
 from imprint.ports.content import DiskSpace
 from imprint.ports.damage import DatabaseHealth
@@ -30,6 +31,8 @@ SENTENCES = {
     "storage_writes": "Documents cannot be stored; reads go on.",
     "chain": "No node of the chain responds: posts can be read only while access is cached.",
     "history": "The node does not have a block that was final.",
+    "logs": "Nodes leave out logs of the marketplace, or disagree about them: posts and sales of"
+    " some blocks may be missing.",
     "disk": "There is too little disk space: drafts cannot be stored; reads go on.",
     "follower": "No process follows the chain: new posts are found by deliveries only.",
     "indexer": "No process fills the index of posts: lists and search do not change.",
@@ -52,6 +55,8 @@ class Condition:
     """Whether there is disk space for more documents."""
     history: bool = True
     """Whether the chain still has what was final."""
+    logs: bool = True
+    """Whether the logs of all blocks that were read are established."""
     follower: bool = True
     """Whether some process follows the chain, if one should."""
     indexer: bool = True
@@ -85,7 +90,7 @@ class Condition:
         wrong = [name for name in SENTENCES if not getattr(self, name)]
         # What cannot be read cannot be written either, and one sentence is enough.
         hidden = {f"{name}_writes" for name in wrong}
-        hidden |= {"history"} if "chain" in wrong else set()
+        hidden |= {"history", "logs"} if "chain" in wrong else set()
         return [SENTENCES[name] for name in wrong if name not in hidden]
 
 
@@ -105,6 +110,8 @@ class Readiness:
     checks: Sequence[tuple[str, Callable[[], bool]]] = ()
     """Names of members of `Condition` beside functions that say whether all is well: background
     tasks know that already. A member may have several, and is true if all of them are."""
+    find_disputed: Callable[[], Awaitable[Sequence[BlockRef]]] | None = None
+    """Returns the blocks whose logs are disputed; None if no process follows the chain."""
     writes: WriteHealth = field(default_factory=WriteHealth)
     probe_documents: Callable[[], Awaitable[None]] | None = None
     """Returns if documents can be read; None for a store whose own probe says that too."""
@@ -135,13 +142,22 @@ class Readiness:
         probe_writes = self.database.probe
         if self.writes.is_failing(Code.DATABASE_UNAVAILABLE):
             probe_writes = partial(self.database.probe, grow=True)
-        database, database_writes, storage_writes, storage, chain, history = await asyncio.gather(
+        (
+            database,
+            database_writes,
+            storage_writes,
+            storage,
+            chain,
+            history,
+            logs,
+        ) = await asyncio.gather(
             _responds(self.database.probe_reads),
             _responds(probe_writes),
             _responds(self.content.probe),
             _responds(self.probe_documents or _always_respond),
             _responds(self.marketplace.probe),
             self._agrees_with_history(),
+            self._establishes_logs(),
         )
         if self.probe_documents is None:
             storage = storage_writes
@@ -157,6 +173,7 @@ class Readiness:
             chain=chain,
             disk=not self.disk.low,
             history=history,
+            logs=logs,
             database_writes=database and database_writes,
             storage_writes=found["storage"] and storage_writes,
             off=self.off,
@@ -173,6 +190,16 @@ class Readiness:
                 return await self.examine_history() is History.AGREES
         except (Unavailable, TimeoutError):
             # The probe of the chain or of the database says so.
+            return True
+
+    async def _establishes_logs(self) -> bool:
+        if self.find_disputed is None:
+            return True
+        try:
+            async with asyncio.timeout(PROBE_TIMEOUT):
+                return not await self.find_disputed()
+        except (Unavailable, TimeoutError):
+            # The probe of the database says so.
             return True
 
 

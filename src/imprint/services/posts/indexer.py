@@ -9,7 +9,7 @@ filled again.
 import asyncio
 import logging
 import math
-from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -35,7 +35,6 @@ from imprint.metrics import (
     INDEX_UNDESCRIBED,
     INDEX_UNDONE,
     INDEXED_BLOCK,
-    NODE_CONTRADICTIONS,
     UNREADABLE_RECEIPTS,
 )
 from imprint.ports import Monotonic, Progress, monotonic
@@ -242,6 +241,8 @@ class Indexer:
     _decoder: _Decoder = field(init=False)
     _failures: Failures = field(default_factory=lambda: BoundedCache(MAX_FAILURES), init=False)
     _replaced_since: float | None = field(default=None, init=False)
+    _open: bool = field(default=True, init=False)
+    """Whether logs may be missing up to the head that was read last."""
 
     def __post_init__(self) -> None:
         self.reader = LogReader(self.stream)
@@ -302,7 +303,9 @@ class Indexer:
         INDEXED_BLOCK.set(state.block.number if state.block else math.nan)
         reached = state.block.number if state.block else self.source.first_block - 1
         INDEX_LAG.set(max(head.number - reached, 0))
-        if state.block == head or head.number < state.source.first_block:
+        if head.number < state.source.first_block:
+            return True
+        if state.block == head and not self._open:
             return True
         final = max(state.final, state.source.first_block - 1)
         target = head.number - self.reorg_depth
@@ -315,8 +318,12 @@ class Indexer:
         one_pass = _Pass(state, head, max(final, target), applied, reached)
         shrunk = await self.stream.has_shrunk(head)
         until = self.stream.monotonic() + SECONDS_PER_HEAD
+        self._open = False
         async for blocks in self.reader.read(final + 1, head):
             self._note_unreadable(blocks)
+            if blocks.open_from is not None:
+                self._open = True
+                one_pass.target = min(one_pass.target, blocks.open_from - 1)
             for part in _divide(blocks):
                 if lease.lost:
                     return False
@@ -368,7 +375,11 @@ class Indexer:
     async def _compare(self, one_pass: _Pass, part: LogRange, *, shrunk: bool) -> None:
         """Compare some blocks with the index, and apply those that differ or are new."""
         head, indexed = one_pass.head, one_pass.indexed
-        undo_from = await self._find_difference(one_pass, part)
+        part, disputed = await self._prove_omitted(one_pass, part)
+        undo_from = _find_difference(one_pass, part, disputed)
+        if undo_from is not None and any(number >= undo_from for number in disputed):
+            # What would be undone could not be applied again.
+            raise Unavailable.chain()
         last = part.last.number
         if undo_from is None and last <= indexed:
             if part.last != head or (last < indexed and not shrunk):
@@ -379,36 +390,32 @@ class Indexer:
         new = [each for each in part.logs if each.block.number >= start]
         await self._apply(one_pass, new, part.last, undo_from)
 
-    async def _find_difference(self, one_pass: _Pass, part: LogRange) -> int | None:
-        """The first block whose logs are not those in the index."""
-        blocks = range(part.first, min(part.last.number, one_pass.indexed) + 1)
-        known = {each.place: each for each in one_pass.applied if block_of(each.place) in blocks}
-        shown = {each.place: _applied(each) for each in part.logs if each.block.number in blocks}
-        differing = [
-            place for place in known.keys() | shown.keys() if known.get(place) != shown.get(place)
-        ]
-        if not differing:
-            return None
-        number = block_of(min(differing))
-        for place in known.keys() - shown.keys():
-            if block_of(place) == number:
-                await self._check_omitted(BlockRef(number, known[place].block_hash), one_pass.head)
-                break
-        log.warning("the chain has other logs than the index", extra={"block": number})
-        return number
+    async def _prove_omitted(
+        self, one_pass: _Pass, part: LogRange
+    ) -> tuple[LogRange, Collection[int]]:
+        """The part with the logs of blocks of the chain that lack a log which the index has.
 
-    async def _check_omitted(self, block: BlockRef, head: BlockRef) -> None:
-        """Raise `Unavailable` if a node leaves out a log of a block that is still on the chain.
-
-        The hash of a block commits to its logs. If this goes on, the log that is in the index may
-        have been wrong.
+        The hash of a block commits to its logs. Also returns the blocks whose logs are disputed:
+        what the index has of them stays.
         """
-        if not await self.stream.is_canonical(block, head):
-            return
-        NODE_CONTRADICTIONS.inc()
-        if _count_failure(self._failures, ("omitted", block)) < ROUNDS_UNTIL_SKIPPED:
-            log.error("a node leaves out a log that it has shown", extra={"block": block.number})
-            raise Unavailable.chain()
+        disputed = set[int]()
+        shown = {_applied(each) for each in part.logs}
+        omitted = {
+            BlockRef(block_of(each.place), each.block_hash)
+            for each in _known_in(one_pass, part)
+            if each not in shown
+        }
+        for block in omitted:
+            if not await self.stream.is_canonical(block, one_pass.head):
+                continue
+            proved = await self.stream.prove(block, one_pass.head)
+            if proved is not None:
+                part = self.stream.restore(part, block, proved)
+            else:
+                self._open = True
+                disputed.add(block.number)
+                one_pass.target = min(one_pass.target, block.number - 1)
+        return part, disputed
 
     async def _apply(
         self,
@@ -546,6 +553,26 @@ def _divide(blocks: LogRange) -> Iterator[LogRange]:
             first, logs = logs[-1].block.number + 1, []
         logs += found
     yield LogRange(first, blocks.last, logs)
+
+
+def _known_in(one_pass: _Pass, part: LogRange) -> list[AppliedLog]:
+    """The logs in the index that are in these blocks."""
+    blocks = range(part.first, min(part.last.number, one_pass.indexed) + 1)
+    return [each for each in one_pass.applied if block_of(each.place) in blocks]
+
+
+def _find_difference(one_pass: _Pass, part: LogRange, disputed: Collection[int]) -> int | None:
+    """The first block whose logs are not those in the index; those of disputed ones are."""
+    last = min(part.last.number, one_pass.indexed)
+    shown = {_applied(each) for each in part.logs if each.block.number <= last}
+    differing = {
+        block_of(each.place) for each in shown.symmetric_difference(_known_in(one_pass, part))
+    }
+    if not differing.difference(disputed):
+        return None
+    number = min(differing.difference(disputed))
+    log.warning("the chain has other logs than the index", extra={"block": number})
+    return number
 
 
 def _count_failure(failures: Failures, thing: Hashable) -> int:

@@ -148,13 +148,13 @@ class Publications:
         statuses: Sequence[EventStatus],
         letters: int,
     ) -> None:
-        """Count and log what was applied, and queue the labels of the files."""
+        """Count and log what became of events, and queue the labels of the files."""
         for event, status in zip(events, statuses, strict=True):
             EVENTS.labels(source, status.value).inc()
-            expected = status in (EventStatus.ONCHAIN, EventStatus.ALREADY_ONCHAIN)
+            suspicious = status in (EventStatus.AUTHOR_MISMATCH, EventStatus.DEAD_LETTER)
             log.log(
-                logging.INFO if expected else logging.WARNING,
-                "event applied",
+                logging.WARNING if suspicious else logging.INFO,
+                "event applied" if status is EventStatus.ONCHAIN else "event not applied",
                 extra={"provider": source, "post_id": str(event.post_id), "status": status},
             )
             if self.labels is not None:
@@ -180,6 +180,9 @@ class Follower:
     holder: str = field(default_factory=partial(name_holder, "chain follower"))
     reader: LogReader = field(init=False)
     history: History = field(default=History.AGREES, init=False)
+    _open: bool = field(default=True, init=False)
+    """Whether logs may be missing up to the head that was read last."""
+    _stored_disputes: frozenset[BlockRef] | None = field(default=None, init=False)
     _publications: Publications = field(init=False)
 
     def __post_init__(self) -> None:
@@ -219,18 +222,28 @@ class Follower:
         if history is not History.AGREES:
             # Final blocks are not read again, least of all from a node that is behind them.
             return
+        await self._load_disputes()
         shrunk = await self.stream.has_shrunk(head)
-        next_final = await self._next_final(final, head)
+        target = head.number - self.reorg_depth
         first = self.start_block
-        if cursor is not None:
+        if final is not None:
+            first = max(first, final.number + 1)
+        elif cursor is not None:
             # The node may be behind the cursor.
-            floor = first if final is None else max(first, final.number + 1)
-            first = max(floor, min(cursor.number, head.number) - self.reorg_depth + 1)
-        if cursor != head or next_final is not None:
+            first = max(first, min(cursor.number, head.number) - self.reorg_depth + 1)
+        if cursor != head or target >= first or self._open:
+            self._open = False
             async for blocks in self.reader.read(first, head):
+                if blocks.open_from is not None:
+                    self._open = True
+                    target = min(target, blocks.open_from - 1)
+                next_final = None
+                if blocks.last == head and target >= first:
+                    next_final = await self.stream.block_at(target, head)
                 await self._apply(blocks, head, next_final)
                 if lease.lost:
                     return
+        await self._store_disputes()
         if shrunk:
             await self._undo_above(head)
         await self._verify_unconfirmed(head)
@@ -248,7 +261,7 @@ class Follower:
         history = await self.stream.compare_history(self.events, self.chain_id, before, head)
         final = await self.stream.block_at(max(0, head.number - self.reorg_depth), head)
         async for blocks in self.reader.read(first, head):
-            await self._apply(blocks, head, final)
+            await self._apply(blocks, head, final if blocks.last == head else None)
             progress(blocks.last.number, head.number)
         if history is History.REPLACED:
             await self._undo_above(head)
@@ -263,7 +276,6 @@ class Follower:
         lost += await self._find_lost(known.values(), head)
         for tx_hash in blocks.unreadable:
             await self._note_unreadable(blocks.last, tx_hash)
-        final = final if blocks.last == head else None
         await self._advance(Advance(blocks.last, final, new, dead_letters, tuple(lost)))
 
     async def _note_unreadable(self, block: BlockRef, tx_hash: str) -> None:
@@ -350,11 +362,19 @@ class Follower:
         else:
             log.warning("the final block is on the chain again", extra=fields)
 
-    async def _next_final(self, final: BlockRef | None, head: BlockRef) -> BlockRef | None:
-        number = head.number - self.reorg_depth
-        if number < self.start_block or (final is not None and number <= final.number):
-            return None
-        return await self.stream.block_at(number, head)
+    async def _load_disputes(self) -> None:
+        """Take over what is stored, once this process follows: an earlier one has found it."""
+        if self._stored_disputes is None:
+            found = await self.events.disputed_blocks(self.chain_id)
+            self.stream.dispute(found)
+            self._stored_disputes = frozenset(found)
+
+    async def _store_disputes(self) -> None:
+        """Store which blocks are disputed, for the readiness of all processes."""
+        disputes = frozenset(self.stream.disputed)
+        if disputes != self._stored_disputes:
+            await self.events.set_disputed(self.chain_id, disputes)
+            self._stored_disputes = disputes
 
     async def _advance(self, step: Advance) -> int:
         return await self._publications.advance(self.chain_id, step)
@@ -365,7 +385,7 @@ class Follower:
 
     def _leave(self) -> bool:
         """Another process follows, and raises the alarms."""
-        self.history = History.AGREES
+        self.history, self._stored_disputes = History.AGREES, None
         HEAD_BELOW_FINAL.set(0)
         DEEP_REORG.set(0)
         CURSOR_LAG.set(float("nan"))

@@ -138,7 +138,7 @@ def _readiness(status: str, checks: Checks, details: Sequence[str]) -> Response:
 
 def _checks(condition: readiness.Condition) -> Checks:
     """What the readiness says about each dependency."""
-    disagrees = condition.chain and not condition.history
+    disagrees = condition.chain and not (condition.history and condition.logs)
     return Checks(
         database=_word(condition.database, condition.database_writes),
         storage=_word(condition.storage, condition.storage_writes),

@@ -32,6 +32,7 @@ from imprint.ports.damage import CatalogDamaged
 _NOT_KEPT = frozenset(
     {
         "chain_marks",
+        "disputed_blocks",
         "file_tags",
         "leases",
         "paces",
