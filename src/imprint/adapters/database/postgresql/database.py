@@ -32,6 +32,7 @@ from imprint.adapters.database.postgresql.pool import (
     CALL_SECONDS,
     FAILURES,
     LOST,
+    SEARCHING,
     Pool,
     connect,
     failed,
@@ -63,6 +64,9 @@ from imprint.ports.damage import Damage
 
 CONNECTIONS = 10
 """How many connections a process has at most: writes of one owner wait for each other anyway."""
+
+_SEARCHES = 2
+"""How many of the connections are for searches: these take the longest of all reads."""
 
 _SNAPSHOT = """
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
@@ -142,7 +146,9 @@ class PostgresqlDatabase(Database):
         self.identity = identity
         self.damage = Damage()
         self._clock = clock
-        self.pool = Pool(url, connections)
+        searches = min(_SEARCHES, connections // 2)
+        self.pool = Pool(url, connections - searches)
+        self._searching = Pool(url, searches, SEARCHING) if searches else self.pool
         self.lists: SnapshotCache[Any] = SnapshotCache(partial(read_snapshot, self.pool))
         self._local_locks = KeyedLocks()
         self._reads = RememberedReads(self.pool)
@@ -154,6 +160,7 @@ class PostgresqlDatabase(Database):
         if self._running:
             await asyncio.wait(self._running)
         await self.pool.close()
+        await self._searching.close()
 
     async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
         return await self.retry_read(self._reads.read, key, read)
@@ -254,6 +261,9 @@ class PostgresqlDatabase(Database):
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
         return await self.retry_read(self._read, rule, args)
 
+    async def search(self, rule: Rule[*Ts, T], beyond: Rule[*Ts, T], *args: *Ts) -> T:
+        return await self.retry_read(self._search, rule, beyond, args)
+
     async def retry_read(self, read: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
         """The result of a read, which is repeated once if its connection is lost."""
         try:
@@ -295,6 +305,14 @@ class PostgresqlDatabase(Database):
     async def _read(self, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
         async with self.pool.connection() as connection:
             return await rule(PostgresqlTransaction(connection, last=True), *args)
+
+    async def _search(self, rule: Rule[*Ts, T], beyond: Rule[*Ts, T], args: tuple[*Ts]) -> T:
+        async with self._searching.connection() as connection:
+            tx = PostgresqlTransaction(connection, last=True)
+            try:
+                return await rule(tx, *args)
+            except asyncpg.QueryCanceledError:
+                return await beyond(tx, *args)
 
     async def _commit(
         self, locks: frozenset[str], rule: Rule[*Ts, T], args: tuple[*Ts], durable: bool
