@@ -1,9 +1,9 @@
 """`Database` in a SQLite file, which several processes of one machine may share.
 
 One thread writes. Reads run on the event loop: they walk an index and take microseconds, less than
-a switch to a thread and back. A list by several common tags or a search can take longer; it is
-interrupted after a while and then runs in a separate thread. Between two commits no list is read
-twice.
+a switch to a thread and back. A list by several common tags can take longer; it is interrupted
+after a while and then runs in a separate thread. Searches have a thread of their own, where they
+are interrupted as well. Between two commits no list is read twice.
 """
 
 import asyncio
@@ -411,20 +411,29 @@ class SqliteDatabase(Database):
             raise
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
-        if reach > self._long_reach:
-            longer = partial(run_rule, self._long_reader, rule, args)
-            return await self._read_briefly(rule, args, self._long_reads, longer)
         if self._files.missing is not None:
             raise Unavailable.database()
         try:
-            return translated(run_rule, self._reader, rule, args)
+            if reach <= self._long_reach:
+                return translated(run_rule, self._reader, rule, args)
+            try:
+                return translated(_run_within, _BRIEF, self._reading, self._reader, rule, args)
+            except _TooLong:
+                longer = partial(run_rule, self._long_reader, rule, args)
+                return await self._read_in_thread(self._long_reads, longer)
         except Damaged as damaged:
             self._note(damaged, rule)
             raise
 
     async def search(self, rule: Rule[*Ts, T], beyond: Rule[*Ts, T], *args: *Ts) -> T:
-        longer = partial(self._search, rule, beyond, args)
-        return await self._read_briefly(rule, args, self._searches, longer)
+        if self._files.missing is not None:
+            raise Unavailable.database()
+        try:
+            within = partial(self._search, rule, beyond, args)
+            return await self._read_in_thread(self._searches, within)
+        except Damaged as damaged:
+            self._note(damaged, rule)
+            raise
 
     async def check_files(self) -> None:
         try:
@@ -504,27 +513,10 @@ class SqliteDatabase(Database):
         finally:
             connection.close()
 
-    async def _read_briefly(
-        self,
-        rule: Rule[*Ts, T],
-        args: tuple[*Ts],
-        thread: ThreadPoolExecutor,
-        longer: Callable[[], T],
-    ) -> T:
-        """Run a rule on the event loop; if that takes too long, call `longer` in the thread."""
-        if self._files.missing is not None:
+    async def _read_in_thread(self, thread: ThreadPoolExecutor, read: Callable[[], T]) -> T:
+        if self._closed:
             raise Unavailable.database()
-        try:
-            try:
-                return translated(_run_within, _BRIEF, self._reading, self._reader, rule, args)
-            except _TooLong:
-                if self._closed:
-                    raise Unavailable.database() from None
-                loop = asyncio.get_running_loop()
-                return await loop.run_in_executor(thread, translated, longer)
-        except Damaged as damaged:
-            self._note(damaged, rule)
-            raise
+        return await asyncio.get_running_loop().run_in_executor(thread, translated, read)
 
     def _search(self, rule: Rule[*Ts, T], beyond: Rule[*Ts, T], args: tuple[*Ts]) -> T:
         try:
