@@ -63,7 +63,7 @@ def watching() -> Iterator[Watchdog]:
         if handle._context.get(_watched):  # type: ignore[attr-defined]
             dog.longest = max(dog.longest, time.thread_time() - began)
 
-    asyncio.Handle._run = measure  # type: ignore[method-assign]
+    asyncio.Handle._run = measure  # type: ignore[assignment, method-assign]
     try:
         yield dog
     finally:

@@ -118,7 +118,7 @@ class Market:
     async def walk(self, text: str, before: int | None = None) -> list[int]:
         """What is found by looking at all rows, a part of them at a time."""
         query, found = parse_query(text), []
-        at = END if before is None else before
+        at: int | None = END if before is None else before
         while at is not None and query.terms:
             matches = await self.world.stores.database.read(walk_posts, query, at, 2)
             assert matches.is_cut

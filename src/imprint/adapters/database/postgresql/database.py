@@ -66,7 +66,7 @@ CONNECTIONS = 10
 """How many connections a process has at most: writes of one owner wait for each other anyway."""
 
 _SEARCHES = 2
-"""How many of the connections are for searches: these take the longest of all reads."""
+"""How many of eight connections or more are for searches, which take the longest of all reads."""
 
 _SNAPSHOT = """
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
@@ -146,7 +146,7 @@ class PostgresqlDatabase(Database):
         self.identity = identity
         self.damage = Damage()
         self._clock = clock
-        searches = min(_SEARCHES, connections // 2)
+        searches = min(_SEARCHES, connections // 4)
         self.pool = Pool(url, connections - searches)
         self._searching = Pool(url, searches, SEARCHING) if searches else self.pool
         self.lists: SnapshotCache[Any] = SnapshotCache(partial(read_snapshot, self.pool))
