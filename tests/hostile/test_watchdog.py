@@ -195,8 +195,9 @@ async def _call(town: Town, method: str, target: str, body: bytes) -> int:
 
 
 @pytest.mark.rotates
+@pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
 @pytest.mark.parametrize("name", TEXTS)
-async def test_no_request_holds_the_event_loop(name: str, tmp_path: Path) -> None:
+async def test_no_request_holds_the_event_loop(name: str, tmp_path: Path, records: None) -> None:
     async with open_world(tmp_path) as world:
         # What a process makes once, such as its description, is not the work of a text.
         usual = await _publish(world, "Some *words* in a text.", 1)

@@ -1,5 +1,6 @@
 """Pages of a search have every match once, also where the index stops before it has all."""
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -87,3 +88,30 @@ async def test_a_request_ends_with_a_question_that_stopped_early() -> None:
     (first, *_) = await _pages(index, PostFilter(order=PostOrder.NEWEST), 10, by_score=True)
     assert first.posts == ()
     assert first.next is not None
+
+
+async def test_clients_take_turns_to_search() -> None:
+    """Whoever sends many searches is served in turn with the others."""
+    begun: list[str] = []
+    ended = asyncio.Event()
+
+    class SlowIndex(Index):
+        async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> Matches:
+            begun.append(query.terms[0].words[0])
+            await ended.wait()
+            return Matches(())
+
+    index = SlowIndex(0, 1, 1)
+    search = Search(index, index)  # type: ignore[arg-type]  # it has what a search asks for
+
+    def ask(client: str, text: str) -> "asyncio.Task[FoundPosts]":
+        found = search.find(client, parse_query(text), PostFilter(), None, 1, by_score=True)
+        return asyncio.create_task(found)
+
+    asked = [ask("greedy", f"many{number}") for number in range(6)] + [ask("other", "one")]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert begun == ["many0", "many1"]
+    ended.set()
+    await asyncio.gather(*asked)
+    assert begun.index("one") < begun.index("many4")

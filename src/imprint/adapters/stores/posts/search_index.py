@@ -50,12 +50,21 @@ FindRule = Rule[SearchQuery, int, int, Matches]
 
 WALK = Sql(
     """
-SELECT rowid AS place, title || char(10) || hashtags || char(10) || description AS folded, body
-FROM post_search WHERE rowid < :before ORDER BY rowid DESC LIMIT :limit""",
+SELECT s.rowid AS place, title || char(10) || hashtags || char(10) || description AS folded,
+       length(title) + length(hashtags) + length(description) + length(body) AS size,
+       NOT EXISTS (
+           SELECT 1 FROM json_each('["' || replace(:patterns, char(10), '","') || '"]') AS p
+           WHERE instr(title, p.value) = 0 AND instr(hashtags, p.value) = 0
+               AND instr(description, p.value) = 0 AND instr(body, p.value) = 0) AS matches
+FROM post_search s WHERE s.rowid < :before ORDER BY s.rowid DESC LIMIT :limit""",
     postgresql="""
-SELECT place, folded, body FROM post_search
-WHERE place < :before ORDER BY place DESC LIMIT :limit""",
+SELECT s.place, s.folded, length(s.folded) + length(s.body) AS size,
+       NOT EXISTS (
+           SELECT 1 FROM unnest(string_to_array(:patterns, chr(10))) AS p (part)
+           WHERE strpos(s.folded, p.part) = 0 AND strpos(s.body, p.part) = 0) AS matches
+FROM post_search s WHERE s.place < :before ORDER BY s.place DESC LIMIT :limit""",
 )
+"""Compares the newest rows with all patterns, which have only letters, digits and spaces."""
 
 WALKED_AT_ONCE = 16
 """Rows of one statement of a walk: each may have 128 KiB."""
@@ -155,15 +164,16 @@ def _match(query: SearchQuery, row: Row) -> Match:
 
 async def walk_posts(tx: Transaction, query: SearchQuery, before: int, limit: int) -> Matches:
     """Matches among the newest posts, compared one by one; ends after `WALKED` characters."""
-    patterns = [pattern_of(term) for term in query.terms]
+    patterns = "\n".join(map(pattern_of, query.terms))
     found: list[Match] = []
     left = WALKED
     while True:
-        rows = await tx.fetchall(WALK, before=before, limit=WALKED_AT_ONCE)
+        values: dict[str, Value] = {"patterns": patterns, "before": before}
+        rows = await tx.fetchall(WALK, **values, limit=WALKED_AT_ONCE)
         for row in rows:
-            before, folded, body = row["place"], row["folded"], row["body"]
-            left -= _ROW + len(folded) + len(body)
-            if all(pattern in folded or pattern in body for pattern in patterns):
+            before = row["place"]
+            left -= _ROW + row["size"]
+            if row["matches"]:
                 found.append(_match(query, row))
             if left <= 0 or len(found) == limit:
                 return Matches(found, before, is_cut=True)
