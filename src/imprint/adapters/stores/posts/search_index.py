@@ -26,6 +26,9 @@ from imprint.ports.post_index import Match, Matches, PendingText
 LONGEST_PREFIX = 6
 """Characters of the longest beginnings of words that SQLite's index has."""
 
+_PAGES = 64
+"""Pages of a text that reading it visits, at most."""
+
 _FREE = price_bytes(0)
 """The price zero, as it is stored."""
 
@@ -95,7 +98,8 @@ class SqlSearchIndex:
 
     async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
         refuse_damaged_index(self.database)
-        return await self.database.read(_free_texts, tuple(places), reach=len(places))
+        reach = _PAGES * len(places)
+        return await self.database.read(_free_texts, tuple(places), reach=reach)
 
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
         return await self.database.read(_pending_texts, after, limit, reach=limit)
