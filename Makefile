@@ -93,7 +93,7 @@ test-crash: $(READY) ## End the service at every step and moment, fill its disk,
 	KILLS=$(or $(KILLS),50) $(BIN)/pytest -q -rs tests/crash
 
 test-hostile: $(READY) ## Attack the service while an honest client uses it; ATTACK=name for one attack
-	$(if $(ATTACK),,$(BIN)/pytest -q -n 2 --dist worksteal tests/hostile/test_archives.py)
+	$(if $(ATTACK),,$(BIN)/pytest -q -n 2 --dist worksteal tests/hostile/test_archives.py tests/hostile/test_watchdog.py)
 	$(BIN)/pytest -q tests/hostile/test_attacks.py $(if $(ATTACK),-k "$(ATTACK)")
 
 test-faults: $(READY) ## Make mistakes, move clocks, restart, damage files (FAULT=name for one, LONG=1 for all)

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
+from coincurve import PrivateKey
 from tests.hostile.connection import Connection, Response, request
 from tests.hostile.wallets import FORM, JSON, Wallet
 
@@ -162,8 +163,8 @@ class Attacker:
 
     # What a wallet does
 
-    async def wallet(self) -> Wallet:
-        """A new wallet that signs for this service."""
+    async def wallet(self, key: PrivateKey | None = None) -> Wallet:
+        """A wallet that signs for this service, a new one unless a key is given."""
         if self._facts is None:
             async with asyncio.timeout(PATIENCE):
                 described = await self.ask("GET", "/.well-known/imprint.json")
@@ -171,7 +172,7 @@ class Attacker:
             self._facts = described.json()
         signing = self._facts["signing"]
         domain = SigningDomain(signing["name"], signing["version"], signing["chainId"])
-        return Wallet(domain, self._facts["login"]["domains"][0])
+        return Wallet(domain, self._facts["login"]["domains"][0], key or PrivateKey())
 
     async def create(self, wallet: Wallet, content: str) -> str | None:
         """The cid of a new draft; None if it was refused."""

@@ -20,6 +20,7 @@ from tests.hostile.wallets import (
     AUTHOR_KEY,
     DOMAIN,
     FORM,
+    HOLDER_KEY,
     JSON,
     LOGIN_DOMAIN,
     READER_KEY,
@@ -112,7 +113,7 @@ class Installation:
             service.start()
             facts = fill(service.url, self.node, self.marketplace)
         try:
-            publish_texts(service.url, self.node, self.marketplace, attack.texts)
+            publish_texts(service.url, self.node, self.marketplace, attack)
             yield service, facts
         finally:
             service.kill()
@@ -179,16 +180,23 @@ def fill(url: str, node: Node, marketplace: str) -> Facts:
     return Facts(free, paid, other, thumbnail, TAG)
 
 
-def publish_texts(url: str, node: Node, marketplace: str, texts: Sequence[str]) -> None:
-    """Publish texts as free posts, without thumbnails, and wait until all can be read."""
-    author = Wallet(DOMAIN, LOGIN_DOMAIN, PrivateKey(bytes.fromhex(AUTHOR_KEY)))
+def publish_texts(url: str, node: Node, marketplace: str, attack: Attack) -> None:
+    """Publish the texts of an attack, without thumbnails, and wait until all are posts."""
+    author, holder = (
+        Wallet(DOMAIN, LOGIN_DOMAIN, PrivateKey(bytes.fromhex(key)))
+        for key in (AUTHOR_KEY, HOLDER_KEY)
+    )
+    price = PRICE if attack.held else 0
     with httpx2.Client(base_url=url, timeout=60, verify=PLAIN) as client:
         posts = []
-        for text in texts:
+        for text in attack.texts:
             made = client.post("/create/group", content=author.creation(text), headers=JSON)
             cid = made.json()["updatedUpload"]["cid"]
-            entry = (cid, "A title", "bafkreithumbnail", "", 0, [])
+            entry = (cid, "A title", "bafkreithumbnail", "", price, [])
             posts.append(node.create_post(author.address, marketplace, entry))
+            if attack.held:
+                bought = _call("subscribePost(uint256)", ["uint256"], posts[-1:])
+                node.transact(holder.address, marketplace, bought, PRICE)
         for post in posts:
             _wait_until_on_chain(client, post)
 

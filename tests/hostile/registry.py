@@ -22,7 +22,7 @@ class Attack:
     `attacked` says whether a tally shows that the attack took place; `check` gives a sentence for
     what does not hold; `node_bytes` is the size of the node's responses about the newest post;
     `kept_open` are connections to the node that stay open for later; `texts` are published as free
-    posts before.
+    posts before, or if they are `held`, as paid ones that the attacker buys.
     """
 
     name: str
@@ -37,6 +37,7 @@ class Attack:
     node_bytes: int = 0
     kept_open: int = 0
     texts: tuple[str, ...] = ()
+    held: bool = False
     check: "Check | None" = None
 
 

@@ -129,7 +129,8 @@ async def _check_words(universe: Universe, ledger: Ledger) -> None:
         expected = {
             post.place for post_id, post in ledger.posts.items() if having(word, post_id, post)
         }
-        found = [each.place for each in await universe.search.find_posts(query, None, 1_000)]
+        matches = await universe.search.find_posts(query, None, 1_000)
+        found = [each.place for each in matches.found]
         assert set(found) == expected, word
         assert found == sorted(found, reverse=True)
 
@@ -141,7 +142,7 @@ async def _check_texts(universe: Universe, model: Model, ledger: Ledger) -> None
         if version is None:
             continue
         (canary,) = (word for word in version.content.split() if word.startswith("canary"))
-        for match in await universe.search.find_posts(parse_query(canary), None, 10):
+        for match in (await universe.search.find_posts(parse_query(canary), None, 10)).found:
             (shown,) = (each for each in ledger.posts.values() if each.place == match.place)
             assert shown.price == 0, f"the text of a paid post is found: {match.place}"
     places = [post.place for post in ledger.posts.values()]

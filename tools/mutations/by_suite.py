@@ -133,6 +133,14 @@ DISASTERS = (
             "tests/hostile/test_attacks.py::test_an_attack_does_not_stop_other_clients[forwarded-addresses]",
         ),
     ),
+    Mutation(
+        "A text is converted outside of the event loop",
+        "src/imprint/services/content/text_conversions.py",
+        "                made = await asyncio.to_thread(convert, await load(), running.work)\n",
+        "                made = convert(await load(), running.work)\n",
+        "test-hostile",
+        ("tests/hostile/test_watchdog.py::test_no_request_holds_the_event_loop[emphasis-sqlite]",),
+    ),
 )
 """What is found by kills, faults and attacks."""
 

@@ -44,6 +44,26 @@ LIMITS = (
         ("tests/adapters/images/test_recoder_hostile.py",),
     ),
     Mutation(
+        "A search that takes too long is interrupted",
+        "src/imprint/adapters/database/sqlite/database.py",
+        "            return _run_within("
+        "_LONGEST_SEARCH, self._searching, self._searcher, rule, args)\n",
+        "            return run_rule(self._searcher, rule, args)\n",
+        "test",
+        (
+            "tests/adapters/database/sqlite/test_database.py"
+            "::test_a_phrase_that_no_post_has_is_interrupted",
+        ),
+    ),
+    Mutation(
+        "A private feed that nobody fetches is dropped",
+        "src/imprint/services/drafts/garbage_collector.py",
+        "            await self.garbage.prune_feeds(now - FEED_MEMORY)\n",
+        "",
+        "test",
+        ("tests/web/api/test_private_feeds.py::test_a_feed_lives_as_long_as_somebody_fetches_it",),
+    ),
+    Mutation(
         "A head of a request has a limit",
         "src/imprint/server/connection.py",
         "        if self._head_size > MAX_HEAD_BYTES:\n",

@@ -102,3 +102,6 @@ class GarbageStore(Protocol):
 
         That is records of deliveries, logins, rate limits, and sessions that expired before then.
         """
+
+    async def prune_feeds(self, before: datetime) -> None:
+        """Delete private feeds that were created before then and not fetched since."""

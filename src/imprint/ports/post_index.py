@@ -188,6 +188,20 @@ class Match:
     score: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches:
+    """The newest matches before a place, the newest first, and the place to go on before.
+
+    A search that takes too long ends early: it has fewer matches, perhaps none, and `following`.
+    """
+
+    found: Sequence[Match]
+    following: int | None = None
+    """None if all posts were looked at."""
+    is_cut: bool = False
+    """Whether the search ended early."""
+
+
 class SearchIndex(Protocol):
     """Words of titles, descriptions and hashtags of all posts, and of the texts of free ones.
 
@@ -195,8 +209,8 @@ class SearchIndex(Protocol):
     transaction in which its price stops being zero. Texts of other posts never come here.
     """
 
-    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> list[Match]:
-        """The newest `limit` matches before a place, the newest first."""
+    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> Matches:
+        """The newest `limit` matches before a place, or fewer if they take too long to find."""
 
     async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
         """The stored texts of those of these posts that are free and hosted now."""

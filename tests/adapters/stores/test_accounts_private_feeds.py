@@ -89,3 +89,18 @@ async def test_the_time_of_the_last_fetch_is_stored(world: World) -> None:
 async def test_only_the_hash_of_a_token_is_stored(world: World, database: Database) -> None:
     await world.stores.private_feeds.add_feed(feed_of(ALICE, 1), "the hash", 10)
     assert await database.rows("SELECT token FROM private_feeds") == [("the hash",)]
+
+
+async def test_a_feed_that_nobody_fetches_is_dropped(world: World) -> None:
+    stores = world.stores
+    feeds = stores.private_feeds
+    unused, fetched, new = (feed_of(ALICE, number) for number in (1, 2, 100))
+    for feed in (unused, fetched, new):
+        await feeds.add_feed(feed, feed.id, 10)
+    await feeds.note_fetch(fetched.id, START + timedelta(seconds=50))
+    await stores.garbage.prune_feeds(unused.created_at)
+    assert len(await feeds.list_feeds(ALICE)) == 3
+    await stores.garbage.prune_feeds(START + timedelta(seconds=50))
+    assert [feed.id for feed in await feeds.list_feeds(ALICE)] == [fetched.id, new.id]
+    await stores.garbage.prune_feeds(START + timedelta(seconds=51))
+    assert [feed.id for feed in await feeds.list_feeds(ALICE)] == [new.id]

@@ -1,10 +1,15 @@
-"""Attacks with texts: a few free posts that are cheap to write and expensive to show."""
+"""Attacks with texts: a few posts that are cheap to write and expensive to show."""
 
 import json
 import random
+from collections.abc import Mapping
+from urllib.parse import quote
 
+from coincurve import PrivateKey
 from tests.hostile.attacker import Attacker
+from tests.hostile.connection import request
 from tests.hostile.registry import Attack
+from tests.hostile.wallets import HOLDER_KEY, JSON
 
 READERS = 16
 """Requests of the attacker that are under way at once."""
@@ -33,6 +38,13 @@ WORDS = (
 """Texts for feeds and search: links without a word, and characters that stand for eighteen."""
 
 
+LIBRARY = (*("[]()" * 1_000_000,) * 2, *WORDS[::6])
+"""Texts for the library of a holder: two of 4 MB, and those for feeds."""
+
+SEARCHES = ("ﷺ", "a", f'"{" ".join("a" * 16)}"', "words")
+"""Searches for what the texts have and have not, among them the longest phrase."""
+
+
 async def _posts(attacker: Attacker) -> list[str]:
     """The ids of the newest posts, which are those of the attacker."""
     listed = await attacker.ask("GET", "/posts")
@@ -40,7 +52,9 @@ async def _posts(attacker: Attacker) -> list[str]:
     return [post["id"] for post in listed.json()["posts"]]
 
 
-async def _read(attacker: Attacker, paths: list[str]) -> None:
+async def _read(
+    attacker: Attacker, paths: list[str], headers: Mapping[str, str] | None = None
+) -> None:
     async def read(number: int) -> None:
         while attacker.goes_on:
             connection = await attacker.connect()
@@ -49,11 +63,10 @@ async def _read(attacker: Attacker, paths: list[str]) -> None:
             try:
                 path = random.choice(paths)
                 if random.random() < 0.25:
-                    head = f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode()
-                    await attacker.send(connection, head, requests=1)
+                    await attacker.send(connection, request("GET", path, headers), requests=1)
                     await attacker.pause(IMPATIENCE)
                 else:
-                    await attacker.ask("GET", path, connection=connection)
+                    await attacker.ask("GET", path, headers, connection=connection)
             finally:
                 connection.abort()
 
@@ -68,9 +81,23 @@ async def read_expensive_pages(attacker: Attacker) -> None:
 
 
 async def read_expensive_lists(attacker: Attacker) -> None:
-    searches = ["%EF%B7%BA", "a", "%22a%20b%22", "words"]
-    feeds = ["/feeds/posts.atom", "/feeds/posts.json"]
-    await _read(attacker, feeds + [f"/posts?q={each}" for each in searches])
+    listed = await attacker.ask("GET", "/posts")
+    assert listed is not None
+    author = listed.json()["posts"][0]["author"]
+    names = ("posts", f"authors/{author}")
+    feeds = [f"/feeds/{name}.{ending}" for name in names for ending in ("atom", "json")]
+    await _read(attacker, feeds + [f"/posts?q={quote(each)}" for each in SEARCHES])
+
+
+async def search_expensive_library(attacker: Attacker) -> None:
+    wallet = await attacker.wallet(PrivateKey(bytes.fromhex(HOLDER_KEY)))
+    session = await attacker.session(wallet)
+    assert session is not None, "the login was refused"
+    made = await attacker.ask("POST", "/me/feeds", {**session, **JSON}, b"{}")
+    assert made is not None
+    feeds = ["/feeds/" + made.json()[kind].partition("/feeds/")[2] for kind in ("atom", "json")]
+    searches = [f"/me/library?q={quote(each)}" for each in SEARCHES]
+    await _read(attacker, feeds + searches, session)
 
 
 ATTACKS = (
@@ -95,5 +122,15 @@ ATTACKS = (
         lambda tally: tally.count(200) >= 50,
         seconds=8,
         texts=WORDS,
+    ),
+    Attack(
+        "expensive-libraries",
+        "Searches in a library with two posts of 4 MB of empty links, and its private feed.",
+        "The words of a text are made once, in a thread; readers take turns; a search reads 4 MiB.",
+        search_expensive_library,
+        lambda tally: tally.count(200) >= 20,
+        seconds=8,
+        texts=LIBRARY,
+        held=True,
     ),
 )

@@ -11,7 +11,9 @@ from tests.indexed import fill_index
 from tests.world import Wallet, World, open_world, problem
 
 from imprint.bootstrap import build_service, open_adapters
+from imprint.bootstrap.background import build_collector
 from imprint.domain.posts.feeds import MAX_FEED_BYTES
+from imprint.services.drafts.garbage_collector import FEED_MEMORY
 
 pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
 
@@ -288,3 +290,18 @@ async def test_the_before_parameter_must_be_a_number(world: World) -> None:
     assert problem(refused) == (400, "invalid_request")
     for query in (f"before={10**18 - 1}", "before=", "utm_source=news"):
         assert (await fetch(world, f"{feed['json']}?{query}")).status_code == 200
+
+
+async def test_a_feed_lives_as_long_as_somebody_fetches_it(world: World) -> None:
+    feed, _ = await make(world, world.wallet(1))
+    unused, _ = await make(world, world.wallet(1))
+    await fill_index(world)
+    collector = build_collector(world.settings, world.adapters)
+    for _ in range(2):
+        world.clock.advance(FEED_MEMORY.total_seconds() - 1)
+        await collector.collect()
+        assert (await fetch(world, feed["atom"])).status_code == 200
+    assert problem(await fetch(world, unused["atom"])) == (404, "not_found")
+    session = await world.login(world.wallet(1))
+    listed = await world.client.get("/me/feeds", headers=session)
+    assert [each["id"] for each in listed.json()["feeds"]] == [feed["id"]]

@@ -66,6 +66,10 @@ class Database(ABC):
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
         """Run a rule that changes nothing and visits about `reach` rows."""
 
+    @abstractmethod
+    async def search(self, rule: Rule[*Ts, T], beyond: Rule[*Ts, T], *args: *Ts) -> T:
+        """Run a rule that changes nothing, within bounds; beyond them, the other rule instead."""
+
     async def fetch(
         self,
         build: Callable[[Row], T],

@@ -35,6 +35,9 @@ BATCH = 100
 REPLAY_MEMORY = timedelta(hours=24)
 """How long deliveries and logins are remembered: many times as long as they are accepted."""
 
+FEED_MEMORY = timedelta(days=180)
+"""How long a private feed is kept that nobody fetches."""
+
 RECOUNT_LEASE = "usage"
 """The lease of the process that recounts what counts for each signer."""
 
@@ -89,7 +92,9 @@ class GarbageCollector:
         async with hold_lease(self.leases, COLLECTOR_LEASE, LEASE_TIME, self.holder) as lease:
             if lease is None:
                 return 0
-            await self.garbage.prune_replays(self.clock() - REPLAY_MEMORY)
+            now = self.clock()
+            await self.garbage.prune_replays(now - REPLAY_MEMORY)
+            await self.garbage.prune_feeds(now - FEED_MEMORY)
             return await self.destroy_due(lambda: lease.lost)
 
     async def destroy_due(

@@ -165,12 +165,12 @@ class Posts:
     _sales: Derived[SalesPage] = field(default_factory=_pages(lambda page: page.sales))
     _stats: Derived[Stats] = field(default_factory=_pages(lambda page: page.days))
 
-    async def list(self, request: ListRequest) -> ListedPosts:
-        """A page of posts. Refuses a token that belongs to another list."""
+    async def list(self, request: ListRequest, client: str = "") -> ListedPosts:
+        """A page of posts; clients take turns to search. Refuses a token of another list."""
         which, after, limit, text = self._posts_start(request)
         if text is not None:
             by_score = "order" not in request.given
-            return await self._search(text, which, after, limit, by_score=by_score)
+            return await self._search(client, text, which, after, limit, by_score=by_score)
         page = await self.index.list_posts(which, after, limit)
         if not page.posts and page.next is None and after is None:
             await expect_complete(self.index)
@@ -190,6 +190,7 @@ class Posts:
 
     async def _search(
         self,
+        client: str,
         text: str,
         which: PostFilter,
         after: PostPosition | None,
@@ -199,7 +200,7 @@ class Posts:
     ) -> ListedPosts:
         """A page of the posts that have all words of a text."""
         query = parse_search(text)
-        found = await self.search.find(query, which, after, limit, by_score=by_score)
+        found = await self.search.find(client, query, which, after, limit, by_score=by_score)
         if not found.posts and found.next is None and after is None:
             await expect_complete(self.index)
         expires = token_expiry(self.clock())

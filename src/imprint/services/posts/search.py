@@ -1,7 +1,8 @@
 """Search: posts that have all words of a query, and what a reader finds in what they hold.
 
 The newest matches are taken in windows. A window is filtered, ordered and shown in pages, and then
-comes the next one: every match is found, and the work of a request is bounded.
+comes the next one: every match is found, and the work of a request is bounded. A window that took
+too long to find is what was found so far, and is shown in one page.
 """
 
 import asyncio
@@ -29,7 +30,7 @@ from imprint.domain.posts.search import (
 from imprint.domain.posts.text_work import TextWork
 from imprint.domain.sessions import LiveSession
 from imprint.ports.files import FileStore
-from imprint.ports.post_index import Match, PostIndexReader, SearchIndex
+from imprint.ports.post_index import Matches, PostIndexReader, SearchIndex
 from imprint.services.access.reads import Reads
 from imprint.services.content.large_documents import FairQueue
 from imprint.services.posts.search_texts import read_words
@@ -52,10 +53,13 @@ SNIPPETS_AT_ONCE = 8 * 1024
 SNIPPET_STEPS = 256 * 1024
 """Folded characters in which one request looks for matches; then a snippet is how a text begins."""
 
+SEARCHES = 2
+"""Windows of all posts that are looked for at once; clients take turns."""
+
 LIBRARY_SEARCHES = 4
 """Searches in libraries that run at once; readers take turns."""
 
-OVERLOADED = "Too many libraries are being searched."
+OVERLOADED = "Too many searches are running."
 
 _KEPT = 512
 """How many pages are kept until the next commit."""
@@ -123,12 +127,14 @@ class Search:
 
     index: PostIndexReader
     words: SearchIndex
+    _turns: FairQueue = field(default_factory=lambda: FairQueue(SEARCHES, detail=OVERLOADED))
     _kept: BoundedCache[tuple[object, ...], tuple[object, FoundPosts]] = field(
         default_factory=lambda: BoundedCache(_KEPT)
     )
 
     async def find(
         self,
+        client: str,
         query: SearchQuery,
         which: PostFilter,
         after: PostPosition | None,
@@ -142,51 +148,60 @@ class Search:
         the next commit.
         """
         start = _Start(by_score=by_score) if after is None else _Start.of(after)
-        hits = await self.words.find_posts(query, start.window, WINDOW)
+        hits = await self._hits(client, query, start.window)
         key = (id(hits), which, start, limit)
         known = self._kept.get(key)
         if known is not None and known[0] is hits:
             return known[1]
-        found = await self._find(query, which, start, hits, limit)
+        found = await self._find(client, query, which, start, hits, limit=limit)
         self._kept.put(key, (hits, found))
         return found
 
+    async def _hits(self, client: str, query: SearchQuery, window: int) -> Matches:
+        async with self._turns.turn(client):
+            return await self.words.find_posts(query, window, WINDOW)
+
     async def _find(
         self,
+        client: str,
         query: SearchQuery,
         which: PostFilter,
         start: _Start,
-        hits: list[Match],
+        hits: Matches,
+        *,
         limit: int,
     ) -> FoundPosts:
         shown: list[IndexedPost] = []
         following: _Start | None = start
         for _ in range(MOST_WINDOWS):
-            if not hits:
-                following = None
-                break
-            if start.window == _END:
+            if start.window == _END and hits.found:
                 # Later pages are of the same window, whatever is published meanwhile.
-                start = _Start(hits[0].place + 1, start.key, start.place, start.by_score)
+                start = _Start(hits.found[0].place + 1, start.key, start.place, start.by_score)
             ordered, posts = await self._ordered(which, start, hits)
-            page = ordered[: limit - len(shown)]
+            room = limit - len(shown)
+            end = hits.following
+            if hits.is_cut and len(ordered) > room:
+                # Another look at this window may end elsewhere, so no page ends inside it.
+                end = sorted(place for _, place in ordered)[-room]
+                ordered = [each for each in ordered if each[1] >= end]
+            page = ordered[:room]
             shown += await self._posts_of(page, which, posts)
             if len(page) < len(ordered):
                 key, place = page[-1] if page else (start.key, start.place)
                 following = _Start(start.window, key, place, start.by_score)
                 break
-            following = start = _Start(hits[-1].place, by_score=start.by_score)
-            if len(hits) < WINDOW:
+            if end is None:
                 following = None
                 break
-            if len(shown) == limit:
+            following = start = _Start(end, by_score=start.by_score)
+            if len(shown) == limit or hits.is_cut:
                 break
-            hits = await self.words.find_posts(query, start.window, WINDOW)
+            hits = await self._hits(client, query, start.window)
         snippets = await self._snippets(query, shown)
         return FoundPosts(tuple(shown), snippets, None if following is None else following.position)
 
     async def _ordered(
-        self, which: PostFilter, start: _Start, hits: list[Match]
+        self, which: PostFilter, start: _Start, hits: Matches
     ) -> tuple[list[_Keyed], dict[int, IndexedPost] | None]:
         """The keys and places of a window after the start of a page, in order.
 
@@ -194,11 +209,11 @@ class Search:
         """
         posts = None
         if start.by_score and which.selects_all:
-            keyed = [(match.score, match.place) for match in hits]
+            keyed = [(match.score, match.place) for match in hits.found]
         else:
-            found = await self.index.posts_at([match.place for match in hits], which)
+            found = await self.index.posts_at([match.place for match in hits.found], which)
             posts = {post.place: post for post in found}
-            scores = {match.place: match.score for match in hits}
+            scores = {match.place: match.score for match in hits.found}
             order = None if start.by_score else which.order
             keyed = [
                 (scores[place] if order is None else _key(order, post), place)

@@ -37,6 +37,7 @@ from imprint.web.http.requests import (
     canonical_address,
     canonical_post_id,
     check_parameters,
+    client_of,
     decimal_number,
     given_values,
     only_value,
@@ -92,7 +93,7 @@ class PostRoutes:
     _encoded: Derived[_Encoded] = field(default_factory=_kept_bodies)
 
     async def list_posts(self, request: Request) -> Response:
-        listed = await self.posts.list(posts_request(request))
+        listed = await self.posts.list(posts_request(request), client_of(request))
         return self._respond(request, listed, self.records.listed, SHORT_LIVED)
 
     async def post(self, request: Request) -> Response:

@@ -190,7 +190,8 @@ class SiteRoutes:
             page = self._rendered("search.html", card, q="", listed=None, problem=None)
             return self._respond(request, page)
         try:
-            listed = await self.sources.posts.list(ListRequest({}, token, None, text or None))
+            asked = ListRequest({}, token, None, text or None)
+            listed = await self.sources.posts.list(asked, client_of(request))
         except Refusal as refusal:
             if token is not None or not prefers(request, HTML_TYPE):
                 raise

@@ -17,6 +17,7 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.lists import OwnDrafts, PublicList
 from imprint.domain.posts.posts import DeadLetter, LogPlace
+from imprint.domain.posts.search import parse_query
 
 WRITE = """
 import asyncio, os, pathlib, sys
@@ -210,7 +211,7 @@ async def test_a_damaged_database_is_unavailable(world, tmp_path):
         await open_sqlite_stores(path).files.file_by_cid(file.cid)
 
 
-@pytest.mark.parametrize(("brief", "hops"), [(1, True), (100_000, False)])
+@pytest.mark.parametrize(("brief", "hops"), [(-1.0, True), (60.0, False)])
 async def test_a_slow_list_by_several_tags_runs_outside_the_event_loop(
     world, monkeypatch, brief, hops
 ):
@@ -224,6 +225,7 @@ async def test_a_slow_list_by_several_tags_runs_outside_the_event_loop(
 
     monkeypatch.setattr(world.stores.database, "_long_reach", 2)
     monkeypatch.setattr(sqlite_database, "_BRIEF", brief)
+    monkeypatch.setattr(sqlite_database, "_CHECKED_EVERY", 1)
     monkeypatch.setattr(asyncio.get_running_loop(), "run_in_executor", count_run)
     assert await world.pages(PublicList(("a", "b"))) == both[::-1]
     assert bool(plans) is hops
@@ -235,3 +237,26 @@ async def test_a_read_that_suspends_is_refused(world):
 
     with pytest.raises(RuntimeError, match="may await nothing but its transaction"):
         await world.stores.database.read(suspend)
+
+
+PHRASED = [f"word{number}" for number in range(16)]
+
+
+async def test_a_phrase_that_no_post_has_is_interrupted(world, monkeypatch):
+    """FTS5 returns no row before it has read the positions of all these words."""
+    await world.stores.database.transact((), add_words)
+    monkeypatch.setattr(sqlite_database, "_CHECKED_EVERY", 40)
+    monkeypatch.setattr(sqlite_database, "_LONGEST_SEARCH", 0.0)
+    query = parse_query(f'"{" ".join(PHRASED)}"')
+    found = await world.stores.search.find_posts(query, None, 100)
+    assert (list(found.found), found.is_cut) == ([], True)
+    assert found.following is not None
+
+
+async def add_words(tx):
+    title = f" {' '.join(reversed(PHRASED))} "
+    await tx.executemany(
+        "INSERT INTO post_search (rowid, title, hashtags, description, body)"
+        " VALUES (:place, :title, '', '', '')",
+        [{"place": place, "title": title} for place in range(1, 20_001)],
+    )

@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from tests.adapters.stores.conftest import World
 from tests.hypothesis_settings import SHARED_FIXTURE
 
+from imprint.adapters.database.sqlite import database as sqlite_database
 from imprint.adapters.database.transaction import Transaction
+from imprint.adapters.stores.files import END
+from imprint.adapters.stores.posts import search_index
 from imprint.adapters.stores.posts.post_words import BUCKET
-from imprint.adapters.stores.posts.search_index import SqlSearchIndex, find_in_sqlite
+from imprint.adapters.stores.posts.search_index import SqlSearchIndex, find_in_sqlite, walk_posts
 from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.market_events import (
     MarketEvent,
@@ -23,8 +26,8 @@ from imprint.domain.posts.market_events import (
     place_of,
 )
 from imprint.domain.posts.posts import BlockRef
-from imprint.domain.posts.search import PostTexts, matches, parse_query, score
-from imprint.ports.post_index import AppliedLog, IndexSource, IndexStep, SearchIndex
+from imprint.domain.posts.search import PostTexts, SearchQuery, matches, parse_query, score
+from imprint.ports.post_index import AppliedLog, IndexSource, IndexStep, Matches, SearchIndex
 
 SOURCE = IndexSource(31337, Address("0x" + "11" * 20), 0)
 AUTHOR = Address("0x" + "a1" * 20)
@@ -106,11 +109,23 @@ class Market:
 
     async def find(self, text: str, before: int | None = None, limit: int = 100) -> list[int]:
         query = parse_query(text)
-        found = await self.search.find_posts(query, before, limit)
+        found = (await self.search.find_posts(query, before, limit)).found
         for match in found:
             if (texts := self.texts.get(match.place)) is not None:
                 assert match.score == score(query, *texts.folded()[:3])
         return [match.place for match in found]
+
+    async def walk(self, text: str, before: int | None = None) -> list[int]:
+        """What is found by looking at all rows, a part of them at a time."""
+        query, found = parse_query(text), []
+        at: int | None = END if before is None else before
+        while at is not None and query.terms:
+            matches = await self.world.stores.database.read(walk_posts, query, at, 2)
+            assert matches.is_cut
+            assert matches.following is None or matches.following < at
+            found += [match.place for match in matches.found]
+            at = matches.following
+        return found
 
     def expected(self, text: str) -> list[int]:
         """What is found in memory, the newest first."""
@@ -344,6 +359,19 @@ async def test_posts_in_many_buckets_are_found_the_newest_first(
         for limit in (3, 100, 2_000):
             found = await market.find(query, before, limit)
             assert found == expected[:limit], (query, limit)
+        assert await market.walk(query, before) == expected, query
+
+
+async def test_a_walk_ends_after_so_many_characters(
+    market: Market, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = [await market.add(f"word number {number}") for number in range(7)]
+    monkeypatch.setattr(search_index, "WALKED", 3 * 256)
+    database = market.world.stores.database
+    query = parse_query('"number 1"')
+    first = await database.read(walk_posts, query, END, 100)
+    assert (list(first.found), first.following) == ([], places[4])
+    assert await market.walk('"number 1"') == [places[1]]
 
 
 LETTERS = st.sampled_from("aAbBéÉ東京한ßŁ0١\"'*:()&|!<>\\-^ \x00\u0301\u200f\U0001e922")
@@ -367,6 +395,7 @@ async def test_any_query_finds_the_same_as_in_memory(
         await market.store(place, body.replace("\0", " "))
     for query in queries:
         assert await market.find(query) == market.expected(query)
+        assert await market.walk(query) == market.expected(query)
     await market.world.stores.database.transact((), _unbind_all)
 
 
@@ -379,3 +408,23 @@ def test_each_database_has_its_own_search(world: World) -> None:
     assert isinstance(search, SqlSearchIndex)
     is_sqlite = world.stores.database.name == "SQLite"
     assert (search.find is find_in_sqlite) == is_sqlite
+
+
+async def test_a_search_that_takes_too_long_looks_at_rows(
+    market: Market, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = [await market.add(f"word number {number}") for number in range(3)]
+    search = replace(market.world.stores.search, find=_find_for_ever)
+    monkeypatch.setattr(sqlite_database, "_LONGEST_SEARCH", 0.01)
+    found = await search.find_posts(parse_query("word"), None, 2)
+    assert [match.place for match in found.found] == places[:0:-1]
+    assert (found.following, found.is_cut) == (places[1], True)
+
+
+ENDLESS = """
+WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i % 10 + 1 FROM n) SELECT count(*) FROM n"""
+
+
+async def _find_for_ever(tx: Transaction, query: SearchQuery, before: int, limit: int) -> Matches:
+    await tx.fetchall(ENDLESS)
+    raise AssertionError

@@ -32,6 +32,7 @@ from imprint.adapters.database.postgresql.pool import (
     CALL_SECONDS,
     FAILURES,
     LOST,
+    SEARCHING,
     Pool,
     connect,
     failed,
@@ -63,6 +64,9 @@ from imprint.ports.damage import Damage
 
 CONNECTIONS = 10
 """How many connections a process has at most: writes of one owner wait for each other anyway."""
+
+_SEARCHES = 2
+"""How many of eight connections or more are for searches, which take the longest of all reads."""
 
 _SNAPSHOT = """
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
@@ -185,7 +189,11 @@ class PostgresqlDatabase(Database):
         self.identity = identity
         self.damage = Damage()
         self._clock = clock
-        self.pool = Pool(url, connections, reads_only=reads_only)
+        searches = min(_SEARCHES, connections // 4)
+        self.pool = Pool(url, connections - searches, reads_only=reads_only)
+        self._searching = (
+            Pool(url, searches, SEARCHING, reads_only=reads_only) if searches else self.pool
+        )
         self.lists: SnapshotCache[Any] = SnapshotCache(partial(read_snapshot, self.pool))
         self._local_locks = KeyedLocks()
         self._reads = RememberedReads(self.pool)
@@ -197,6 +205,7 @@ class PostgresqlDatabase(Database):
         if self._running:
             await asyncio.wait(self._running)
         await self.pool.close()
+        await self._searching.close()
 
     async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
         return await self.retry_read(self._reads.read, key, read)
@@ -297,6 +306,9 @@ class PostgresqlDatabase(Database):
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
         return await self.retry_read(self._read, rule, args)
 
+    async def search(self, rule: Rule[*Ts, T], beyond: Rule[*Ts, T], *args: *Ts) -> T:
+        return await self.retry_read(self._search, rule, beyond, args)
+
     async def retry_read(self, read: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
         """The result of a read, which is repeated once if its connection is lost."""
         try:
@@ -338,6 +350,14 @@ class PostgresqlDatabase(Database):
     async def _read(self, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
         async with self.pool.connection() as connection:
             return await rule(PostgresqlTransaction(connection, last=True), *args)
+
+    async def _search(self, rule: Rule[*Ts, T], beyond: Rule[*Ts, T], args: tuple[*Ts]) -> T:
+        async with self._searching.connection() as connection:
+            tx = PostgresqlTransaction(connection, last=True)
+            try:
+                return await rule(tx, *args)
+            except asyncpg.QueryCanceledError:
+                return await beyond(tx, *args)
 
     async def _commit(
         self, locks: frozenset[str], rule: Rule[*Ts, T], args: tuple[*Ts], durable: bool

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -62,6 +62,9 @@ SESSION = {
     "plan_cache_mode": "force_generic_plan",
 }
 """The session settings of every connection."""
+
+SEARCHING = {**SESSION, "statement_timeout": "500ms"}
+"""The session settings of connections that search."""
 
 _DURABLE = """
 SELECT set_config('synchronous_commit', 'on', false)
@@ -192,8 +195,16 @@ class Pool:
     that.
     """
 
-    def __init__(self, url: str, size: int, *, reads_only: bool = False) -> None:
+    def __init__(
+        self,
+        url: str,
+        size: int,
+        session: Mapping[str, str] = SESSION,
+        *,
+        reads_only: bool = False,
+    ) -> None:
         self._url = url
+        self._session = session
         self._reads_only = reads_only
         self._free = size
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -316,7 +327,7 @@ class Pool:
             command_timeout=COMMAND_SECONDS,
             statement_cache_size=512,
             max_cached_statement_lifetime=0,
-            server_settings=SESSION,
+            server_settings=dict(self._session),
             target_session_attrs=SessionAttribute.read_write,
         )
         connection.generation = generation

@@ -2,13 +2,15 @@
 
 One thread writes. Reads run on the event loop: they walk an index and take microseconds, less than
 a switch to a thread and back. A list by several common tags can take longer; it is interrupted
-after a while and then runs in a separate thread. Between two commits no list is read twice.
+after a while and then runs in a separate thread. Searches have a thread of their own, where they
+are interrupted as well. Between two commits no list is read twice.
 """
 
 import asyncio
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
@@ -54,8 +56,16 @@ _log = logging.getLogger(__name__)
 _LONG_REACH = 2_000
 """How many rows a read may visit without being interruptible: about a millisecond."""
 
-_BRIEF = 40_000
-"""Instructions of SQLite's virtual machine before a read is interrupted: about a millisecond."""
+_BRIEF = 0.001
+"""Seconds of processor time before a read on the event loop is interrupted."""
+
+_LONGEST_SEARCH = 0.5
+"""Seconds of processor time before a search is interrupted."""
+
+_CHECKED_EVERY = 400
+"""Instructions of SQLite's virtual machine between two looks at the processor time: about ten
+microseconds of a list. A full-text query takes four instructions for a page of its index, so there
+they are four milliseconds."""
 
 _LARGEST_COMMIT = 256
 """How many transactions share one commit at most, so that the first one does not wait for long."""
@@ -409,6 +419,10 @@ class SqliteDatabase(Database):
             self._long_reading = self._connect(path, CACHE_KILOBYTES)
         self._long_reader = SqliteTransaction(self._long_reading)
         self._long_reads = ThreadPoolExecutor(1, "catalog-reader")
+        with closing_on_error(self._reading), closing_on_error(self._long_reading):
+            self._searching = connect_reader(path)
+        self._searcher = SqliteTransaction(self._searching)
+        self._searches = ThreadPoolExecutor(1, "catalog-search")
         self._long_reach = long_reach
         self._closed = False
 
@@ -421,7 +435,8 @@ class SqliteDatabase(Database):
         self._closed = True
         await self._writer.close()
         await asyncio.to_thread(self._long_reads.shutdown)
-        for connection in (self._long_reading, self._reading, self._writing):
+        await asyncio.to_thread(self._searches.shutdown)
+        for connection in (self._searching, self._long_reading, self._reading, self._writing):
             connection.close()
         if self.lock is not None:
             self.lock.close()
@@ -451,9 +466,20 @@ class SqliteDatabase(Database):
             if reach <= self._long_reach:
                 return translated(run_rule, self._reader, rule, args)
             try:
-                return translated(self._read_briefly, rule, args)
+                return translated(_run_within, _BRIEF, self._reading, self._reader, rule, args)
             except _TooLong:
-                return await self._read_in_thread(rule, args)
+                longer = partial(run_rule, self._long_reader, rule, args)
+                return await self._read_in_thread(self._long_reads, longer)
+        except Damaged as damaged:
+            self._note(damaged, rule)
+            raise
+
+    async def search(self, rule: Rule[*Ts, T], beyond: Rule[*Ts, T], *args: *Ts) -> T:
+        if self._files.missing is not None:
+            raise Unavailable.database()
+        try:
+            within = partial(self._search, rule, beyond, args)
+            return await self._read_in_thread(self._searches, within)
         except Damaged as damaged:
             self._note(damaged, rule)
             raise
@@ -544,24 +570,16 @@ class SqliteDatabase(Database):
         finally:
             connection.close()
 
-    def _read_briefly(self, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
-        self._reading.set_progress_handler(_interrupt, _BRIEF)
-        try:
-            return run_rule(self._reader, rule, args)
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
-                raise _TooLong from None
-            raise
-        finally:
-            self._reading.set_progress_handler(None, 0)
-
-    async def _read_in_thread(self, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
+    async def _read_in_thread(self, thread: ThreadPoolExecutor, read: Callable[[], T]) -> T:
         if self._closed:
             raise Unavailable.database()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(
-            self._long_reads, translated, run_rule, self._long_reader, rule, args
-        )
+        return await asyncio.get_running_loop().run_in_executor(thread, translated, read)
+
+    def _search(self, rule: Rule[*Ts, T], beyond: Rule[*Ts, T], args: tuple[*Ts]) -> T:
+        try:
+            return _run_within(_LONGEST_SEARCH, self._searching, self._searcher, rule, args)
+        except _TooLong:
+            return run_rule(self._searcher, beyond, args)
 
 
 @dataclass(frozen=True, slots=True)
@@ -574,8 +592,24 @@ class _Snapshot:
         return await asyncio.to_thread(translated, run_rule, self.tx, rule, args)
 
 
-def _interrupt() -> bool:
-    return True
+def _run_within(
+    seconds: float,
+    connection: sqlite3.Connection,
+    tx: SqliteTransaction,
+    rule: Rule[*Ts, T],
+    args: tuple[*Ts],
+) -> T:
+    """Run a rule for so many seconds of processor time. Raises `_TooLong` after them."""
+    deadline = time.thread_time() + seconds
+    connection.set_progress_handler(lambda: time.thread_time() > deadline, _CHECKED_EVERY)
+    try:
+        return run_rule(tx, rule, args)
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+            raise _TooLong from None
+        raise
+    finally:
+        connection.set_progress_handler(None, 0)
 
 
 class Malformed(Damaged):

@@ -111,6 +111,7 @@ FORGET_LOGINS = "DELETE FROM login_nonces WHERE spent_at < :before"
 FORGET_ENDED_SESSIONS = "DELETE FROM ended_sessions WHERE expires_at < :before"
 FORGET_WRITING_SESSIONS = "DELETE FROM writing_sessions WHERE expires_at < :before"
 FORGET_RATE_LIMITS = "DELETE FROM paces WHERE until < :before"
+FORGET_FEEDS = "DELETE FROM private_feeds WHERE COALESCE(fetched_at, created_at) < :before"
 
 # What counts for signers
 
@@ -192,6 +193,9 @@ class SqlGarbageStore:
 
     async def prune_replays(self, before: datetime) -> None:
         await self.database.transact((), _prune_replays, before)
+
+    async def prune_feeds(self, before: datetime) -> None:
+        await self.database.change(FORGET_FEEDS, {"before": micros(before)})
 
 
 async def read_fence(tx: Transaction) -> int:

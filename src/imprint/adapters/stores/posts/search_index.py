@@ -2,6 +2,7 @@
 
 SQLite's index gives matches from the newest to the oldest, so it stops after the limit. That of
 PostgreSQL gives all of them in any order, so it is asked for buckets of posts, the newest first.
+What neither finds in time is looked for in the rows of the newest posts, as far as that goes.
 """
 
 # ruff: noqa: S608  every text here is made of constants; values are always named
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from imprint.adapters.database.database import Database
-from imprint.adapters.database.transaction import Rule, Transaction, Value, moment_of
+from imprint.adapters.database.transaction import Row, Rule, Sql, Transaction, Value, moment_of
 from imprint.adapters.stores.files import END
 from imprint.adapters.stores.posts.index_reader import refuse_damaged_index
 from imprint.adapters.stores.posts.index_sql import HOSTED
@@ -20,10 +21,13 @@ from imprint.adapters.stores.posts.index_tables import price_bytes
 from imprint.adapters.stores.posts.index_writer import INDEX_LOCK
 from imprint.adapters.stores.posts.post_words import CLEAR_BODY, DROP_TEXT, SET_BODY, UNWANT_TEXT
 from imprint.domain.posts.search import MAX_TEXT, SearchQuery, SearchTerm, fold, pattern_of, score
-from imprint.ports.post_index import Match, PendingText
+from imprint.ports.post_index import Match, Matches, PendingText
 
 LONGEST_PREFIX = 6
 """Characters of the longest beginnings of words that SQLite's index has."""
+
+_PAGES = 64
+"""Pages of a text that reading it visits, at most."""
 
 _FREE = price_bytes(0)
 """The price zero, as it is stored."""
@@ -45,7 +49,34 @@ SELECT s.place, s.folded FROM newest_matches(:terms, :patterns, :before, :wanted
 JOIN post_search s ON s.place = m.place
 ORDER BY s.place DESC"""
 
-FindRule = Rule[SearchQuery, int, int, list[Match]]
+FindRule = Rule[SearchQuery, int, int, Matches]
+
+WALK = Sql(
+    """
+SELECT s.rowid AS place, title || char(10) || hashtags || char(10) || description AS folded,
+       length(title) + length(hashtags) + length(description) + length(body) AS size,
+       NOT EXISTS (
+           SELECT 1 FROM json_each('["' || replace(:patterns, char(10), '","') || '"]') AS p
+           WHERE instr(title, p.value) = 0 AND instr(hashtags, p.value) = 0
+               AND instr(description, p.value) = 0 AND instr(body, p.value) = 0) AS matches
+FROM post_search s WHERE s.rowid < :before ORDER BY s.rowid DESC LIMIT :limit""",
+    postgresql="""
+SELECT s.place, s.folded, length(s.folded) + length(s.body) AS size,
+       NOT EXISTS (
+           SELECT 1 FROM unnest(string_to_array(:patterns, chr(10))) AS p (part)
+           WHERE strpos(s.folded, p.part) = 0 AND strpos(s.body, p.part) = 0) AS matches
+FROM post_search s WHERE s.place < :before ORDER BY s.place DESC LIMIT :limit""",
+)
+"""Compares the newest rows with all patterns, which have only letters, digits and spaces."""
+
+WALKED_AT_ONCE = 16
+"""Rows of one statement of a walk: each may have 128 KiB."""
+
+WALKED = 2 * 1024 * 1024
+"""Characters of rows after which a walk ends."""
+
+_ROW = 256
+"""Characters that an empty row counts for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +86,20 @@ class SqlSearchIndex:
     database: Database
     find: FindRule
 
-    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> list[Match]:
+    async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> Matches:
         if not query.terms:
-            return []
+            return Matches(())
         refuse_damaged_index(self.database)
         end = END if before is None else before
         return await self.database.cached(
             ("search", query, end, limit),
-            lambda: self.database.read(self.find, query, end, limit, reach=limit),
+            lambda: self.database.search(self.find, walk_posts, query, end, limit),
         )
 
     async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
         refuse_damaged_index(self.database)
-        return await self.database.read(_free_texts, tuple(places), reach=len(places))
+        reach = _PAGES * len(places)
+        return await self.database.read(_free_texts, tuple(places), reach=reach)
 
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
         return await self.database.read(_pending_texts, after, limit, reach=limit)
@@ -80,18 +112,13 @@ class SqlSearchIndex:
         await self.database.transact(INDEX_LOCK, _skip_text, place)
 
 
-async def find_in_sqlite(
-    tx: Transaction, query: SearchQuery, before: int, limit: int
-) -> list[Match]:
+async def find_in_sqlite(tx: Transaction, query: SearchQuery, before: int, limit: int) -> Matches:
     """The newest matches by FTS5. Beginnings longer than its index has are compared with rows."""
     long = [pattern_of(term) for term in query.terms if _is_long(term)]
     values: dict[str, Value] = {f"part{number}": part for number, part in enumerate(long)}
     values["match"] = " AND ".join(map(_fts_term, query.terms))
     rows = await tx.fetchall(_sqlite_text(len(long)), **values, before=before, limit=limit)
-    return [
-        Match(row["place"], score(query, row["title"], row["hashtags"], row["description"]))
-        for row in rows
-    ]
+    return _newest(query, rows, limit)
 
 
 def _is_long(term: SearchTerm) -> bool:
@@ -112,21 +139,50 @@ def _sqlite_text(parts: int) -> str:
         for number in range(parts)
     )
     return f"""
-SELECT rowid AS place, title, hashtags, description FROM post_search
+SELECT rowid AS place, title || char(10) || hashtags || char(10) || description AS folded
+FROM post_search
 WHERE post_search MATCH :match AND rowid < :before{also} ORDER BY rowid DESC LIMIT :limit"""
 
 
 async def find_in_postgresql(
     tx: Transaction, query: SearchQuery, before: int, limit: int
-) -> list[Match]:
+) -> Matches:
     """The newest matches, by a function of the database."""
     terms = "\n".join(map(_tsquery_term, query.terms))
     patterns = "\n".join(map(pattern_of, query.terms))
     rows = await tx.fetchall(
         NEWEST_MATCHES, terms=terms, patterns=patterns, before=before, wanted=limit
     )
+    return _newest(query, rows, limit)
+
+
+def _newest(query: SearchQuery, rows: Sequence[Row], limit: int) -> Matches:
+    found = [_match(query, row) for row in rows]
+    return Matches(found, found[-1].place if len(found) == limit else None)
+
+
+def _match(query: SearchQuery, row: Row) -> Match:
     # Folded words contain no line breaks; those that are there separate the three texts.
-    return [Match(row["place"], score(query, *row["folded"].split("\n"))) for row in rows]
+    return Match(row["place"], score(query, *row["folded"].split("\n")))
+
+
+async def walk_posts(tx: Transaction, query: SearchQuery, before: int, limit: int) -> Matches:
+    """Matches among the newest posts, compared one by one; ends after `WALKED` characters."""
+    patterns = "\n".join(map(pattern_of, query.terms))
+    found: list[Match] = []
+    left = WALKED
+    while True:
+        values: dict[str, Value] = {"patterns": patterns, "before": before}
+        rows = await tx.fetchall(WALK, **values, limit=WALKED_AT_ONCE)
+        for row in rows:
+            before = row["place"]
+            left -= _ROW + row["size"]
+            if row["matches"]:
+                found.append(_match(query, row))
+            if left <= 0 or len(found) == limit:
+                return Matches(found, before, is_cut=True)
+        if len(rows) < WALKED_AT_ONCE:
+            return Matches(found, is_cut=True)
 
 
 def _tsquery_term(term: SearchTerm) -> str:
