@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from random import random
 from typing import Any
 
@@ -28,6 +29,7 @@ import asyncpg
 
 from imprint import failpoints
 from imprint.adapters.database.database import Database, identify
+from imprint.adapters.database.postgresql.backup import MALFORMED, SNAPSHOT, copy_catalog
 from imprint.adapters.database.postgresql.pool import (
     CALL_SECONDS,
     FAILURES,
@@ -64,11 +66,6 @@ from imprint.ports.damage import Damage
 CONNECTIONS = 10
 """How many connections a process has at most: writes of one owner wait for each other anyway."""
 
-_SNAPSHOT = """
-BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
-SET LOCAL idle_in_transaction_session_timeout = 0"""
-"""Begins a snapshot; it has no timeout when idle, because it blocks no other transaction."""
-
 _COMMIT = "SET LOCAL statement_timeout = 0; COMMIT"
 """A commit that waits for a standby and is interrupted counts as done, so the server must not
 interrupt it; only the client stops waiting."""
@@ -88,9 +85,6 @@ _PAUSE = 0.01
 
 _AGAIN = (*LOST, asyncpg.InvalidCachedStatementError)
 """Errors after which a read is repeated once, over another connection or with another plan."""
-
-_MALFORMED = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)
-"""Errors about the pages of the database."""
 
 
 def open_postgresql(
@@ -141,6 +135,7 @@ class PostgresqlDatabase(Database):
     ) -> None:
         self.identity = identity
         self.damage = Damage()
+        self._url = url
         self._clock = clock
         self.pool = Pool(url, connections)
         self.lists: SnapshotCache[Any] = SnapshotCache(partial(read_snapshot, self.pool))
@@ -273,12 +268,17 @@ class PostgresqlDatabase(Database):
         try:
             with translated():
                 async with self.pool.connection() as connection:
-                    await connection.execute(_SNAPSHOT)
+                    await connection.execute(SNAPSHOT)
                     yield _Snapshot(PostgresqlTransaction(connection, last=True))
                     await connection.execute("ROLLBACK")
         except Unavailable as problem:
             self.note(problem)
             raise
+
+    async def backup_to(self, path: Path) -> None:
+        await asyncio.to_thread(path.touch, 0o600, exist_ok=False)
+        with translated():
+            await copy_catalog(self._url, path)
 
     async def warnings(self) -> list[str]:
         with translated():
@@ -289,7 +289,7 @@ class PostgresqlDatabase(Database):
         """Note damage that a record or the server tells of."""
         if isinstance(problem, Damaged):
             self.damage.note_record(problem.what)
-        elif isinstance(problem.__cause__, _MALFORMED):
+        elif isinstance(problem.__cause__, MALFORMED):
             self.damage.note_structure(type(problem.__cause__).__name__)
 
     async def _read(self, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:

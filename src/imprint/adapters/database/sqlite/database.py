@@ -383,7 +383,6 @@ class SqliteDatabase(Database):
         return int(self._clock() * 1_000_000)
 
     async def backup_to(self, path: Path) -> None:
-        """Write a consistent copy to `path` while others write; refuses one that exists."""
         await asyncio.to_thread(translated, copy_catalog, self._path, path)
 
     async def transact(
