@@ -307,6 +307,7 @@ def _web_options(settings: Settings) -> WebOptions:
         settings.server.security_contact,
         limits.rate_limits,
         settings.server.compatibility is Compatibility.INKDAO,
+        settings.server.log_addresses,
     )
 
 

@@ -155,6 +155,7 @@ class WebOptions:
     has_shares: bool = True
     hides_refusals: bool = False
     """Whether the statuses of `problems.HIDDEN` apply."""
+    logs_addresses: bool = False
 
     def budget(self, total: int, largest: int = 1) -> Budget:
         """A budget for all clients; without shares, one of them may hold all of it."""
@@ -467,6 +468,7 @@ def _middleware(
         "limits": _limits(options, monotonic),
         "paths": frozenset(route.path for route in routes),
         "counts_clients": options.has_shares,
+        "logs_addresses": options.logs_addresses,
     }
     if refuse_page is not None:
         given["respond_to_failure"] = failure_responder(refuse_page)

@@ -29,7 +29,7 @@ import asyncpg
 
 from imprint import failpoints
 from imprint.adapters.database.database import Database, identify
-from imprint.adapters.database.postgresql.backup import MALFORMED, SNAPSHOT, copy_catalog
+from imprint.adapters.database.postgresql.catalog_copy import MALFORMED, SNAPSHOT, copy_catalog
 from imprint.adapters.database.postgresql.pool import (
     CALL_SECONDS,
     FAILURES,
@@ -62,6 +62,7 @@ from imprint.domain.errors import Damaged, NonceUsed, Unavailable
 from imprint.domain.installation import Identity, new_installation_id
 from imprint.ports import Monotonic
 from imprint.ports.damage import Damage
+from imprint.traces import timed_call
 
 CONNECTIONS = 10
 """How many connections a process has at most: writes of one owner wait for each other anyway."""
@@ -193,8 +194,9 @@ class PostgresqlDatabase(Database):
         self.lists.expect_change()
         with translated():
             async with asyncio.timeout(CALL_SECONDS):
-                row, _ = await self._run_once(statement)
-                return row
+                with timed_call("database", "write"):
+                    row, _ = await self._run_once(statement)
+                    return row
 
     async def _run_once(self, statement: Statement) -> tuple[Row | None, bool]:
         """The row of a statement that commits itself, and whether its connection was lost."""
@@ -232,7 +234,8 @@ class PostgresqlDatabase(Database):
         self._running.add(task)
         task.add_done_callback(self._forget)
         try:
-            return await asyncio.shield(task)
+            with timed_call("database", "write"):
+                return await asyncio.shield(task)
         except Unavailable as problem:
             self.note(problem)
             raise
@@ -252,13 +255,14 @@ class PostgresqlDatabase(Database):
     async def retry_read(self, read: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
         """The result of a read, which is repeated once if its connection is lost."""
         try:
-            try:
-                return await read(*args)
-            except _AGAIN:
-                with translated():
+            with timed_call("database", "read"):
+                try:
                     return await read(*args)
-            except FAILURES as error:
-                raise failed(error) from error
+                except _AGAIN:
+                    with translated():
+                        return await read(*args)
+                except FAILURES as error:
+                    raise failed(error) from error
         except Unavailable as problem:
             self.note(problem)
             raise

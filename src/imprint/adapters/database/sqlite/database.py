@@ -39,6 +39,7 @@ from imprint.domain.installation import new_installation_id
 from imprint.domain.sessions import Session
 from imprint.ports import Monotonic, monotonic
 from imprint.ports.damage import Damage
+from imprint.traces import timed_call
 
 _log = logging.getLogger(__name__)
 
@@ -389,7 +390,8 @@ class SqliteDatabase(Database):
         self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
     ) -> T:
         try:
-            return await self._writer.transact(rule, args, durable)
+            with timed_call("database", "write"):
+                return await self._writer.transact(rule, args, durable)
         except Damaged as damaged:
             self._note(damaged, rule)
             raise
@@ -398,12 +400,13 @@ class SqliteDatabase(Database):
         if self._files.missing is not None:
             raise Unavailable.database()
         try:
-            if reach <= self._long_reach:
-                return translated(run_rule, self._reader, rule, args)
-            try:
-                return translated(self._read_briefly, rule, args)
-            except _TooLong:
-                return await self._read_in_thread(rule, args)
+            with timed_call("database", "read"):
+                if reach <= self._long_reach:
+                    return translated(run_rule, self._reader, rule, args)
+                try:
+                    return translated(self._read_briefly, rule, args)
+                except _TooLong:
+                    return await self._read_in_thread(rule, args)
         except Damaged as damaged:
             self._note(damaged, rule)
             raise

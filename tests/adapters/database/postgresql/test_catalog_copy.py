@@ -11,7 +11,7 @@ from tests.adapters.stores.databases import PostgresqlServer, SqliteFile, open_a
 from tests.adapters.stores.test_stores_invariants import Chaos
 from tests.postgresql import Server
 
-from imprint.adapters.database.postgresql import backup
+from imprint.adapters.database.postgresql import catalog_copy
 from imprint.adapters.database.postgresql.schema import read_tables
 from imprint.adapters.database.sqlite.backup import check_copy
 from imprint.adapters.stores.drafts.garbage import COMPARE_USAGE
@@ -46,7 +46,7 @@ async def copy(source: PostgresqlServer, path: Path) -> SqliteFile:
 
 
 async def test_a_copy_has_every_record(source, tmp_path, monkeypatch):
-    monkeypatch.setattr(backup, "_BATCH", 7)
+    monkeypatch.setattr(catalog_copy, "_BATCH", 7)
     copied = await copy(source, tmp_path / "copy.db")
     check_copy(copied.path)
     assert await everything(copied.address) == await everything(source.address)
@@ -86,7 +86,7 @@ async def test_a_copy_is_of_one_moment(source, tmp_path, monkeypatch):
         late.append(await world.draft())
         return tables
 
-    monkeypatch.setattr(backup, "read_tables", read_and_write)
+    monkeypatch.setattr(catalog_copy, "read_tables", read_and_write)
     copied = await copy(source, tmp_path / "copy.db")
     await stores.close()
     assert late
