@@ -32,11 +32,9 @@ from imprint.adapters.database.database import Database, identify
 from imprint.adapters.database.postgresql.catalog_copy import MALFORMED, SNAPSHOT, copy_catalog
 from imprint.adapters.database.postgresql.pool import (
     CALL_SECONDS,
-    FAILURES,
     LOST,
     Pool,
     connect,
-    failed,
     translated,
 )
 from imprint.adapters.database.postgresql.schema import examine_server, migrate
@@ -253,16 +251,18 @@ class PostgresqlDatabase(Database):
         return await self.retry_read(self._read, rule, args)
 
     async def retry_read(self, read: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
-        """The result of a read, which is repeated once if its connection is lost."""
+        """The result of a read, which is repeated once if its connection is lost.
+
+        Raises `Unavailable` after `CALL_SECONDS`, whatever it waits for.
+        """
         try:
-            with timed_call("database", "read"):
-                try:
-                    return await read(*args)
-                except _AGAIN:
-                    with translated():
+            # The deadline is the caller's: a query that several share goes on without this one.
+            with timed_call("database", "read"), translated():
+                async with asyncio.timeout(CALL_SECONDS):
+                    try:
                         return await read(*args)
-                except FAILURES as error:
-                    raise failed(error) from error
+                    except _AGAIN:
+                        return await read(*args)
         except Unavailable as problem:
             self.note(problem)
             raise
