@@ -242,6 +242,7 @@ class Indexer:
     _decoder: _Decoder = field(init=False)
     _failures: Failures = field(default_factory=lambda: BoundedCache(MAX_FAILURES), init=False)
     _replaced_since: float | None = field(default=None, init=False)
+    _held: HeldLease | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.reader = LogReader(self.stream)
@@ -260,7 +261,7 @@ class Indexer:
         if await self._is_due_elsewhere():
             await lease.release()
             return self._leave()
-        if not await lease.take():
+        if not await lease.hold():
             return self._leave()
         async with prolonged(lease):
             try:
@@ -491,8 +492,12 @@ class Indexer:
         return found is not None and found.left > timedelta(0)
 
     def _lease(self) -> HeldLease:
-        elapsed = self.stream.monotonic
-        return HeldLease(self.leases, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, elapsed)
+        if self._held is None:
+            elapsed = self.stream.monotonic
+            self._held = HeldLease(
+                self.leases, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, elapsed
+            )
+        return self._held
 
     def _leave(self) -> bool:
         """Another process fills the index, and shows where it is."""

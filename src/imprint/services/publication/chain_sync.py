@@ -181,6 +181,7 @@ class Follower:
     reader: LogReader = field(init=False)
     history: History = field(default=History.AGREES, init=False)
     _publications: Publications = field(init=False)
+    _held: HeldLease | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.reader = LogReader(self.stream, (POST_CREATED,))
@@ -201,7 +202,7 @@ class Follower:
     async def follow_once(self) -> bool:
         """Run one round; False if another process holds the lease."""
         lease = self._lease()
-        self.stream.followed_elsewhere = not await lease.take()
+        self.stream.followed_elsewhere = not await lease.hold()
         if self.stream.followed_elsewhere:
             return self._leave()
         async with prolonged(lease):
@@ -360,8 +361,12 @@ class Follower:
         return await self._publications.advance(self.chain_id, step)
 
     def _lease(self) -> HeldLease:
-        elapsed = self.stream.monotonic
-        return HeldLease(self.leases, FOLLOWER_LEASE, self.lease_time, self.holder, elapsed)
+        if self._held is None:
+            elapsed = self.stream.monotonic
+            self._held = HeldLease(
+                self.leases, FOLLOWER_LEASE, self.lease_time, self.holder, elapsed
+            )
+        return self._held
 
     def _leave(self) -> bool:
         """Another process follows, and raises the alarms."""
