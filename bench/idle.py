@@ -48,7 +48,8 @@ def main() -> None:
             calls = _count_calls(metrics) - calls
     print(
         f"{100 * spent / seconds:.2f} % of a core over {seconds:.0f} s, looking every"
-        f" {given.follow} s, {calls / seconds:.2f} calls of the node a second, a block every {given.block:g} s, workers: {given.workers}"
+        f" {given.follow} s, {calls / seconds:.2f} calls of the node a second, a block every"
+        f" {given.block:g} s, workers: {given.workers}"
         f" (goal: below {GOAL} %)"
     )
 

@@ -493,9 +493,8 @@ class Indexer:
 
     def _lease(self) -> HeldLease:
         if self._held is None:
-            elapsed = self.stream.monotonic
             self._held = HeldLease(
-                self.leases, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, elapsed
+                self.leases, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, self.stream.monotonic
             )
         return self._held
 

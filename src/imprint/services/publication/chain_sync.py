@@ -362,9 +362,8 @@ class Follower:
 
     def _lease(self) -> HeldLease:
         if self._held is None:
-            elapsed = self.stream.monotonic
             self._held = HeldLease(
-                self.leases, FOLLOWER_LEASE, self.lease_time, self.holder, elapsed
+                self.leases, FOLLOWER_LEASE, self.lease_time, self.holder, self.stream.monotonic
             )
         return self._held
 
