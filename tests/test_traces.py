@@ -5,18 +5,20 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from tests.world import World
+from tests.world import World, open_world
 
 from imprint.adapters.chain.http_client import HttpClient
 from imprint.adapters.content.http_retry import DEFAULT_POLICY, HttpRequest, RetryingClient
 from imprint.adapters.open_telemetry import OpenTelemetryTracer
-from imprint.domain.errors import Code, Problem, Unavailable
+from imprint.bootstrap.adapters import tracing
+from imprint.domain.errors import CannotStart, Code, Problem, Unavailable
 from imprint.metrics import DEPENDENCY_SECONDS
 from imprint.traces import timed_call, trace_headers, use_tracer
 
@@ -174,3 +176,27 @@ def test_without_a_tracer_there_are_no_headers_and_nothing_is_imported() -> None
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]", done.stderr
+
+
+async def test_spans_are_sent_where_the_settings_say(tmp_path: Path) -> None:
+    async with listening() as (url, heads):
+        address = f"{url}/v1/traces"
+        async with open_world(tmp_path, TRACING_URL=address) as world:
+
+            def trace() -> None:
+                with tracing(world.settings), timed_call("database", "read"):
+                    assert trace_headers()["traceparent"]
+
+            # What is left is sent at the end, which blocks.
+            await asyncio.to_thread(trace)
+        assert heads[0].startswith(b"POST /v1/traces HTTP/1.1\r\n")
+        assert trace_headers() == {}
+
+
+async def test_tracing_without_its_library_cannot_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "imprint.adapters.open_telemetry", None)
+    async with open_world(tmp_path, TRACING_URL="http://127.0.0.1:1/") as world:
+        with pytest.raises(CannotStart, match=r"imprint-press\[otel\]"), tracing(world.settings):
+            pass

@@ -17,6 +17,12 @@ from imprint import __version__
 
 _SERVER_ERROR = 500
 
+_EXPORT_SECONDS = 2.0
+"""Seconds that sending a batch may take with all attempts: a process that stops waits so long."""
+
+_TIMEOUTS = ("OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT")
+"""The variables that decide otherwise."""
+
 _HEADERS = ("traceparent", "tracestate")
 """The headers of W3C Trace Context."""
 
@@ -28,7 +34,9 @@ def open_provider(url: str) -> TracerProvider:
     """
     name = {} if "OTEL_SERVICE_NAME" in os.environ else {SERVICE_NAME: "imprint"}
     provider = TracerProvider(resource=Resource.create(name))
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=url)))
+    seconds = None if any(name in os.environ for name in _TIMEOUTS) else _EXPORT_SECONDS
+    exporter = OTLPSpanExporter(endpoint=url, timeout=seconds)
+    provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider
 
 
