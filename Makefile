@@ -173,12 +173,12 @@ clients/typescript/dist/.ready: clients/typescript/node_modules/.ready clients/t
 	npm ci --prefix $* --no-audit --no-fund --loglevel=error
 	@touch $@
 
-release: $(READY) ## Build a release into dist/ and check it: wheel, sdist, SBOM, image, checksums
-	$(BIN)/python -m tools.release
+release: $(READY) ## Build a release into dist/ and check it: wheel, sdist, SBOM, image, checksums (PUSH=registry/name)
+	$(BIN)/python -m tools.release $(if $(PUSH),--push $(PUSH))
 
 lock: $(READY) ## Resolve the dependencies anew and write requirements.lock
 	$(BIN)/uv pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
-		--extra deploy --extra dev --extra postgresql --extra s3 --group test --group build --only-binary :all: \
+		--extra deploy --extra dev --extra otel --extra postgresql --extra s3 --group test --group build --only-binary :all: \
 		--generate-hashes --no-emit-index-url --no-annotate \
 		--custom-compile-command "make lock" --output-file requirements.lock
 	@# The parts for the image are found by what is installed, so that comes first.

@@ -140,6 +140,22 @@ class Server:
         self._running.send_signal(signal.SIGKILL)
         self._running.wait()
 
+    def freeze(self) -> None:
+        """Stop all of its processes: connections stay open, and nothing responds."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        # Its parent first, which makes no further process then.
+        os.kill(self.pid, number)
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text("ascii")
+        for child in map(int, children.split()):
+            with suppress(ProcessLookupError):
+                os.kill(child, number)
+
     def stop(self) -> None:
         """End it at once with all its connections, and delete its data."""
         if self._running is not None and self._running.poll() is None:

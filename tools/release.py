@@ -23,6 +23,7 @@ from tools.distributions import (
     sdist_problems,
     wheel_problems,
 )
+from tools.pinned_images import NotPinned, find_images, read_digest, write_deployment
 from tools.runtime_lock import read_project, render_requirements, runtime_entries
 from tools.sbom import render_sbom, sbom_problems
 
@@ -39,10 +40,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where the files go")
     parser.add_argument("--without-image", action="store_true", help="leave the image out")
+    parser.add_argument("--push", metavar="NAME", help="push the image to this repository too")
     given = parser.parse_args()
     try:
-        names = build_release(given.out, with_image=not given.without_image)
-    except (Refused, NotBuilt) as error:
+        names = build_release(given.out, with_image=not given.without_image, push=given.push)
+    except (Refused, NotBuilt, NotPinned) as error:
         print(error, file=sys.stderr)
         return 1
     print(f"{given.out} has a release, checked:")
@@ -51,8 +53,11 @@ def main() -> int:
     return 0
 
 
-def build_release(out: Path, *, with_image: bool) -> list[str]:
-    """Build and check everything; returns the names of the files. Raises `Refused`, `NotBuilt`."""
+def build_release(out: Path, *, with_image: bool, push: str | None = None) -> list[str]:
+    """Build and check everything; returns the names of the files.
+
+    Raises `Refused`, `NotBuilt` and `NotPinned`.
+    """
     version, epoch = read_version(), commit_epoch()
     _refuse(state_problems(version))
     shutil.rmtree(out, ignore_errors=True)
@@ -64,8 +69,16 @@ def build_release(out: Path, *, with_image: bool) -> list[str]:
     _refuse(sbom_problems(bill, entries))
     (out / f"{PREFIX}-{version}.cdx.json").write_text(bill, "utf-8")
     if with_image:
-        _build_image(out / f"{PREFIX}-{version}-image.tar", version)
+        own = _build_image(out / f"{PREFIX}-{version}-image.tar", version, push)
+        _write_deployment(out / f"{PREFIX}-{version}-deploy.tar.gz", epoch, own)
     return _write_sums(out)
+
+
+def _write_deployment(archive: Path, epoch: str, own: str | None) -> None:
+    if shutil.which("skopeo") is None:
+        print("The deployment files are left out: pinning their images needs skopeo.")
+        return
+    write_deployment(archive, epoch, {name: read_digest(name) for name in find_images()}, own)
 
 
 def state_problems(version: str) -> list[str]:
@@ -114,15 +127,25 @@ def _build_distributions(out: Path, epoch: str) -> None:
     _refuse(problems)
 
 
-def _build_image(archive: Path, version: str) -> None:
+def _build_image(archive: Path, version: str, push: str | None) -> str | None:
+    """Build the image; returns its name and digest in the repository that it was pushed to."""
     script = ROOT / "tools" / "build-image"
     if shutil.which("buildah") is None or not script.exists():
         print("The image is left out: it needs buildah and tools/build-image.")
-        return
+        return None
     command = [str(script), "--tag", f"localhost/imprint:{version}", "--output", str(archive)]
     if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:  # noqa: S603
         raise Refused("The image could not be built; tools/build-image says why.")
     _refuse(image_problems(archive, version))
+    if push is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        digest = Path(folder) / "digest"
+        command = [str(script), "--tag", f"localhost/imprint:{version}", "--digest", str(digest)]
+        command += ["--push", f"{push}:{version}"]
+        if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:  # noqa: S603
+            raise Refused(f"The image could not be pushed to {push}.")
+        return f"{push}:{version}@{digest.read_text('ascii').strip()}"
 
 
 def image_problems(archive: Path, version: str) -> list[str]:

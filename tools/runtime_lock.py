@@ -156,7 +156,7 @@ def render_deploy_locks() -> dict[str, str]:
     """The files of deploy/ by their names: what the image runs with, and what builds the wheel."""
     heading = "# A part of requirements.lock, written by: make lock\n"
     parts = {
-        "requirements.lock": runtime_entries(["postgresql", "s3"]),
+        "requirements.lock": runtime_entries(["otel", "postgresql", "s3"]),
         "build.lock": entries_for([Requirement("hatchling")]),
     }
     return {name: heading + render_requirements(part) for name, part in parts.items()}

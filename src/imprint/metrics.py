@@ -20,9 +20,16 @@ RESPONSES = Counter(
 )
 RESPONSE_SECONDS = Histogram(
     "imprint_answer_seconds",
-    "How long responses took, by path.",
-    ["path"],
+    "How long responses took, by path and status.",
+    ["path", "status"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5),
+)
+DEPENDENCY_SECONDS = Histogram(
+    "imprint_dependency_seconds",
+    "How long calls of the database, of a node and of the content store took, by operation and"
+    " result: ok, failed or cancelled.",
+    ["dependency", "operation", "result"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30),
 )
 CONNECTIONS = Gauge("imprint_connections", "Open connections.")
 CONNECTIONS_CLOSED = Counter(

@@ -58,8 +58,19 @@ def test_every_alert_has_a_test_that_fires_it_and_one_that_does_not(rule: dict[s
 def test_every_alert_has_a_severity_and_a_runbook(rule: dict[str, Any]) -> None:
     assert rule["labels"]["severity"] in ("critical", "warning")
     assert rule["annotations"]["summary"].endswith(".")
-    page, _, anchor = rule["annotations"]["runbook_url"].partition("#")
-    assert anchor in anchors_of(ROOT / page)
+    base, _, rest = rule["annotations"]["runbook_url"].partition("/")
+    page, _, anchor = rest.partition("#")
+    assert base == "{{ $externalLabels.imprint_docs }}"
+    assert anchor in anchors_of(ROOT / "docs" / page)
+
+
+def test_the_links_of_alerts_are_addresses() -> None:
+    configuration = yaml.safe_load((FOLDER / "prometheus.yaml").read_text("utf-8"))
+    assert configuration["global"]["external_labels"]["imprint_docs"].startswith("https://")
+    for test in TESTS:
+        for case in test["alert_rule_test"]:
+            for alert in case["exp_alerts"]:
+                assert alert["exp_annotations"]["runbook_url"].startswith("https://")
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,17 @@ def test_the_ports_agree(manifests: list[Manifest], container: Manifest, setting
     assert allowed == set(ports)
     annotations = _named(manifests, "Deployment")["spec"]["template"]["metadata"]["annotations"]
     assert annotations["prometheus.io/port"] == str(settings.server.metrics_port)
+
+
+def test_only_the_ingress_is_trusted(manifests: list[Manifest], settings: Settings):
+    """A range of pods at large would let each of them claim any client's address."""
+    for network in settings.server.trusted_proxies:
+        assert ip_network(network).num_addresses <= 16
+    for rule in _named(manifests, "NetworkPolicy")["spec"]["ingress"]:
+        for peer in rule["from"]:
+            # Both in one peer: pods with these labels in this namespace.
+            assert peer["namespaceSelector"]["matchLabels"]
+            assert peer["podSelector"]["matchLabels"]
 
 
 def test_the_probes_use_the_liveness_and_readiness_endpoints(container: Manifest):

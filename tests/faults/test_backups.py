@@ -10,6 +10,7 @@ from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 
+import asyncpg
 import pytest
 from tests.cli.installations import environment_of, files_in, run
 from tests.faults.broken_files import DAMAGES, flip_text, settle
@@ -43,6 +44,19 @@ def end_leases(folder: Path, dead: Process | None = None) -> None:
         holder = "%" if dead is None else f"%, process {dead.pid} #%"
         connection.execute("UPDATE leases SET held_until = 0 WHERE holder LIKE ?", (holder,))
         connection.commit()
+
+
+async def end_leases_of(scene: Scene, dead: Process) -> None:
+    """The same, wherever the records of the scene are."""
+    if "DATABASE_URL" not in scene.given:
+        end_leases(scene.folder / "data", dead)
+        return
+    connection = await asyncpg.connect(scene.given["DATABASE_URL"])
+    try:
+        ended = "UPDATE leases SET held_until = 0 WHERE holder LIKE $1"
+        await connection.execute(ended, f"%, process {dead.pid} #%")
+    finally:
+        await connection.close()
 
 
 def _holds(condition: Callable[[], bool]) -> bool:
@@ -97,7 +111,7 @@ def leftovers(folder: Path) -> list[Path]:
 MOMENTS = ("waiting", "copying the catalog", "writing")
 
 
-async def test_a_killed_backup_is_begun_again_under_the_same_name(tmp_path: Path):
+async def test_a_killed_backup_is_begun_again_under_the_same_name(tmp_path: Path, records: None):
     async with open_scene(tmp_path) as scene:
         world, replica = scene.world, scene.replica()
         await replica.start()
@@ -112,7 +126,7 @@ async def test_a_killed_backup_is_begun_again_under_the_same_name(tmp_path: Path
             again = start_backup(scene, out, f"again-{moment.split()[0]}")
             if not LONG:
                 await asyncio.sleep(1)
-                end_leases(tmp_path / "data", killed)
+                await end_leases_of(scene, killed)
             assert await asyncio.to_thread(again.wait, 120) == 0, again.tail()
             assert "begun again" in again.tail()
             assert leftovers(tmp_path) == []

@@ -5,6 +5,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
 from tests.faults.scene import Scene, open_scene
 from tests.faults.test_backups import end_leases
 from tests.postgresql import Server, keeping_records_on, records_of
@@ -146,6 +147,50 @@ async def test_a_backup_has_the_documents_of_the_bucket(
         end_leases(restored)
         await command(own, "migrate-content", "--to", other)
         moved = scene.replica(CONTENT_STORE=other, DATA_DIR=str(restored))
+        await moved.start()
+        world.client.base_url = moved.url
+        await expect_all(scene, files, thumbnail)
+
+
+@pytest.mark.parametrize("in_bucket", [True, False], ids=["bucket", "files"])
+async def test_a_backup_of_postgresql_is_restored_to_a_folder_and_to_both_again(
+    tmp_path: Path, server: MinioServer, postgresql: Server, in_bucket: bool
+) -> None:
+    there = server.settings(server.make_bucket())
+    with keeping_records_on(postgresql):
+        address = (await records_of(tmp_path))["IMPRINT_DATABASE_URL"]
+    given = {**there, "DATABASE_URL": address} if in_bucket else {"DATABASE_URL": address}
+    async with open_scene(tmp_path, **given) as scene:
+        world, author = scene.world, scene.world.wallet(0)
+        running = scene.replica()
+        await running.start()
+        files = [await world.create(author, f"Words {number}.") for number in range(6)]
+        thumbnail = await world.publish(author, files[0]["cid"])
+        saved, restored = tmp_path / "saved.tar", tmp_path / "restored"
+        said = await command(scene.given, "backup", "--out", str(saved), "--json")
+        assert json.loads(said)["documents"]["private"] == 6
+        await world.create(author, "Words after the backup.")
+        running.process.kill()
+        await command({}, "restore", str(saved), "--to", str(restored))
+        folder = {
+            **scene.given,
+            "CONTENT_STORE": "embedded",
+            "DATA_DIR": str(restored),
+            "DATABASE_URL": f"sqlite:///{restored / 'imprint.db'}",
+        }
+        back = scene.replica(**folder)
+        await back.start()
+        world.client.base_url = back.url
+        await expect_all(scene, files, thumbnail)
+        assert back.process.stop() == 0
+        # The way back to a server and a bucket, whose prefix is one of its own.
+        await postgresql.execute("DROP DATABASE IF EXISTS restored WITH (FORCE)")
+        target = await postgresql.create_database("restored")
+        prefix = there["CONTENT_STORE"] + "-restored"
+        keys = {name: text for name, text in there.items() if name != "CONTENT_STORE"}
+        await command({**folder, **keys}, "migrate-content", "--to", prefix)
+        await command({}, "migrate-catalog", "--from", folder["DATABASE_URL"], "--to", target)
+        moved = scene.replica(**keys, CONTENT_STORE=prefix, DATABASE_URL=target, DATA_DIR=NOWHERE)
         await moved.start()
         world.client.base_url = moved.url
         await expect_all(scene, files, thumbnail)

@@ -49,4 +49,4 @@ def with_dev(tmp_path_factory: pytest.TempPathFactory, distributions: Distributi
 @pytest.fixture(scope="session")
 def complete(tmp_path_factory: pytest.TempPathFactory, distributions: Distributions) -> Installed:
     """The package with everything that a production service may need."""
-    return _install(tmp_path_factory, distributions, "deploy", "postgresql", "s3")
+    return _install(tmp_path_factory, distributions, "deploy", "otel", "postgresql", "s3")

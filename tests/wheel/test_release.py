@@ -1,15 +1,24 @@
 """`make release`, in a copy of the project with a history of its own."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
 from tests.house.sources import kept_files
 from tools.distributions import read_version
 from tools.files import ROOT
+from tools.pinned_images import (
+    NotPinned,
+    find_images,
+    pin_images,
+    read_digest,
+    write_deployment,
+)
 from tools.release import image_problems, sums_problems
 from tools.runtime_lock import read_project, runtime_entries
 
@@ -153,3 +162,48 @@ def test_an_image_is_checked_before_a_release(tmp_path: Path):
         names = ["manifest.json", "config.json"]
         subprocess.run(["tar", "cf", archive, *names], cwd=tmp_path, check=True)
         assert image_problems(archive, VERSION) == problems
+
+
+OWN = f"registry.example/imprint:{VERSION}@sha256:{'a' * 64}"
+
+
+def test_every_image_of_the_deployment_files_is_pinned(tmp_path: Path):
+    names = find_images()
+    assert len(names) >= 5
+    digests = {name: f"sha256:{number:064x}" for number, name in enumerate(sorted(names))}
+    first, second = tmp_path / "first.tar.gz", tmp_path / "second.tar.gz"
+    for archive in (first, second):
+        write_deployment(archive, "1700000000", digests, OWN)
+    assert first.read_bytes() == second.read_bytes()
+    with tarfile.open(first) as tar:
+        texts = {
+            each.name: tar.extractfile(each).read().decode("utf-8", "replace")  # type: ignore[union-attr]
+            for each in tar.getmembers()
+        }
+    for name, digest in digests.items():
+        assert any(f"{name}@{digest}" in text for text in texts.values()), name
+        # Nothing names an image by a tag alone.
+        by_tag = re.compile(rf"{re.escape(name)}$", re.MULTILINE)
+        assert not any(by_tag.search(text) for text in texts.values())
+    assert f"${{IMAGE:-{OWN}}}" in texts["deploy/compose.yaml"]
+    kustomization = texts["deploy/kubernetes/kustomization.yaml"]
+    assert f"digest: sha256:{'a' * 64}" in kustomization
+    assert "newTag" not in kustomization
+
+
+def test_an_image_that_was_not_pushed_keeps_its_tag():
+    text = (ROOT / "deploy" / "kubernetes" / "kustomization.yaml").read_text("utf-8")
+    assert pin_images(text, {}) == text
+
+
+def test_a_digest_is_read_from_the_registry_or_the_release_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    skopeo = tmp_path / "skopeo"
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    skopeo.write_text(f"#!/bin/sh\necho sha256:{'b' * 64}\n")
+    skopeo.chmod(0o755)
+    assert read_digest("registry.example/name:1") == f"sha256:{'b' * 64}"
+    skopeo.write_text("#!/bin/sh\necho 'no such tag' >&2\nexit 1\n")
+    with pytest.raises(NotPinned, match="no such tag"):
+        read_digest("registry.example/name:1")

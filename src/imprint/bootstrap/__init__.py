@@ -315,6 +315,7 @@ def _web_options(settings: Settings) -> WebOptions:
         limits.rate_limits,
         settings.server.gateway_fallback,
         settings.server.compatibility is Compatibility.INKDAO,
+        settings.server.log_addresses,
     )
 
 

@@ -73,6 +73,7 @@ from imprint.settings import (
     decode_key,
 )
 from imprint.settings.groups import Storage
+from imprint.traces import use_tracer
 
 if TYPE_CHECKING:
     from imprint.adapters.content.pinata_api import Account
@@ -183,6 +184,26 @@ def open_nodes(
         JsonRpcChainReader(rpc, chain.id, chain.marketplace),
         JsonRpcContractWallets(calls, quorum=chain.quorum),
     )
+
+
+@contextmanager
+def tracing(settings: Settings) -> Iterator[None]:
+    """Make spans in this block, if the settings say where they are sent. Raises `CannotStart`."""
+    url = settings.server.tracing_url
+    if url is None:
+        yield
+        return
+    try:
+        from imprint.adapters.open_telemetry import OpenTelemetryTracer, open_provider
+    except ModuleNotFoundError as error:
+        raise CannotStart.missing_extra("Tracing", "otel") from error
+    tracer = OpenTelemetryTracer(open_provider(url))
+    use_tracer(tracer)
+    try:
+        yield
+    finally:
+        use_tracer(None)
+        tracer.close()
 
 
 def open_disk(settings: Settings) -> LocalDiskSpace:

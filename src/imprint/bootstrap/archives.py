@@ -23,7 +23,7 @@ from imprint.adapters.database.sqlite.backup import (
     check_schema,
     remove_writing_sessions,
 )
-from imprint.adapters.database.sqlite.database import SqliteDatabase, open_sqlite
+from imprint.adapters.database.sqlite.database import open_sqlite
 from imprint.auth.export_keys import SEED_BYTES, ExportKey
 from imprint.bootstrap.adapters import Adapters, pinata_account
 from imprint.bootstrap.stores import Stores, open_stores
@@ -170,14 +170,9 @@ def _is_publicly_readable(settings: Settings) -> bool:
 
 
 def build_backup(adapters: Adapters) -> Backup:
-    """Backups of these adapters. Raises `CannotStart` for records in PostgreSQL."""
-    database, leases = adapters.stores.database, adapters.stores.leases
-    if not isinstance(database, SqliteDatabase):
-        raise CannotStart(
-            "This backs up records in SQLite. For those in PostgreSQL use pg_dump, and "
-            "`imprint export` or the content store's own means for documents."
-        )
-    return Backup(database, leases, adapters.content, adapters.clock, _open_own)
+    """Backups of these adapters."""
+    stores = adapters.stores
+    return Backup(stores.database, stores.leases, adapters.content, adapters.clock, _open_own)
 
 
 @contextmanager

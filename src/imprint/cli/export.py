@@ -175,7 +175,7 @@ def import_pinata(config: Path | None) -> None:
 
 async def _import_pinata(config: Path | None) -> EarlierReport:
     async with (
-        open_installation(config) as installation,
+        open_installation(config, Access.CREATE) as installation,
         open_earlier_import(installation.settings, installation.adapters) as service,
     ):
         with show_progress("Importing files") as progress:

@@ -22,7 +22,7 @@ from imprint.bootstrap import (
     build_starting_service,
     open_when_reachable,
 )
-from imprint.bootstrap.adapters import describe_database
+from imprint.bootstrap.adapters import describe_database, tracing
 from imprint.bootstrap.archives import describe_store
 from imprint.bootstrap.installation_check import log_findings
 from imprint.cli.errors import FAILED, report_cannot_start, reporting_errors
@@ -167,7 +167,8 @@ def run_worker(
     configure_service_logging(settings, warn=False)
     pin_worker(settings.server.worker_cpus, place)
     try:
-        uvloop.run(_serve(settings, listener, place, link))
+        with tracing(settings):
+            uvloop.run(_serve(settings, listener, place, link))
     except CannotStart as error:
         if link is not None:
             link.report_failure(str(error))

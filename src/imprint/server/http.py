@@ -37,12 +37,35 @@ a packet takes to a far client and back, and less than the second after which a 
 packet was dropped sends it again."""
 
 
+_TICK_SECONDS = 1.0
+"""Seconds between two renewals of the `Date` of responses."""
+
+
 class NotStarted(Exception):
     """The application failed when it was started; the log says why."""
 
 
 class _Server(uvicorn.Server):
     """A server that leaves the signals to `serve_all`, which runs several of them."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._ended = asyncio.Event()
+
+    def end(self) -> None:
+        """End the server as soon as no request is running."""
+        self.should_exit = True
+        self._ended.set()
+
+    async def main_loop(self) -> None:
+        """Renew the date once a second until `end` is called.
+
+        That of uvicorn looks ten times a second, which is most of what an idle process does.
+        """
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_TICK_SECONDS):
+                    await self._ended.wait()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -166,7 +189,7 @@ class HttpServer:
 
     def stop(self) -> None:
         """End the server as soon as no request is running."""
-        self._server.should_exit = True
+        self._server.end()
 
     def _connections(self) -> list[HttpConnection]:
         return [*cast("set[HttpConnection]", self._server.server_state.connections)]

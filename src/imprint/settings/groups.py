@@ -111,6 +111,19 @@ class Server:
         choice("json", "text"),
         "json",
     )
+    log_addresses: bool = setting(
+        "LOG_CLIENT_ADDRESSES",
+        "Whether the log line of a response has the IP address of its client.",
+        parse_switch,
+        "off",
+    )
+    tracing_url: str | None = optional(
+        "TRACING_URL",
+        "Where spans of requests and of calls of the database, the node and the store are sent, as"
+        " OTLP over HTTP, like `http://collector:4318/v1/traces`; needs the extra `otel`, and none"
+        " are made without.",
+        parse_hub,
+    )
     security_contact: str | None = optional(
         "SECURITY_CONTACT",
         "Where to report a weakness: a `mailto:` or `https:` address for"

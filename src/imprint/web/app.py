@@ -159,6 +159,7 @@ class WebOptions:
     serves_inkdao: bool = False
     """Whether the earlier front end is served: refusals have the statuses of `problems.HIDDEN`, and
     hashtags of publications are salvaged."""
+    logs_addresses: bool = False
 
     def budget(self, total: int, largest: int = 1) -> Budget:
         """A budget for all clients; without shares, one of them may hold all of it."""
@@ -475,6 +476,7 @@ def _middleware(
         "limits": _limits(options, monotonic),
         "paths": frozenset(route.path for route in routes),
         "counts_clients": options.has_shares,
+        "logs_addresses": options.logs_addresses,
     }
     if refuse_page is not None:
         given["respond_to_failure"] = failure_responder(refuse_page)

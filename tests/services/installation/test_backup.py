@@ -22,6 +22,9 @@ from imprint.services.drafts.garbage_collector import GarbageCollector
 from imprint.services.installation.backup import BackupManifest, NotABackup
 from imprint.services.installation.exports import DocumentMissing
 
+BOTH = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
+"""The records are in either database; what is restored is in SQLite."""
+
 DRILL_SECONDS = 1.0
 """How long others write before, and again after, the beginning of the backup in the drill."""
 
@@ -39,18 +42,23 @@ async def restore(saved: Path, folder: Path) -> BackupManifest:
             await store.close()
 
 
+def open_restored(folder: Path, world: World):
+    return open_world(folder, clock=world.clock, DATABASE_URL=f"sqlite:///{folder / 'imprint.db'}")
+
+
 @pytest.fixture(params=["saved", "saved.tar"])
 def out(request, tmp_path):
     return tmp_path / request.param
 
 
+@BOTH
 async def test_a_restored_backup_is_the_same_installation(world, out, tmp_path):
     await fill(world)
     files = await files_of(world)
     manifest = await save(world, out)
     folder = tmp_path / "restored"
     assert await restore(out, folder) == manifest
-    async with open_world(folder, clock=world.clock) as restored:
+    async with open_restored(folder, world) as restored:
         assert await files_of(restored) == files
         assert await restored.adapters.stores.garbage.recount_usage() == 0
         alice = restored.wallet(1)
@@ -60,13 +68,14 @@ async def test_a_restored_backup_is_the_same_installation(world, out, tmp_path):
                 assert response.status_code == 200
 
 
+@BOTH
 async def test_nonces_are_part_of_a_backup(world, out, tmp_path):
     alice = world.wallet(1)
     body = alice.sign("create", "once") | {"content": "Words."}
     assert (await world.client.post("/create/group", json=body)).status_code == 200
     await save(world, out)
     await restore(out, tmp_path / "restored")
-    async with open_world(tmp_path / "restored", clock=world.clock) as restored:
+    async with open_restored(tmp_path / "restored", world) as restored:
         assert (await restored.client.post("/create/group", json=body)).status_code == 409
 
 
@@ -84,6 +93,7 @@ async def test_sessions_that_were_ended_come_back_and_writing_sessions_do_not(wo
         assert connection.execute("SELECT * FROM writing_sessions").fetchall() == []
 
 
+@BOTH
 async def test_a_backup_under_load_has_everything_acknowledged_before_it_began(
     world, tmp_path, capsys
 ):
@@ -122,7 +132,7 @@ async def test_a_backup_under_load_has_everything_acknowledged_before_it_began(
     with closing(sqlite3.connect(folder / "imprint.db")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     shutil.copy(tmp_path / "chain.jsonl", folder / "chain.jsonl")
-    async with open_world(folder, clock=world.clock) as restored:
+    async with open_restored(folder, world) as restored:
         files = {each.file.cid: each.file for each in await files_of(restored)}
         assert before
         assert before <= files.keys()
@@ -142,6 +152,7 @@ async def test_a_backup_under_load_has_everything_acknowledged_before_it_began(
         )
 
 
+@BOTH
 async def test_no_document_is_destroyed_while_a_backup_runs(world, out, tmp_path):
     alice = world.wallet(1)
     file = await world.create(alice)
@@ -171,6 +182,7 @@ async def test_no_document_is_destroyed_while_a_backup_runs(world, out, tmp_path
     assert await collector.collect() == 1
 
 
+@BOTH
 async def test_a_missing_document_fails_the_backup_and_leaves_none(world, out):
     file = await world.create(world.wallet(1))
     await world.adapters.content.remove(file["cid"], Network.PRIVATE)

@@ -211,9 +211,23 @@ async def test_an_address_that_only_reads_is_not_an_author() -> None:
     assert await code_of(posts.author(OWNER)) is Code.NOT_FOUND
 
 
+class Source:
+    """Something that a catalog returns."""
+
+
+def test_what_was_made_of_a_source_that_is_gone_is_dropped() -> None:
+    kept: Derived[str] = Derived(len, 1000)
+    held = Source()
+    kept.of(held, None, lambda: "stays")
+    for _ in range(100):
+        kept.of(Source(), None, lambda: "gone")
+    assert kept.weight <= len("stays") + len("gone")
+    assert kept.find(held, None) == "stays"
+
+
 def test_the_least_recently_used_value_is_evicted_above_the_limit() -> None:
     kept: Derived[str] = Derived(len, 10)
-    first, second, third = object(), object(), object()
+    first, second, third = Source(), Source(), Source()
     for source, text in ((first, "aaaa"), (second, "bbbb")):
         assert kept.of(source, None, lambda text=text: text) == text
         assert kept.of(source, None, lambda: "another") == text
@@ -226,7 +240,7 @@ def test_the_least_recently_used_value_is_evicted_above_the_limit() -> None:
 
 def test_a_new_value_of_a_source_replaces_the_old_one() -> None:
     kept: Derived[str] = Derived(len, 10)
-    source = object()
+    source = Source()
     assert kept.of(source, 1, lambda: "aaaa") == "aaaa"
     assert kept.of(source, 2, lambda: "bbbbbb") == "bbbbbb"
     assert kept.find(source, 1) is None

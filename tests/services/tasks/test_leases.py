@@ -60,6 +60,35 @@ async def test_a_lease_held_by_another_process_is_not_taken(stores: Stores) -> N
     assert not await stores.leases.take_lease("copy", "three", MINUTE)
 
 
+async def test_a_lease_that_is_held_is_prolonged_when_a_third_of_it_is_over(
+    stores: Stores, clock: MovableClock
+) -> None:
+    taken: list[str] = []
+
+    class Watched:
+        async def take_lease(self, name: str, holder: str, length: timedelta) -> bool:
+            taken.append(holder)
+            return await stores.leases.take_lease(name, holder, length)
+
+        async def release_lease(self, name: str, holder: str) -> None:
+            await stores.leases.release_lease(name, holder)
+
+    lease = HeldLease(Watched(), "copy", MINUTE, "one", clock.monotonic)  # type: ignore[arg-type]
+    for seconds, times in ((0, 1), (10, 1), (9, 1), (1, 2), (19, 2), (59, 3)):
+        clock.advance(seconds)
+        assert await lease.hold()
+        assert len(taken) == times, seconds
+    # After its end, another one may have it.
+    clock.advance(61)
+    assert await stores.leases.take_lease("copy", "two", MINUTE)
+    assert not await lease.hold()
+    await stores.leases.release_lease("copy", "two")
+    assert await lease.hold()
+    await lease.release()
+    assert await stores.leases.take_lease("copy", "two", MINUTE)
+    assert not await lease.hold()
+
+
 async def test_a_lease_is_free_after_a_failure(stores: Stores) -> None:
     with pytest.raises(ValueError, match="bad"):
         async with hold_lease(stores.leases, "copy", MINUTE, "one"):

@@ -145,6 +145,18 @@ async def test_every_response_has_one_line_with_its_id_and_code(world: World) ->
     assert line["request_id"] == response.headers["x-request-id"]
     assert (line["status"], line["code"]) == (400, "invalid_post_id")
     assert (line["method"], line["path"]) == ("GET", "/freeFileByPostId")
+    assert line["bytes"] == len(response.content)
+    assert "client" not in line
+
+
+async def test_the_address_of_the_client_is_logged_where_it_is_switched_on(tmp_path: Path) -> None:
+    with _listening() as lines:
+        async with open_world(tmp_path, LOG_CLIENT_ADDRESSES="on") as world:
+            await world.client.get("/healthz")
+            await world.client.head("/healthz")
+    found = [json.loads(line) for line in lines.getvalue().splitlines() if "answered" in line]
+    assert [line["client"] for line in found] == ["127.0.0.1"] * 2
+    assert (found[0]["bytes"] > 0, found[1]["bytes"]) == (True, 0)
 
 
 HOSTILE = 'line one\nline two\r\n\x1b[31mred {"level": "critical"}'

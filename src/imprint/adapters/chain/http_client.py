@@ -12,6 +12,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 import httptools
 
+from imprint.traces import trace_headers
+
 MAX_HEAD = 64 * 1024
 """Bytes before the body of a response."""
 
@@ -71,7 +73,9 @@ class HttpClient:
             self._idle.pop().abort()
 
     async def _send(self, connection: "_Connection", body: bytes, limit: int) -> bytearray:
-        request = b"%bContent-Length: %d\r\n\r\n%b" % (self._head, len(body), body)
+        trace = "".join(f"{name}: {value}\r\n" for name, value in trace_headers().items())
+        head = self._head + trace.encode()
+        request = b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body)
         try:
             response = await connection.send(request, limit)
         except BaseException:

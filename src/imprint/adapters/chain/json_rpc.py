@@ -14,6 +14,7 @@ from imprint.adapters.chain.http_client import HttpClient, NodeFailure, NodeRefu
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.hexadecimal import NotHexadecimal, parse_hash, parse_hex_number
 from imprint.ports.operator_page import NodeStatus
+from imprint.traces import timed_call
 
 log = logging.getLogger(__name__)
 
@@ -145,6 +146,10 @@ class NodeHeads:
             late = blocks > 0 and other.timestamp - head.timestamp > MAX_LAG_SECONDS
             if (blocks > MAX_LAG_BLOCKS or late) and now - seen_at < HEAD_VALIDITY:
                 raise NodeFailure(f"the newest block is {blocks} blocks behind another node's")
+
+
+_OF_HEAD = frozenset({"eth_blockNumber", "eth_chainId", "eth_getBlockByNumber"})
+"""Methods about the chain and the newest block of a node."""
 
 
 class JsonRpc:
@@ -357,11 +362,12 @@ class JsonRpc:
                 for number, call in zip(ids, calls, strict=True)
             ]
         )
-        try:
-            body = await self._clients[node].post(batch, max_response)
-        except (OSError, ValueError) as error:
-            raise NodeFailure(f"no connection ({type(error).__name__})") from error
-        return _match_results(ids, body, decoder)
+        with timed_call("chain", _name_batch(calls)):
+            try:
+                body = await self._clients[node].post(batch, max_response)
+            except (OSError, ValueError) as error:
+                raise NodeFailure(f"no connection ({type(error).__name__})") from error
+            return _match_results(ids, body, decoder)
 
     async def _ask_next(
         self,
@@ -430,6 +436,11 @@ class JsonRpc:
         if node in self._failing:
             self._failing.remove(node)
             log.info("chain node is back", extra={"node": mask_address(self._addresses[node])})
+
+
+def _name_batch(calls: Sequence[Call]) -> str:
+    """The method that a batch is sent for; the calls around it only say where the node stands."""
+    return next((each.method for each in calls if each.method not in _OF_HEAD), calls[-1].method)
 
 
 def mask_address(address: str) -> str:

@@ -26,6 +26,7 @@ from imprint.adapters.content.http_retry import (
 )
 from imprint.domain.errors import StoreMisconfigured, Unavailable
 from imprint.ports import Monotonic, monotonic
+from imprint.traces import timed_call
 
 ATTEMPT_SHARE = 3
 """One attempt has the time of its operation divided by this, so that a lost one is repeated."""
@@ -147,8 +148,9 @@ class BucketClient:
             raise Unavailable.storage()
         deadline = asyncio.get_running_loop().time() + seconds + size / BYTES_PER_SECOND
         try:
-            async with asyncio.timeout_at(deadline):
-                yield deadline
+            with timed_call("storage", verb):
+                async with asyncio.timeout_at(deadline):
+                    yield deadline
         except (StoreFailure, TimeoutError) as error:
             self._circuit.note(responded=not isinstance(error, _Away | TimeoutError))
             reason = str(error) if isinstance(error, StoreFailure) else f"no response{self._hint}"

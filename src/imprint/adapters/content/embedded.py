@@ -42,6 +42,7 @@ from imprint.domain.errors import Damaged, NeedsUpgrade, Unavailable
 from imprint.domain.formats.cids import Cid, Codec, codec_of, document_cid
 from imprint.domain.installation import Access
 from imprint.ports import Clock
+from imprint.traces import timed_call
 
 LEFTOVER_AGE = timedelta(hours=1)
 """Age from which an incoming file counts as left over from a crash."""
@@ -176,7 +177,10 @@ class EmbeddedStore:
             raise Unavailable.storage()
         if len(document) <= SMALL_DOCUMENT and network in self._small:
             verify_document(cid, document, network)
-            await self._write(network, partial(self._small[network].store, cid, document, fence))
+            with timed_call("storage", "store"):
+                await self._write(
+                    network, partial(self._small[network].store, cid, document, fence)
+                )
             return
         files, abandoned = self._files[network], Event()
 
@@ -187,7 +191,8 @@ class EmbeddedStore:
                 files.store(cid, verify_document(cid, given, network), abandoned, fence)
 
         try:
-            await self._run(store, self._seconds + len(document) / BYTES_PER_SECOND)
+            with timed_call("storage", "store"):
+                await self._run(store, self._seconds + len(document) / BYTES_PER_SECOND)
         except (asyncio.CancelledError, Unavailable):
             abandoned.set()
             # It need not stay in memory until a thread gets to it.
@@ -209,7 +214,8 @@ class EmbeddedStore:
 
         # How large a document of several blocks is, its cid does not say.
         chunked = codec_of(cid) is Codec.DAG_PB
-        return await self._run(load, CHUNKED_SECONDS if chunked else self._seconds)
+        with timed_call("storage", "read"):
+            return await self._run(load, CHUNKED_SECONDS if chunked else self._seconds)
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
         """Destroy a document; one that is not stored is not an error.
@@ -219,10 +225,11 @@ class EmbeddedStore:
         if self._reads_only:
             raise Unavailable.storage()
         began, below = time.monotonic(), ANY_FENCE if fence is None else fence
-        if network in self._small:
-            await self._write(network, partial(self._small[network].delete, cid, below))
-        rest = self._seconds - (time.monotonic() - began)
-        await self._run(partial(self._files[network].delete, cid, below), rest)
+        with timed_call("storage", "destroy"):
+            if network in self._small:
+                await self._write(network, partial(self._small[network].delete, cid, below))
+            rest = self._seconds - (time.monotonic() - began)
+            await self._run(partial(self._files[network].delete, cid, below), rest)
 
     async def list_documents(
         self, network: Network, before: datetime | None = None

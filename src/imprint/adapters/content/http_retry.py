@@ -12,6 +12,7 @@ import aiohttp
 from yarl import URL
 
 from imprint.domain.errors import Unavailable
+from imprint.traces import timed_call, trace_headers
 
 BYTES_PER_SECOND = 1024 * 1024
 """The slowest transfer of a document that is allowed; large documents get more time."""
@@ -102,8 +103,9 @@ class RetryingClient:
             raise Unavailable.storage()
         deadline = asyncio.get_running_loop().time() + seconds + size / BYTES_PER_SECOND
         try:
-            async with asyncio.timeout_at(deadline):
-                yield deadline
+            with timed_call("storage", verb):
+                async with asyncio.timeout_at(deadline):
+                    yield deadline
         except (StoreFailure, TimeoutError) as error:
             reason = str(error) if isinstance(error, StoreFailure) else "no response in time"
             _log.error("%s failed to %s: %s", self._service, verb, reason)
@@ -146,7 +148,7 @@ class RetryingClient:
         async with session.request(
             request.method,
             url.with_query(request.params) if request.params else url,
-            headers=request.headers,
+            headers={**request.headers, **trace_headers()},
             data=None if request.body is None else request.body(),
             allow_redirects=False,
         ) as response:

@@ -4,6 +4,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import ClassVar, Protocol
 
 from imprint.adapters.database.schema import NoCatalog
@@ -112,6 +113,13 @@ class Database(ABC):
     @abstractmethod
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
         """Everything that is committed by now, and nothing that is committed later."""
+
+    @abstractmethod
+    async def backup_to(self, path: Path) -> None:
+        """Write a consistent copy to `path` as a SQLite file, while others write.
+
+        Raises `FileExistsError` for a path that exists, and `CatalogDamaged`.
+        """
 
     @abstractmethod
     async def close(self) -> None:

@@ -1,7 +1,7 @@
 """The tables of the index of posts: what is in them comes from the chain, and can come again.
 
 They are in backups of SQLite, so that a restored service has to read only the blocks since then.
-A migration to PostgreSQL and a repair leave them empty.
+A migration to PostgreSQL, a backup of PostgreSQL and a repair leave them empty.
 """
 
 from collections.abc import Callable

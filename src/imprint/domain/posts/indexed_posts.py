@@ -16,7 +16,7 @@ class Sales:
     volume: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class IndexedPost:
     """A post as the chain describes it.
 
@@ -97,7 +97,7 @@ class PostPosition:
     value: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class PostPage:
     """Posts of a list. `next` is where the next page starts, None on the last one.
 

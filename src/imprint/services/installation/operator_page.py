@@ -364,17 +364,10 @@ class Operations:
         return self._usage[1]
 
     async def _backup(self) -> Panel:
-        if not self.deployment.is_sqlite:
-            sentence = (
-                "Records are in PostgreSQL, whose own tools back them up: the records first, then"
-                " the documents. Imprint does not know when that was."
-            )
-            return Panel(
-                facts=(Fact("last backup", "unknown: PostgreSQL's own tools make it"),),
-                advice=(Advice(sentence, "pg_dump --format=custom --file records.dump …"),),
-            )
         made_at = await self.store.last_backup()
-        if made_at is None:
+        if made_at is None and not self.deployment.is_sqlite:
+            fact = Fact("last backup", "none is known; PostgreSQL's own tools may have made one")
+        elif made_at is None:
             fact = Fact("last backup", "none is known", Mark.WARN)
         else:
             old = self.clock() - made_at > OLD_BACKUP

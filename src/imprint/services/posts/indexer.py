@@ -243,6 +243,7 @@ class Indexer:
     _replaced_since: float | None = field(default=None, init=False)
     _open: bool = field(default=True, init=False)
     """Whether logs may be missing up to the head that was read last."""
+    _held: HeldLease | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.reader = LogReader(self.stream)
@@ -261,7 +262,7 @@ class Indexer:
         if await self._is_due_elsewhere():
             await lease.release()
             return self._leave()
-        if not await lease.take():
+        if not await lease.hold():
             return self._leave()
         async with prolonged(lease):
             try:
@@ -498,8 +499,11 @@ class Indexer:
         return found is not None and found.left > timedelta(0)
 
     def _lease(self) -> HeldLease:
-        elapsed = self.stream.monotonic
-        return HeldLease(self.leases, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, elapsed)
+        if self._held is None:
+            self._held = HeldLease(
+                self.leases, INDEXER_LEASE, SHORT_LEASE_TIME, self.holder, self.stream.monotonic
+            )
+        return self._held
 
     def _leave(self) -> bool:
         """Another process fills the index, and shows where it is."""

@@ -1,8 +1,11 @@
 """Posts, authors, libraries, sales and totals, as the index shows them."""
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeVar
+from weakref import ref
 
 from imprint.auth.page_tokens import invalid_page_token
 from imprint.auth.post_page_tokens import (
@@ -47,7 +50,10 @@ STATS_DAYS = 90
 """The days of the statistics, today included."""
 
 KEPT_ROWS = 20_000
-"""Posts, sales or days in the pages of one kind that are kept, of about a kilobyte each."""
+"""Posts in the pages of lists that are kept, of about a kilobyte each."""
+
+KEPT_OWN_ROWS = 2_000
+"""Posts or sales in the pages of readers and authors that are kept."""
 
 FOUND_ROWS = 2_000
 """Posts in the results of searches that are kept: few are asked for twice, and no crawler that
@@ -70,7 +76,7 @@ class ListRequest:
     search: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class ListedPosts:
     """A page of posts, and the token of the next page."""
 
@@ -79,7 +85,7 @@ class ListedPosts:
     snippets: Mapping[int, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Library:
     """A page of what a reader holds, and the token of the next page."""
 
@@ -88,7 +94,7 @@ class Library:
     snippets: Mapping[int, str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class SalesPage:
     """A page of an author's sales, and the token of the next page."""
 
@@ -96,7 +102,7 @@ class SalesPage:
     next_page_token: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Stats:
     """The totals of the marketplace, and every one of the last days, the oldest first."""
 
@@ -107,15 +113,18 @@ class Stats:
 class Derived(Generic[T]):
     """Cache of derived values, keyed by the identity of what the catalog returned.
 
-    The catalog returns the same object until a commit, so a value is derived from it once. `weigh`
-    says how much memory a value takes, and all together take at most `most`: the least recently
-    used ones are evicted.
+    The catalog returns the same object until a commit, so a value is derived from it once. What was
+    made of a source that is gone is dropped: after a commit nobody can ask for it again. Only a
+    list, which knows no weak references, is kept with what was made of it. `weigh` says how much
+    memory a value takes, and all together take at most `most`: the least recently used ones are
+    evicted.
     """
 
     def __init__(self, weigh: Callable[[T], int], most: int) -> None:
-        self._made: BoundedCache[int, tuple[object, object, T]] = BoundedCache(
+        self._made: BoundedCache[int, tuple[Callable[[], object], object, T]] = BoundedCache(
             most, lambda made: weigh(made[2])
         )
+        self._gone: deque[int] = deque()
 
     @property
     def weight(self) -> int:
@@ -133,14 +142,31 @@ class Derived(Generic[T]):
     def find(self, source: object, beside: object) -> T | None:
         """What is kept of this source, together with an equal `beside`."""
         known = self._made.get(id(source))
-        if known is None or known[0] is not source or known[1] != beside:
+        if known is None or known[0]() is not source or known[1] != beside:
             return None
         self._made.touch(id(source))
         return known[2]
 
     def keep(self, source: object, beside: object, made: T) -> None:
         """Keep what was made of this source, in the place of what was made of it before."""
-        self._made.put(id(source), (source, beside, made))
+        key = id(source)
+        refer: Callable[[], object]
+        if isinstance(source, list):
+            refer = partial(_itself, source)
+        else:
+            # The last one who holds a source may be another thread, which only takes a note.
+            refer = ref(source, lambda _: self._gone.append(key))
+        self._made.put(key, (refer, beside, made))
+        while self._gone:
+            gone = self._gone.popleft()
+            known = self._made.get(gone)
+            # A new source may have the identity of the old one.
+            if known is not None and known[0]() is None:
+                self._made.pop(gone)
+
+
+def _itself(source: object) -> object:
+    return source
 
 
 def _pages(rows: Callable[[T], Sized], most: int = KEPT_ROWS) -> Callable[[], Derived[T]]:
@@ -161,9 +187,13 @@ class Posts:
     _found: Derived[ListedPosts] = field(
         default_factory=_pages(lambda page: page.posts, FOUND_ROWS)
     )
-    _libraries: Derived[Library] = field(default_factory=_pages(lambda page: page.held))
-    _sales: Derived[SalesPage] = field(default_factory=_pages(lambda page: page.sales))
-    _stats: Derived[Stats] = field(default_factory=_pages(lambda page: page.days))
+    _libraries: Derived[Library] = field(
+        default_factory=_pages(lambda page: page.held, KEPT_OWN_ROWS)
+    )
+    _sales: Derived[SalesPage] = field(
+        default_factory=_pages(lambda page: page.sales, KEPT_OWN_ROWS)
+    )
+    _stats: Derived[Stats] = field(default_factory=_pages(lambda page: page.days, 2 * STATS_DAYS))
 
     async def list(self, request: ListRequest, client: str = "") -> ListedPosts:
         """A page of posts; clients take turns to search. Refuses a token of another list."""

@@ -74,7 +74,7 @@ _Keyed = tuple[int, int]
 """What a match is ordered by, and its place."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class FoundPosts:
     """Posts with their snippets, and where the next page starts."""
 

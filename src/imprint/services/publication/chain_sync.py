@@ -184,6 +184,7 @@ class Follower:
     """Whether logs may be missing up to the head that was read last."""
     _stored_disputes: frozenset[BlockRef] | None = field(default=None, init=False)
     _publications: Publications = field(init=False)
+    _held: HeldLease | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.reader = LogReader(self.stream, (POST_CREATED,))
@@ -204,7 +205,7 @@ class Follower:
     async def follow_once(self) -> bool:
         """Run one round; False if another process holds the lease."""
         lease = self._lease()
-        self.stream.followed_elsewhere = not await lease.take()
+        self.stream.followed_elsewhere = not await lease.hold()
         if self.stream.followed_elsewhere:
             return self._leave()
         async with prolonged(lease):
@@ -380,8 +381,11 @@ class Follower:
         return await self._publications.advance(self.chain_id, step)
 
     def _lease(self) -> HeldLease:
-        elapsed = self.stream.monotonic
-        return HeldLease(self.leases, FOLLOWER_LEASE, self.lease_time, self.holder, elapsed)
+        if self._held is None:
+            self._held = HeldLease(
+                self.leases, FOLLOWER_LEASE, self.lease_time, self.holder, self.stream.monotonic
+            )
+        return self._held
 
     def _leave(self) -> bool:
         """Another process follows, and raises the alarms."""

@@ -88,6 +88,14 @@ class HeldLease:
         self._until = until if taken else -math.inf
         return taken
 
+    async def hold(self) -> bool:
+        """Take it, or prolong it if it is time to; False if another holder has it."""
+        left = self._until - self.monotonic()
+        if not self._lost and left > self.length.total_seconds() * (1 - 1 / RENEWALS):
+            return True
+        self._lost = False
+        return await self.take()
+
     async def keep(self) -> None:
         """Prolong it until it is lost, and say so then."""
         while not self._lost:
@@ -105,6 +113,7 @@ class HeldLease:
 
     async def release(self) -> None:
         """End it, if it is still held; without a database it ends by itself."""
+        self._until = -math.inf
         try:
             await self.leases.release_lease(self.name, self.holder)
         except Unavailable as problem:

@@ -25,6 +25,7 @@ from imprint.domain.errors import Code, RateLimited, Unavailable
 from imprint.domain.rate_limits import Budget, RateLimiter, client_key
 from imprint.metrics import OVERLOADS, RESPONSE_SECONDS, RESPONSES
 from imprint.ports import Monotonic
+from imprint.traces import start_request
 from imprint.web.http.cors import WEBHOOK_PATHS
 from imprint.web.http.problems import error_response
 from imprint.web.http.proxies import FORWARDED_FOR, warn_of_untrusted_proxy
@@ -230,6 +231,7 @@ class RequestMiddleware:
     """The middleware around the whole application; `paths` are the routes without parameters.
 
     With `counts_clients`, each client has limits, so a proxy that hides its clients is a mistake.
+    With `logs_addresses`, the line of a request has the IP address of its client.
     `respond_to_failure` makes the response to a request that ended in an unexpected error.
     """
 
@@ -237,6 +239,7 @@ class RequestMiddleware:
     limits: RequestLimits
     paths: frozenset[str] = frozenset()
     counts_clients: bool = True
+    logs_addresses: bool = False
     respond_to_failure: Callable[[Request], Response] = _respond_to_failure
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -246,7 +249,8 @@ class RequestMiddleware:
         headers = dict(scope["headers"])
         id_token = request_id.set(_choose_id(headers))
         started = time.perf_counter()
-        status = 0
+        span = start_request(scope["method"], headers)
+        status = size = 0
         peer = scope.get("client")
         client = client_key(peer[0]) if peer else "-"
         if FORWARDED_FOR in headers and peer and peer[1] and self.counts_clients:
@@ -255,7 +259,7 @@ class RequestMiddleware:
         body = RequestBody.of(headers, receive, client, self.limits)
 
         async def send_response(message: Message) -> None:
-            nonlocal status
+            nonlocal status, size
             if message["type"] == "http.response.start":
                 status = message["status"]
                 if not body.is_complete and (
@@ -263,6 +267,8 @@ class RequestMiddleware:
                 ):
                     await body.drain()
                 _add_headers(message, body.is_complete)
+            elif message["type"] == "http.response.body" and scope["method"] != "HEAD":
+                size += len(message.get("body", b""))
             await send(message)
 
         try:
@@ -274,7 +280,9 @@ class RequestMiddleware:
                 await self.respond_to_failure(Request(scope))(scope, receive, send_response)
         finally:
             body.release()
-            self._report(scope, status, time.perf_counter() - started)
+            route = self._report(scope, status, time.perf_counter() - started, size)
+            if span is not None:
+                span.end(route, status)
             request_id.reset(id_token)
 
     def _limit(self, scope: Scope, body: RequestBody) -> None:
@@ -312,11 +320,12 @@ class RequestMiddleware:
             return self.limits.previews
         return self.limits.reads
 
-    def _report(self, scope: Scope, status: int, seconds: float) -> None:
+    def _report(self, scope: Scope, status: int, seconds: float, size: int) -> str:
+        """Count and log a response; returns the label of its path."""
         path, code = scope["path"], scope["state"].get("code")
         label = path if path in self.paths else scope["state"].get("route") or _path_label(path)
         _response_counter(label, status, code or "").inc()
-        _response_histogram(label).observe(seconds)
+        _response_histogram(label, status).observe(seconds)
         if log.isEnabledFor(logging.INFO):
             # Without the query, which may contain a page token.
             fields = {
@@ -325,8 +334,12 @@ class RequestMiddleware:
                 "status": status,
                 "code": code,
                 "milliseconds": round(seconds * 1000, 2),
+                "bytes": size,
             }
+            if self.logs_addresses:
+                fields["client"] = (scope.get("client") or ("-",))[0]
             log.info("answered", extra=fields)
+        return label
 
 
 @lru_cache(maxsize=4096)
@@ -335,9 +348,9 @@ def _response_counter(path: str, status: int, code: str) -> Counter:
     return RESPONSES.labels(path, status, code)
 
 
-@lru_cache(maxsize=256)
-def _response_histogram(path: str) -> Histogram:
-    return RESPONSE_SECONDS.labels(path)
+@lru_cache(maxsize=1024)
+def _response_histogram(path: str, status: int) -> Histogram:
+    return RESPONSE_SECONDS.labels(path, status)
 
 
 def _path_label(path: str) -> str:

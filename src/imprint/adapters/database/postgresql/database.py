@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from random import random
 from typing import Any
 
@@ -28,14 +29,13 @@ import asyncpg
 
 from imprint import failpoints
 from imprint.adapters.database.database import Database, find_identity, identify
+from imprint.adapters.database.postgresql.catalog_copy import MALFORMED, SNAPSHOT, copy_catalog
 from imprint.adapters.database.postgresql.pool import (
     CALL_SECONDS,
-    FAILURES,
     LOST,
     SEARCHING,
     Pool,
     connect,
-    failed,
     translated,
 )
 from imprint.adapters.database.postgresql.schema import examine_server, find_schema, migrate
@@ -61,17 +61,13 @@ from imprint.domain.errors import Damaged, NonceUsed, Unavailable
 from imprint.domain.installation import Access, Identity, new_installation_id
 from imprint.ports import Monotonic
 from imprint.ports.damage import Damage
+from imprint.traces import timed_call
 
 CONNECTIONS = 10
 """How many connections a process has at most: writes of one owner wait for each other anyway."""
 
 _SEARCHES = 2
 """How many of eight connections or more are for searches, which take the longest of all reads."""
-
-_SNAPSHOT = """
-BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
-SET LOCAL idle_in_transaction_session_timeout = 0"""
-"""Begins a snapshot; it has no timeout when idle, because it blocks no other transaction."""
 
 _COMMIT = "SET LOCAL statement_timeout = 0; COMMIT"
 """A commit that waits for a standby and is interrupted counts as done, so the server must not
@@ -97,9 +93,6 @@ _PAUSE = 0.01
 
 _AGAIN = (*LOST, asyncpg.InvalidCachedStatementError)
 """Errors after which a read is repeated once, over another connection or with another plan."""
-
-_MALFORMED = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)
-"""Errors about the pages of the database."""
 
 
 def open_postgresql(
@@ -188,6 +181,7 @@ class PostgresqlDatabase(Database):
     ) -> None:
         self.identity = identity
         self.damage = Damage()
+        self._url = url
         self._clock = clock
         searches = min(_SEARCHES, connections // 4)
         self.pool = Pool(url, connections - searches, reads_only=reads_only)
@@ -250,8 +244,9 @@ class PostgresqlDatabase(Database):
         self.lists.expect_change()
         with translated():
             async with asyncio.timeout(CALL_SECONDS):
-                row, _ = await self._run_once(statement)
-                return row
+                with timed_call("database", "write"):
+                    row, _ = await self._run_once(statement)
+                    return row
 
     async def _run_once(self, statement: Statement) -> tuple[Row | None, bool]:
         """The row of a statement that commits itself, and whether its connection was lost."""
@@ -289,7 +284,8 @@ class PostgresqlDatabase(Database):
         self._running.add(task)
         task.add_done_callback(self._forget)
         try:
-            return await asyncio.shield(task)
+            with timed_call("database", "write"):
+                return await asyncio.shield(task)
         except Unavailable as problem:
             self.note(problem)
             raise
@@ -310,15 +306,18 @@ class PostgresqlDatabase(Database):
         return await self.retry_read(self._search, rule, beyond, args)
 
     async def retry_read(self, read: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
-        """The result of a read, which is repeated once if its connection is lost."""
+        """The result of a read, which is repeated once if its connection is lost.
+
+        Raises `Unavailable` after `CALL_SECONDS`, whatever it waits for.
+        """
         try:
-            try:
-                return await read(*args)
-            except _AGAIN:
-                with translated():
-                    return await read(*args)
-            except FAILURES as error:
-                raise failed(error) from error
+            # The deadline is the caller's: a query that several share goes on without this one.
+            with timed_call("database", "read"), translated():
+                async with asyncio.timeout(CALL_SECONDS):
+                    try:
+                        return await read(*args)
+                    except _AGAIN:
+                        return await read(*args)
         except Unavailable as problem:
             self.note(problem)
             raise
@@ -328,12 +327,17 @@ class PostgresqlDatabase(Database):
         try:
             with translated():
                 async with self.pool.connection() as connection:
-                    await connection.execute(_SNAPSHOT)
+                    await connection.execute(SNAPSHOT)
                     yield _Snapshot(PostgresqlTransaction(connection, last=True))
                     await connection.execute("ROLLBACK")
         except Unavailable as problem:
             self.note(problem)
             raise
+
+    async def backup_to(self, path: Path) -> None:
+        await asyncio.to_thread(path.touch, 0o600, exist_ok=False)
+        with translated():
+            await copy_catalog(self._url, path)
 
     async def warnings(self) -> list[str]:
         with translated():
@@ -344,7 +348,7 @@ class PostgresqlDatabase(Database):
         """Note damage that a record or the server tells of."""
         if isinstance(problem, Damaged):
             self.damage.note_record(problem.what)
-        elif isinstance(problem.__cause__, _MALFORMED):
+        elif isinstance(problem.__cause__, MALFORMED):
             self.damage.note_structure(type(problem.__cause__).__name__)
 
     async def _read(self, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:

@@ -9,7 +9,6 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import asyncpg
 
 from imprint.adapters.database.derived_tables import EMPTY_POSTGRESQL, INDEX_TABLES
 from imprint.adapters.database.postgresql.pool import USE_LOCK, Connection, connect
-from imprint.adapters.database.postgresql.schema import UNFINISHED, migrate
+from imprint.adapters.database.postgresql.schema import UNFINISHED, Table, migrate, read_tables
 from imprint.adapters.database.schema import expect_schema, find_schema, known_migrations
 from imprint.adapters.database.sqlite.connections import closing_on_error, connect_looker
 from imprint.adapters.database.sqlite.log import check_log, read_boot
@@ -47,16 +46,6 @@ CREATE TABLE IF NOT EXISTS {UNFINISHED} (
     moved BIGINT NOT NULL
 )"""
 
-_TABLES = """
-SELECT c.table_name AS name,
-       array_agg(c.column_name::text ORDER BY c.ordinal_position) AS columns,
-       (SELECT array_agg(a.attname::text ORDER BY array_position(i.indkey::int2[], a.attnum))
-        FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
-        WHERE i.indisprimary AND i.indrelid = c.table_name::regclass) AS key
-FROM information_schema.columns c
-WHERE c.table_schema = current_schema() GROUP BY c.table_name
-ORDER BY c.table_name <> 'file_groups', c.table_name"""
-
 _USERS = """
 SELECT coalesce(string_agg(DISTINCT coalesce(host(a.client_addr), 'this machine'), ', '), 'unknown')
 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
@@ -70,13 +59,6 @@ INTERRUPTIONS = (asyncpg.PostgresError, asyncpg.InterfaceError, sqlite3.Error, O
 
 class CannotMove(Exception):
     """The catalog cannot be moved there; the text says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    name: str
-    columns: tuple[str, ...]
-    key: tuple[str, ...]
 
 
 async def move_catalog(source: Path, url: str, progress: Progress) -> int:
@@ -133,11 +115,11 @@ def _open(source: Path) -> sqlite3.Connection:
     return reader
 
 
-async def _claim(writer: Connection) -> list[_Table]:
+async def _claim(writer: Connection) -> list[Table]:
     """Create the progress table in an empty target, or find it; returns the tables to move."""
     if await writer.fetchval("SELECT to_regclass($1)", UNFINISHED) is None:
         await migrate(writer, known_migrations("postgresql"))
-        tables = await _tables(writer)
+        tables = await read_tables(writer, _NOT_MOVED)
         for table in tables:
             if table.name != _IDENTITY and await writer.fetchval(
                 f"SELECT EXISTS (SELECT 1 FROM {table.name})"  # noqa: S608
@@ -149,22 +131,13 @@ async def _claim(writer: Connection) -> list[_Table]:
             for statement in EMPTY_POSTGRESQL:
                 await writer.execute(statement)
             await writer.execute(_PROGRESS)
-    return await _tables(writer)
-
-
-async def _tables(writer: Connection) -> list[_Table]:
-    rows = await writer.fetch(_TABLES)
-    return [
-        _Table(row["name"], tuple(row["columns"]), tuple(row["key"]))
-        for row in rows
-        if row["name"] not in _NOT_MOVED
-    ]
+    return await read_tables(writer, _NOT_MOVED)
 
 
 async def _copy(
     reader: sqlite3.Connection,
     writer: Connection,
-    table: _Table,
+    table: Table,
     done: int,
     progress: Callable[[int], None],
 ) -> int:
@@ -192,7 +165,7 @@ async def _copy(
 
 
 def _batch(
-    reader: sqlite3.Connection, table: _Table, last: Sequence[Any] | None
+    reader: sqlite3.Connection, table: Table, last: Sequence[Any] | None
 ) -> list[tuple[Any, ...]]:
     columns, key = ", ".join(table.columns), ", ".join(table.key)
     after = f"WHERE ({key}) > ({', '.join('?' * len(table.key))})" if last else ""
@@ -203,7 +176,7 @@ def _batch(
 async def _finish(
     reader: sqlite3.Connection,
     writer: Connection,
-    tables: Sequence[_Table],
+    tables: Sequence[Table],
 ) -> None:
     """Compare both databases table by table; only then can services open the target."""
     for table in tables:
@@ -221,12 +194,12 @@ async def _finish(
     await writer.execute("ANALYZE")
 
 
-def _count(reader: sqlite3.Connection, table: _Table) -> int:
+def _count(reader: sqlite3.Connection, table: Table) -> int:
     (count,) = reader.execute(f"SELECT count(*) FROM {table.name}").fetchone()  # noqa: S608
     return int(count)
 
 
-def _summarize(reader: sqlite3.Connection, table: _Table) -> tuple[int, int]:
+def _summarize(reader: sqlite3.Connection, table: Table) -> tuple[int, int]:
     count = total = 0
     for row in _rows(reader, table):
         text = "".join(map(_text_of, row))
@@ -235,7 +208,7 @@ def _summarize(reader: sqlite3.Connection, table: _Table) -> tuple[int, int]:
     return count, total
 
 
-def _rows(reader: sqlite3.Connection, table: _Table) -> Iterator[tuple[Any, ...]]:
+def _rows(reader: sqlite3.Connection, table: Table) -> Iterator[tuple[Any, ...]]:
     yield from reader.execute(f"SELECT {', '.join(table.columns)} FROM {table.name}")  # noqa: S608
 
 
@@ -246,7 +219,7 @@ def _text_of(value: str | int | bytes | None) -> str:
     return f"{len(text)}:{text}"
 
 
-def _summary(table: _Table) -> str:
+def _summary(table: Table) -> str:
     spelled = " || ".join(
         f"coalesce(length({column}::text) || ':' || {column}::text, '-')"
         for column in table.columns

@@ -32,8 +32,8 @@ ACQUIRE_SECONDS = 2.0
 """Seconds that a connection may take to become free and to be made, together."""
 
 CALL_SECONDS = 4.5
-"""Seconds that a transaction may take in all, with every wait and attempt: with the time around it,
-less than five."""
+"""Seconds that a read or a transaction may take in all, with every wait and attempt: with the time
+around it, less than five."""
 
 COMMAND_SECONDS = 4.5
 """Seconds before the connection of a running statement is dropped; the server's limit is lower."""

@@ -1,6 +1,8 @@
 """The schema of a PostgreSQL catalog, brought up to date by the first process that opens it."""
 
 import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass
 
 import asyncpg
 
@@ -14,6 +16,16 @@ _MIGRATION_LOCK = 0x1A9819_0001
 
 UNFINISHED = "unfinished_move"
 """The table that exists while a catalog is being moved into the database."""
+
+_TABLES = """
+SELECT c.table_name AS name,
+       array_agg(c.column_name::text ORDER BY c.ordinal_position) AS columns,
+       (SELECT array_agg(a.attname::text ORDER BY array_position(i.indkey::int2[], a.attnum))
+        FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)
+        WHERE i.indisprimary AND i.indrelid = c.table_name::regclass) AS key
+FROM information_schema.columns c
+WHERE c.table_schema = current_schema() GROUP BY c.table_name
+ORDER BY c.table_name <> 'file_groups', c.table_name"""
 
 _TABLE = """
 CREATE TABLE schema_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)"""
@@ -124,3 +136,21 @@ async def examine_server(connection: Connection) -> list[str]:
             " while it is stopped."
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with its columns, and those of its primary key."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+
+
+async def read_tables(connection: Connection, without: Collection[str]) -> list[Table]:
+    """The tables of the database `without` these; one that others refer to comes first."""
+    return [
+        Table(row["name"], tuple(row["columns"]), tuple(row["key"]))
+        for row in await connection.fetch(_TABLES)
+        if row["name"] not in without
+    ]

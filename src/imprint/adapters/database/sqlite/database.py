@@ -50,6 +50,7 @@ from imprint.domain.installation import Access, new_installation_id
 from imprint.domain.sessions import Session
 from imprint.ports import Monotonic, monotonic
 from imprint.ports.damage import Damage
+from imprint.traces import timed_call
 
 _log = logging.getLogger(__name__)
 
@@ -447,14 +448,14 @@ class SqliteDatabase(Database):
         return int(self._clock() * 1_000_000)
 
     async def backup_to(self, path: Path) -> None:
-        """Write a consistent copy to `path` while others write; refuses one that exists."""
         await asyncio.to_thread(translated, copy_catalog, self._path, path)
 
     async def transact(
         self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
     ) -> T:
         try:
-            return await self._writer.transact(rule, args, durable)
+            with timed_call("database", "write"):
+                return await self._writer.transact(rule, args, durable)
         except Damaged as damaged:
             self._note(damaged, rule)
             raise
@@ -463,13 +464,14 @@ class SqliteDatabase(Database):
         if self._files.missing is not None:
             raise Unavailable.database()
         try:
-            if reach <= self._long_reach:
-                return translated(run_rule, self._reader, rule, args)
-            try:
-                return translated(_run_within, _BRIEF, self._reading, self._reader, rule, args)
-            except _TooLong:
-                longer = partial(run_rule, self._long_reader, rule, args)
-                return await self._read_in_thread(self._long_reads, longer)
+            with timed_call("database", "read"):
+                if reach <= self._long_reach:
+                    return translated(run_rule, self._reader, rule, args)
+                try:
+                    return translated(_run_within, _BRIEF, self._reading, self._reader, rule, args)
+                except _TooLong:
+                    longer = partial(run_rule, self._long_reader, rule, args)
+                    return await self._read_in_thread(self._long_reads, longer)
         except Damaged as damaged:
             self._note(damaged, rule)
             raise
@@ -478,8 +480,9 @@ class SqliteDatabase(Database):
         if self._files.missing is not None:
             raise Unavailable.database()
         try:
-            within = partial(self._search, rule, beyond, args)
-            return await self._read_in_thread(self._searches, within)
+            with timed_call("database", "read"):
+                within = partial(self._search, rule, beyond, args)
+                return await self._read_in_thread(self._searches, within)
         except Damaged as damaged:
             self._note(damaged, rule)
             raise

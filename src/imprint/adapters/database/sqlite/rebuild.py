@@ -105,6 +105,11 @@ INSERT INTO file_groups (id, owner, hashtags, created_at)
 SELECT group_id, min(owner), '[]', min(created_at) FROM files f
 WHERE NOT EXISTS (SELECT 1 FROM file_groups g WHERE g.id = f.group_id) GROUP BY group_id"""
 
+COUNT_TAGS = """
+INSERT INTO tags (tag, posts, drafts)
+SELECT tag, sum(state = 'onchain'), sum(state = 'pending') FROM file_tags GROUP BY tag"""
+"""Fills the table that counts the live files of each tag."""
+
 _CONSISTENT = (
     # A post needs its event: it is the reason why the file is a post.
     """
@@ -144,9 +149,7 @@ SELECT owner, 0 FROM detached WHERE owner IS NOT NULL UNION SELECT signer, 0 FRO
 INSERT OR IGNORE INTO file_tags (tag, position, state)
 SELECT t.value, f.position, f.state FROM files f JOIN file_groups g ON g.id = f.group_id,
        json_each(g.hashtags) t WHERE f.state IN ('pending', 'onchain')""",
-    """
-INSERT INTO tags (tag, posts, drafts)
-SELECT tag, sum(state = 'onchain'), sum(state = 'pending') FROM file_tags GROUP BY tag""",
+    COUNT_TAGS,
 )
 """Makes records agree with each other, and fills the tables that are derived from records."""
 

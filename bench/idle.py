@@ -1,0 +1,73 @@
+"""Processor time of a service that follows a quiet chain: `python -m bench.idle`.
+
+Nobody sends requests. The chain has no log of the marketplace, and a new block now and then. The
+processor time of the kernel counts too. The calls of the node say whether the service got to look
+as often as it should: on a busy machine it may not.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+from bench.processes import free_port, run_chain, run_service
+
+SETTLE_SECONDS = 8.0
+"""Seconds after the start that are not measured."""
+
+GOAL = 0.5
+"""Percent of a core that an idle service may take."""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60, help="how long it is measured")
+    parser.add_argument("--follow", default="1", help="IMPRINT_CHAIN_FOLLOW_SECONDS")
+    parser.add_argument("--block", type=float, default=12, help="seconds between blocks")
+    parser.add_argument("--workers", type=int, default=1)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name, run_chain(Path(name) / "chain") as rpc_url:
+        data = Path(name) / "data"
+        metrics = free_port()
+        settings = {
+            "IMPRINT_CHAIN_FOLLOW_SECONDS": given.follow,
+            "IMPRINT_METRICS_PORT": str(metrics),
+        }
+        database = f"sqlite:///{data}/imprint.db"
+        with run_service(data, rpc_url, database, given.workers, settings=settings) as service:
+            time.sleep(SETTLE_SECONDS)
+            calls = _count_calls(metrics)
+            before, began = service.processor_seconds, time.monotonic()
+            while (left := began + given.seconds - time.monotonic()) > 0:
+                time.sleep(min(left, given.block))
+                _mine(rpc_url)
+            spent, seconds = service.processor_seconds - before, time.monotonic() - began
+            calls = _count_calls(metrics) - calls
+    print(
+        f"{100 * spent / seconds:.2f} % of a core over {seconds:.0f} s, looking every"
+        f" {given.follow} s, {calls / seconds:.2f} calls of the node a second, a block every"
+        f" {given.block:g} s, workers: {given.workers}"
+        f" (goal: below {GOAL} %)"
+    )
+
+
+def _count_calls(port: int) -> float:
+    """How many requests were sent to the node so far."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as response:
+        lines = response.read().decode().splitlines()
+    wanted = 'imprint_dependency_seconds_count{dependency="chain"'
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(wanted))
+
+
+def _mine(rpc_url: str) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "evm_mine", "params": []}
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(rpc_url, json.dumps(body).encode(), headers)
+    urllib.request.urlopen(request).close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Backup copies of a PostgreSQL catalog, consistent while others write: each is a SQLite file."""
+
+import asyncio
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from imprint.adapters.database import schema as sqlite_schema
+from imprint.adapters.database.derived_tables import INDEX_TABLES
+from imprint.adapters.database.postgresql.pool import Connection, connect
+from imprint.adapters.database.postgresql.schema import find_schema, read_tables
+from imprint.adapters.database.schema import known_migrations
+from imprint.adapters.database.sqlite.rebuild import COUNT_TAGS
+from imprint.adapters.durability import sync_path
+from imprint.domain.errors import Unavailable
+from imprint.ports.damage import CatalogDamaged
+
+_BATCH = 500
+"""How many rows are in memory at once."""
+
+_BATCH_SECONDS = 60.0
+"""Seconds that the server may take to return a batch."""
+
+_NOT_COPIED = INDEX_TABLES | {"schema_migrations", "counters", "leases"}
+"""The index comes from the chain again; a lease counts on the server's clock alone."""
+
+SNAPSHOT = """
+BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
+SET LOCAL idle_in_transaction_session_timeout = 0"""
+"""Begins a snapshot; it has no timeout when idle, because it blocks no other transaction."""
+
+_POSITION = "SELECT 'position', last_value FROM positions"
+_COUNTERS = "SELECT name, value FROM counters"
+_SET_COUNTER = "INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)"
+
+MALFORMED = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)
+"""Errors about the pages of the database."""
+
+
+async def copy_catalog(url: str, target: Path) -> None:
+    """Copy the catalog as it is at one moment to an empty SQLite file, with the same schema.
+
+    Raises `CatalogDamaged` for damaged pages and for rows that contradict each other, and
+    `Unavailable` if the file cannot be written.
+    """
+    source = await connect(url)
+    try:
+        # Rows are written in other threads, one after another.
+        with closing(
+            sqlite3.connect(target, isolation_level=None, check_same_thread=False)
+        ) as writer:
+            await source.execute(SNAPSHOT)
+            await _copy(source, writer)
+    except MALFORMED as error:
+        raise CatalogDamaged(f"The catalog is damaged: {type(error).__name__}.") from error
+    except sqlite3.IntegrityError as error:
+        raise CatalogDamaged(f"The catalog is damaged: {error}.") from error
+    except sqlite3.Error as error:
+        raise Unavailable.database() from error
+    finally:
+        # Nothing is left to be said to a server that no longer responds.
+        source.terminate()
+    sync_path(target)
+    sync_path(target.parent)
+
+
+async def _copy(source: Connection, writer: sqlite3.Connection) -> None:
+    # A copy that is not complete is discarded.
+    writer.execute("PRAGMA journal_mode = OFF")
+    writer.execute("PRAGMA synchronous = OFF")
+    number = await find_schema(source)
+    known = known_migrations()
+    sqlite_schema.migrate(writer, tuple(each for each in known if each.number <= number))
+    writer.execute("BEGIN")
+    for table in await read_tables(source, _NOT_COPIED):
+        columns, values = ", ".join(table.columns), ", ".join("?" * len(table.columns))
+        rows = await source.cursor(f"SELECT {columns} FROM {table.name}")  # noqa: S608
+        insert = f"INSERT INTO {table.name} ({columns}) VALUES ({values})"  # noqa: S608
+        while batch := await rows.fetch(_BATCH, timeout=_BATCH_SECONDS):
+            await asyncio.to_thread(writer.executemany, insert, _tuples(batch))
+    for counters in (_COUNTERS, _POSITION):
+        writer.executemany(_SET_COUNTER, _tuples(await source.fetch(counters)))
+    await asyncio.to_thread(writer.execute, COUNT_TAGS)
+    await asyncio.to_thread(writer.execute, "COMMIT")
+
+
+def _tuples(records: Iterable[asyncpg.Record]) -> Iterable[tuple[Any, ...]]:
+    return map(tuple, records)
