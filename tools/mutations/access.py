@@ -191,7 +191,9 @@ READING = (
     Mutation(
         "A post that the chain refused is not shown while the chain is silent",
         "src/imprint/services/access/entitlement.py",
-        "        if facts.entry.price:\n            self._doubtful.put(post_id, None)\n        else:\n"
+        "        if facts.entry.price:\n"
+        "            self._doubtful.put(post_id, None)\n"
+        "        else:\n"
         "            self._doubtful.pop(post_id)\n",
         "",
         "test",
