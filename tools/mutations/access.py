@@ -169,7 +169,7 @@ READING = (
     Mutation(
         "A feed has the text of a post only while it is free on the chain",
         "src/imprint/services/posts/feeds.py",
-        "    return await reads.free_post(post.post_id)\n",
+        "    return await reads.shown_post(post)\n",
         "    return await reads.post_for(post.author, post.post_id)\n",
         "test",
         (
@@ -180,12 +180,38 @@ READING = (
     Mutation(
         "A page and Markdown have the text of a post only while it is free on the chain",
         "src/imprint/services/site/pages.py",
-        "            file = await self.reads.free_post(post_id)\n",
+        "            file = await self.reads.shown_post(post)\n",
         "            file = await self.reads.post_for(post.author, post_id)\n",
         "test",
         (
             "tests/web/api/test_feeds.py"
             "::test_a_post_whose_price_was_raised_loses_its_text_before_the_index_knows",
+        ),
+    ),
+    Mutation(
+        "A post that the chain refused is not shown while the chain is silent",
+        "src/imprint/services/access/entitlement.py",
+        "        if facts.entry.price:\n"
+        "            self._doubtful.put(post_id, None)\n"
+        "        else:\n"
+        "            self._doubtful.pop(post_id)\n",
+        "",
+        "test",
+        (
+            "tests/web/api/test_feeds.py"
+            "::test_a_post_that_the_chain_refused_is_not_shown_while_it_is_silent",
+        ),
+    ),
+    Mutation(
+        "The index is trusted for an hour after the chain was last heard",
+        "src/imprint/services/access/entitlement.py",
+        "        return self._is_recent(self._heard_at, TRUSTED_TIME) and post_id not in "
+        "self._doubtful\n",
+        "        return post_id not in self._doubtful\n",
+        "test",
+        (
+            "tests/web/api/test_feeds.py"
+            "::test_free_posts_are_shown_for_an_hour_after_the_chain_was_heard",
         ),
     ),
     Mutation(

@@ -30,7 +30,7 @@ LIMITS = (
     Mutation(
         "A body without a declared length is cut off at its limit",
         "src/imprint/web/http/requests.py",
-        "            if size > self.limit:\n                raise _too_large(self.limit)\n",
+        "            if size > self.limit:\n                raise self.too_large()\n",
         "",
         "test",
         ("tests/web/http/test_requests.py::test_a_body_is_cut_off_at_its_limit_while_it_streams",),
@@ -38,7 +38,7 @@ LIMITS = (
     Mutation(
         "A picture with too many pixels is refused before it is decoded",
         "src/imprint/adapters/images/recoder.py",
-        "    if width * height > MAX_PIXELS or max(width, height) > MAX_SIDE:\n",
+        "    if width * height > most or max(width, height) > MAX_SIDE:\n",
         "    if max(width, height) > MAX_SIDE:\n",
         "test",
         ("tests/adapters/images/test_recoder_hostile.py",),

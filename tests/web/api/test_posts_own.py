@@ -102,6 +102,9 @@ async def test_sales_as_csv_have_a_header_line_and_a_link(town: World) -> None:
         town.wallet(5).address.lower()
     ]
     assert "link" not in following.headers
+    same = session | {"If-None-Match": response.headers["etag"]}
+    assert (await town.client.get("/me/sales?limit=2", headers=same)).status_code == 304
+    assert (await town.client.get("/me/sales?limit=1", headers=same)).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/me/library", "/me/sales"])

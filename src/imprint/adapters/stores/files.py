@@ -8,7 +8,7 @@ in the statements so that the partial indexes on them apply.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from inspect import signature
 from typing import Any
@@ -474,6 +474,16 @@ async def store_group(tx: Transaction, file: File, thumbnail_bytes: int) -> None
         thumbnail_size=thumbnail_bytes,
         checksum=group_checksum_of(file.group_id, hashtags, file.thumbnail_cid),
     )
+
+
+async def tag_post(tx: Transaction, post_id: int, cid: Cid, hashtags: tuple[str, ...]) -> None:
+    """Give the hashtags of the chain to a post that was published without any."""
+    post = await find_by_post_id(tx, post_id)
+    if post is None or post.cid != cid or post.hashtags:
+        return
+    tagged = replace(post, hashtags=hashtags)
+    await store_group(tx, tagged, await thumbnail_size(tx, post))
+    await retag(tx, post, tagged)
 
 
 async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:

@@ -520,16 +520,6 @@ async def _hashtags_of_chain(tx: Transaction, event: PostCreated) -> tuple[str, 
     return tuple(json.loads(row["hashtags"]))
 
 
-async def tag_post(tx: Transaction, post_id: int, cid: Cid, hashtags: tuple[str, ...]) -> None:
-    """Give the hashtags of the chain to a post that was published without any."""
-    post = await find_by_post_id(tx, post_id)
-    if post is None or post.cid != cid or post.hashtags:
-        return
-    tagged = replace(post, hashtags=hashtags)
-    await store_group(tx, tagged, await thumbnail_size(tx, post))
-    await retag(tx, post, tagged)
-
-
 async def _unbind(tx: Transaction, file_id: str) -> File:
     """Make a post a draft again, where it was before, and its event no longer canonical."""
     (row,) = await tx.fetchall(VERSION_BY_ID, id=file_id)

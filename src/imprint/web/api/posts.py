@@ -144,8 +144,12 @@ class PostRoutes:
         }
         if page.next_page_token is not None:
             headers["Link"] = f'</me/sales?next_page_token={page.next_page_token}>; rel="next"'
+        table = _Encoded.of(sales_table(page.sales))
+        headers["ETag"] = table.tag
+        if is_current(request, table.tag):
+            return Response(status_code=304, headers=headers)
         media_type = f"{CSV_TYPE}; charset=utf-8; header=present"
-        return Response(sales_table(page.sales), 200, headers, media_type)
+        return Response(table.body, 200, headers, media_type)
 
     async def _session(self, request: Request) -> LiveSession:
         return await self.login.authenticate(request.headers.get("authorization"))

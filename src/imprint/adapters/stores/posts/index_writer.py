@@ -13,6 +13,7 @@ from imprint import failpoints
 from imprint.adapters.database.database import Database
 from imprint.adapters.database.derived_tables import EMPTY_INDEX
 from imprint.adapters.database.transaction import Transaction, Value, micros, owner_lock
+from imprint.adapters.stores.files import tag_post
 from imprint.adapters.stores.posts.index_tables import (
     ACCOUNTS,
     AUTHOR_READERS,
@@ -31,7 +32,6 @@ from imprint.adapters.stores.posts.post_words import (
     drop_words,
     want_texts,
 )
-from imprint.adapters.stores.publication import tag_post
 from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.market_events import (
