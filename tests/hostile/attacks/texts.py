@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote
 
 from coincurve import PrivateKey
@@ -45,11 +46,11 @@ SEARCHES = ("ﷺ", "a", f'"{" ".join("a" * 16)}"', "words")
 """Searches for what the texts have and have not, among them the longest phrase."""
 
 
-async def _posts(attacker: Attacker) -> list[str]:
-    """The ids of the newest posts, which are those of the attacker."""
+async def _posts(attacker: Attacker) -> list[dict[str, Any]]:
+    """The newest posts, which are those of the attacker."""
     listed = await attacker.ask("GET", "/posts")
     assert listed is not None
-    return [post["id"] for post in listed.json()["posts"]]
+    return list(listed.json()["posts"])
 
 
 async def _read(
@@ -74,17 +75,15 @@ async def _read(
 
 
 async def read_expensive_pages(attacker: Attacker) -> None:
-    found = (await _posts(attacker))[: len(PAGES)]
+    found = [post["id"] for post in (await _posts(attacker))[: len(PAGES)]]
     await _read(
         attacker, [f"/p/{each}" for each in found] + [f"/posts/{each}.md" for each in found]
     )
 
 
 async def read_expensive_lists(attacker: Attacker) -> None:
-    listed = await attacker.ask("GET", "/posts")
-    assert listed is not None
-    author = listed.json()["posts"][0]["author"]
-    names = ("posts", f"authors/{author}")
+    newest = (await _posts(attacker))[0]
+    names = ("posts", f"authors/{newest['author']}")
     feeds = [f"/feeds/{name}.{ending}" for name in names for ending in ("atom", "json")]
     await _read(attacker, feeds + [f"/posts?q={quote(each)}" for each in SEARCHES])
 

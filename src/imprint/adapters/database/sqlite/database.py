@@ -380,7 +380,7 @@ class QueryCache:
 
 
 class _TooLong(Exception):
-    """A read would block the event loop for too long."""
+    """A read takes more processor time than it may."""
 
 
 class SqliteDatabase(Database):
