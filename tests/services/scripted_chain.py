@@ -186,8 +186,10 @@ class ScriptedChain:
 
     async def other_logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
-    ) -> list[Log] | None:
-        return None if self.other is None else await self.other.logs(first, last, topics, head)
+    ) -> list[Log]:
+        if self.other is None:
+            raise Unavailable.chain()
+        return await self.other.logs(first, last, topics, head)
 
     async def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef
@@ -286,7 +288,7 @@ class SeveralNodes:
 
     async def other_logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
-    ) -> list[Log] | None:
+    ) -> list[Log]:
         return await self._node("logs").other_logs(first, last, topics, head)
 
     def logs_by_receipts(

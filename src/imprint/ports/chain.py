@@ -116,10 +116,10 @@ class ChainReader(Protocol):
 
     async def other_logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
-    ) -> list[Log] | None:
+    ) -> list[Log]:
         """The same logs as another node shows them than the one that was asked for logs last.
 
-        None if there is no other node, or if it does not have the head or refuses the range.
+        `Unavailable` may mean that there is no other node.
         """
 
     def logs_by_receipts(

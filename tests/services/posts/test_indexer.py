@@ -286,6 +286,17 @@ async def test_a_log_that_only_another_node_shows_is_read_from_receipts(
     assert len(await titles(market)) == 2
 
 
+async def test_another_node_that_contradicts_itself_stops_nothing(
+    market: IndexedChain, tmp_path: Path
+) -> None:
+    market.chain.other = other = copy_chain(market.chain, 0)
+    block = market.chain.mine(*market.publish())
+    other.blocks = [market.chain.blocks[0], replace(block, logs=block.logs * 2)]
+    await market.indexer.index_once()
+    assert len(await titles(market)) == 1
+    assert not market.indexer.stream.disputed
+
+
 async def test_a_filter_that_names_what_is_not_there_is_settled_by_receipts_once(
     market: IndexedChain,
 ) -> None:

@@ -43,6 +43,9 @@ Read = TypeVar("Read")
 TIMEOUT = 10.0
 """Seconds for one exchange: no client waits for it, and the logs of many blocks take a while."""
 
+OTHER_TIMEOUT = 2.0
+"""Seconds for the logs of another node, which are only compared."""
+
 PROOF_TIMEOUT = 60.0
 """Seconds to prove that a log is absent, which may take the receipts of a whole block."""
 
@@ -297,16 +300,14 @@ class JsonRpcChainReader:
 
     async def other_logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
-    ) -> list[Log] | None:
-        """The same logs as another node shows them; None if none does."""
+    ) -> list[Log]:
+        """The same logs as another node shows them, if it responds soon."""
 
         async def attempt(node: int) -> list[Log]:
             return await self._logs_of(node, first, last, topics, head)
 
-        try:
-            return await self._rpc.ask_another(self._told_logs, attempt, self._deadline())
-        except Unavailable:
-            return None
+        deadline = asyncio.get_running_loop().time() + min(OTHER_TIMEOUT, self._timeout)
+        return await self._rpc.ask_another(self._told_logs, attempt, deadline)
 
     async def _logs_of(
         self, node: int, first: int, last: int, topics: Collection[bytes], head: BlockRef

@@ -205,14 +205,12 @@ class JsonRpc:
             # An exception in a local variable of its own traceback is a reference cycle.
             failures.clear()
 
-    async def ask_another(self, node: int, attempt: Attempt[Read], deadline: float) -> Read | None:
-        """What `attempt` returns for a node that is not this one; None if there is no other.
+    async def ask_another(self, node: int, attempt: Attempt[Read], deadline: float) -> Read:
+        """What `attempt` returns for the first node that is not this one and is not skipped.
 
-        Raises `Unavailable` as `ask_one` does.
+        Raises `Unavailable` as `ask_one` does, also if there is no other node.
         """
-        others, failures = [each for each in self._order() if each != node], list[Exception]()
-        if not others:
-            return None
+        others, failures = [each for each in self._ready() if each != node], list[Exception]()
         try:
             return await self._ask_next(iter(others), len(others), attempt, deadline, failures)
         finally:

@@ -343,10 +343,12 @@ class LogStream:
             refs = refs[: refs.index(self._compared)]
         for newest in refs[::LAGGING_BLOCKS][:2]:
             first, last = refs[-1].number, newest.number
-            logs = await self.chain.other_logs(first, last, MARKET_TOPICS, newest)
-            if logs is None:
+            try:
+                logs = await self.chain.other_logs(first, last, MARKET_TOPICS, newest)
+                other = await decode_many(logs, partial(_arrange, newest))
+            except Unavailable:
+                # Another node that fails, or contradicts itself, must not stop this one.
                 continue
-            other = await decode_many(logs, partial(_arrange, newest))
             mine = [each for each in blocks.logs if first <= each.block.number <= last]
             for block, *_ in set(map(_content, mine)).symmetric_difference(map(_content, other)):
                 if block in refs and block not in self._suspected:
