@@ -40,8 +40,7 @@ async def wait_until(happened: Callable[[], Awaitable[bool]], seconds: float = T
 @asynccontextmanager
 async def opened(scene: Scene) -> AsyncIterator[Stores]:
     """The catalog of the replicas, once one of them has made it."""
-    storage = scene.world.settings.storage
-    stores = open_stores(open_database(storage.database, 2))
+    stores = open_stores(open_database(scene.world.settings))
     try:
         yield stores
     finally:

@@ -53,7 +53,7 @@ async def test_replicas_share_nothing_on_disk(
         assert "cannot be created" not in second.log
         report = await command(scene.given, "gc", "--dry-run", "--json")
         assert json.loads(report)["strays"] is not None
-        checked = await asyncio.to_thread(run_command, scene.given, "check")
+        checked = await asyncio.to_thread(run_command, scene.given, "check", "--write")
         assert "Documents can be stored and read" in checked.stdout
         assert "cannot be created" not in checked.stdout + checked.stderr
 
@@ -116,7 +116,7 @@ async def test_a_backup_has_the_documents_of_the_bucket(
         thumbnail = await world.publish(author, files[0]["cid"])
         saved, restored = tmp_path / "saved.tar", tmp_path / "restored"
         await command(scene.given, "backup", "--out", str(saved))
-        report = await asyncio.to_thread(run_command, scene.given, "check", "--deep")
+        report = await asyncio.to_thread(run_command, scene.given, "check", "--deep", "--write")
         for line in ("6 records and their documents are", "Documents can be stored and read"):
             assert line in report.stdout
         replica.process.kill()

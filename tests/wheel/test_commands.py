@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from tests.wheel.installed import Installation, Installed, plain_environ
-from tools.distributions import read_version
 
+from imprint import __version__
 from imprint.cli import COMMANDS
 
 NEEDED = {
@@ -34,7 +34,7 @@ def sentence_of(done: "subprocess.CompletedProcess[str]") -> str:
 
 
 def test_the_version_is_that_of_the_source(bare: Installed):
-    assert bare.run("--version").stdout == f"imprint, version {read_version()}\n"
+    assert bare.run("--version").stdout == f"imprint, version {__version__}\n"
 
 
 @pytest.mark.parametrize("command", ["contract", "deploy", "dev", "migrate-catalog"])

@@ -367,7 +367,12 @@ def open_database(
             return opening()
         if access.creates:
             if read_schema(path) == 0:
-                refuse_documents(settings)
+                try:
+                    refuse_documents(settings)
+                except CannotStart:
+                    # Another process may have made both meanwhile, the catalog first.
+                    if read_schema(path) == 0:
+                        raise
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         return open_with_reserve(path.parent, opening)
     except NoCatalog as error:

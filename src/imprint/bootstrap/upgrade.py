@@ -37,8 +37,9 @@ from imprint.domain.installation import UNNAMED, Access
 from imprint.ports import utc_now
 from imprint.settings import EmbeddedContent, PostgresqlDatabase, Settings, SqliteDatabase
 
-BYTES_PER_SECOND = 8 * 1024 * 1024
-"""Bytes of a catalog that are checked, copied and migrated in a second, on a slow disk."""
+BYTES_PER_SECOND = 16 * 1024 * 1024
+"""Bytes of a catalog that are checked, copied and migrated in a second: 19 MiB on a busy machine
+with 100 000 files of the first schema."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,13 @@ from tests.postgresql import Server
 from tests.stores import open_postgresql_stores
 
 from imprint.adapters.database.postgresql import pool as postgresql_pool
+from imprint.adapters.database.postgresql.database import prepare
 from imprint.adapters.database.postgresql.schema import migrate
-from imprint.adapters.database.schema import Migration, NewerSchema, known_migrations
+from imprint.adapters.database.schema import Migration, NewerSchema, NoCatalog, known_migrations
 from imprint.adapters.database.transaction import Unstorable
 from imprint.domain.drafts.files import Action
-from imprint.domain.errors import Code, Unavailable
+from imprint.domain.errors import CannotStart, Code, Unavailable
+from imprint.domain.installation import Access
 from imprint.domain.posts.lists import PublicList
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -306,6 +308,25 @@ async def test_processes_may_open_a_new_catalog_at_once(empty):
     for stores in opened:
         await stores.database.probe()
         await stores.close()
+
+
+async def test_a_catalog_that_another_process_made_meanwhile_is_opened(empty):
+    def lose_the_race() -> None:
+        asyncio.run(prepare(empty))
+        raise CannotStart("There are documents of a catalog that is not there.")
+
+    identity = await prepare(empty, before_creation=lose_the_race)
+    assert identity == await prepare(empty)
+
+
+async def test_no_catalog_is_made_if_that_is_refused(empty):
+    def refuse() -> None:
+        raise CannotStart("There are documents.")
+
+    with pytest.raises(CannotStart, match="There are documents"):
+        await prepare(empty, before_creation=refuse)
+    with pytest.raises(NoCatalog):
+        await prepare(empty, Access.READ)
 
 
 async def test_a_catalog_with_a_newer_schema_is_not_opened(empty, postgresql: Server):

@@ -57,7 +57,7 @@ from imprint.adapters.database.postgresql.transaction import (
 )
 from imprint.adapters.database.schema import expect_schema, known_migrations
 from imprint.adapters.database.transaction import Row, Rule, T, Ts
-from imprint.domain.errors import Damaged, NonceUsed, Unavailable
+from imprint.domain.errors import CannotStart, Damaged, NonceUsed, Unavailable
 from imprint.domain.installation import Access, Identity, new_installation_id
 from imprint.ports import Monotonic
 from imprint.ports.damage import Damage
@@ -149,7 +149,12 @@ async def prepare(
         if access is Access.READ:
             return await find_identity(tx)
         if not found and before_creation is not None:
-            await asyncio.to_thread(before_creation)
+            try:
+                await asyncio.to_thread(before_creation)
+            except CannotStart:
+                # Another process may have made catalog and documents meanwhile.
+                if not await find_schema(connection):
+                    raise
         if access.creates:
             await migrate(connection, migrations)
         return await identify(tx, new_installation_id())
