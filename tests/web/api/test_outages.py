@@ -229,6 +229,7 @@ async def test_without_a_store_the_service_is_not_ready(fragile: Broken) -> None
     assert response.status_code == 503
     checks = response.json()["checks"]
     assert checks.pop("storage") == "unavailable"
+    assert checks.pop("collector") == "off"
     assert set(checks.values()) == {"ok"}
     assert (await fragile.world.client.get("/healthz")).status_code == 200
 
