@@ -47,6 +47,7 @@ WRITING = {
     "export": ["export", "--out", "{out}"],
     "gc --really": ["gc", "--really"],
     "import": ["import", "{export}"],
+    "import-pinata": ["import-pinata"],
     "migrate-catalog": ["migrate-catalog", "--from", "{catalog}", "--to", "{target}"],
     "migrate-content": ["migrate-content", "--to", "embedded:{out}"],
     "reconcile": ["reconcile", "--from-block", "0"],
