@@ -72,7 +72,7 @@ function nameSilent(error: unknown): string | null {
   if (error instanceof Refusal)
     return error.status === 429 || error.status >= 500 ? "The service" : null;
   const { code } = (error ?? {}) as { code?: unknown };
-  return AWAY.includes(Number(code)) || explain(error).isUnanswered ? "The chain’s node" : null;
+  return AWAY.includes(Number(code)) || explain(error).hasNoResponse ? "The chain’s node" : null;
 }
 
 /** Questions of this page are asked again by these rules. */

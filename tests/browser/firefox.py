@@ -35,7 +35,7 @@ PASSING = {
     "javascript error",
     "unknown error",
 }
-"""What a page that is still changing answers."""
+"""The error that a page returns while it is still changing."""
 
 FIND = """
 const [selector, text] = arguments;
@@ -71,7 +71,7 @@ Services.clearData.deleteData(Ci.nsIClearDataService.CLEAR_ALL, {onDataDeleted: 
 
 
 class MarionetteError(Exception):
-    """What Firefox answered instead of a result; `kind` is WebDriver's word for it."""
+    """An error from Firefox; `kind` is WebDriver's name for it."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(f"{kind}: {message}")

@@ -166,7 +166,7 @@ def test_a_version_newer_than_the_list_is_published(
     def hold(route: Route) -> None:
         held.append(route)
 
-    # The list stays as it is; whoever looks for the present version is answered.
+    # The list stays as it is; lookups of the current version succeed.
     page.route(LIST, hold, times=1)
     add(page, " twice")
     save(page)

@@ -58,7 +58,7 @@ class BrowserWallet:
     waits_for_blocks: bool = False
     """Whether its node seems to have mined nothing of what was sent."""
     withholds: set[str] = field(default_factory=set)
-    """Methods that its node answers with null, as one does that has not seen a transaction yet."""
+    """Methods to which its node responds with null, as one does that has not seen a transaction yet."""
     loses: set[str] = field(default_factory=set)
     """Methods that are carried out, but whose responses never reach the page."""
     misreports: set[str] = field(default_factory=set)
@@ -67,7 +67,7 @@ class BrowserWallet:
     """What the person was asked, in order."""
     asked: set[str] = field(default_factory=set)
     """Methods that pages have called."""
-    answered: set[str] = field(default_factory=set)
+    handled: set[str] = field(default_factory=set)
     """Methods of which pages have heard."""
     sent: list[str] = field(default_factory=list)
     """The hashes of the transactions that were sent."""
@@ -95,7 +95,7 @@ class BrowserWallet:
 
         # Not the bound method: Playwright sets attributes on its object, which has slots.
         def respond(source: Any, method: str, parameters: str, looks: int) -> dict[str, Any]:
-            return self._answer(source, method, parameters, looks)
+            return self._respond(source, method, parameters, looks)
 
         context.expose_binding("__walletRequest", respond)
         context.add_init_script(SCRIPT)
@@ -127,14 +127,14 @@ class BrowserWallet:
                     "([event, value]) => window.__walletEmit(event, value)", [event, value]
                 )
 
-    def _answer(self, source: Any, method: str, parameters: str, looks: int) -> dict[str, Any]:
+    def _respond(self, source: Any, method: str, parameters: str, looks: int) -> dict[str, Any]:
         if method in PROMPTS and looks == 0:
             self.prompts.append(method)
             self.last = method, parameters
         self.asked.add(method)
         if method in self.undecided:
             return {"undecided": True}
-        self.answered.add(method)
+        self.handled.add(method)
         try:
             result = self._respond(method, json.loads(parameters))
             if method in self.misreports:

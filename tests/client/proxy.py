@@ -29,7 +29,7 @@ class Proxy:
     seen: list[bytes] = field(default_factory=list)
     url: str = ""
 
-    async def answer(self, request: web.Request) -> web.StreamResponse:
+    async def respond(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         self.seen.append(body)
         fault = self.faults.pop(0) if self.faults else PASS
@@ -50,7 +50,7 @@ class Proxy:
 async def open_proxy(imprint: Imprint) -> AsyncIterator[tuple[Proxy, Imprint]]:
     """A proxy before the service of a client, and another client that uses it."""
     proxy = Proxy(imprint.url, imprint.http)
-    runner = web.ServerRunner(web.Server(proxy.answer))
+    runner = web.ServerRunner(web.Server(proxy.respond))
     await runner.setup()
     try:
         server = await asyncio.get_running_loop().create_server(runner.server, "127.0.0.1", 0)

@@ -28,9 +28,9 @@ test("a thumbnail is public, and a PNG again", async () => {
   const draft = await imprint.createDraft(wallet, "Words.");
   const publication = { thumbnail: cover, hashtags: ["Essays", "#Ink"] };
   const { thumbnailCid } = await imprint.publishDraft(wallet, draft.cid, publication);
-  const answer = await fetch(`${imprint.url}/ipfs/${thumbnailCid}`);
-  assert.equal(answer.headers.get("content-type"), "image/png");
-  const bytes = new Uint8Array(await answer.arrayBuffer());
+  const response = await fetch(`${imprint.url}/ipfs/${thumbnailCid}`);
+  assert.equal(response.headers.get("content-type"), "image/png");
+  const bytes = new Uint8Array(await response.arrayBuffer());
   assert.deepEqual([...bytes.slice(0, 8)], [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
   const [file] = await imprint.listPosts({ cid: draft.cid }).collect();
   assert.deepEqual(file.hashtags, ["essays", "ink"]);
@@ -84,18 +84,18 @@ for (const [act, attempt] of [
 }
 
 test("a refusal is a problem document with a sentence for people", async () => {
-  const answer = await fetch(`${imprint.url}/fileByCid?cid=nonsense`);
-  const problem = await answer.json();
-  assert.equal(answer.headers.get("content-type"), "application/problem+json");
-  assert.equal(problem.status, answer.status);
+  const response = await fetch(`${imprint.url}/fileByCid?cid=nonsense`);
+  const problem = await response.json();
+  assert.equal(response.headers.get("content-type"), "application/problem+json");
+  assert.equal(problem.status, response.status);
   assert.equal(problem.error, problem.detail);
   for (const member of ["type", "title", "detail", "code"]) assert.equal(typeof problem[member], "string");
 });
 
 test("a protected read without a session is refused, and told how to log in", async () => {
   const draft = await imprint.createDraft(openStranger(), "Private words.");
-  const answer = await fetch(`${imprint.url}/fileByCid?cid=${draft.cid}`);
-  assert.equal(answer.status, 401);
-  assert.match(answer.headers.get("www-authenticate"), /^Bearer/);
-  assert.equal((await answer.json()).code, "session_missing");
+  const response = await fetch(`${imprint.url}/fileByCid?cid=${draft.cid}`);
+  assert.equal(response.status, 401);
+  assert.match(response.headers.get("www-authenticate"), /^Bearer/);
+  assert.equal((await response.json()).code, "session_missing");
 });

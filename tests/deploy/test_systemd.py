@@ -198,7 +198,7 @@ async def test_a_reload_reads_the_settings_and_keeps_the_service(installed: Inst
 
 
 async def _wait_until_named(unit: Installed, name: str) -> None:
-    # Old workers answer until they have ended.
+    # Old workers serve requests until they have ended.
     async with asyncio.timeout(60):
         while True:
             facts = await unit.scene.world.client.get("/.well-known/imprint.json")

@@ -35,7 +35,7 @@ Request = tuple[str, tuple[tuple[str, str], ...]]
 class Truth:
     """What the requests gave before anything was damaged, and the session they need."""
 
-    answers: Mapping[Request, Any]
+    responses: Mapping[Request, Any]
     session: Mapping[str, str]
 
 
@@ -124,15 +124,15 @@ async def fill(world: World) -> Truth:
     requests += [("/filesMetaData", ()), ("/filesByTags", (("tags", "letters"),))]
     requests.append(("/filesByTags", (("tags", "letters,number0"),)))
     requests.append(("/pendingFilesByOwner", (("owner", reader.address),)))
-    answers = {}
+    responses = {}
     for request in requests:
         response = await ask(world.client, request, session)
         if response.status_code == 200:
-            answers[request] = facts(response)
+            responses[request] = facts(response)
         else:
             assert response.status_code in (401, 403), response.text
-    assert len(answers) > DRAFTS
-    return Truth(answers, session)
+    assert len(responses) > DRAFTS
+    return Truth(responses, session)
 
 
 async def ask(
@@ -144,7 +144,7 @@ async def ask(
 
 async def read_everything(client: httpx2.AsyncClient, truth: Truth, tally: Tally) -> None:
     """Ask for everything."""
-    for request, right in truth.answers.items():
+    for request, right in truth.responses.items():
         tally.add(request, await ask(client, request, truth.session), right)
 
 

@@ -63,7 +63,7 @@ def count_writes(counted: dict[str, float]) -> float:
     return sum(
         value
         for name, value in counted.items()
-        if name.startswith("imprint_answers_total") and "/create/group" in name
+        if name.startswith("imprint_responses_total") and "/create/group" in name
     )
 
 
@@ -235,7 +235,7 @@ async def test_metrics_are_served_while_the_only_worker_hangs(tmp_path: Path):
         os.kill(replica.process.worker, signal.SIGSTOP)
         after = await scrape(metrics)
         os.kill(replica.process.worker, signal.SIGCONT)
-        counted = [name for name in before if name.startswith("imprint_answers_total")]
+        counted = [name for name in before if name.startswith("imprint_responses_total")]
         assert counted
         assert all(after[name] == before[name] for name in counted)
         assert "imprint_connections" not in after

@@ -60,7 +60,7 @@ class Node:
         return counts
 
     def enlarge(self, post: int, size: int) -> None:
-        """Let it answer questions about this post with at least so many bytes."""
+        """Make it respond to queries about this post with at least this many bytes."""
         asked = {"post": post, "bytes": size}
         httpx2.post(f"{self.url}/huge", params=asked, timeout=60, verify=PLAIN)
 

@@ -53,7 +53,7 @@ class Node:
         return web.Response(body=said, content_type="application/json")
 
     async def _respond_hugely(self, request: web.BaseRequest, size: int) -> web.StreamResponse:
-        """White space, in pieces, so that other questions are answered in between."""
+        """White space in pieces, so that other requests are served in between."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         response.content_length = size
         await response.prepare(request)

@@ -78,7 +78,7 @@ class Observation:
         return [each for each in self.samples if each.ended >= self.began and each.status != 200]
 
     def quantile(self, part: float) -> float:
-        """The seconds within which this part of the reads was answered."""
+        """The seconds within which this share of the reads completed."""
         ordered = sorted(each.seconds for each in self.reads)
         return ordered[min(len(ordered) - 1, int(len(ordered) * part))] if ordered else 0.0
 

@@ -1,5 +1,5 @@
-// Pinata's own client against the double of Pinata: what the double takes and answers, Pinata's
-// client sends and understands.
+// Runs Pinata's own client against our double of Pinata: the double must accept what the client
+// sends, and return what it understands.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { PinataSDK } from "pinata";

@@ -110,7 +110,7 @@ async def test_bytes_behind_a_full_pipeline_queue_are_bounded() -> None:
         assert len(connection.pipeline) <= MAX_QUEUED
         assert len(connection._unparsed) <= MAX_UNPARSED_BYTES
         gate.opened.set()
-        # Either all were answered, or the connection was closed after some of them.
+        # Either all got responses, or the connection was closed after some of them.
         responses = await read_or_reset(reader)
         assert responses.startswith(b"HTTP/1.1 200 ")
 

@@ -27,7 +27,7 @@ const SAVED = { cid: "bafkreisaved" };
 
 const busy = () =>
   Response.json(
-    { code: "overloaded", status: 503, detail: "Too many requests are being answered." },
+    { code: "overloaded", status: 503, detail: "Too many requests are in progress." },
     { status: 503, headers: { "Retry-After": "0" } },
   );
 const stale = () =>

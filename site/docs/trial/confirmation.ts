@@ -8,8 +8,8 @@ export function confirmed({ method, path, name }: Operation): Promise<boolean> {
   return new Promise((resolve) => {
     let isWanted = false;
     const dialog = h("dialog", { class: "confirm", "aria-labelledby": "confirm-title" });
-    const end = (answer: boolean): void => {
-      isWanted = answer;
+    const end = (confirmed: boolean): void => {
+      isWanted = confirmed;
       dialog.close();
     };
     // Escape closes it too.

@@ -140,7 +140,7 @@ class IndexedCopies implements CopyStore {
   ): Promise<boolean> {
     let isOther = false;
     await this.database.run(COPIES, "readwrite", (store) => {
-      // At once, as a page that is left has no time for an answer.
+      // Synchronously: a page that is being closed cannot wait for a response.
       if (expected === undefined) return ask(store);
       const found = store.get([account, key, tab]);
       found.onsuccess = () => {

@@ -89,8 +89,8 @@ class Transport:
                 timeout=self._timeout,
                 allow_redirects=False,
                 **given,
-            ) as answered:
-                response = Response(answered.status, answered.headers, await answered.read())
+            ) as received:
+                response = Response(received.status, received.headers, await received.read())
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             reason = str(error) or "it took too long to respond"
             raise Unreachable(f"{self.url} cannot be reached: {reason}") from error

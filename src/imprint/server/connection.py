@@ -508,7 +508,7 @@ def write_refusal(problem: Problem, default_headers: Iterable[tuple[bytes, bytes
     token = request_id.set(new_id())
     fields = {"status": response.status_code, "code": problem.code}
     RESPONSES.labels(OTHER_PATHS, response.status_code, problem.code).inc()
-    log.info("answered", extra={"method": None, "path": None, **fields, "milliseconds": 0})
+    log.info("responded", extra={"method": None, "path": None, **fields, "milliseconds": 0})
     headers = [
         *default_headers,
         *response.raw_headers,

@@ -254,7 +254,7 @@ class Chain:
     )
     timeout: float = setting(
         "CHAIN_TIMEOUT_SECONDS",
-        "How long a node may take to answer before the next one is asked.",
+        "How long a node may take to respond before the next one is asked.",
         seconds(0.1, 60),
         "1.5",
     )

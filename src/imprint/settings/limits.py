@@ -129,7 +129,7 @@ class Limits:
     )
     concurrent: int = setting(
         "MAX_CONCURRENT_REQUESTS",
-        "How many requests are answered at once by a process, and a quarter of them for one IP"
+        "How many requests a process handles at once, and a quarter of them for one IP"
         " address; more are turned away with 503. A request counts when its body has arrived.",
         integer(1, 100_000),
         "512",

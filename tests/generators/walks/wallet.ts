@@ -141,7 +141,7 @@ export class Wallet {
   }
 }
 
-/** Ask until the question has an answer. */
+/** Poll until there is a result. */
 export async function until<T>(ask: () => Promise<T | undefined>, seconds = 30): Promise<T> {
   for (const end = Date.now() + seconds * 1000; Date.now() < end; ) {
     const found = await ask();

@@ -200,7 +200,7 @@ ATTACKS = (
     ),
     Attack(
         "huge-node-responses",
-        "64 readers ask for a post about which the node answers with 12 MB.",
+        "64 readers ask for a post for which the node sends 12 MB.",
         "1 MiB for a response of a node about a post, and all of it is given back.",
         read_through_a_huge_node,
         lambda tally: tally.count(503) >= 64,

@@ -120,7 +120,7 @@ async def _whole_walk(folder: Path) -> Walk:
 
 async def test_no_log_line_of_a_walk_holds_a_secret(tmp_path: Path) -> None:
     walk = await _whole_walk(tmp_path)
-    assert walk.lines.count('"answered"') >= 30
+    assert walk.lines.count('"responded"') >= 30
     assert "chain node failed" in walk.lines
     for name, secret in walk.secrets.items():
         assert secret not in walk.lines, name
@@ -141,7 +141,7 @@ async def test_no_response_of_a_walk_holds_a_secret(tmp_path: Path) -> None:
 async def test_every_response_has_one_line_with_its_id_and_code(world: World) -> None:
     with _listening() as lines:
         response = await world.client.get("/freeFileByPostId", params={"postId": "x"})
-    (line,) = [json.loads(line) for line in lines.getvalue().splitlines() if "answered" in line]
+    (line,) = [json.loads(line) for line in lines.getvalue().splitlines() if "responded" in line]
     assert line["request_id"] == response.headers["x-request-id"]
     assert (line["status"], line["code"]) == (400, "invalid_post_id")
     assert (line["method"], line["path"]) == ("GET", "/freeFileByPostId")

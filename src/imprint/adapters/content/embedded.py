@@ -49,7 +49,7 @@ THREADS = 8
 
 MAX_QUEUED = 1024
 """Operations that run in these threads or wait for one, at most; more fail at once. More than the
-requests that are answered at once, so that only a disk that hangs fills it, and never a client."""
+requests that are served at once, so that only a disk that hangs fills it, and never a client."""
 
 CHUNKED_SECONDS = 20.0
 """Seconds for reading a document of several blocks, as with the other stores."""

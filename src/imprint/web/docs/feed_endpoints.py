@@ -55,7 +55,7 @@ FEED_COMPONENTS: dict[str, Schema] = {
     "HttpDate": string("A date as HTTP writes it (RFC 9110)."),
     "FeedToken": string("32 bytes in base64url.", FEED_TOKEN_PATTERN),
     "FeedId": string("The `id` of a private feed.", "^[A-Za-z0-9-]{1,64}$"),
-    "ChainPlace": string("A place on the chain, as a number.", PLACE_PATTERN),
+    "ChainPosition": string("A position on the chain, as a number.", PLACE_PATTERN),
     "AtomFeed": string("An Atom document (RFC 4287)."),
 }
 """The components of parameters, and of responses that are not JSON."""
@@ -88,7 +88,7 @@ _TOKEN = Parameter("token", "FeedToken", "The token of the feed, a secret.", FEE
 
 _BEFORE = Parameter(
     "before",
-    "ChainPlace",
+    "ChainPosition",
     "Where the page begins, from the address of the next page that the page before it names.",
     required=False,
 )

@@ -5,7 +5,6 @@ or is `anyOf` a reference to an object and null; a reference to a string would b
 member with a default may be missing, and is not null.
 """
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -47,22 +46,19 @@ def closed_structure(description: str, properties: Schema, *optional: str) -> Sc
 
 
 _NAMES = {
-    "Author": "AuthorAnswer",
-    "Content": "ContentAnswer",
+    "Content": "ContentResponse",
     "DeletedDraft": "DeletedFile",
     "Draft": "FileRecord",
     "FeedsResponse": "FeedList",
     "File": "ReadRecord",
     "MarketplaceFacts": "Marketplace",
     "OpeningBody": "WritingSessionBody",
-    "Published": "PublishedAnswer",
+    "Published": "PublishedResponse",
     "ServiceFacts": "Facts",
-    "Session": "LoginAnswer",
-    "Stats": "StatsAnswer",
     "WritingSessionRecord": "WritingSession",
     "WritingSessionsResponse": "WritingSessionList",
 }
-"""Names that generated clients know components by, and structs are not called."""
+"""Names of components that differ from the names of their structs."""
 
 
 def component_name(struct: type[msgspec.Struct]) -> str:
@@ -71,7 +67,7 @@ def component_name(struct: type[msgspec.Struct]) -> str:
 
 
 def _component_name(name: str) -> str:
-    return _NAMES.get(name) or re.sub("Response$", "Answer", name)
+    return _NAMES.get(name, name)
 
 
 def describe_structs(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:

@@ -174,7 +174,7 @@ class RequestBody:
         if not slots.take(self.client):
             is_general = slots is self.limits.slots
             OVERLOADS.labels("requests" if is_general else "webhooks").inc()
-            raise Unavailable(Code.OVERLOADED, "Too many requests are being answered.")
+            raise Unavailable(Code.OVERLOADED, "Too many requests are in progress.")
         self._slots = slots
 
     def release(self) -> None:
@@ -326,7 +326,7 @@ class RequestMiddleware:
                 "code": code,
                 "milliseconds": round(seconds * 1000, 2),
             }
-            log.info("answered", extra=fields)
+            log.info("responded", extra=fields)
 
 
 @lru_cache(maxsize=4096)

@@ -227,7 +227,7 @@ class _Query:
         return (self.low, self.high) != (0, _HIGHEST)
 
     def also(self, *, tags_from: int = 0, author: bool = True, price: bool = True) -> sql.Also:
-        """The conditions that the chosen index does not answer."""
+        """The conditions that the chosen index does not cover."""
         tags = tuple(range(tags_from, len(self.tags)))
         return sql.Also(tags, author and self.which.author is not None, price and self.is_priced)
 
