@@ -2,9 +2,8 @@
 
 Counters only rise; gauges hold a current value. Labels have few values, so that no metric grows
 with the number of files, readers or posts. Every worker has its own values; `server/samples.py`
-merges them: counters are added up, also those of workers that have ended, and of a gauge the
-largest value counts, unless `SUMMED` or `LEAST` names it. A gauge that is not a number is not
-known, and not shown.
+merges them: counters are summed, including those of workers that have ended, and a gauge takes its
+largest value unless `SUMMED` or `LEAST` names it. A gauge that is NaN is unknown, and not exported.
 """
 
 import math
@@ -140,7 +139,7 @@ ROUNDS_PUT_OFF = Counter(
 )
 
 SUPERVISOR = CollectorRegistry()
-"""The metrics of the supervisor; a worker that it forks must not count them once more."""
+"""The metrics of the supervisor; workers that it forks must not count them again."""
 
 BUILD_INFO = Gauge(
     "imprint_build_info",
@@ -155,7 +154,7 @@ ProcessCollector(registry=SUPERVISOR)
 SUMMED = frozenset(
     {"imprint_connections", "process_resident_memory_bytes", "process_virtual_memory_bytes"}
 )
-"""Gauges whose values are added up over all processes."""
+"""Gauges that are summed over all processes."""
 
 LEAST = frozenset(
     {
@@ -169,7 +168,7 @@ LEAST = frozenset(
         "process_start_time_seconds",
     }
 )
-"""Gauges of which the smallest value counts."""
+"""Gauges that take the smallest value of all processes."""
 
 for _gauge in (FOLLOWER_RUNNING, COLLECTOR_RUNNING, INDEXER_RUNNING):
     _gauge.set(1)
@@ -195,7 +194,7 @@ BUILD_INFO.labels(__version__, platform.python_version()).set(1)
 def read_counter(
     counter: Counter, wanted: Mapping[str, str]
 ) -> list[tuple[Mapping[str, str], float]]:
-    """The labels and values of a counter of this process that have these labels."""
+    """The labels and values of this process's counter, filtered by these labels."""
     return [
         (sample.labels, sample.value)
         for metric in counter.collect()
@@ -206,5 +205,5 @@ def read_counter(
 
 
 def read_gauge(gauge: Gauge) -> float:
-    """The value of a gauge of this process; not a number if it is not known."""
+    """The value of a gauge in this process; NaN if unknown."""
     return next(sample.value for metric in gauge.collect() for sample in metric.samples)

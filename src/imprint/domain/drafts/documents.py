@@ -11,7 +11,7 @@ MAX_IMAGE_PIXELS = 16_000_000
 """The most pixels of an image: 64 MB when decoded."""
 
 MAX_IMAGE_SIDE = 8192
-"""The most pixels of a side of an image."""
+"""The longest side of an image in pixels."""
 
 SMALL_DOCUMENT = 64 * 1024
 """The largest small document in bytes: it is hashed on the event loop and may be cached."""
@@ -76,7 +76,7 @@ def write_document(content: str, name: str, salt: bytes) -> bytes:
 def read_document(data: bytes) -> Document:
     """Decode a document. Raises `NotADocument` for other members or another order.
 
-    It does not check that the encoding is canonical: the caller has verified the CID.
+    Does not check that the encoding is canonical: the caller has verified the CID.
     """
     try:
         pairs = _PAIRS.decode(data.decode())
@@ -94,7 +94,7 @@ def read_document(data: bytes) -> Document:
 
 
 def check_document(data: bytes, name: str) -> None:
-    """Check that bytes are a document with this name, and build nothing but the text of it.
+    """Check that bytes are a document with this name, decoding only its text.
 
     Raises `NotADocument`.
     """
@@ -106,7 +106,7 @@ def check_document(data: bytes, name: str) -> None:
     if not framed or not data.endswith(b'"}') or not _SALT.fullmatch(salt):
         raise NotADocument(f"The bytes are not a document with the name {name}.")
     try:
-        # It begins with a quotation mark, so it is a string or no JSON.
+        # It begins with a quotation mark, so it is a string or invalid JSON.
         content = json.loads(data[len(head) : end].decode())
         _encode(content)
     except (ValueError, RecursionError) as error:

@@ -6,12 +6,13 @@ MAX_TAGS = 10
 """The most hashtags of a file, and of a list filter."""
 
 MAX_TAG_LENGTH = 32
-"""The most characters of a hashtag, each combining mark being one."""
+"""The most characters of a hashtag, counting each combining mark."""
 
 MAX_SPELLING = 8 * MAX_TAG_LENGTH
 """The most characters of a hashtag before normalization, which composes up to four into one.
 
-The time that normalization takes grows with the square of the number of combining marks."""
+Normalization takes time quadratic in the number of combining marks.
+"""
 
 _INVISIBLE_MARKS = frozenset(
     map(
@@ -25,7 +26,7 @@ _INVISIBLE_MARKS = frozenset(
         ),
     )
 )
-"""Combining marks that are not displayed: two hashtags that look the same would differ."""
+"""Invisible combining marks: with them, two hashtags that look the same would differ."""
 
 
 class NotTags(ValueError):
@@ -49,7 +50,7 @@ def _normalize(part: str) -> str:
     spelled = part.strip().removeprefix("#")
     if len(spelled) > MAX_SPELLING:
         raise NotTags(f"A hashtag has 1 to {MAX_TAG_LENGTH} characters.")
-    # A letter in lower case may compose with marks that follow it in upper case: H and U+0331.
+    # A lower-case letter may compose with marks that its upper-case form does not: H and U+0331.
     tag = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", spelled).lower())
     if not 1 <= len(tag) <= MAX_TAG_LENGTH:
         raise NotTags(f"A hashtag has 1 to {MAX_TAG_LENGTH} characters.")

@@ -83,7 +83,7 @@ def read_header(read: Read) -> tuple[Cid, ...]:
 def read_sections(read: Read) -> Iterator[tuple[Cid, bytes]]:
     """Yield every block after the header, each verified against its CID.
 
-    Raises `NotACar` for a block that is too large or does not match, and if the CAR is cut off.
+    Raises `NotACar` for a block that is too large or does not match, and for a truncated CAR.
     """
     while (length := _take_length(read)) is not None:
         if length > MAX_BLOCK + _LONGEST_CID:

@@ -34,7 +34,7 @@ POST_SUBSCRIBED = bytes.fromhex("c4f07abc81eeea9be4a90005faadbbbb0ddfd027f961107
 POST_PRICE_UPDATED = bytes.fromhex(
     "ad528c798f61306a244b88624c5d602fa1fa8cc73bd73c40b6ad5920ff9cc817"
 )
-"""First topic of PostPriceUpdated(uint256,uint256,uint256): a post has another price."""
+"""First topic of PostPriceUpdated(uint256,uint256,uint256): the price of a post changed."""
 
 TRANSFER = bytes.fromhex("1b3d7edb2e9c0b0e7c525b20aaaef0f5940d2ed71663c7d39266ecafac728859")
 """First topic of Transfer(address,address,address,uint256,uint256): an ERC-6909 token moved."""
@@ -61,13 +61,13 @@ BALANCE_OF = bytes.fromhex("00fdd58e")
 """Selector of balanceOf(address,uint256): the tokens of an id that an address holds (ERC-6909)."""
 
 MAX_SPELLED_CID = 512
-"""A longer text in the place of a CID is not stored or parsed; in bytes."""
+"""The most bytes of a CID's text; longer ones are not stored or parsed."""
 
 MAX_TITLE = 100
-"""The bytes of a title that are kept: the marketplace accepts no more."""
+"""The bytes of a title that are kept; the marketplace accepts no more."""
 
 MAX_DESCRIPTION = 500
-"""The bytes of a description that are kept: the marketplace accepts no more."""
+"""The bytes of a description that are kept; the marketplace accepts no more."""
 
 _STAND_IN = "0x" + "0" * 16
 """The prefix of a stand-in block hash; a real hash has it with a probability of 2^-64."""
@@ -77,7 +77,7 @@ _STAND_IN = "0x" + "0" * 16
 class Log:
     """A log from a node or a provider; `removed` if its block is no longer canonical.
 
-    `timestamp` is that of its block, in seconds, if the node sends it beside the log.
+    `timestamp` is that of its block, in seconds, if the node sends it with the log.
     """
 
     address: Address
@@ -89,13 +89,13 @@ class Log:
 
 
 class Undecodable(ValueError):
-    """A log of the marketplace that is malformed; the text is the reason."""
+    """A malformed log of the marketplace; the message is the reason."""
 
 
 def decode_post_created(log: Log) -> PostCreated:
     """Decode a PostCreated log; `cid` is None if the text is not a CID. Raises `Undecodable`.
 
-    Title and thumbnail are not read: the post is published whatever they hold.
+    Title and thumbnail are not read: the post is published whatever they contain.
     """
     _expect_topics(log, POST_CREATED, 3)
     try:
@@ -115,7 +115,7 @@ def decode_post_created(log: Log) -> PostCreated:
 
 
 def decode_access_changed(log: Log) -> AccessChanged:
-    """Decode whose access a Transfer, PostSubscribed or PostPriceUpdated log changes.
+    """Decode a Transfer, PostSubscribed or PostPriceUpdated log into the access it changes.
 
     Raises `Undecodable`, also for any other log.
     """
@@ -139,7 +139,7 @@ def decode_access_changed(log: Log) -> AccessChanged:
 def decode_market_event(log: Log, at: datetime) -> MarketEvent | PostTagged:
     """Decode any log with one of `MARKET_TOPICS`, from a block of this time. Raises `Undecodable`.
 
-    A text that is too long is cut.
+    Texts that are too long are truncated.
     """
     topic = log.topics[0] if log.topics else b""
     try:
@@ -167,11 +167,11 @@ def decode_market_event(log: Log, at: datetime) -> MarketEvent | PostTagged:
 
 
 def cut_text(text: bytes, length: int) -> bytes:
-    """The beginning of a text, at most so many bytes, without a part of a character at its end."""
+    """Truncate a text to this many bytes, without cutting a character in half."""
     if len(text) <= length:
         return text
     for end in range(length, max(length - 4, -1), -1):
-        # A character of UTF-8 has at most four bytes, of which only the first looks otherwise.
+        # A UTF-8 character has at most four bytes, and only the first is not a continuation byte.
         if text[end] & 0xC0 != 0x80:
             return text[:end]
     return text[:length]
@@ -184,7 +184,7 @@ def decode_post_info(returned: bytes) -> PostEntry:
     offset 32, the six values begin with the author, and no author has the address 32.
     """
     entry = _entry_of(returned)
-    # All four strings are read, though one is used, to refuse an entry that was cut off.
+    # All four strings are read, though only one is used, to refuse a truncated entry.
     spelled, *_ = [entry.string(place) for place in range(1, 5)]
     try:
         cid = _cid_or_none(spelled.decode())
@@ -194,7 +194,7 @@ def decode_post_info(returned: bytes) -> PostEntry:
 
 
 def decode_post_details(returned: bytes) -> PostDetails:
-    """Decode the description that getPostInfo returned; texts that are too long are cut.
+    """Decode the description that getPostInfo returned; texts that are too long are truncated.
 
     Raises `NotAbi`.
     """
@@ -208,7 +208,7 @@ def decode_post_details(returned: bytes) -> PostDetails:
 
 
 def stand_in_block_hash(*parts: bytes) -> str:
-    """Return a stand-in for the block hash of a log whose provider left it out.
+    """Return a stand-in for a block hash that the provider left out.
 
     The same parts give the same hash, so the event is applied once; no block can confirm it.
     """
