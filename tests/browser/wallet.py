@@ -58,7 +58,7 @@ class BrowserWallet:
     waits_for_blocks: bool = False
     """Whether its node seems to have mined nothing of what was sent."""
     withholds: set[str] = field(default_factory=set)
-    """Methods to which its node responds with null, as one does that has not seen a transaction yet."""
+    """Methods for which its node returns null, like one that has not seen a transaction yet."""
     loses: set[str] = field(default_factory=set)
     """Methods that are carried out, but whose responses never reach the page."""
     misreports: set[str] = field(default_factory=set)

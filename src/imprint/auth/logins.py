@@ -36,7 +36,7 @@ LOGIN_SKEW = timedelta(seconds=5)
 """How far a reader's clock may run ahead of ours."""
 
 ANY_PORT = ":*"
-"""The end of a domain whose host may have any port."""
+"""The suffix of a domain whose host may have any port."""
 
 _SCHEMES = ("http", "https")
 
@@ -88,7 +88,7 @@ class LoginVerifier:
         self._skew = skew
 
     def verify(self, claim: LoginClaim, now: datetime) -> Login | Unproved[Login]:
-        """Return the login that `claim` proves, or would if its signer is a contract.
+        """Return the login that `claim` proves, or would prove if its signer is a contract.
 
         Whether its nonce is unused is checked later.
 

@@ -60,7 +60,7 @@ from imprint.interface.values import Wei
 
 __all__ = [
     "Imprint",
-    # who signs
+    # signing
     "Wallet",
     "KeyWallet",
     "NodeWallet",
@@ -69,7 +69,7 @@ __all__ = [
     "KeyStore",
     "MemoryKeyStore",
     "FileKeyStore",
-    # what goes wrong
+    # errors
     "Code",
     "Problem",
     "Refusal",
@@ -77,7 +77,7 @@ __all__ = [
     "WalletNeeded",
     "NodeError",
     "Reverted",
-    # records that methods give back
+    # returned records
     "Author",
     "Content",
     "DeletedDraft",

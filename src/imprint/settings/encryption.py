@@ -70,14 +70,14 @@ class Encryption:
     )
 
     def encrypts(self, place: ContentPlace) -> bool:
-        """Whether documents stored in this place are encrypted."""
+        """Whether documents in this store are encrypted."""
         if self.mode == "auto":
-            # One wrong policy opens a bucket, and the chain shows the names of documents.
+            # One wrong policy opens a bucket, and the chain reveals the names of documents.
             return place.public or (isinstance(place, BucketContent) and self.key is not None)
         return self.mode == "on"
 
     def check(self, place: ContentPlace) -> list[str]:
-        """What is wrong with these settings for documents in this place, one sentence each."""
+        """What is wrong with these settings for documents in this store, one sentence each."""
         if self.encrypts(place):
             if self.key is None:
                 why = "is 'on'" if self.mode == "on" else "is 'auto' and strangers can fetch"

@@ -43,7 +43,7 @@ _MIB = 1_048_576
 
 
 class Compatibility(StrEnum):
-    """Whose front end the service is made to fit; `NONE` is the interface as it is documented."""
+    """The front end that the service is compatible with; `NONE` is the documented interface."""
 
     NONE = "none"
     INKDAO = "inkdao"
@@ -234,7 +234,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Which chain and contract decide, and how they are asked."""
+    """Which chain and contract the service uses, and how it calls them."""
 
     rpc_urls: tuple[Secret, ...] = setting(
         "CHAIN_RPC_URL",
@@ -296,7 +296,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """What writers sign: the domain and the forms of the typed data, and who may sign."""
+    """What authors sign: the domain and the forms of the typed data, and who may sign."""
 
     name: str = setting("SIGNING_NAME", "The name of the signing domain.", parse_text, "Imprint")
     version: str = setting("SIGNING_VERSION", "The version of the signing domain.", parse_text, "1")
@@ -318,7 +318,7 @@ class Signing:
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Who may log in from where, and what their sessions are signed with."""
+    """From where readers may log in, and how their sessions are signed."""
 
     login_domains: tuple[str, ...] = setting(
         "LOGIN_DOMAINS",
@@ -358,7 +358,7 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    """What each provider signs deliveries with; a provider without a secret has no path."""
+    """The secrets of webhook providers; a provider without a secret has no path."""
 
     a_secret: Secret | None = optional(
         "WEBHOOK_A_SECRET",
@@ -389,7 +389,7 @@ class Webhooks:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What is kept, for how long, and what strangers see of drafts."""
+    """What is stored, for how long, and what the public sees of drafts."""
 
     public_drafts: bool = setting(
         "PUBLIC_DRAFTS", "Whether public lists show drafts too.", parse_switch, "off"
@@ -423,7 +423,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Development:
-    """What only `imprint dev` uses."""
+    """Settings of `imprint dev` only."""
 
     rpc_port: int = setting(
         "DEV_RPC_PORT",

@@ -1,4 +1,4 @@
-"""The settings of limits: how much one client may send and ask, and all of them together."""
+"""The settings of limits: how much one client, and all clients together, may send and request."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ _MIB = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one client may send and ask, and all of them together."""
+    """How much one client, and all clients together, may send and request."""
 
     content_bytes: int = setting(
         "MAX_CONTENT_BYTES",

@@ -1,4 +1,4 @@
-"""The addresses and ids that feeds and pages for machines name."""
+"""The URLs and ids in feeds and machine-readable pages."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -11,7 +11,7 @@ from imprint.domain.posts.indexed_posts import IndexedPost
 
 @dataclass(frozen=True, slots=True)
 class FeedLinks:
-    """The addresses of a service with this public URL, and ids that do not depend on it."""
+    """The URLs of a service with this public URL, and ids that do not depend on it."""
 
     service: str
     chain_id: int
@@ -21,20 +21,20 @@ class FeedLinks:
 
     @property
     def home(self) -> str:
-        """Where a stranger begins: the front page, or what stands for it without pages."""
+        """The front page, or its substitute on a service without pages."""
         return f"{self.service}/" if self.has_site else f"{self.service}/llms.txt"
 
     @property
     def home_type(self) -> str:
-        """The media type of what stands there."""
+        """The media type of that page."""
         return "text/html" if self.has_site else "text/markdown"
 
     def address(self, feed: Feed, ending: str) -> str:
-        """The address of a feed, or of this page of it, in one of its formats."""
+        """The URL of a feed, or of this page of it, in one of its formats."""
         return self._page_of(feed, ending, feed.before)
 
     def next_address(self, feed: Feed, ending: str) -> str | None:
-        """The address of the next page of a feed."""
+        """The URL of the next page of a feed."""
         if feed.next_before is None:
             return None
         return self._page_of(feed, ending, feed.next_before)
@@ -44,11 +44,11 @@ class FeedLinks:
         return f"{self.service}{quote(feed.path)}.{ending}{query}"
 
     def hub_of(self, feed: Feed) -> str | None:
-        """The hub that tells subscribers about a feed."""
+        """The hub that notifies the subscribers of a feed."""
         return None if feed.is_private else self.hub
 
     def header(self, feed: Feed, ending: str) -> str | None:
-        """The `Link` header of a feed, which subscribers of a hub look at first."""
+        """The `Link` header of a feed, which WebSub subscribers read first."""
         if self.hub_of(feed) is None:
             return None
         return f'<{self.hub}>; rel="hub", <{self.address(feed, ending)}>; rel="self"'
@@ -58,7 +58,7 @@ class FeedLinks:
         return f"{self.service}{page_path(post_id)}"
 
     def author(self, post: IndexedPost) -> str:
-        """The address of an author."""
+        """The URL of an author."""
         return f"{self.service}/authors/{post.author}"
 
     def feed_id(self, feed: Feed) -> str:
@@ -76,7 +76,7 @@ def page_path(post_id: int | str) -> str:
 
 
 def teaser(entry: FeedEntry) -> str:
-    """What stands for a text that is not in the feed: the description, and how to read on."""
+    """The substitute for a text that is not in the feed: the description, and how to read on."""
     post = entry.post
     if not post.free:
         rest = f"Price: {format_ether(post.price)}"

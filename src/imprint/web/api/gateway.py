@@ -17,7 +17,7 @@ from imprint.domain.errors import Code, OutOfRange, Refusal
 from imprint.domain.formats.car import write_car
 from imprint.domain.formats.cids import Cid, blocks
 from imprint.services.access.reads import Reads
-from imprint.web.http.large_responses import PIECE, LargeResponse, Lease, ResponseBudget
+from imprint.web.http.large_responses import PIECE, LargeResponse, Reservation, ResponseBudget
 from imprint.web.http.requests import canonical_cid, client_of, query_params, query_text
 from imprint.web.http.responses import IMMUTABLE, entity_tag, is_current, not_modified
 
@@ -27,7 +27,7 @@ RAW_TYPE = "application/vnd.ipld.raw"
 CAR_TYPE = "application/vnd.ipld.car"
 
 _PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
-"""The first bytes of pictures. The media type comes from the bytes, because the cid covers them."""
+"""Magic bytes of pictures. The media type comes from the bytes, because the cid covers them."""
 
 _OTHER = "application/octet-stream"
 
@@ -42,9 +42,9 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """The form in which a request asks for a document.
+    """The representation of a document that a request asks for.
 
-    `duplicates` and `root_only` only apply to a CAR file.
+    `duplicates` and `root_only` apply only to a CAR file.
     """
 
     format: Format
@@ -52,7 +52,7 @@ class Representation:
     root_only: bool = False
 
     def tag(self, cid: Cid) -> str:
-        """The entity tag, which differs wherever the bytes differ."""
+        """The entity tag, which differs whenever the bytes differ."""
         if self.format is Format.PLAIN:
             return entity_tag(cid)
         if self.format is Format.RAW:
@@ -76,7 +76,7 @@ class Representation:
         return f'attachment; filename="{cid}.{"car" if self.format is Format.CAR else "bin"}"'
 
     def memory(self, size: int) -> int:
-        """The bytes in memory for the body of a document of this size; a CAR is a little longer."""
+        """Memory for the body of a document of this size; a CAR is slightly larger."""
         return size if self.format is Format.PLAIN else 2 * size + size // 64 + 4096
 
     def encode(self, cid: Cid, document: bytes) -> bytes:
@@ -93,7 +93,7 @@ class Representation:
 def requested_representation(request: Request) -> Representation:
     """The representation named by the parameter `format`, or else by the header `Accept`.
 
-    Refuses an unknown format, an unknown version of CAR, and an unknown scope.
+    Refuses an unknown format, CAR version or scope.
     """
     media_type, parameters = _accepted(request)
     chosen = {RAW_TYPE: Format.RAW, CAR_TYPE: Format.CAR}.get(media_type, Format.PLAIN)
@@ -138,8 +138,8 @@ def _deduplicated(
 # Ranges
 
 _ONE_RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,15})-([0-9]{0,15})[ \t]*\Z", re.ASCII)
-"""One range, matched in a single pass. Several ranges do not match and get the whole document, as
-the standard allows: assembling them costs work that only attackers ask for."""
+"""A single range, matched in one pass. Several ranges do not match and get the whole document, as
+the standard allows: assembling them is work that only attackers request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +159,8 @@ class Range:
 def requested_range(request: Request, tag: str, size: int) -> Range | None:
     """The requested part of a document; None is the whole document.
 
-    A range whose `If-Range` names another version is the whole document, too. Raises `OutOfRange`
-    for a range that begins after the end.
+    A range whose `If-Range` names another version also gives the whole document. Raises
+    `OutOfRange` for a range that begins after the end.
     """
     given = _ONE_RANGE.match(request.headers.get("range", ""))
     if given is None or request.headers.get("if-range", tag) != tag:
@@ -212,15 +212,15 @@ class GatewayRoutes:
             return await self._load(cid, representation)
 
         expected = representation.memory(size or MAX_IMAGE_BYTES)
-        lease = await self.budget.share(client_of(request), tag, expected, load)
+        reservation = await self.budget.share(client_of(request), tag, expected, load)
         try:
-            return _document_response(request, cid, representation, lease)
+            return _document_response(request, cid, representation, reservation)
         except Exception:
-            lease.close()
+            reservation.close()
             raise
 
     async def _load(self, cid: Cid, representation: Representation) -> tuple[bytes, int]:
-        """The body, and how many bytes were in memory for it."""
+        """The body, and the bytes of memory it took."""
         document = await self.reads.public_document(cid)
         if representation.format is Format.PLAIN:
             return document, len(document)
@@ -233,18 +233,18 @@ class GatewayRoutes:
 
 
 def _not_found(request: Request) -> Refusal:
-    # The same for private and unknown cids, so that nobody learns which drafts exist.
+    # The same response for private and unknown cids, so that drafts cannot be discovered.
     if "only-if-cached" in request.headers.get("cache-control", "").lower():
         return Refusal(Code.NOT_CACHED, "There is no public document with this cid here.")
     return Refusal(Code.NOT_FOUND, "There is no public document with this cid.")
 
 
 def _document_response(
-    request: Request, cid: Cid, representation: Representation, lease: Lease
+    request: Request, cid: Cid, representation: Representation, reservation: Reservation
 ) -> Response:
-    """The response with a document, which closes the lease. Raises `OutOfRange`."""
-    body: bytes | memoryview = lease.body
-    tag, media_type = representation.tag(cid), representation.media_type(lease.body)
+    """The response with a document, which closes the reservation. Raises `OutOfRange`."""
+    body: bytes | memoryview = reservation.body
+    tag, media_type = representation.tag(cid), representation.media_type(reservation.body)
     headers = {
         "ETag": tag,
         "Cache-Control": IMMUTABLE,
@@ -263,7 +263,7 @@ def _document_response(
     headers["Content-Length"] = str(len(body))
     status = 200 if part is None else 206
     if request.method == "GET" and len(body) > PIECE:
-        return LargeResponse(lease, body, status, headers, media_type)
-    lease.close()
+        return LargeResponse(reservation, body, status, headers, media_type)
+    reservation.close()
     shown = b"" if request.method == "HEAD" else bytes(body)
     return Response(shown, status, headers, media_type)

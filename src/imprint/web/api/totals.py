@@ -31,7 +31,7 @@ _ADDRESS = "userAddress"
 
 @dataclass(frozen=True, slots=True)
 class TotalsRoutes:
-    """Each endpoint asks for totals and writes them as the earlier service did."""
+    """Each endpoint reads totals and writes them as the earlier service did."""
 
     totals: Totals
 

@@ -1,4 +1,4 @@
-"""The signed endpoints: login, and the logout from it, and the four writes."""
+"""The signed endpoints: login, logout, and the four writes."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -51,8 +51,8 @@ class WriteRoutes:
     """Each endpoint parses a body, passes the claim to a service, and encodes the record.
 
     A request is checked in this order: its length, its media type, its cid, its body. Images take
-    long to check, so `publishing` gives each client its share of those that may be waiting, and
-    one of each client is checked at a time: others do not wait for all that one has sent.
+    long to check, so `publishing` limits how many of each client may be waiting, and one of each
+    client is checked at a time: nobody waits for all the images of another client.
     """
 
     login_service: Login
@@ -127,7 +127,7 @@ class WriteRoutes:
 
 
 def _ends_all(body: bytes) -> bool:
-    """Whether a logout is from all sessions; without a body it is not. Refuses any other body."""
+    """Whether a logout ends all sessions; without a body it does not. Refuses any other body."""
     try:
         return msgspec.convert(parse_json(body) if body.strip() else {}, LogoutBody).all
     except msgspec.ValidationError:

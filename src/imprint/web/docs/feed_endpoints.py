@@ -1,4 +1,4 @@
-"""The operations of feeds: for everybody, and of one reader."""
+"""The operations of feeds: public ones, and those of one reader."""
 
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH
 from imprint.domain.errors import Code
@@ -38,7 +38,7 @@ FEED_ID = "3f0b4d1e-7a77-4c58-9d0a-5b1f2f6c8e90"
 """The id of a private feed."""
 
 FEED_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI"
-"""A text with the form of a token; there is no feed with it."""
+"""A text in the form of a token; no feed has it."""
 
 TAG = TAGS.partition(",")[0]
 """One hashtag."""

@@ -83,7 +83,7 @@ _RETRIED = (429, 503)
 """Statuses whose responses carry `Retry-After`."""
 
 CODES = "x-codes"
-"""The member of a response with the codes that its problems can have."""
+"""The response member that lists the codes of its problems."""
 
 
 def describe_interface(version: str) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _describe_components() -> dict[str, Schema]:
         schemas[name]["properties"]["salt"] = describe_salt(action)
     schemas["WritingSessionBody"]["properties"]["salt"] = ref("WritingSessionTypedData")
     schemas["KeyValues"]["additionalProperties"] = string("A hashtag, under its own name.")
-    # The deliveries come first: generators number a class whose name is taken by a component.
+    # Deliveries come first: generators number a class whose name is already taken by a component.
     return {
         **DELIVERY_COMPONENTS,
         **describe_typed_data(),
@@ -152,7 +152,7 @@ def _ref(component: type[msgspec.Struct] | str) -> Schema:
 
 
 def _plain(value: object) -> Any:
-    """An example as it is in JSON."""
+    """An example as JSON."""
     return msgspec.json.decode(encode_json(value))
 
 
@@ -260,7 +260,7 @@ def _describe_errors(
         text = f"A dependency cannot be reached, or:\n\n{text}"
         content["application/json"] = {"schema": ref("Readiness"), "example": _plain(UNREADY)}
         headers.remove("Retry-After")
-    # One type for all problems is what clients can use; the codes of this response are beside it.
+    # Clients can use one type for all problems; the codes of this response are listed separately.
     return {**_response(text, headers, content), CODES: codes + hidden}
 
 

@@ -10,7 +10,7 @@ HTML_TYPE = "text/html"
 
 
 def prefers(request: Request, media_type: str) -> bool:
-    """Whether a client names this media type and does not like JSON as much."""
+    """Whether a client accepts this media type and prefers it to JSON."""
     accept = request.headers.get("accept", "")
     if media_type not in accept.lower():
         return False
@@ -21,7 +21,7 @@ def prefers(request: Request, media_type: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _qualities(accept: str) -> dict[str, float]:
-    """The media types that a header `Accept` names, with their qualities."""
+    """The media types in an `Accept` header, with their quality values."""
     found: dict[str, float] = {}
     for part in accept.lower().split(","):
         name, *parameters = (piece.strip() for piece in part.split(";"))

@@ -1,4 +1,4 @@
-"""Validators: entity tags and dates of content that is made for a request, and responses 304."""
+"""Validators: entity tags and dates of generated content, and responses 304."""
 
 from base64 import b32encode
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ def validators(body: bytes, modified_at: datetime | None = None) -> dict[str, st
 def is_unchanged(request: Request, headers: Mapping[str, str]) -> bool:
     """Whether the client has the content with these validators.
 
-    A date must be the same: after a reorg the newest post may be older than before.
+    The date must be identical: after a reorg the newest post may be older than before.
     """
     if "if-none-match" in request.headers:
         return is_current(request, headers["ETag"])

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 
 def content_policy(rpc_url: str | None = None, style_nonce: str | None = None) -> str:
-    """The policy of a page: what the service serves itself, pictures in texts, and nothing else.
+    """The policy of a page: only assets of this service, and pictures in texts.
 
     `rpc_url` is the node that pages of `imprint dev` call. The editor writes its own styles, and
     marks them with `style_nonce`.
