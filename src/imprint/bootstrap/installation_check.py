@@ -1,7 +1,7 @@
-"""All checks of an installation: `imprint check` runs them, a service some of them when it starts.
+"""All checks of an installation: `imprint check` runs all of them, a service some of them when it
+starts.
 
-A check that fails does not keep the others from running; those that need what is missing are
-skipped.
+A failing check does not stop the others; those with a missing prerequisite are skipped.
 """
 
 import logging
@@ -54,7 +54,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class InstallationCheck:
-    """Opens what the settings name and checks it; what is missing is None meanwhile."""
+    """Opens what the settings name and checks it; missing parts are None."""
 
     settings: Settings
     clock: Clock = utc_now
@@ -80,7 +80,7 @@ class InstallationCheck:
                     await each.close()
 
     def _open_database(self) -> Finding | None:
-        """Open the database; the reason if that is not possible."""
+        """Open the database; returns the reason if that fails."""
         storage = self.settings.storage
         try:
             make_data_folder(self.settings)
@@ -93,7 +93,7 @@ class InstallationCheck:
         return None
 
     def _open_store(self) -> Finding | None:
-        """Open the content store; the reason if that is not possible."""
+        """Open the content store; returns the reason if that fails."""
         identity = UNNAMED if self.stores is None else self.stores.installation.identity
         try:
             self.content = open_content(self.settings, self.clock, identity)
@@ -159,7 +159,8 @@ def build_start_block(settings: Settings, adapters: Adapters) -> StartBlock:
 
 
 async def check_start_block(settings: Settings, adapters: Adapters) -> None:
-    """Raise `CannotStart` for a start block that cannot be right; without a node, nobody knows."""
+    """Raise `CannotStart` for a start block that cannot be right; without a node this is
+    unknown."""
     try:
         await build_start_block(settings, adapters).verify()
     except Unavailable as problem:
@@ -167,12 +168,12 @@ async def check_start_block(settings: Settings, adapters: Adapters) -> None:
 
 
 async def log_findings(settings: Settings, adapters: Adapters) -> None:
-    """Log what is not well about a service that has started, each in one line."""
+    """Log the problems of a service that has started, one line each."""
     start = build_start_block(settings, adapters)
     webhooks = check_webhooks(settings)
     _log(check_signing(settings), check_disk(adapters.disk))
     if webhooks.status is Status.FAILED:
-        # A service without any secret is as good, as long as the follower runs.
+        # A service without any secret is fine, as long as the follower runs.
         _log(webhooks)
     if server := await check_server(adapters.stores.database):
         _log(server)

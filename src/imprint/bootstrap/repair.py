@@ -61,7 +61,7 @@ class _Backup:
         return lambda wanted: find_documents(open_backup(self.place), wanted)
 
     def expect_of(self, installation: str | None) -> None:
-        """Raise `CannotStart` if it was made of another installation."""
+        """Raise `CannotStart` if it belongs to another installation."""
         if self.identity is not None and installation not in (None, self.identity.id):
             raise CannotStart(
                 f"The backup {self.place} was made of the installation {self.identity.id}, and"
@@ -78,9 +78,9 @@ async def repair_installation(
     dry_run: bool = False,
     accept_loss: bool = False,
 ) -> RepairReport:
-    """Repair records and documents, with the backup at a place.
+    """Repair records and documents, with the backup at a path.
 
-    Raises `CannotStart`, also while a service runs on them.
+    Raises `CannotStart`, also while a service is using them.
     """
     report = RepairReport(dry_run=dry_run)
     with _reporting_refusals(), TemporaryDirectory(prefix="imprint-repair-") as scratch:
@@ -112,7 +112,7 @@ def _open(place: Path, scratch: Path) -> _Backup:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Keep services from a catalog. Raises `FileInUse` if one uses it."""
+    """Lock services out of a catalog. Raises `FileInUse` if one uses it."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         lock = UseLock(path, exclusive=True)
@@ -124,7 +124,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _RecordRepair:
-    """Repairs a catalog in SQLite, and the small documents beside it, before they are opened."""
+    """Repairs a SQLite catalog, and the small documents next to it, before they are opened."""
 
     settings: Settings
     backup: _Backup | None
@@ -156,7 +156,7 @@ class _RecordRepair:
         return True
 
     async def _look_deeper(self, damaged: DamagedCatalog) -> DamagedCatalog:
-        """Verify the records of a catalog whose file is whole."""
+        """Verify the records of a catalog whose file is intact."""
         stores = open_stores(open_sqlite(damaged.path, is_copy=True))
         try:
             found = await find_damage(stores.database, stores.records)
@@ -187,7 +187,7 @@ class _RecordRepair:
         return True
 
     async def _check_documents(self, catalog_file: Path, *, is_store_whole: bool) -> None:
-        """Say which documents would come from the backup."""
+        """Report which documents would come from the backup."""
         if not is_store_whole:
             self.report.notes.append("Documents were not looked for: their file is damaged.")
             return
@@ -210,7 +210,7 @@ class _RecordRepair:
 
 
 async def _read_marker(settings: Settings) -> str | None:
-    """The id in the store; None without one, or if the marker is damaged, or in a shared one.
+    """The id in the store; None without one, if the marker is damaged, or in a shared store.
 
     Raises `Unavailable` for a bucket that cannot be reached.
     """
@@ -231,7 +231,7 @@ async def _read_marker(settings: Settings) -> str | None:
 
 
 def _rebuild_small_documents(settings: Settings, report: RepairReport) -> list[str]:
-    """Rebuild damaged files of small documents; returns what it has said about them."""
+    """Rebuild damaged files of small documents; returns the sentences it has reported."""
     if not isinstance(settings.storage.content, EmbeddedContent):
         return []
     folder = settings.storage.data_dir / "content"

@@ -24,7 +24,7 @@ from imprint.marketplace import artifact
 from imprint.settings import Settings
 
 FEATURES = ("posts", "feeds", "search", "writing-sessions")
-"""What every service offers beyond drafts and their publication."""
+"""The features of every service beyond drafts and their publication."""
 
 
 def accepted_forms(settings: Settings) -> tuple[SigningForm, ...]:
@@ -37,7 +37,7 @@ def _features(settings: Settings) -> tuple[str, ...]:
 
 
 def describe_service(settings: Settings, rpc_url: str | None) -> Parameters:
-    """The members of `/.well-known/imprint.json`; `rpc_url` is given under `dev` only.
+    """The members of `/.well-known/imprint.json`; `rpc_url` is only given under `dev`.
 
     The member `now` is added when the document is requested.
     """

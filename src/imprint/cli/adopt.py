@@ -20,7 +20,7 @@ from imprint.services.content.store_claim import Sample
 def adopt(yes: bool, new_id: bool, config: Path | None) -> None:
     """Mark the content store as that of this catalog.
 
-    It is for a store that a start was refused on, if it is the right one all the same. It shows
+    Use it if a start was refused because of the store, but the store is the right one. It shows
     what is there and asks first. No document is changed or destroyed.
     """
     with reporting_errors():

@@ -29,10 +29,10 @@ from imprint.services.installation.backup import BackupManifest
 def backup(out: Path, as_json: bool, config: Path | None) -> None:
     """Save all records and documents of one moment.
 
-    Nonces and the rest of the catalog are in it too. It may run beside a running service, and holds
-    the state of the moment when it began. A damaged catalog or document is refused, so that what
-    was saved can be restored. Settings, secrets and the key for exports are not in it. `imprint
-    restore` brings it back.
+    It includes nonces and the rest of the catalog. The service may keep running; the backup has the
+    state of the moment when it began. A damaged catalog or document is refused, so that every
+    backup can be restored. Settings, secrets and the key for exports are not included. `imprint
+    restore` restores it.
     """
     began = time.monotonic()
     with reporting_errors():
@@ -76,7 +76,7 @@ def restore(saved: Path, folder: Path) -> None:
     """Make a data folder from a backup.
 
     Every record and document in it is checked. No settings are needed. Afterwards, start the
-    service with IMPRINT_DATA_DIR set to the folder; it learns from the chain what was published
+    service with IMPRINT_DATA_DIR set to the folder; it reads from the chain what was published
     since.
     """
     began = time.monotonic()

@@ -24,7 +24,7 @@ WIDTH = 80
 """Columns of a terminal that the list fits into."""
 
 INDENT = " " * 13
-"""Where the sentences begin."""
+"""The column where the sentences begin."""
 
 SYMBOLS = {
     Status.OK: ("✓", "green"),
@@ -46,9 +46,9 @@ SYMBOLS = {
 def check(config: Path | None, deep: bool, as_json: bool) -> None:
     """Say whether the service would run, and what to fix.
 
-    It looks at settings, database, store, keys, disk, node, contract and clock. The exit status is
-    0 if all is well, also with warnings (!), 1 if something is wrong, and 2 if the settings cannot
-    be read.
+    It checks settings, database, store, keys, disk, node, contract and clock. The exit status is 0
+    if all is well, even with warnings (!), 1 if something is wrong, and 2 if the settings cannot be
+    read.
     """
     with reporting_errors():
         try:
@@ -67,7 +67,7 @@ def check(config: Path | None, deep: bool, as_json: bool) -> None:
 
 async def _check(config: Path | None, deep: bool) -> list[Finding]:
     settings = read_settings(os.environ, config)
-    # The findings say what is wrong.
+    # The findings report what is wrong.
     configure_logging("critical", "text", settings.secrets)
     with show_progress("records") if deep else nullcontext() as progress:
         return await InstallationCheck(settings).run(deep, progress)

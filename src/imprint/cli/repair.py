@@ -1,4 +1,4 @@
-"""`imprint repair`: says what is damaged, and takes it from a backup and the chain."""
+"""`imprint repair`: reports damage, and restores it from a backup and the chain."""
 
 import asyncio
 import json
@@ -32,11 +32,11 @@ def repair(
 ) -> None:
     """Say what is damaged, and take it from a backup.
 
-    Stop the service first. Records that can be read are kept; those that cannot come from the
-    backup, and so do documents. What is derived from records and from the chain is made again.
-    Without a backup, a catalog that has lost records is left as it is. The damaged catalog stays
-    beside the new one. It may be interrupted and run again. It ends with status 1 if something is
-    lost, and names it.
+    Stop the service first. Readable records are kept; unreadable ones come from the backup, and so
+    do documents. Everything derived from records and from the chain is rebuilt. Without a backup, a
+    catalog that has lost records is left as it is. The damaged catalog is kept next to the new one.
+    The command may be interrupted and run again. It exits with status 1 if something is lost, and
+    names it.
     """
     with reporting_errors():
         report = asyncio.run(_repair(backup, accept_loss, dry_run, config))
