@@ -1,10 +1,10 @@
 """Entitlement: whether a reader may read a post, decided from the chain for every route.
 
-A positive decision is reused for a few seconds (IMPRINT_CHAIN_CACHE_SECONDS, 5 by default) unless
-a log that may change it is seen earlier; a negative one is never reused, so that a buyer can read
-at once. Only a request without a reader, whom no purchase entitles, may get a negative decision
-that is up to a second old, so that such requests do not cost one exchange with the node each. These
-seconds are those of a monotonic clock: setting the machine's clock prolongs no access.
+A positive decision is reused for a few seconds (IMPRINT_CHAIN_CACHE_SECONDS, 5 by default) unless a
+log that may change it is seen earlier; a negative one is never reused, so that a buyer can read at
+once. Only an anonymous request, which no purchase can entitle, may get a negative decision that is
+up to a second old, so that such requests do not cost one exchange with the node each. Times are
+monotonic: setting the machine's clock prolongs no access.
 """
 
 from collections.abc import Collection
@@ -33,16 +33,18 @@ MAX_GRANTS = 20_000
 """How many positive decisions are cached; the oldest is evicted first."""
 
 MAX_ANONYMOUS = 10_000
-"""How many posts have their facts cached for requests without a reader; the oldest goes first."""
+"""The number of posts whose facts are cached for anonymous requests; the oldest is evicted
+first."""
 
 ANONYMOUS_TIME = timedelta(seconds=1)
-"""How long these facts are reused at most; a new block ends it earlier."""
+"""The longest time that these facts are reused; a new block ends it earlier."""
 
 LONGEST_GAP = 1_000
-"""Blocks between two rounds of the watcher above which it clears the cache without reading them."""
+"""The number of blocks between two rounds above which the watcher clears the cache unread."""
 
 MOST_CHANGES = 256
-"""Logs of a round above which the watcher clears the cache instead of looking at each of them."""
+"""The number of logs in a round above which the watcher clears the cache instead of checking
+each."""
 
 WATCHED = (TRANSFER, POST_SUBSCRIBED, POST_PRICE_UPDATED)
 """The first topics of the logs that may change a decision."""
@@ -51,7 +53,7 @@ _FROM_CACHE = ENTITLEMENTS.labels("memory")
 _FROM_CHAIN = ENTITLEMENTS.labels("chain")
 
 Key = tuple[int, Address | None]
-"""A post id and its reader; None is a reader without an address."""
+"""A post id and its reader; None is an anonymous reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +68,8 @@ class _CachedFacts:
 class Entitlement:
     """Access decisions; positive ones are cached for `cache_time`.
 
-    The cache is that of this process. `invalidate` is called for the logs in the deliveries that
-    this process receives, and by its watcher, which reads the logs of every block.
+    The cache is per process. `invalidate` is called for the logs in the deliveries that this
+    process receives, and by its watcher, which reads the logs of every block.
     """
 
     marketplace: MarketplaceReader
@@ -77,7 +79,7 @@ class Entitlement:
         default_factory=lambda: BoundedCache(MAX_GRANTS)
     )
     _readers: dict[int, set[Address | None]] = field(default_factory=dict)
-    """The readers in `_grants` by post, so that a changed price does not search all grants."""
+    """The readers in `_grants` by post, so that a price change does not search all grants."""
     _anonymous: BoundedCache[int, _CachedFacts] = field(
         default_factory=lambda: BoundedCache(MAX_ANONYMOUS)
     )
@@ -88,9 +90,9 @@ class Entitlement:
     async def decide(self, file: File, post_id: int, reader: Address | None) -> Access | None:
         """How `reader` may read this file as this post; None if the chain's entry disagrees.
 
-        The entry must name the owner as author and the file's own cid: any other entry is somebody
-        else's post, or no post. Concurrent calls for the same post and reader share one exchange
-        with the chain.
+        The entry must name the owner as author and this file's cid: any other entry is somebody
+        else's post, or none. Concurrent calls for the same post and reader share one exchange with
+        the chain.
         """
         key = (post_id, reader)
         grant = self._grants.get(key)
@@ -103,8 +105,8 @@ class Entitlement:
         shared = self._single_flight.is_running(key)
         access = await self._ask_chain(file, key)
         if shared and access in (None, Access.DENIED):
-            # That exchange began before this request, and the reader may have bought in between.
-            # An exchange that runs for this key now began after this request.
+            # That exchange began before this request, and the reader may have bought since. An
+            # exchange that now runs for this key began after this request.
             if reader is None and (facts := self._recent_refusal(file, post_id)) is not None:
                 return _decide(facts, file, None)
             access = await self._ask_chain(file, key)
@@ -116,7 +118,7 @@ class Entitlement:
         return grant is not None and self.monotonic() < grant.until
 
     def invalidate(self, post_id: int, readers: Collection[Address] | None) -> None:
-        """Drop what is cached about a post: for these readers, or for all of them."""
+        """Drop the cached decisions about a post: for these readers, or for all of them."""
         self._invalidations += 1
         self._anonymous.pop(post_id)
         cached = self._readers.get(post_id)
@@ -127,19 +129,19 @@ class Entitlement:
                 self._forget_reader((post_id, reader))
 
     def invalidate_all(self) -> None:
-        """Drop everything that is cached."""
+        """Clear the cache."""
         self._invalidations += 1
         self._grants.clear()
         self._readers.clear()
         self._anonymous.clear()
 
     def on_new_block(self) -> None:
-        """Drop the facts for requests without a reader; positive decisions outlive a block."""
+        """Drop the facts for anonymous requests; positive decisions outlive a block."""
         self._blocks += 1
         self._anonymous.clear()
 
     def _recent_refusal(self, file: File, post_id: int) -> PostFacts | None:
-        """The facts for requests without a reader, if they are recent and refuse this file."""
+        """The facts for anonymous requests, if they are recent and deny this file."""
         cached = self._anonymous.get(post_id)
         if cached is None or self.monotonic() >= cached.until:
             return None
@@ -153,7 +155,7 @@ class Entitlement:
         asked_at, invalidations, blocks = self.monotonic(), self._invalidations, self._blocks
         facts = await self.marketplace.post_facts(*key)
         _FROM_CHAIN.inc()
-        # An invalidation during the exchange may concern the facts that were returned.
+        # An invalidation during the exchange may concern the returned facts.
         if invalidations != self._invalidations:
             return facts
         post_id, reader = key
@@ -187,7 +189,8 @@ def _describes(facts: PostFacts, file: File) -> bool:
 
 @dataclass(slots=True)
 class EntitlementWatcher:
-    """Invalidates cached decisions that new logs may change, in every process for its own cache."""
+    """Invalidates cached decisions that new logs may change; each process does so for its own
+    cache."""
 
     stream: LogStream
     entitlement: Entitlement
@@ -198,7 +201,7 @@ class EntitlementWatcher:
         self.reader = LogReader(self.stream, WATCHED)
 
     async def run(self) -> None:
-        """Watch until cancelled. While no node responds, cached decisions expire by themselves."""
+        """Watch until cancelled. While no node responds, cached decisions simply expire."""
         await self.reader.run("watcher", self.watch_once, optional=True)
 
     async def watch_once(self) -> None:
@@ -211,7 +214,7 @@ class EntitlementWatcher:
         if seen is None or head.number - seen.number > LONGEST_GAP:
             self.entitlement.invalidate_all()
         elif not await self.stream.is_canonical(seen, head):
-            # A reorg: the logs of the replaced blocks are not known.
+            # A reorg: the logs of the replaced blocks are unknown.
             self.entitlement.invalidate_all()
         else:
             await self._invalidate_changed(seen.number + 1, head)

@@ -36,7 +36,7 @@ SENTENCES = {
     "collector": "No process collects garbage, or it holds documents back.",
     "records": "A damaged record or document is known.",
 }
-"""What each member of a condition means when it is false, for people who look at readiness."""
+"""What it means if a member of a condition is false, for people who read the readiness."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +51,13 @@ class Condition:
     disk: bool = True
     """Whether there is disk space for more documents."""
     history: bool = True
-    """Whether the chain still has what was final."""
+    """Whether the chain still has the final blocks."""
     follower: bool = True
     """Whether some process follows the chain, if one should."""
     indexer: bool = True
     """Whether some process fills the index of posts, if one should."""
     collector: bool = True
-    """Whether some process collects garbage, if one should, and holds nothing back."""
+    """Whether some process collects garbage, if one should, and no strays are held."""
     records: bool = True
     """Whether no damaged record or document is known."""
     database_writes: bool = True
@@ -79,9 +79,9 @@ class Condition:
 
     @property
     def details(self) -> list[str]:
-        """One sentence for each thing that is not well."""
+        """One sentence for each problem."""
         wrong = [name for name in SENTENCES if not getattr(self, name)]
-        # What cannot be read cannot be written either, and one sentence is enough.
+        # What cannot be read cannot be written either; one sentence is enough.
         hidden = {f"{name}_writes" for name in wrong}
         hidden |= {"history"} if "chain" in wrong else set()
         return [SENTENCES[name] for name in wrong if name not in hidden]
@@ -89,9 +89,9 @@ class Condition:
 
 @dataclass(slots=True)
 class Readiness:
-    """Probes all dependencies at once; concurrent callers share one probe.
+    """Probes all dependencies concurrently; simultaneous callers share one probe.
 
-    What the probes say is corrected at once by what writes get.
+    The outcomes of writes correct the results at once.
     """
 
     database: DatabaseHealth
@@ -101,11 +101,11 @@ class Readiness:
     disk: DiskSpace
     examine_history: Callable[[], Awaitable[History]] | None = None
     checks: Sequence[tuple[str, Callable[[], bool]]] = ()
-    """Names of members of `Condition` beside functions that say whether all is well: background
-    tasks know that already. A member may have several, and is true if all of them are."""
+    """Members of `Condition` with functions that report whether all is well, as background tasks
+    already know. A member may have several, and is true if all of them are."""
     writes: WriteHealth = field(default_factory=WriteHealth)
     probe_documents: Callable[[], Awaitable[None]] | None = None
-    """Returns if documents can be read; None for a store whose own probe says that too."""
+    """Returns if documents can be read; None for a store whose own probe covers that."""
     _single_flight: SingleFlight[None, Condition] = field(default_factory=SingleFlight, init=False)
     _last: tuple[float, Condition] | None = field(default=None, init=False)
 
@@ -167,12 +167,12 @@ class Readiness:
             async with asyncio.timeout(PROBE_TIMEOUT):
                 return await self.examine_history() is History.AGREES
         except (Unavailable, TimeoutError):
-            # The probe of the chain or of the database says so.
+            # The probe of the chain or of the database reports it.
             return True
 
 
 async def _always_respond() -> None:
-    """Stands for a probe that a store does not have."""
+    """The probe of a store that has none."""
 
 
 async def _responds(probe: Callable[[], Awaitable[None]]) -> bool:

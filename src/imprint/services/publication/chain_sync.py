@@ -1,8 +1,9 @@
-"""Chain sync: publication, a projection of the chain's logs that keeps the files in agreement.
+"""Chain sync: a projection of the chain's logs that keeps the files' publication in agreement with
+it.
 
 Deliveries take effect at once but are only claims. The follower reads the marketplace's logs
-itself, applies events that were not delivered, confirms those that were, and undoes those that the
-chain does not have. Even if every delivery is lost, the result is the same.
+itself, applies undelivered events, confirms delivered ones, and undoes those that the chain does
+not have. Even if every delivery is lost, the result is the same.
 """
 
 import logging
@@ -57,7 +58,7 @@ UNCONFIRMED_GRACE = timedelta(seconds=30)
 """How long an unconfirmed event may be ahead of the node before it is looked up there."""
 
 UNCONFIRMED_LIMIT = timedelta(minutes=10)
-"""How long it may be ahead of a node that knows no block made after the delivery arrived."""
+"""The same for a node without any block made after the delivery arrived."""
 
 UNCONFIRMED_BATCH = 500
 """How many unconfirmed events one round verifies."""
@@ -91,7 +92,7 @@ def read_events(logs: Iterable[Log]) -> tuple[list[PostCreated], tuple[DeadLette
 async def verify_event(
     chain: ChainReader, event: PostCreated, head: BlockRef
 ) -> PostCreated | None:
-    """The event as the chain has it at its place; None if it is not there or differs.
+    """The event at its position on the chain; None if it is missing or differs.
 
     Raises `Unproved` if the nodes contradict themselves about that.
     """
@@ -102,7 +103,7 @@ async def verify_event(
 
 @dataclass(frozen=True, slots=True)
 class Publications:
-    """Applies PostCreated events to the files, those of deliveries and those read from the chain.
+    """Applies PostCreated events to the files, from deliveries and from the chain.
 
     Each event is applied once, whoever reports it and however often.
     """
@@ -122,7 +123,7 @@ class Publications:
         return result
 
     async def advance(self, chain_id: int, step: Advance) -> int:
-        """Apply a step, many events in several transactions; returns how many letters are new."""
+        """Apply a step, many events in several transactions; returns the number of new letters."""
         events, new_letters = step.events, 0
         while len(events) > EVENTS_AT_ONCE:
             part = Advance(None, None, events[:EVENTS_AT_ONCE], (), step.lost)
@@ -166,7 +167,7 @@ class Publications:
 
 @dataclass(slots=True)
 class Follower:
-    """Reads the stream in rounds; `history` says whether the node agrees with what was final."""
+    """Reads the stream in rounds; `history` tells whether the node agrees with the final blocks."""
 
     stream: LogStream
     events: EventStore
@@ -239,8 +240,8 @@ class Follower:
     async def rebuild(self, first: int, progress: Progress) -> None:
         """Read everything from `first` on again, final or not, and make the catalog agree.
 
-        If the chain is another one than before, events above its newest block are undone too. It
-        takes no lease: another process may follow meanwhile, since both apply the same chain.
+        If the chain has been replaced, events above its newest block are undone too. It takes no
+        lease: another process may follow meanwhile, since both apply the same chain.
         """
         head = await self.stream.head()
         before = await self.events.final_block(self.chain_id)
@@ -267,7 +268,7 @@ class Follower:
         await self._advance(Advance(blocks.last, final, new, dead_letters, tuple(lost)))
 
     async def _note_unreadable(self, block: BlockRef, tx_hash: str) -> None:
-        """Keep a dead letter for a transaction whose logs are not known."""
+        """Keep a dead letter for a transaction whose logs are unknown."""
         reason = "The receipt of a transaction cannot be read."
         letter = DeadLetter(None, reason, f"block {block.block_hash} transaction {tx_hash}")
         if await self._advance(Advance(dead_letters=(letter,))):
@@ -279,7 +280,8 @@ class Follower:
             )
 
     async def _find_lost(self, missing: Iterable[KnownEvent], head: BlockRef) -> list[LogPlace]:
-        """The places of known events that the chain provably does not have, or has otherwise."""
+        """The positions of known events that the chain provably lacks, or has with other
+        content."""
         lost = []
         for each in missing:
             # It may have been delivered after the logs were read, or the node may have left it out.
@@ -313,7 +315,7 @@ class Follower:
             await self._advance(Advance(events=tuple(confirmed), lost=tuple(lost)))
 
     async def _is_overdue(self, known: KnownEvent) -> bool:
-        """Whether the node should have this event, because it has blocks that were made later.
+        """Whether the node should have this event, because it has later blocks.
 
         A node that has stopped, or is far behind, proves nothing about an event it cannot know yet.
         """
@@ -322,7 +324,7 @@ class Follower:
         return await self.stream.chain.head_time() > known.seen_at
 
     async def _undo_above(self, head: BlockRef) -> None:
-        """Undo the events that were read from blocks above the head, which are gone."""
+        """Undo events in blocks above the head, which are gone."""
         above = await self.events.known_events(self.chain_id, head.number + 1, HIGHEST_BLOCK)
         gone = [each for each in above if each.confirmed]
         if gone:
@@ -331,10 +333,10 @@ class Follower:
             await self._advance(Advance(lost=tuple(lost)))
 
     def _note_history(self, history: History, final: BlockRef | None, head: BlockRef) -> None:
-        """Log and count when the chain begins or ceases to disagree with what was final."""
+        """Log and count when the chain starts or stops contradicting the final blocks."""
         HEAD_BELOW_FINAL.set(final is not None and head.number < final.number)
         if history is self.history or (self.deep_reorg and history is History.BEHIND):
-            # A node that lags does not end the alarm about one that disagrees.
+            # A lagging node does not end the alarm about one that contradicts them.
             return
         self.history = history
         DEEP_REORG.set(self.deep_reorg)
@@ -364,7 +366,7 @@ class Follower:
         return HeldLease(self.leases, FOLLOWER_LEASE, self.lease_time, self.holder, elapsed)
 
     def _leave(self) -> bool:
-        """Another process follows, and raises the alarms."""
+        """Record that another process follows, and raises the alarms."""
         self.history = History.AGREES
         HEAD_BELOW_FINAL.set(0)
         DEEP_REORG.set(0)
@@ -375,7 +377,8 @@ class Follower:
 def _compare(
     events: Iterable[PostCreated], known: dict[LogIdentity, KnownEvent]
 ) -> tuple[tuple[PostCreated, ...], list[LogPlace]]:
-    """The events to apply, and the places of known ones with other content; removes those found."""
+    """The events to apply, and the positions of known ones with other content; removes those
+    found."""
     new, lost = [], []
     for event in events:
         each = known.pop((event.place.block_hash, event.place.log_index), None)
