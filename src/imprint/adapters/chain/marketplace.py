@@ -20,7 +20,7 @@ from imprint.domain.posts.marketplace import (
 from imprint.domain.posts.posts import PostEntry, PostFacts
 
 TIMEOUT = 1.5
-"""Seconds for one query, so that a client waits no longer than two."""
+"""Seconds for one query, so that a client waits at most two."""
 
 
 class JsonRpcMarketplace:
@@ -42,7 +42,7 @@ class JsonRpcMarketplace:
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
         """The entry and the reader's balance (0 without a reader), from one block.
 
-        With a quorum, they are those of a node that denies access, if there is one.
+        With a quorum, they come from a node that denies access, if there is one.
         """
         calls = [self._call(encode_call(GET_POST_INFO, post_id))]
         if reader is not None:
@@ -60,7 +60,7 @@ class JsonRpcMarketplace:
             if decide_access(facts, reader) is Access.DENIED:
                 return facts
         if len({(facts.entry.author, facts.entry.cid) for facts in found}) > 1:
-            # Each grants access to another post.
+            # Each grants access to a different post.
             raise Unavailable.chain()
         return found[0]
 
@@ -99,7 +99,7 @@ class JsonRpcMarketplace:
         await self._rpc.exchange(calls, read, deadline_in(self._timeout))
 
     async def existed_at(self, number: int) -> bool:
-        """Whether the contract was there at the end of this block."""
+        """Whether the contract existed at the end of this block."""
         calls = [Call("eth_chainId"), Call("eth_getCode", (self._address, hex(number)))]
 
         def read(results: list[object]) -> bool:

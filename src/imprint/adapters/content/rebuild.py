@@ -1,6 +1,6 @@
 """Rebuilds a damaged file of small documents from those that SQLite can read.
 
-Every document proves itself by its cid.
+Every document is verified by its cid.
 """
 
 from contextlib import closing
@@ -29,7 +29,7 @@ from imprint.domain.formats.cids import Cid, document_cid
 
 
 def rebuild_small_documents(root: Path, at: datetime, *, dry_run: bool) -> list[str]:
-    """Rebuild the files of small documents in a store's folder that are damaged.
+    """Rebuild the damaged files of small documents in a store's folder.
 
     Returns a sentence for each. Raises `FileInUse` while a service uses them, and `OSError`.
     """
@@ -61,7 +61,7 @@ def _is_undamaged(copy: Path) -> bool:
 
 
 def _rebuild(copy: Path, new: Path) -> int:
-    """Write a new file with the documents that can be read; returns how many there are."""
+    """Write a new file with the readable documents; returns their number."""
     documents, changes, count = SmallDocuments(new), [], 0
     try:
         with closing(connect_damaged(copy)) as source:
