@@ -1,9 +1,9 @@
 """Image recoder: the script that decodes and encodes images in a sandboxed process.
 
-It is started by its path and imports nothing of the service, so some constants are repeated here;
-a test compares them. Standard input is a socket: a request is the length of an image and its
-bytes. The process sends `ACCEPTED` when it has received them, and later a byte for the outcome,
-the length of the response, and the response.
+It is started by path and imports nothing of the service, so some constants are repeated here; a
+test compares them. Standard input is a socket: a request is the length of an image and its bytes.
+The process sends `ACCEPTED` when it has received them, and later a byte for the outcome, the length
+of the response, and the response.
 """
 
 import io
@@ -23,22 +23,24 @@ LENGTH = struct.Struct(">I")
 ACCEPTED, RECODED, INVALID = b"a", b"r", b"i"
 
 MAX_PIXELS = 16_000_000
-"""Pixels of an image: those of a good camera, 64 MB when decoded."""
+"""The most pixels of an image: those of a good camera, 64 MB when decoded."""
 
 MAX_SIDE = 8192
-"""Pixels of a side of an image."""
+"""The longest side of an image in pixels."""
 
 MAX_SCANS = 100
-"""Scans of a JPEG file; encoders write up to 18."""
+"""The most scans of a JPEG file; encoders write up to 18."""
 
 MAX_SCANNED = 20 * MAX_PIXELS
-"""Pixels of a JPEG file times its scans: each scan takes 10 ms for the largest image."""
+"""The most pixels of a JPEG file times its scans: each scan takes 10 ms for the largest image."""
 
 MAX_SEGMENTS = 10_000
-"""Chunks of a PNG or WebP file, segments of a JPEG file: twice what 5 MB in small chunks have."""
+"""The most chunks of a PNG or WebP file, or segments of a JPEG file: twice what 5 MB in small
+chunks have."""
 
 MAX_FILL = 64
-"""Bytes between two segments of a JPEG file before its pixels; Pillow reads them one by one."""
+"""The most bytes between two segments of a JPEG file before its pixels; Pillow reads them one by
+one."""
 
 MEMORY_LIMIT = 512 * 1024 * 1024
 """Bytes of address space: twice what the largest image was measured to need."""
@@ -56,10 +58,10 @@ JPEG_QUALITIES = (90, 80, 65)
 """The first quality whose result fits `JPEG_TARGET` is used, otherwise the last."""
 
 JPEG_TARGET = 5_000_000
-"""Bytes of an uploaded image; a recoded one should not have more."""
+"""The target size of a recoded image: the limit of uploads."""
 
 MAX_RESPONSE = 16_000_000
-"""Bytes of a recoded image; only one crafted to grow exceeds them."""
+"""The most bytes of a recoded image; only one crafted to grow exceeds them."""
 
 _TRANSPOSITIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -82,10 +84,10 @@ class InvalidImage(Exception):
 def recode(data: bytes) -> bytes:
     """The image of a PNG, JPEG or WebP file, turned upright and encoded again without metadata.
 
-    A WebP file becomes a PNG if it is lossless or transparent, otherwise a JPEG, which every
-    client can show. Of an animation, it is the first frame. Raises `InvalidImage` for too many
-    pixels or scans, before anything is decoded, and for a file that is cut short or cannot be
-    decoded completely.
+    A WebP file becomes a PNG if it is lossless or transparent, otherwise a JPEG, which every client
+    can show. Of an animation, the first frame is used. Raises `InvalidImage` for too many pixels or
+    scans, before anything is decoded, and for a file that is truncated or cannot be decoded
+    completely.
     """
     try:
         return _recode(data)
@@ -135,13 +137,13 @@ _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
 _CHUNK = struct.Struct(">I4s")
 _CRC = struct.Struct(">I")
 _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
-"""A marker of JPEG other than those within the pixels of a scan."""
+"""A JPEG marker other than those within the pixels of a scan."""
 
 
 def _check_chunks(data: bytes) -> int:
-    """Check that a PNG file has all its chunks, which are one scan.
+    """Check that a PNG file has all its chunks, which form one scan.
 
-    Decoders do without the last ones, so that a file cut short would pass.
+    Decoders tolerate missing last chunks, so a truncated file would pass.
     """
     place = 8
     for _ in range(MAX_SEGMENTS):
@@ -158,7 +160,7 @@ def _check_chunks(data: bytes) -> int:
 
 
 def _count_scans(data: bytes) -> int:
-    """Count the scans of a JPEG file. Raises `InvalidImage` if it has no end."""
+    """Count the scans of a JPEG file. Raises `InvalidImage` if it is truncated."""
     place, scans = 2, 0
     for _ in range(MAX_SEGMENTS):
         found = _MARKER.search(data, place)
@@ -175,11 +177,11 @@ def _count_scans(data: bytes) -> int:
 _RIFF = struct.Struct("<4sI4s")
 _RIFF_CHUNK = struct.Struct("<4sI")
 _FRAME_HEADER = 16
-"""Bytes of a frame of an animated WebP file before its chunks."""
+"""Bytes before the chunks of an animated WebP frame."""
 
 
 def _check_riff(data: bytes) -> tuple[int, bool]:
-    """Check that a WebP file has all its chunks; where it ends, and whether it is lossless.
+    """Check that a WebP file has all its chunks; returns its end, and whether it is lossless.
 
     The decoder allocates the whole canvas when it is opened, so its size is checked here.
     """
@@ -203,7 +205,7 @@ def _check_riff(data: bytes) -> tuple[int, bool]:
             _check_size((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
         if lossless is None and kind in (b"VP8 ", b"VP8L"):
             lossless = kind == b"VP8L"
-        # The chunks of a frame of an animation are inside its own; they are checked the same way.
+        # The chunks of an animation's frame are nested in it; they are checked the same way.
         place = body + (_FRAME_HEADER if kind == b"ANMF" else size + size % 2)
     raise InvalidImage("The image has too many chunks.")
 
@@ -253,7 +255,7 @@ def _write_jpeg(image: Image.Image) -> bytes:
 def confine() -> None:
     """Limit memory, and forbid opening or writing files and dumping core.
 
-    Modules that Pillow imports lazily are imported before, as no file can be opened after.
+    Modules that Pillow imports lazily are imported first, as no file can be opened afterwards.
     """
     Image.preinit()
     Image.Exif().load(b"Exif\0\0II*\0\x08\0\0\0\0\0\0\0\0\0")

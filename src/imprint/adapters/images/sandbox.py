@@ -1,4 +1,4 @@
-"""Image recoder with sandboxed processes, because decoders of images have exploitable bugs.
+"""Image recoder with sandboxed processes, because image decoders have exploitable bugs.
 
 A few processes run recoder.py, which decodes an image and encodes it again without metadata. They
 are started when needed, reused, and killed when an image takes too long
@@ -26,7 +26,7 @@ MAX_WAITING = 32
 """Images held in memory at once; more are refused as overload."""
 
 MAX_OF_SIGNER = 4
-"""Images of one signer held in memory at once, of which one is being recoded."""
+"""Images of one signer held in memory at once, one of which is being recoded."""
 
 RETRY_AFTER = 2
 """Seconds after which a signer with too many images should retry."""
@@ -67,9 +67,8 @@ class SandboxedRecoder:
     async def recode(self, image: bytes, signer: Address) -> bytes:
         """The image encoded again, without metadata: a WebP as PNG or JPEG, others as they are.
 
-        A signer has one turn after the other, so that the images of one cannot keep those of
-        others waiting. Refuses `too_large`, `unsupported_media_type`, `invalid_image`,
-        `rate_limited`.
+        The images of one signer are recoded one at a time, so that they do not keep those of others
+        waiting. Refuses `too_large`, `unsupported_media_type`, `invalid_image`, `rate_limited`.
         """
         if len(image) > MAX_IMAGE_BYTES:
             raise Refusal(Code.TOO_LARGE, f"An image has at most {MAX_IMAGE_BYTES} bytes.")
@@ -112,7 +111,7 @@ class SandboxedRecoder:
             self._idle.pop().close()
 
     def _recode(self, image: bytes, job: "_Job") -> bytes:
-        """Recode an image; if a reused process turns out to be dead, in another one."""
+        """Recode an image; if a reused process turns out to be dead, use another one."""
         while not job.abandoned:
             process = self._take_process()
             try:
@@ -191,7 +190,7 @@ class ImageProcess:
             raise
 
     def exchange(self, image: bytes, seconds: float) -> tuple[bytes, bytes]:
-        """The outcome for an image, and the recoded image or the reason of its refusal.
+        """The outcome for an image: the recoded image, or the reason for its refusal.
 
         Raises `NotAccepted` and `ProcessDied`.
         """
@@ -236,7 +235,7 @@ class ImageProcess:
 
 
 class _Turns:
-    """The images of one signer: how many there are, and the lock that the running one has."""
+    """The images of one signer: their number, and the lock of the running one."""
 
     __slots__ = ("lock", "taken")
 

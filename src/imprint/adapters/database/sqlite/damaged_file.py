@@ -19,7 +19,7 @@ _SHARED, _SHARED_BYTES = 0x40000002, 510
 _CHUNK = 1024 * 1024
 
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""What reading a damaged file raises. A message of SQLite may quote bytes of a damaged schema."""
+"""Errors of reading a damaged file. A message of SQLite may quote bytes of a damaged schema."""
 
 
 class FileInUse(Exception):
@@ -33,10 +33,10 @@ class FileInUse(Exception):
 
 @contextmanager
 def copy_locked(place: Path) -> Iterator[Path]:
-    """A copy of a file with its log, in a folder for scratch, while no other process can open it.
+    """A scratch copy of a file with its log, while no other process can open the file.
 
-    There is no copy of a file that is missing. A replacement that was interrupted is completed
-    first. Raises `FileInUse`, and `OSError`.
+    A missing file has no copy. An interrupted replacement is completed first. Raises `FileInUse`,
+    and `OSError`.
     """
     scratch = place.with_name(f"{place.name}.repair")
     copy = scratch / "damaged.db"
@@ -45,7 +45,7 @@ def copy_locked(place: Path) -> Iterator[Path]:
     scratch.mkdir(mode=0o700)
     try:
         if handle is not None:
-            # Opening the file again and closing it would release the lock.
+            # Reopening and closing the file would release the lock.
             _copy(handle, copy)
         for name_of in (log_file, boot_file, lambda path: accepted_log(log_file(path))):
             with suppress(FileNotFoundError):
@@ -81,7 +81,7 @@ def _copy(handle: int, target: Path) -> None:
 
 
 def replace_file(new: Path, place: Path, at: datetime) -> Path:
-    """Put a new file in the place of the old one; returns where the old one is now.
+    """Replace the old file with a new one; returns the new path of the old one.
 
     The log of the old file must be gone before the new one has its name, or SQLite would write it
     into the new one. After a kill in between, `check_log` refuses the old file, and the next
@@ -136,7 +136,7 @@ def is_whole(connection: sqlite3.Connection, what: str = "1") -> bool:
 
 
 class ReadableRows:
-    """The rows of a table that SQLite can read; `complete` says whether it has read to the end.
+    """The readable rows of a table; `complete` tells whether it was read to the end.
 
     SQLite stops at a damaged page. The rows behind it are read from the other end.
     """

@@ -1,7 +1,8 @@
 """`SearchIndex` in the database: how each database finds the newest matches.
 
-SQLite's index gives matches from the newest to the oldest, so it stops after the limit. That of
-PostgreSQL gives all of them in any order, so it is asked for buckets of posts, the newest first.
+SQLite's index yields matches from the newest to the oldest, so it stops after the limit.
+PostgreSQL's yields all of them in any order, so it is queried for buckets of posts, the newest
+first.
 """
 
 # ruff: noqa: S608  every text here is made of constants; values are always named
@@ -23,10 +24,10 @@ from imprint.domain.posts.search import MAX_TEXT, SearchQuery, SearchTerm, fold,
 from imprint.ports.post_index import Match, PendingText
 
 LONGEST_PREFIX = 6
-"""Characters of the longest beginnings of words that SQLite's index has."""
+"""The longest prefixes of words in SQLite's index, in characters."""
 
 _FREE = price_bytes(0)
-"""The price zero, as it is stored."""
+"""The price zero in its stored form."""
 
 FREE_TEXT = f"""
 SELECT t.place, t.body FROM post_texts t JOIN posts p ON p.place = t.place
@@ -50,7 +51,7 @@ FindRule = Rule[SearchQuery, int, int, list[Match]]
 
 @dataclass(frozen=True, slots=True)
 class SqlSearchIndex:
-    """`SearchIndex` with the rule of its database that finds posts."""
+    """`SearchIndex` with its database's rule for finding posts."""
 
     database: Database
     find: FindRule
@@ -83,7 +84,7 @@ class SqlSearchIndex:
 async def find_in_sqlite(
     tx: Transaction, query: SearchQuery, before: int, limit: int
 ) -> list[Match]:
-    """The newest matches by FTS5. Beginnings longer than its index has are compared with rows."""
+    """The newest matches by FTS5. Prefixes longer than its index has are compared with rows."""
     long = [pattern_of(term) for term in query.terms if _is_long(term)]
     values: dict[str, Value] = {f"part{number}": part for number, part in enumerate(long)}
     values["match"] = " AND ".join(map(_fts_term, query.terms))
@@ -99,7 +100,7 @@ def _is_long(term: SearchTerm) -> bool:
 
 
 def _fts_term(term: SearchTerm) -> str:
-    """A term in FTS5's language; words have only letters and digits, and need no escaping."""
+    """A term in FTS5 syntax; words have only letters and digits, and need no escaping."""
     words = " ".join(term.words)
     return f'"{words[:LONGEST_PREFIX]}"*' if term.prefix else f'"{words}"'
 
@@ -125,12 +126,12 @@ async def find_in_postgresql(
     rows = await tx.fetchall(
         NEWEST_MATCHES, terms=terms, patterns=patterns, before=before, wanted=limit
     )
-    # Folded words contain no line breaks; those that are there separate the three texts.
+    # Folded words contain no line breaks; those in the text separate the three parts.
     return [Match(row["place"], score(query, *row["folded"].split("\n"))) for row in rows]
 
 
 def _tsquery_term(term: SearchTerm) -> str:
-    """A term in PostgreSQL's language; words have only letters and digits, and need no escaping.
+    """A term in PostgreSQL's syntax; words have only letters and digits, and need no escaping.
 
     The number of a bucket goes before each `~`.
     """
