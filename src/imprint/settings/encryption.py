@@ -43,8 +43,8 @@ class Encryption:
 
     mode: str = setting(
         "ENCRYPTION",
-        "Whether documents are encrypted before they are stored: `on`, `off`, or `auto`, which is"
-        " on wherever strangers can fetch what is stored, and in a bucket if there is a key.",
+        "Whether documents are encrypted before they are stored: `on`, `off`, or `auto`, which is "
+        "on where stored documents are public, and in a bucket if there is a key.",
         choice("auto", "on", "off"),
         "auto",
     )
@@ -57,14 +57,14 @@ class Encryption:
     )
     key_previous: Secret | None = optional(
         "ENCRYPTION_KEY_PREVIOUS",
-        "The master key until lately, until `imprint rotate-key` is done.",
+        "The previous master key, needed until `imprint rotate-key` is done.",
         parse_key,
         secret=True,
     )
     allow_readable: bool = setting(
         "ALLOW_READABLE_DOCUMENTS",
-        "Whether encryption may be `off` although strangers can fetch what is stored: then"
-        " everybody who knows a cid, which every post shows, reads without paying.",
+        "Whether encryption may be `off` although stored documents are public: then everybody who "
+        "knows a cid, which every post shows, can read without paying.",
         parse_switch,
         "off",
     )
