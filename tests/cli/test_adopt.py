@@ -42,7 +42,7 @@ def test_adopt_shows_the_documents_and_asks_for_confirmation(here, strange):
     asked = run(strange, "adopt")
     assert asked.exit_code == 1
     assert before in asked.output
-    assert "4 documents looked at, 0 of them known here" in asked.output
+    assert "4 documents checked, 0 of them known here" in asked.output
     assert "imprint gc --dry-run" in asked.output
     assert marker_of(here) == before
     adopted = run(strange, "adopt", "--yes")

@@ -247,7 +247,7 @@ def test_damage_in_the_index_loses_no_records_and_the_index_is_reset(here, tree)
     assert (result.exit_code, "run imprint repair" in result.output) == (1, True)
     result = run(environment_of(here), "repair")
     assert result.exit_code == 0, result.output
-    assert "The index of posts begins again" in result.output
+    assert "The index of posts is rebuilt" in result.output
     assert files_in(here) == before
     with closing(sqlite3.connect(here / "imprint.db")) as connection:
         assert connection.execute("SELECT * FROM private_feeds").fetchall() == [feed]

@@ -114,7 +114,7 @@ async def test_a_killed_backup_is_begun_again_under_the_same_name(tmp_path: Path
                 await asyncio.sleep(1)
                 end_leases(tmp_path / "data", killed)
             assert await asyncio.to_thread(again.wait, 120) == 0, again.tail()
-            assert "begun again" in again.tail()
+            assert "started over" in again.tail()
             assert leftovers(tmp_path) == []
             restored = await asyncio.to_thread(run, {}, "restore", out, "--to", tmp_path / "new")
             assert restored.exit_code == 0, restored.output

@@ -27,7 +27,7 @@ WATCHDOG = "10000000"
 """Microseconds; few messages to systemd fit into its socket, and all others are dropped."""
 
 KUBO = "kubo:http://127.0.0.1:1"
-FAILED = "reload failed; the service goes on as before"
+FAILED = "reload failed; the service continues as before"
 
 
 def configure(folder: Path, **given: object) -> Path:

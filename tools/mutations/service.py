@@ -227,9 +227,9 @@ OPERATION = (
     Mutation(
         "A worker that dies is replaced",
         "src/imprint/server/supervisor.py",
-        '            log.error("worker died and is replaced", extra=fields)\n'
+        '            log.error("worker died and will be replaced", extra=fields)\n'
         "            self._schedule(worker)\n",
-        '            log.error("worker died and is replaced", extra=fields)\n',
+        '            log.error("worker died and will be replaced", extra=fields)\n',
         "test-faults",
         ("tests/faults/test_workers.py::test_a_killed_worker_is_replaced_and_all_end_together",),
     ),

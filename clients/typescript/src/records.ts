@@ -1,28 +1,28 @@
-/** The types of what the service takes and gives, with the names of the contract. */
+/** The types of requests and responses, with the names of the contract. */
 
 export type Address = `0x${string}`;
 export type Hex = `0x${string}`;
 
-/** The ways to sign a write; `imprint-2` is bound to the service and to what is written. */
+/** The forms of signed writes; `imprint-2` is bound to the service and to the content. */
 export type Form = "imprint-1" | "inkdao-1" | "imprint-2";
 export type Action = "create" | "update" | "publish" | "delete";
 export type WritingAction = "create" | "update";
 
-/** What an author gives to publish a draft; `thumbnail` is PNG, JPEG or WebP. */
+/** The author's input for publishing a draft; `thumbnail` is PNG, JPEG or WebP. */
 export interface Publication {
   thumbnail: Blob;
   thumbnailName?: string;
   hashtags: string[];
 }
 
-/** The bytes of `/ipfs/{cid}` and what they are. */
+/** The bytes of `/ipfs/{cid}` and their media type. */
 export interface FetchedDocument {
   bytes: Uint8Array<ArrayBuffer>;
   mediaType: string;
 }
 
 export interface PostQuery {
-  /** All of these hashtags. */
+  /** Posts with all of these hashtags. */
   tag?: string | string[];
   author?: string;
   free?: boolean;
@@ -31,7 +31,7 @@ export interface PostQuery {
   /** Words to search for in titles, descriptions and free texts. */
   q?: string;
   sort?: "newest" | "oldest" | "sales" | "price";
-  /** Posts of a page, 1 to 50. */
+  /** Posts per page, 1 to 50. */
   limit?: number;
 }
 

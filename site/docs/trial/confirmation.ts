@@ -1,9 +1,9 @@
-/** Asks before something is sent that cannot be undone. */
+/** Asks for confirmation before something irreversible is sent. */
 
 import { button, h } from "../../page/dom.ts";
 import type { Operation } from "./request.ts";
 
-/** Whether the user wants it all the same. */
+/** Whether the user confirms. */
 export function confirmed({ method, path, name }: Operation): Promise<boolean> {
   return new Promise((resolve) => {
     let isWanted = false;
@@ -12,7 +12,7 @@ export function confirmed({ method, path, name }: Operation): Promise<boolean> {
       isWanted = confirmed;
       dialog.close();
     };
-    // Escape closes it too.
+    // Escape also closes it.
     dialog.addEventListener("close", () => {
       dialog.remove();
       resolve(isWanted);

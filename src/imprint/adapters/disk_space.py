@@ -66,7 +66,7 @@ class DiskReserve:
             os.truncate(self._path, max(0, size - _STEP))
         except OSError:
             return False
-        _log.warning("The disk is full: a part of its reserve is released.")
+        _log.warning("The disk is full: part of its reserve is released.")
         return True
 
     def helps_against(self, error: BaseException) -> bool:

@@ -56,7 +56,7 @@ class _Failure(NamedTuple):
 _FAILURES_BY_STATE = {
     "28P01": _Failure("the server refuses the user or the password", f"Correct them in {_URL}."),
     "28000": _Failure(
-        "the server does not let this user in",
+        "the server does not admit this user",
         f"Look at the user in {_URL}, and at pg_hba.conf on the server.",
     ),
     "3D000": _Failure(
@@ -88,7 +88,7 @@ _FAILURES_BY_TYPE: tuple[tuple[type[BaseException], _Failure], ...] = (
     (ssl.SSLError, _Failure("TLS fails", f"Look at sslmode and the certificates in {_URL}.")),
     (
         socket.gaierror,
-        _Failure("the name of its host is not known", f"Correct the host in {_URL}."),
+        _Failure("its host name is unknown", f"Correct the host in {_URL}."),
     ),
     (
         ConnectionRefusedError,

@@ -35,5 +35,5 @@ class HttpHub:
             log.debug("the hub does not respond", extra={"reason": type(error).__name__})
             return False
         if not accepted:
-            log.debug("the hub refuses a notice", extra={"status": response.status})
+            log.debug("the hub refuses a notification", extra={"status": response.status})
         return accepted

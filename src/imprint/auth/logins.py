@@ -99,7 +99,7 @@ class LoginVerifier:
         address = parse_signer(claim.address)
         self._check_target(message)
         if parse_address(message.address) != address:
-            detail = "The address in the login message is not the one that logs in."
+            detail = "The address in the login message is not that of this login."
             raise Refusal(Code.SIGNATURE_INVALID, detail)
         self._check_time(message, now)
         digest = personal_digest(claim.message.encode())

@@ -424,6 +424,6 @@ async def check_chain(marketplace: MarketplaceReader) -> bool:
     try:
         await examine_chain(marketplace)
     except Unavailable:
-        log.warning("No node responds; posts cannot be read until one does.")
+        log.warning("no node responds; posts cannot be read until one does")
         return False
     return True

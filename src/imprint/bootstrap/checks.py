@@ -50,7 +50,7 @@ LEAST_SPACE = 64 * 2**20
 MOST_LISTED = 100
 """How many damaged records and documents are listed individually."""
 
-_STORE_REMEDY = "Look at the address of the store in the settings, and whether it runs."
+_STORE_REMEDY = "Check the address of the store in the settings, and whether it is running."
 
 DATABASE, STORE, NODE = "the database", "the store", "a node"
 """What checks need, in the words that skipped checks use."""
@@ -209,7 +209,7 @@ async def check_keys(keys: KeyStore, cipher: DocumentCipher) -> Finding:
         return Finding("keys", Status.OK, "No document is encrypted, and no master key is given.")
     if not sample.looked_at:
         return Finding("keys", Status.OK, "No document is encrypted yet.")
-    detail = f"The master key opens what is stored ({sample.looked_at} documents looked at)."
+    detail = f"The master key decrypts the stored documents ({sample.looked_at} documents checked)."
     return Finding("keys", Status.OK, detail)
 
 
@@ -273,7 +273,7 @@ async def check_claim(claim: InstallationClaim) -> Finding:
     detail = f"They belong to the installation {holder}, the catalog to {own.id}."
     if holder is None:
         detail = "The store has no marker of this installation: is it the right one?"
-    remedy = "Look at IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and IMPRINT_CONTENT_STORE."
+    remedy = "Check IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and IMPRINT_CONTENT_STORE."
     return Finding("documents", Status.FAILED, detail, remedy)
 
 
@@ -293,7 +293,7 @@ async def check_node(chain: ChainReader, chain_id: int) -> Finding:
             "node",
             Status.FAILED,
             f"No node responds{why}.",
-            "Look at the addresses in IMPRINT_CHAIN_RPC_URL, and whether the nodes run.",
+            "Check the addresses in IMPRINT_CHAIN_RPC_URL, and whether the nodes are running.",
         )
     detail = f"It responds for chain {chain_id}, and is at block {head.number}."
     return Finding("node", Status.OK, detail)
@@ -307,10 +307,10 @@ async def check_history(chain: ChainReader, events: EventStore, chain_id: int) -
         # The checks of the database and of the node report it.
         return None
     if history is History.BEHIND:
-        detail = "The node is behind a block that was final."
+        detail = "The node is behind a final block."
         return Finding("node", Status.FAILED, detail, "Wait until it has synced.")
     if history is History.REPLACED:
-        detail = "The node does not have a block that was final."
+        detail = "The node does not have a final block."
         return Finding("node", Status.FAILED, detail, "Run imprint reconcile.")
     return None
 
@@ -347,7 +347,7 @@ async def check_blocks(
         return [Finding("blocks", Status.FAILED, problem.detail)]
     if concerns:
         return [Finding("blocks", Status.WARNING, each.detail, each.remedy) for each in concerns]
-    detail = f"Posts are found from block {start.number} on, and the node has their logs."
+    detail = f"Posts can be found from block {start.number} on, and the node has their logs."
     return [Finding("blocks", Status.OK, detail)]
 
 
@@ -366,7 +366,7 @@ async def check_clock(chain: ChainReader, clock: Clock, oldest: float) -> Findin
     if oldest and age.total_seconds() > oldest:
         detail = (
             f"The newest block is {_spell_time(age)} old. A node whose block is older than"
-            f" {oldest:.0f} seconds is not believed: nobody can read posts."
+            f" {oldest:.0f} seconds is not trusted: nobody can read posts."
         )
         return Finding("clock", Status.FAILED, detail, remedy)
     if age > OLD_HEAD:

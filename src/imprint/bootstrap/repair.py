@@ -189,7 +189,7 @@ class _RecordRepair:
     async def _check_documents(self, catalog_file: Path, *, is_store_whole: bool) -> None:
         """Report which documents would come from the backup."""
         if not is_store_whole:
-            self.report.notes.append("Documents were not looked for: their file is damaged.")
+            self.report.notes.append("Documents were not checked: their file is damaged.")
             return
         stores = open_stores(open_sqlite(catalog_file, is_copy=True))
         content = open_content(self.settings, utc_now, stores.installation.identity)
@@ -202,8 +202,8 @@ class _RecordRepair:
 
     def _replace(self, new: Path, path: Path) -> None:
         self.report.notes += [
-            f"The catalog as it was is in {replace_file(new, path, utc_now())}.",
-            "The index of posts begins again: the service fills it from the chain.",
+            f"The damaged catalog is kept as {replace_file(new, path, utc_now())}.",
+            "The index of posts is rebuilt: the service fills it from the chain.",
             "Writing sessions have ended, since one that was revoked must not come back: authors"
             " open new ones.",
         ]
@@ -285,4 +285,4 @@ def _reporting_refusals() -> Iterator[None]:
     except (CatalogDamaged, FileInUse, NewerSchema) as error:
         raise CannotStart(str(error)) from error
     except OSError as error:
-        raise CannotStart(f"The repair cannot go on: {error.strerror}.") from error
+        raise CannotStart(f"The repair cannot continue: {error.strerror}.") from error

@@ -12,7 +12,7 @@ from imprint.services.content.store_claim import Sample
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Do it without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option(
     "--new-id", is_flag=True, help="Give the catalog a new id first: it is a copy of another one."
 )
@@ -49,7 +49,7 @@ def _show(installation: Installation, holder: str | None, sample: Sample) -> Non
     click.echo(f"               {'no marker of this catalog' if holder is None else holder}")
     if installation.adapters.inventory is not None:
         click.echo(
-            f"               {sample.stored} documents looked at, {sample.known} of them known here"
+            f"               {sample.stored} documents checked, {sample.known} of them known here"
         )
     click.echo(
         f"               {sample.found} of {sample.named} documents looked up for the catalog"

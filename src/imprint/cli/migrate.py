@@ -61,7 +61,7 @@ def _parse_database(option: str, text: str) -> Database:
     required=True,
     help="The other store: as in IMPRINT_CONTENT_STORE, or embedded: and a data folder.",
 )
-@click.option("--afresh", is_flag=True, help="Copy also what was copied before.")
+@click.option("--afresh", is_flag=True, help="Also copy what was copied before.")
 @config_option
 def migrate_content(place: str, afresh: bool, config: Path | None) -> None:
     """Copy all documents to another content store.

@@ -23,8 +23,8 @@ from imprint.settings import read_settings
     type=click.Path(path_type=Path, exists=True),
     help="A backup from which damaged and missing records and documents are taken.",
 )
-@click.option("--accept-loss", is_flag=True, help="Go on without what only a backup has.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--accept-loss", is_flag=True, help="Continue without what only a backup has.")
+@click.option("--dry-run", is_flag=True, help="Only report what would be done.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @config_option
 def repair(

@@ -93,7 +93,7 @@ class DraftMethods(Connection):
                 if problem.action == action and isinstance(problem.file, Draft):
                     return problem.file
                 if problem.code in _ENDED:
-                    raise WalletNeeded("Sign once more to go on writing.") from refusal
+                    raise WalletNeeded("Sign again to continue writing.") from refusal
                 if attempt == SAVE_ATTEMPTS:
                     raise
                 if problem.code == Code.SIGNATURE_STALE and problem.now and not uncertain:

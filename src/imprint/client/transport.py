@@ -40,7 +40,7 @@ class Response:
             return decode_json(self.body, kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Unreachable(
-                f"What responded is no Imprint that this client knows: {error}", self.status
+                f"The response is not from an Imprint that this client knows: {error}", self.status
             ) from error
 
 
@@ -120,6 +120,6 @@ def _read_problem(response: Response) -> Refusal | Unreachable:
     try:
         problem = decode_json(response.body, Problem)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        sentence = f"Something before the service responded with {response.status}."
+        sentence = f"Something in front of the service responded with {response.status}."
         return Unreachable(sentence, response.status, wait)
     return Refusal(problem, wait)

@@ -78,7 +78,7 @@ class KeyWallet:
         Raises `NodeError`, also for a call that the contract would refuse, or for another chain.
         """
         if self._node is None:
-            raise NodeError("This wallet has no node to send a transaction by: give it one.")
+            raise NodeError("This wallet has no node for sending transactions: give it one.")
         node, asked = self._node, {"from": self.address, **call.as_json()}
         chain_id = await _check_chain(node, call)
         tip = int(await node.request("eth_maxPriorityFeePerGas"), 16)

@@ -150,7 +150,7 @@ class Damaged(Unavailable):
     """Stored data is not what was written; `what` names it for the operator."""
 
     def __init__(self, code: Code, what: str) -> None:
-        super().__init__(code, "What is stored for this request is damaged.")
+        super().__init__(code, "The data stored for this request is damaged.")
         self.what = what
 
     @classmethod

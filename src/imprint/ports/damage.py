@@ -40,7 +40,7 @@ class Damage:
                 finding,
             )
         elif finding is None and self.structure is not None:
-            log.warning("The integrity check of the database finds no damage any more.")
+            log.warning("The integrity check of the database no longer finds damage.")
         self.structure, self.examined = finding, True
         self._count()
 
@@ -53,7 +53,7 @@ class Damage:
                 finding,
             )
         elif finding is None and self.index is not None:
-            log.warning("The integrity check finds no damage in the index of posts any more.")
+            log.warning("The integrity check no longer finds damage in the index of posts.")
         self.index = finding
         self._count()
 

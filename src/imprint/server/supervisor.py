@@ -308,10 +308,10 @@ class Supervisor:
             self._status = status
             self._stop()
         elif status == MISCONFIGURED:
-            log.error("worker cannot start; the others go on, and it is tried again", extra=fields)
+            log.error("worker cannot start; the others continue, and it is retried", extra=fields)
             self._schedule(worker)
         else:
-            log.error("worker died and is replaced", extra=fields)
+            log.error("worker died and will be replaced", extra=fields)
             self._schedule(worker)
 
     def _schedule(self, worker: _Worker) -> None:
@@ -433,7 +433,7 @@ class Supervisor:
 
     def _fail_reload(self, reasons: Sequence[str]) -> None:
         RELOADS.labels("failed").inc()
-        log.error("reload failed; the service goes on as before", extra={"reasons": [*reasons]})
+        log.error("reload failed; the service continues as before", extra={"reasons": [*reasons]})
         self._end_reload("serving; the last reload failed")
 
     def _end_reload(self, status: str) -> None:
@@ -504,7 +504,7 @@ class Supervisor:
 
 
 def _kill(worker: _Worker) -> None:
-    log.error("worker does not stop and is killed", extra={"pid": worker.pid})
+    log.error("worker did not stop and was killed", extra={"pid": worker.pid})
     os.kill(worker.pid, signal.SIGKILL)
 
 

@@ -136,7 +136,7 @@ def test_a_folder_with_a_link_or_a_pipe_is_refused(tmp_path, name, first):
 
 def test_folders_inside_each_other_are_refused(tmp_path):
     (tmp_path / "saved" / "content" / "private" / "ab" / "more").mkdir(parents=True)
-    with pytest.raises(BackupUnusable, match="inside each other"):
+    with pytest.raises(BackupUnusable, match="nested folders"):
         names(tmp_path / "saved")
 
 

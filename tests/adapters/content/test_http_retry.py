@@ -67,7 +67,7 @@ async def test_a_retry_after_in_seconds_is_obeyed() -> None:
 @pytest.mark.parametrize("after", ["60", "999999999999", "Fri, 01 Jan 2100 00:00:00 GMT"])
 async def test_a_retry_after_beyond_the_deadline_fails_at_once(after: str) -> None:
     began = time.monotonic()
-    with pytest.raises(StoreFailure, match="status 429, and no time for another attempt"):
+    with pytest.raises(StoreFailure, match="status 429, and no time is left for another attempt"):
         await send(Service(after))
     assert time.monotonic() - began < SOON
 

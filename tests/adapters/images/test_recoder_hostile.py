@@ -185,7 +185,7 @@ async def test_an_image_in_too_many_pieces_is_invalid(
     with pytest.raises(Refusal) as refused:
         await recoder.recode(image, ALICE)
     assert refused.value.code is Code.INVALID_IMAGE
-    assert refused.value.detail.startswith(("The image has too many", "The file is cut short"))
+    assert refused.value.detail.startswith(("The image has too many", "The file is truncated"))
 
 
 async def test_an_image_that_grows_beyond_its_limit_is_invalid(
@@ -198,4 +198,4 @@ async def test_an_image_that_grows_beyond_its_limit_is_invalid(
     image = PNG[:8] + header + pixels + PNG[-12:]
     with pytest.raises(Refusal) as refused:
         await recoder.recode(image, ALICE)
-    assert refused.value.detail == "The image is too large after it is encoded again."
+    assert refused.value.detail == "The image is too large after recoding."

@@ -246,7 +246,7 @@ async def test_a_document_published_during_its_removal_is_put_back(
     assert store.puts == 1
     assert (await world.client.get(f"/ipfs/{thumbnail}")).status_code == 200
     (record,) = [each for each in caplog.records if each.levelname == "CRITICAL"]
-    assert "put back" in record.getMessage()
+    assert "restored" in record.getMessage()
 
 
 async def test_a_removal_by_two_collectors_is_not_mistaken_for_a_write(

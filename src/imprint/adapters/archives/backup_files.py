@@ -209,7 +209,7 @@ def _create_locked(partial: Path, report: Report, create: Callable[[Path], None]
                     _remove(partial)
                 finally:
                     os.close(lock)
-                report(f"{partial} was left over from an attempt that was killed: begun again.")
+                report(f"{partial} was left by an attempt that was killed, and is started over.")
             continue
         with suppress(FileNotFoundError):
             lock = _lock(partial)
@@ -235,7 +235,7 @@ def _lock(partial: Path) -> int:
 
 def _held(partial: Path) -> BackupUnusable:
     return BackupUnusable(
-        f"{partial} is being written by another process. Wait for its end, or choose another name."
+        f"{partial} is being written by another process. Wait until it ends, or use another name."
     )
 
 
@@ -267,7 +267,7 @@ def _tar_entries(file: BinaryIO, first: Sequence[str]) -> Iterator[BackupEntry]:
         else:
             yield _tar_entry(file, member)
     if unread:
-        raise NotATar("what is at its end belongs to no member")
+        raise NotATar("the bytes at its end belong to no member")
 
 
 def _tar_entry(file: BinaryIO, member: Member) -> BackupEntry:
@@ -300,7 +300,7 @@ def _folder_entries(path: Path, first: Sequence[str]) -> Iterator[BackupEntry]:
         folders.sort()
         inside = Path(folder).relative_to(path)
         if folders and len(inside.parts) >= DEPTH:
-            raise BackupUnusable(f"{path} has more folders inside each other than a backup.")
+            raise BackupUnusable(f"{path} has more nested folders than a backup.")
         for each in sorted(names):
             name = (inside / each).as_posix()
             if name not in first:

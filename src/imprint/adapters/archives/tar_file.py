@@ -97,14 +97,14 @@ def _read_member(file: BinaryIO, at: int, end: int) -> tuple[Member, bool] | Non
     if (kind not in _REGULAR and not is_folder) or (is_folder and size):
         raise NotATar("it has a link, a device, or another member that is not a plain file")
     if at + size > end:
-        raise NotATar("it is cut off")
+        raise NotATar("it is truncated")
     return Member(name, header, at, size), is_folder
 
 
 def _parse_header(block: bytes, at: int) -> tuple[str, int, bytes]:
     """The name, the size and the type of a member."""
     if len(block) != BLOCK:
-        raise NotATar("it is cut off")
+        raise NotATar("it is truncated")
     if _octal(block[148:156]) != sum(block[:148]) + 8 * ord(" ") + sum(block[156:]):
         raise NotATar(f"the header at byte {at} has a wrong checksum")
     name = block[:100].partition(b"\0")[0]
@@ -151,7 +151,7 @@ def _parse_extended(data: bytes) -> dict[str, str]:
 def _take(file: BinaryIO, size: int) -> bytes:
     taken = file.read(size)
     if len(taken) != size:
-        raise NotATar("it is cut off")
+        raise NotATar("it is truncated")
     return taken
 
 

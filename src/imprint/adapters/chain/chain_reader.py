@@ -503,7 +503,7 @@ def _read_ref(results: Sequence[msgspec.Raw]) -> BlockRef | None:
 
 def _time_of(block: Block | None, ref: BlockRef) -> datetime:
     if block is None or block.ref != ref:
-        raise OtherBranch("the node has another block in the place of one that it has shown")
+        raise OtherBranch("the node has replaced a block that it has shown")
     if block.timestamp > LATEST_TIME:
         raise NodeFailure("the time of a block is too late")
     return datetime.fromtimestamp(block.timestamp, UTC)

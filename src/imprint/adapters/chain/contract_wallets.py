@@ -60,7 +60,7 @@ def build_validation(wallet: Address, digest: bytes, signature: bytes) -> EthCal
 def _read_verdict(returned: Sequence[bytes]) -> bool:
     verdict = _VERDICTS.get(returned[0])
     if verdict is None:
-        raise NodeFailure("the signature validator returned something else than a verdict")
+        raise NodeFailure("the signature validator did not return a verdict")
     return verdict
 
 

@@ -105,7 +105,7 @@ class MarketplaceDeployment:
             Call("eth_getBalance", (sender, "latest")),
         )
         if not isinstance(block, dict):
-            raise NotDeployed("The newest block of the node is malformed.")
+            raise NotDeployed("The node's newest block is malformed.")
         max_fee, tip = await self._fees(block)
         transaction = DeploymentTransaction(
             sender,
@@ -230,7 +230,7 @@ class MarketplaceDeployment:
 
 def _not_responding(error: Exception) -> NotDeployed:
     reason = str(error) or "it took too long"
-    return NotDeployed(f"The node does not respond as it should: {reason}.")
+    return NotDeployed(f"The node does not respond properly: {reason}.")
 
 
 def _read_receipt(chain_id: object, receipt: object, transaction_hash: str) -> DeployedMarketplace:

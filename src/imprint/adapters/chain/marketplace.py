@@ -75,7 +75,7 @@ class JsonRpcMarketplace:
         def read(returned: Sequence[bytes]) -> PostEntry:
             entry = decode_post_info(returned[0])
             if not entry.exists or entry.cid != cid:
-                raise NodeFailure("the entry contradicts the index of cids")
+                raise NodeFailure("the entry contradicts the cid lookup")
             return entry
 
         entry_call = self._call(encode_call(GET_POST_INFO, post_id))

@@ -198,7 +198,7 @@ class BucketClient:
             try:
                 data = bytes(await found.bytes_async())
             except (BaseError, OSError) as error:
-                raise _TryAgain("a response was cut off") from error
+                raise _TryAgain("a response was truncated") from error
             return StoredObject(data, found.meta["e_tag"])
 
         try:

@@ -292,7 +292,7 @@ class EmbeddedStore:
         if self._closed:
             raise Unavailable.storage()
         if not self._places.acquire(blocking=False):
-            _log.error("The disk for documents is too slow: %d operations wait.", MAX_QUEUED)
+            _log.error("The disk for documents is too slow: %d operations are waiting.", MAX_QUEUED)
             raise Unavailable.storage()
         running = self._pool.submit(work)
         running.add_done_callback(self._give_place_back)

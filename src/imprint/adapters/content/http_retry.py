@@ -130,7 +130,7 @@ class RetryingClient:
                 if last:
                     raise StoreFailure(reason) from error
             if asyncio.get_running_loop().time() + pause >= deadline:
-                raise StoreFailure(f"{reason}, and no time for another attempt")
+                raise StoreFailure(f"{reason}, and no time is left for another attempt")
             await asyncio.sleep(pause)
         raise AssertionError("The last attempt returns or raises.")
 

@@ -234,14 +234,14 @@ def _decode(response: HttpResponse, shape: type[_Shape]) -> _Shape:
     try:
         return msgspec.json.decode(response.body, type=shape)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise StoreFailure("the response has another shape") from error
+        raise StoreFailure("the response has an unexpected shape") from error
 
 
 def _decode_lines(response: HttpResponse, shape: type[_Shape]) -> list[_Shape]:
     try:
         return msgspec.json.Decoder(shape).decode_lines(response.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise StoreFailure("the response has another shape") from error
+        raise StoreFailure("the response has an unexpected shape") from error
 
 
 def _error_message(response: HttpResponse) -> str:

@@ -93,7 +93,7 @@ class PinataStore:
             if not await self._is_stored(record, cid, document, where, deadline):
                 if not record.is_duplicate:
                     await self._api.delete(where, record.id, deadline)
-                _log.critical("Pinata stored something else for the document %s.", cid)
+                _log.critical("Pinata stored other bytes for the document %s.", cid)
                 raise StoreFailure("Pinata computed another cid")
             if self._fence_of(record, network) > fence:
                 wanted.pop(self._fence_key(network), None)

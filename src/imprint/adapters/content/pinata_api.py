@@ -241,7 +241,7 @@ class PinataApi:
             data = msgspec.json.decode(response.body, type=dict[str, msgspec.Raw])["data"]
             return msgspec.json.decode(data, type=shape)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError) as error:
-            raise StoreFailure(f"{purpose}: the response has another shape") from error
+            raise StoreFailure(f"{purpose}: the response has an unexpected shape") from error
 
 
 def _constant(body: bytes) -> Callable[[], bytes]:

@@ -162,5 +162,5 @@ async def identify(tx: Transaction, new_id: str) -> Identity:
         await tx.execute(ADD_INSTALLATION, id=new_id)
         row = await tx.fetchone(INSTALLATION)
     if row is None:
-        raise LookupError("The database does not keep the id of its installation.")
+        raise LookupError("The database does not store the id of its installation.")
     return Identity(row["id"], bool(row["claimed"]), bool(row["owns_unnamed"]))

@@ -165,7 +165,7 @@ def _count_scans(data: bytes) -> int:
     for _ in range(MAX_SEGMENTS):
         found = _MARKER.search(data, place)
         if found is None or (scans == 0 and found.start() - place > MAX_FILL):
-            raise InvalidImage("The file is cut short, or is not an image.")
+            raise InvalidImage("The file is truncated, or is not an image.")
         marker, place = found[0][1], found.end()
         if marker == _END_OF_IMAGE:
             return scans
@@ -193,7 +193,7 @@ def _check_riff(data: bytes) -> tuple[int, bool]:
         kind, size = _RIFF_CHUNK.unpack_from(data, place)
         body = place + _RIFF_CHUNK.size
         if body + size > min(end, len(data)):
-            raise InvalidImage("The file is cut short, or is not an image.")
+            raise InvalidImage("The file is truncated, or is not an image.")
         if kind == b"VP8X":
             canvas = data[body + 4 : body + 10]
             _check_size(*(int.from_bytes(side, "little") + 1 for side in (canvas[:3], canvas[3:])))
@@ -233,7 +233,7 @@ class _Output(io.BytesIO):
 
     def write(self, data: bytes, /) -> int:  # type: ignore[override]
         if self.tell() + len(data) > MAX_RESPONSE:
-            raise InvalidImage("The image is too large after it is encoded again.")
+            raise InvalidImage("The image is too large after recoding.")
         return super().write(data)
 
 

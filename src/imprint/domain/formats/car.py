@@ -74,9 +74,9 @@ def read_header(read: Read) -> tuple[Cid, ...]:
     try:
         roots = tuple(_read_links(links))
     except (NotACid, IndexError) as error:
-        raise NotACar("The header does not name its roots as it should.") from error
+        raise NotACar("The header does not list its roots correctly.") from error
     if not roots or write_header(roots)[-length:] != header:
-        raise NotACar("The header does not name its roots as it should.")
+        raise NotACar("The header does not list its roots correctly.")
     return roots
 
 
@@ -119,11 +119,11 @@ def _take_length(read: Read) -> int | None:
     try:
         return take_varint(read)
     except NotAVarint as error:
-        raise NotACar("The CAR is damaged or cut off: a length is wrong.") from error
+        raise NotACar("The CAR is damaged or truncated: a length is wrong.") from error
 
 
 def _take(read: Read, length: int) -> bytes:
     taken = read(length)
     if len(taken) != length:
-        raise NotACar("The CAR is cut off: it ends inside a block.")
+        raise NotACar("The CAR is truncated: it ends inside a block.")
     return taken

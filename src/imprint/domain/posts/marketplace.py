@@ -104,13 +104,13 @@ def decode_post_created(log: Log) -> PostCreated:
     except NotAbi as error:
         raise Undecodable(str(error)) from error
     if len(spelled) > MAX_SPELLED_CID:
-        raise Undecodable("The text in the place of the CID is too long.")
+        raise Undecodable("The text of the CID is too long.")
     try:
         text = spelled.decode()
     except UnicodeDecodeError as error:
-        raise Undecodable("The bytes in the place of the CID are not UTF-8.") from error
+        raise Undecodable("The text of the CID is not UTF-8.") from error
     if "\0" in text:
-        raise Undecodable("The text in the place of the CID has a NUL in it.")
+        raise Undecodable("The text of the CID contains a NUL.")
     return PostCreated(log.place, post_id, author, text, _cid_or_none(text))
 
 
@@ -238,7 +238,7 @@ def _decode_published(log: Log, origin: Origin) -> PostPublished:
 
 def _origin_of(place: LogPlace, at: datetime) -> Origin:
     if place.block_number is None or place.tx_hash is None:
-        raise Undecodable("The block or the transaction of the log is not known.")
+        raise Undecodable("The block or the transaction of the log is unknown.")
     try:
         number = place_of(place.block_number, place.log_index)
     except ValueError as error:
@@ -254,7 +254,7 @@ def _entry_of(returned: bytes) -> Tuple:
 
 def _expect_topics(log: Log, first: bytes, count: int) -> None:
     if not log.topics or log.topics[0] != first:
-        raise Undecodable("The log has another first topic.")
+        raise Undecodable("The log has an unexpected first topic.")
     if len(log.topics) != count:
         raise Undecodable(f"The log has {len(log.topics)} topics, not {count}.")
 

@@ -112,7 +112,7 @@ class InstallationClaim:
             self._refusal = str(error)
         else:
             if self._refusal is not None:
-                log.warning("the content store is this installation's again")
+                log.warning("the content store belongs to this installation again")
             self._refusal = None
 
     async def mark_copy(self) -> None:

@@ -181,7 +181,7 @@ class GarbageCollector:
                 await self.content.put(cid, kept, network, None, fence)
                 if outcome is PurgeOutcome.USED:
                     log.critical(
-                        "a document in use was destroyed, and is put back", extra={"cid": cid}
+                        "a document in use was destroyed, and is restored", extra={"cid": cid}
                     )
                 # If it is no longer needed by now, it must not stay forever.
                 await self.garbage.detach_strays([cid], network, self.clock())
@@ -191,7 +191,7 @@ class GarbageCollector:
                 pause *= 2
         if outcome is PurgeOutcome.USED:
             log.critical(
-                "a document in use was destroyed, and cannot be put back", extra={"cid": cid}
+                "a document in use was destroyed, and cannot be restored", extra={"cid": cid}
             )
 
 
@@ -303,7 +303,7 @@ class StrayScan:
                 held,
             )
         elif self.held and not held:
-            log.warning("no stray documents are held any more")
+            log.warning("no stray documents are held any longer")
         self.held, self._sample = held, sample
         STRAYS_HELD.set(held)
 

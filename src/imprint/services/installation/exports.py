@@ -381,7 +381,7 @@ class Import:
             except FenceRaised:
                 stored.fence = await self.garbage.fence()
                 stored.thumbnails.clear()
-        raise CollectionNotPaused("Documents are destroyed all the time. Please try again.")
+        raise CollectionNotPaused("Documents keep being destroyed. Please try again.")
 
     async def _store_thumbnail(self, archive: Archive, cid: Cid | None, stored: "_Stored") -> int:
         """Store a thumbnail and return its size; many files may share one."""

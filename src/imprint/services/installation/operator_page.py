@@ -172,7 +172,7 @@ class Operations:
         advice = (
             Advice(
                 "If it stays behind, look at the nodes below and at the log. This reads blocks"
-                " again, beside the running service.",
+                " again, while the service is running.",
                 "imprint reconcile --from-block N",
             ),
         )

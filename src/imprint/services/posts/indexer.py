@@ -141,7 +141,7 @@ class _Decoder:
         for each, reason in undecodable:
             INDEX_UNDECODABLE.inc()
             log.warning(
-                "a log of the marketplace cannot be decoded; the index goes on without it",
+                "a log of the marketplace cannot be decoded; the index continues without it",
                 extra={"block": each.block.number, "place": each.place, "reason": reason},
             )
         return described
@@ -267,7 +267,7 @@ class Indexer:
                     if lease.lost or await self._is_due_elsewhere():
                         break
             except IndexMoved:
-                log.warning("another process changed the index; it is read again")
+                log.warning("another process changed the index; reading it again")
         return True
 
     async def rebuild(self, lease: HeldLease, progress: Progress) -> BlockRef | None:
@@ -406,7 +406,7 @@ class Indexer:
             return
         NODE_CONTRADICTIONS.inc()
         if _count_failure(self._failures, ("omitted", block)) < ROUNDS_UNTIL_SKIPPED:
-            log.error("a node leaves out a log that it has shown", extra={"block": block.number})
+            log.error("a node left out a log that it has shown", extra={"block": block.number})
             raise Unavailable.chain()
 
     async def _apply(
@@ -528,7 +528,7 @@ async def take_index(
                     f"{patience.total_seconds():.0f} seconds. Please try again later."
                 )
             if not told:
-                tell(f"Waiting for {who} to let go of the index of posts …")
+                tell(f"Waiting for {who} to release the index of posts …")
                 told = True
             await asyncio.sleep(_RETRY_SECONDS)
         async with kept(lease):

@@ -269,7 +269,7 @@ class Follower:
 
     async def _note_unreadable(self, block: BlockRef, tx_hash: str) -> None:
         """Keep a dead letter for a transaction whose logs are unknown."""
-        reason = "The receipt of a transaction cannot be read."
+        reason = "The receipt of a transaction is unreadable."
         letter = DeadLetter(None, reason, f"block {block.block_hash} transaction {tx_hash}")
         if await self._advance(Advance(dead_letters=(letter,))):
             UNREADABLE_RECEIPTS.inc()
@@ -391,5 +391,5 @@ def _compare(
 
 
 def _note_unproved(place: LogPlace) -> None:
-    text = "nodes contradict themselves about an event, which stays as it is"
+    text = "nodes contradict themselves about an event, which is left unchanged"
     log.error(text, extra={"block": place.block_number})

@@ -149,7 +149,7 @@ async def on_not_found(request: Request, error: HTTPException) -> Response:
 
 async def on_method_not_allowed(request: Request, error: HTTPException) -> Response:
     """Respond to a method that a path does not allow."""
-    detail = "This path does not take this method."
+    detail = "This path does not accept this method."
     return _response(405, Code.METHOD_NOT_ALLOWED, detail, dict(error.headers or {}))
 
 

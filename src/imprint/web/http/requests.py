@@ -55,7 +55,7 @@ def decode_text(field: bytes, code: Code) -> str:
     try:
         return field.decode()
     except UnicodeDecodeError:
-        raise Refusal(code, "The texts of a form are UTF-8.") from None
+        raise Refusal(code, "The text fields of a form must be UTF-8.") from None
 
 
 # Reading a body, in two steps: its headers are checked when it is opened, the rest while it is read
@@ -243,7 +243,7 @@ class _InMemoryParser(MultiPartParser):
                 await asyncio.sleep(0)
         if not self.is_ended:
             # Raised while the parser reads, because then it closes a file that was never completed.
-            raise MultiPartException("The form has no end.")
+            raise MultiPartException("The form is truncated.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,7 +405,7 @@ def check_parameters(request: Request, known: frozenset[str] = frozenset()) -> Q
 def refuse_unknown(given: QueryParams, known: frozenset[str]) -> None:
     """Refuse a parameter that an endpoint does not have."""
     if not given.keys() <= known:
-        raise Refusal(Code.INVALID_REQUEST, "The query has a parameter that is not known here.")
+        raise Refusal(Code.INVALID_REQUEST, "The query has an unknown parameter.")
 
 
 def query_text(request: Request, name: str, code: Code) -> str:

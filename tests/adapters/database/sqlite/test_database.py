@@ -233,5 +233,5 @@ async def test_a_read_that_suspends_is_refused(world):
     async def suspend(tx):
         await asyncio.sleep(0)
 
-    with pytest.raises(RuntimeError, match="may await nothing but its transaction"):
+    with pytest.raises(RuntimeError, match="may only await its transaction"):
         await world.stores.database.read(suspend)

@@ -124,7 +124,7 @@ async def test_a_rule_that_suspends_is_refused_and_rolled_back(writer, connectio
         await note(tx, "a")
         await asyncio.sleep(0)
 
-    with pytest.raises(RuntimeError, match="may await nothing but its transaction"):
+    with pytest.raises(RuntimeError, match="may only await its transaction"):
         await commit(writer, suspend)
     assert await commit(writer, note, "b") == "b"
     assert notes(connection) == {"b"}

@@ -195,7 +195,7 @@ def test_a_damaged_log_is_accepted_once_the_operator_confirms_it(killed):
 def test_a_damaged_log_is_accepted_after_a_loss_of_power(killed, boot, caplog):
     flip(log_of(killed), 40)
     check_log(killed, boot)
-    assert "loss of power" in caplog.text
+    assert "power loss" in caplog.text
     note(killed, "another")
     check_log(killed, BOOT)
     note(killed, BOOT)

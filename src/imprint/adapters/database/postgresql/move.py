@@ -141,7 +141,7 @@ async def _claim(writer: Connection) -> list[_Table]:
             if table.name != _IDENTITY and await writer.fetchval(
                 f"SELECT EXISTS (SELECT 1 FROM {table.name})"  # noqa: S608
             ):
-                raise CannotMove("The target is in use: it has records of its own.")
+                raise CannotMove("The target is in use: it already has records.")
         async with writer.transaction():
             await writer.execute(f"DELETE FROM {_IDENTITY}")  # noqa: S608
             # A service that was started too early may have begun an index, without the files.

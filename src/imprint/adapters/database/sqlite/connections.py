@@ -177,7 +177,7 @@ class OpenedFiles:
             if found != known:
                 self._miss(name, found is not None)
         if self.missing is not None:
-            _log.warning("The files of the database %s are in their place again.", self._path)
+            _log.warning("The files of the database %s are back.", self._path)
             self.missing = None
         now = self._clock()
         if sign != self._seen:

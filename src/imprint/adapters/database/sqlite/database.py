@@ -144,7 +144,7 @@ def run_rule(tx: SqliteTransaction, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
         result: T = end.value
         return result
     running.close()
-    raise RuntimeError("A rule may await nothing but its transaction.")
+    raise RuntimeError("A rule may only await its transaction.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ class Writer:
             sound = [job for job in jobs if not isinstance(job.error, Malformed)]
             if len(sound) == len(jobs):
                 raise
-            _log.error("A change met damage in the database: %s", error)
+            _log.error("A change hit damage in the database: %s", error)
             self._roll_back()
             return sound
         return jobs

@@ -108,7 +108,7 @@ def check_log(path: Path, boot: str | None) -> bool:
         if not dropped:
             break
         if not is_same_start:
-            _log.warning("The write-ahead log ends with commits that a loss of power broke off.")
+            _log.warning("The write-ahead log ends with commits that a power loss interrupted.")
             return True
     else:
         if not _is_accepted(log, content):

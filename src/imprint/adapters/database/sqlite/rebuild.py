@@ -296,7 +296,7 @@ class _Rebuild:
             return
         if self.damaged.log_damage is not None:
             found.append(self.damaged.log_damage)
-            self.rebuilt.lost.append("What the last commits wrote: they were in the damaged log.")
+            self.rebuilt.lost.append("The last commits, which were in the damaged log.")
         with closing(connect_damaged(self.damaged.path)) as source:
             there = self._expected_tables(source, self.damaged.schema)
             for table in tables:
