@@ -1,9 +1,9 @@
-// Drafts: written, read by their owner alone, replaced and deleted.
+// Drafts: written, read only by their owner, replaced and deleted.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cover, imprint, openStranger, refusalOf, signFirst, signIn } from "./world.mjs";
 
-test("a draft reads as it was written", async () => {
+test("a draft is read back unchanged", async () => {
   const wallet = openStranger();
   const content = "# Überschrift\n\n\tZeichen: “”, 墨, 🖋, \\u0000, \"quoted\"\r\n";
   const draft = await imprint.createDraft(wallet, content);
@@ -23,7 +23,7 @@ test("an update has a new cid in the same group, and the old one is gone", async
   assert.equal((await refusalOf(signedIn.readDraft(first.cid))).code, "not_found");
 });
 
-test("a thumbnail is public, and a PNG again", async () => {
+test("a thumbnail is public, and recoded as PNG", async () => {
   const wallet = openStranger();
   const draft = await imprint.createDraft(wallet, "Words.");
   const publication = { thumbnail: cover, hashtags: ["Essays", "#Ink"] };
@@ -37,7 +37,7 @@ test("a thumbnail is public, and a PNG again", async () => {
   assert.equal(file.thumbnail_cid, thumbnailCid);
 });
 
-test("a text is no thumbnail", async () => {
+test("a text is refused as a thumbnail", async () => {
   const wallet = openStranger();
   const draft = await imprint.createDraft(wallet, "Words.");
   const refusal = await refusalOf(imprint.publishDraft(wallet, draft.cid, { thumbnail: new Blob(["<svg/>"]), hashtags: [] }));
@@ -52,7 +52,7 @@ test("a deleted draft is gone", async () => {
   assert.equal((await refusalOf(signedIn.readDraft(draft.cid))).code, "not_found");
 });
 
-test("a write that is sent again is refused with the file that it made", async () => {
+test("a repeated write is refused with the file that it made", async () => {
   const wallet = openStranger();
   const body = { ...(await signFirst(wallet, "create")), content: "Once." };
   const { updatedUpload: draft } = await imprint.send("/create/group", body);
@@ -61,7 +61,7 @@ test("a write that is sent again is refused with the file that it made", async (
   assert.equal(refusal.problem.file.cid, draft.cid);
 });
 
-test("a delete that is sent again is refused without a file", async () => {
+test("a repeated delete is refused without a file", async () => {
   const wallet = openStranger();
   const draft = await imprint.createDraft(wallet, "Words.");
   const body = await signFirst(wallet, "delete");
@@ -92,7 +92,7 @@ test("a refusal is a problem document with a sentence for people", async () => {
   for (const member of ["type", "title", "detail", "code"]) assert.equal(typeof problem[member], "string");
 });
 
-test("a protected read without a session is refused, and told how to log in", async () => {
+test("a protected read without a session is refused with a hint to log in", async () => {
   const draft = await imprint.createDraft(openStranger(), "Private words.");
   const response = await fetch(`${imprint.url}/fileByCid?cid=${draft.cid}`);
   assert.equal(response.status, 401);

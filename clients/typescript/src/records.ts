@@ -39,7 +39,7 @@ export interface PostQuery {
 
 // records: begin
 
-/** What differs between services, and what a client must know. */
+/** Facts that differ between services, which a client must know. */
 export interface ServiceFacts {
   /** The name of the software. */
   name: string;
@@ -241,7 +241,7 @@ export interface WritingSessionRecord {
   createdAt: string;
 }
 
-/** A file as lists and reads return it, with what publishing added. */
+/** A file as lists and reads return it, with its publication. */
 export interface HostedFile {
   /** A UUID. */
   id: string;
@@ -268,7 +268,7 @@ export interface HostedFile {
   tx_hash: Hex | null;
 }
 
-/** A text, and the file that it is of. */
+/** A text, and the file that contains it. */
 export interface Content {
   /** The text. */
   content: string;
@@ -281,7 +281,7 @@ export interface PublishedDraft {
   thumbnailCid: string;
 }
 
-/** A draft that is deleted. */
+/** A deleted draft. */
 export interface DeletedDraft {
   /** A UUID. */
   id: string;
@@ -334,7 +334,7 @@ export interface Block {
   hash: Hex;
 }
 
-/** How many purchases, and what was paid for them. */
+/** The number of purchases, and the total paid. */
 export interface SalesTotal {
   /** How many purchases. */
   count: number;
@@ -446,7 +446,7 @@ export interface Stats {
   days: Day[];
 }
 
-/** What happened on one day, UTC. */
+/** The activity of one day, UTC. */
 export interface Day {
   /** The day, in UTC. */
   day: string;
@@ -573,7 +573,7 @@ export interface FeedAuthor {
   url: string;
 }
 
-/** What JSON Feed has no members for. */
+/** Fields that JSON Feed does not define. */
 export interface FeedPost {
   /** The post's id, a decimal number below 2^256. */
   id: string;

@@ -62,7 +62,7 @@ export function Posts({ by }: { by: Account }) {
   );
 }
 
-/** The changes of a price, which are read from the chain when they are asked for. */
+/** The price changes of a post, read from the chain on demand. */
 function History({ by, post }: { by: Account; post: Post }) {
   const [history, setHistory] = useState<PriceHistory | null>(null);
   const [failure, setFailure] = useState<string | null>(null);

@@ -4,7 +4,9 @@ import type { Address, Hex, Post, Provider } from "imprint-press";
 
 interface PricePoint {
   readonly block: number;
-  /** When the block was made, ISO 8601; null if it was not asked for or the node has not said. */
+  /**
+   * The time of the block, ISO 8601; null if it was not requested or the node has not returned it.
+   */
   readonly at: string | null;
   readonly from: string;
   readonly to: string;
@@ -13,20 +15,20 @@ interface PricePoint {
 export interface PriceHistory {
   /** The newest first. */
   readonly changes: readonly PricePoint[];
-  /** The first block that was looked at; later than the post if the node refuses more. */
+  /** The first block that was searched; later than the post if the node refuses more. */
   readonly since: number;
 }
 
 /** The topic of `PostPriceUpdated`. */
 const PRICE_UPDATED = "0xad528c798f61306a244b88624c5d602fa1fa8cc73bd73c40b6ad5920ff9cc817";
 
-/** Blocks that nodes with limits still search at once. */
+/** The block range that nodes with limits still search at once. */
 const FEW_BLOCKS = 9_000;
 
-/** Blocks whose dates are read: the newest; earlier changes are shown with their block alone. */
+/** Blocks whose dates are read: the newest; earlier changes are shown with their block number. */
 const DATED_BLOCKS = 20;
 
-/** Ask the node for all changes since the post, or for the latest blocks if that is too much. */
+/** Read all changes since the post, or in the latest blocks if that is too much for the node. */
 export async function readPriceHistory(
   provider: Provider,
   marketplace: Address,

@@ -36,7 +36,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 const stateOf = (list: DraftList): string => list.listing.value.state;
 const cidsOf = (list: DraftList): string[] => list.files.value.map(({ cid }) => cid);
 
-test("pages follow each other until the list is complete", async () => {
+test("pages are loaded until the list is complete", async () => {
   const { list, requests, respond } = opened();
   void list.reload();
   await respond(0, page([file("a")], "next"));
@@ -48,7 +48,7 @@ test("pages follow each other until the list is complete", async () => {
   assert.equal(stateOf(list), "complete");
 });
 
-test("a reload that is asked for during another one follows it", async () => {
+test("a reload that is requested during another one follows it", async () => {
   const { list, requests, respond } = opened();
   void list.reload();
   void list.reload();
@@ -62,7 +62,7 @@ test("a reload that is asked for during another one follows it", async () => {
   assert.equal(requests.length, 2);
 });
 
-test("a deleted draft does not come back with an older response", async () => {
+test("a deleted draft does not reappear with an older response", async () => {
   const { list, respond } = opened();
   void list.reload();
   await respond(0, page([file("a"), file("b")]));
@@ -74,7 +74,7 @@ test("a deleted draft does not come back with an older response", async () => {
   assert.deepEqual(cidsOf(list), ["b-1"]);
 });
 
-test("a failure is told, unless the list is loaded again anyway", async () => {
+test("a failure is reported, unless the list is loaded again anyway", async () => {
   const { list, requests, respond } = opened();
   void list.reload();
   void list.reload();
