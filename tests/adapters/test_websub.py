@@ -12,7 +12,7 @@ from imprint.adapters.websub import HttpHub
 
 @asynccontextmanager
 async def serving(status: int, bodies: list[str], location: str = "") -> AsyncIterator[str]:
-    """The address of a hub that responds so."""
+    """The URL of a hub that responds like this."""
 
     async def respond(request: web.BaseRequest) -> web.StreamResponse:
         bodies.append(await request.text())

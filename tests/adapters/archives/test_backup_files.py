@@ -16,7 +16,7 @@ from imprint.adapters.archives.backup_files import (
 
 
 def ignore(sentence: str) -> None:
-    """Show nothing."""
+    """Report nothing."""
 
 
 @pytest.fixture(params=["saved", "saved.tar"])

@@ -1,4 +1,4 @@
-"""The progress of a content migration: what is noted, for how long, and in which file."""
+"""The progress of a content migration: what is recorded, for how long, and in which file."""
 
 import sqlite3
 

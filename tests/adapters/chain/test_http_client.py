@@ -28,7 +28,7 @@ LIMIT = 1000
 
 
 class Script:
-    """A server that responds to each request with the next of some bytes."""
+    """A server that responds to each request with the next of these bytes."""
 
     def __init__(self, *responses: bytes, ends: bool = False) -> None:
         self.responses = list(responses)

@@ -129,7 +129,7 @@ async def test_a_cancelled_put_leaves_nothing_visible(
     document = b"abcd" * 2_500_000
     cid = document_cid(document)
     storing = asyncio.ensure_future(bench.store.put(cid, document, PRIVATE))
-    # Only until it has begun: a pause may be long enough for all of it on a busy machine.
+    # Only until it has begun: on a busy machine, a pause may be long enough for all of it.
     await asyncio.sleep(0)
     storing.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""Fences of the embedded store: a removal that comes too late destroys nothing."""
+"""Fences of the embedded store: a late removal destroys nothing."""
 
 import asyncio
 import fcntl
@@ -163,7 +163,8 @@ async def test_a_lock_held_by_a_stopped_process_times_out(
 async def test_a_document_survives_concurrent_removals_up_to_its_fence(
     tmp_path: Path, document: bytes
 ):
-    """What was stored with a fence is there, however many removals of lower fences there are."""
+    """A document stored with a fence is there, however many removals with lower fences there
+    are."""
     cid = document_cid(document)
     stores = [open_store(tmp_path) for _ in range(3)]
     for fence in range(1, 12):

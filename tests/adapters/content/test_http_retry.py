@@ -1,4 +1,4 @@
-"""The retrying HTTP client: when a request is sent again, and when that comes too late."""
+"""The retrying HTTP client: when a request is sent again, and when it would be too late."""
 
 import asyncio
 import time
@@ -85,7 +85,7 @@ MALFORMED = [
     "Fri, 01 Jan 2100 00:00:00 -0000",
     "01 Jan 00:00:00 99999999999999",
 ]
-"""Most of these are a minute or more to a parser that is less strict."""
+"""To a more lenient parser, most of these would be a minute or more."""
 
 
 @pytest.mark.parametrize("after", MALFORMED)

@@ -1,4 +1,4 @@
-"""Group commit: what shares a group, what each caller gets, and what closing finishes."""
+"""Group commit: which jobs share a group, what each caller gets, and what closing finishes."""
 
 import asyncio
 import threading

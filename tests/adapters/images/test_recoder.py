@@ -166,7 +166,7 @@ TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_270,
 }
-"""The picture as a camera held that way stores it."""
+"""The picture as stored by a camera held that way."""
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

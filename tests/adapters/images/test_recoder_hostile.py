@@ -1,4 +1,4 @@
-"""Hostile images are refused, and the recoder goes on."""
+"""Hostile images are refused, and the recoder keeps working."""
 
 import io
 import os
@@ -18,7 +18,7 @@ PNG, JPEG = (write(Image.new("RGB", (48, 32), "teal"), form) for form in ("PNG",
 
 
 def bomb(width: int, height: int) -> bytes:
-    """A small PNG file that claims to be, and is, an enormous picture of zeros."""
+    """A small PNG file that really is an enormous picture of zeros."""
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
     packer = zlib.compressobj(9)
     rows = b"".join(packer.compress(bytes(1_000_000)) for _ in range(20)) + packer.flush()
@@ -134,7 +134,7 @@ async def test_a_png_with_a_damaged_chunk_is_invalid(
 
 
 def progressive(size: tuple[int, int], scans: int) -> bytes:
-    """A progressive JPEG file whose last scan is repeated until there are that many."""
+    """A progressive JPEG file whose last scan is repeated that many times."""
     image = write(Image.new("RGB", size, "teal"), "JPEG", progressive=True)
     last = image[image.rindex(b"\xff\xda") : -2]
     return image[:-2] + last * (scans - image.count(b"\xff\xda")) + image[-2:]

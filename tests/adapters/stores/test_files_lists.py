@@ -1,4 +1,4 @@
-"""Lists: what they show, in which order, page by page while others write."""
+"""Lists: their contents and order, page by page while others write."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Events: each is applied once, in whatever order and from whatever source they come."""
+"""Events: each is applied once, in any order and from any source."""
 
 from dataclasses import replace
 from datetime import timedelta

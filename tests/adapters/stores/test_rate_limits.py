@@ -1,4 +1,4 @@
-"""What all processes share: rate limits."""
+"""Rate limits that all processes share."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, the records agree with each other and with the chain."""
+"""After any sequence of operations, the records agree with each other and with the chain."""
 
 import asyncio
 import random
@@ -144,7 +144,7 @@ async def act_on(actor, times):
         try:
             await actor.act()
         except Unavailable as refused:
-            # Somebody else has ended this very intent.
+            # Another step has already ended this intent.
             if refused.code != "storage_unavailable":
                 raise
 
@@ -159,7 +159,7 @@ async def records_are_sound(world):
 
 
 async def thumbnails_are_sound(world):
-    """None of them is taken for one whose file is damaged, which would be raised."""
+    """Check that none of them is mistaken for a damaged file, which would raise."""
     for thumbnail in THUMBNAILS:
         await world.stores.files.public_size(thumbnail)
 

@@ -1,7 +1,7 @@
 """Writes of two authors never wait for each other, nor do those of one about different drafts.
 
 A transaction is held open on the server, after all of its changes: a trigger on the nonce that it
-spends last waits for a lock of the test. Whatever else it would block cannot complete meanwhile.
+spends last waits for a lock of the test. Anything it would block cannot complete meanwhile.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ async def until_held(session: asyncpg.Connection) -> None:
 
 
 async def send(world: World, action: Action, nonce: str | None, draft, owner):
-    """A write of this kind, as the service sends it."""
+    """A write of this kind, like the service sends it."""
     if action is Action.CREATE:
         return await world.draft(owner, nonce)
     if action is Action.UPDATE:

@@ -1,4 +1,4 @@
-"""Deliveries of provider A: signatures, events, dead letters, and what is ignored."""
+"""Deliveries of provider A: signatures, events, dead letters, and ignored logs."""
 
 import json
 

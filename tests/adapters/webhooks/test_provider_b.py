@@ -1,4 +1,4 @@
-"""Deliveries of provider B: signatures, nesting, and what is ignored."""
+"""Deliveries of provider B: signatures, nesting, and ignored logs."""
 
 import gzip
 import json

@@ -87,7 +87,7 @@ async def test_the_installation_and_the_fence_are_moved_too(source, target):
     await stores.close()
     with closing(sqlite3.connect(source.path)) as connection, connection:
         connection.execute("UPDATE counters SET value = 7 WHERE name = 'fence'")
-    # A service that was started too early has given the empty target an id of its own.
+    # A service that was started too early has given the empty target an id.
     await open_any(target.address).close()
     await move_catalog(source.path, target.address, report_nothing)
     moved = open_any(target.address)
@@ -186,7 +186,7 @@ def run_command(*options):
 
 
 async def test_the_command_moves_a_catalog(source, target):
-    # The command runs a loop of its own, as it does for operators.
+    # The command runs its own loop, as it does for operators.
     result = await asyncio.to_thread(run_command, "--from", source.address, "--to", target.address)
     assert result.exit_code == 0, result.output
     assert "the same" in result.output

@@ -1,4 +1,4 @@
-"""What is specific to SQLite: locks, full disks, crashes, long reads."""
+"""Specifics of SQLite: locks, full disks, crashes, long reads."""
 
 import asyncio
 import shutil

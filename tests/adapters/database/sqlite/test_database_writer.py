@@ -1,4 +1,4 @@
-"""The writer: group commits, savepoints, durability, and a thread that nothing ends early."""
+"""The writer: group commits, savepoints, durability, and a thread that survives errors."""
 
 import asyncio
 import sqlite3
@@ -189,7 +189,7 @@ async def test_a_rule_that_meets_damage_is_rolled_back_alone(writer, connection,
     with (tmp_path / "notes.db").open("r+b") as file:
         file.seek((root - 1) * 4096)
         file.write(bytes(4096))
-    # Another page that changes makes the connection read all of them again.
+    # Changing another page makes the connection read all of them again.
     with closing(connect_writer(tmp_path / "notes.db")) as other:
         other.execute("INSERT INTO notes VALUES ('first')")
 

@@ -1,4 +1,4 @@
-"""The examination of a SQLite catalog and of its write-ahead log."""
+"""The integrity check of a SQLite catalog and of its write-ahead log."""
 
 import sqlite3
 from contextlib import closing

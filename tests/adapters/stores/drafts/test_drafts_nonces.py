@@ -257,7 +257,7 @@ async def test_a_create_beyond_its_rate_begins_nothing_and_each_counts_once(worl
     write, _, intent = create_of(world)
     with pytest.raises(RateLimited):
         await world.stores.drafts.open_create(write, rate, "key", intent, NO_QUOTA)
-    # It can begin later: nothing of it was noted.
+    # It can begin later: nothing of it was recorded.
     assert await world.stores.drafts.begin_write(intent) is None
 
 

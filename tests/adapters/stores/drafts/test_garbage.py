@@ -215,7 +215,7 @@ async def test_usage_is_released_when_another_write_rescues_a_condemned_document
 
 
 async def condemn_as_before(world, cid):
-    """Condemn a document as a process of an earlier release does."""
+    """Condemn a document like a process of an earlier release."""
 
     async def unfence(tx):
         await tx.execute("UPDATE detached SET fence = 0 WHERE cid = :cid", cid=cid)
@@ -378,7 +378,7 @@ async def test_strays_are_found_before_they_are_detached(world):
 
 
 async def test_a_clock_ahead_of_the_server_does_not_cut_the_grace_short(world, kind):
-    """SQLite has no clock but this one; what is live is safe from any."""
+    """SQLite has only this clock; live documents are safe from any."""
     world.now = datetime.now(UTC) - timedelta(hours=1)
     live, file = await world.draft(), await world.draft()
     await world.delete(file)

@@ -1,4 +1,4 @@
-"""What the database knows about the operation of the service."""
+"""The operator's facts in the database."""
 
 from datetime import timedelta
 

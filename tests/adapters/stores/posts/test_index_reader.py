@@ -1,4 +1,4 @@
-"""What the index shows is what a plain model of the same events says, page by page."""
+"""The index matches a plain model of the same events, page by page."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,7 +46,7 @@ FILTERS = st.builds(
 
 
 async def build_index(stores: Stores, market: RandomMarket, *, complete: bool = True) -> None:
-    """Fill the index with everything that happened."""
+    """Fill the index with all events."""
     writer = stores.index_writer
     await writer.restart_index(SOURCE)
     state = await writer.index_state()
@@ -256,7 +256,7 @@ async def test_a_commit_is_seen_by_the_next_read(world: World, market: RandomMar
 
 
 async def test_a_sparse_list_ends_its_page_early_and_continues(world: World) -> None:
-    """One rare post behind more candidates than a request looks at."""
+    """One rare post behind more candidates than a request visits."""
     reader = world.stores.index_reader
     market = RandomMarket(Random(1))
     market.hashes.append("0x" + "00" * 32)

@@ -1,4 +1,4 @@
-"""Dates and places of posts, on every database."""
+"""Dates and positions of posts, on every database."""
 
 import sqlite3
 from contextlib import closing
@@ -46,7 +46,7 @@ async def test_the_last_change_of_each_price_is_found(world: World) -> None:
 
 
 def count_steps(connection: sqlite3.Connection, post_id: str) -> int:
-    """How many instructions SQLite takes to find the last change of a price."""
+    """The number of SQLite instructions for finding the last change of a price."""
     taken = 0
 
     def count() -> None:
