@@ -1,4 +1,4 @@
-"""A proxy before a real node that hides logs, or shows the chain as it was some blocks ago."""
+"""A proxy in front of a real node that hides logs, or shows an earlier state of the chain."""
 
 import json
 import threading
@@ -12,7 +12,7 @@ from tests.processes import PLAIN
 
 @dataclass
 class LyingNode:
-    """Passes calls on to a node; `hides_logs` and `stops_at` (a height) say how it lies."""
+    """Passes calls on to a node; `hides_logs` and `stops_at` (a height) define how it lies."""
 
     node_url: str
     hides_logs: bool = False

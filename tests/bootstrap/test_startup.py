@@ -1,4 +1,4 @@
-"""Start-up that waits: growing pauses, few log lines, and no wait for what cannot be mended."""
+"""Start-up that waits: growing pauses, few log lines, and no wait for permanent failures."""
 
 import asyncio
 import logging
@@ -34,7 +34,7 @@ class Patience:
 
 @dataclass(slots=True)
 class Door:
-    """What opens after so many failed attempts."""
+    """An opening that succeeds after this many failed attempts."""
 
     failures: int
     error: Exception

@@ -1,4 +1,4 @@
-"""Income in the Studio: what an author sees after a sale, and how a price is changed."""
+"""Income in the Studio: an author's view after a sale, and price changes."""
 
 import csv
 import io
@@ -26,7 +26,7 @@ PRICE = 5 * 10**16
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Somebody in the Studio who has published one post."""
+    """An author in the Studio who has published one post."""
 
     opened: Opened
     wallet: BrowserWallet
@@ -62,7 +62,7 @@ def open_income(page: Page) -> None:
 
 
 def begin_price_change(page: Page, title: str, price: str) -> Locator:
-    """Ask for another price of a post; the line of that post."""
+    """Request another price for a post; returns the line of that post."""
     line = page.locator(".income-post", has_text=title)
     line.get_by_text("Price", exact=True).click()
     line.get_by_label("Price in ETH").fill(price)
@@ -145,7 +145,7 @@ def test_a_price_change_is_followed_after_a_reload(new_author: NewAuthor) -> Non
 
 def test_a_price_change_whose_hash_was_lost_is_not_sent_again(new_author: NewAuthor) -> None:
     author = new_author("Hash lost")
-    # The wallet sends it, and the page never hears of it.
+    # The wallet sends it, but the page gets no response.
     author.wallet.loses.add("eth_sendTransaction")
     line = begin_price_change(author.page, "Hash lost", "0.4")
     expect(line.locator(".publish-step[data-state=now]")).to_contain_text("Confirm")

@@ -1,4 +1,4 @@
-"""The library, the marks of what one holds, the proof of a post, colours, and signing out."""
+"""The library, the marks on held posts, the proof of a post, colours, and signing out."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ PAGE = 24
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Somebody who bought all posts of the shelf, and to whom they gave the last one."""
+    """A reader who bought all posts of the shelf, and was given the last one."""
 
     buyer: Account
     friend: Account

@@ -243,7 +243,7 @@ def test_a_picture_is_cropped_by_touch(open_page: OpenPage, new_wallet: NewWalle
     touch("Move", left + 60)
     touch("Move", left + 120)
     touch("End")
-    # What was on the left of the middle is in the middle now.
+    # The left part of the picture is now in the middle.
     expect_in_the_middle(stage, "red")
 
 

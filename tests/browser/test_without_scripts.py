@@ -1,4 +1,4 @@
-"""The pages with scripts switched off: what is free can be found and read."""
+"""The pages with scripts switched off: free posts can be found and read."""
 
 import time
 from dataclasses import dataclass

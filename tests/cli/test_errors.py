@@ -1,4 +1,4 @@
-"""What a command prints, and its exit status, when it cannot go on."""
+"""The output and the exit status of a command that cannot continue."""
 
 import pytest
 

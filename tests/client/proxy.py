@@ -1,4 +1,4 @@
-"""A proxy between the client and the service, which loses and refuses what it is told to."""
+"""A proxy between the client and the service, which loses and refuses on command."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ Fault = web.Response | str
 
 @dataclass(slots=True)
 class Proxy:
-    """Passes requests on, after each of the faults that it is told; `seen` has the bodies."""
+    """Passes requests on, after each of the given faults; `seen` has the bodies."""
 
     target: str
     http: aiohttp.ClientSession
@@ -48,7 +48,7 @@ class Proxy:
 
 @asynccontextmanager
 async def open_proxy(imprint: Imprint) -> AsyncIterator[tuple[Proxy, Imprint]]:
-    """A proxy before the service of a client, and another client that uses it."""
+    """A proxy in front of the service of a client, and another client that uses it."""
     proxy = Proxy(imprint.url, imprint.http)
     runner = web.ServerRunner(web.Server(proxy.respond))
     await runner.setup()
