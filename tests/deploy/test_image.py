@@ -1,4 +1,4 @@
-"""The container image: what it says about itself, and how the service runs in it."""
+"""The container image: its configuration, and how the service runs in it."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.rotates("module")
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A container that serves beside a chain; the wallets of the scene send to it."""
+    """A container that serves with a chain; the wallets of the scene send to it."""
 
     container: Container
     scene: Scene

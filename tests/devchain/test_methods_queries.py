@@ -132,7 +132,7 @@ def test_a_custom_error_comes_back_as_data(client: Any, marketplace: str) -> Non
 
 def test_a_sentence_in_a_revert_is_part_of_the_message(client: Any, bench: Any) -> None:
     revert_data = bytes.fromhex("08c379a0") + encode(["string"], ["no ink left"])
-    # Copies what follows its own ten bytes of code, and reverts with it.
+    # Copies everything after its own ten bytes of code, and reverts with it.
     size = f"{len(revert_data):02x}"
     runtime = f"60{size}600a5f39 60{size}5ffd".replace(" ", "")
     reverting = bench.deploy(runtime + revert_data.hex())

@@ -1,4 +1,4 @@
-"""The sender of deliveries, against a webhook that writes down what it gets."""
+"""The sender of deliveries, against a webhook that records them."""
 
 import asyncio
 import contextlib

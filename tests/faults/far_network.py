@@ -2,7 +2,7 @@
 
 It runs in a network namespace of its own (`unshare --map-root-user --net`). A device there sends
 every packet back to this machine after a delay, with its two addresses exchanged, so that what is
-sent to `FAR` arrives at `NEAR`. It prints how many connections had which end.
+sent to `FAR` arrives at `NEAR`. It prints the number of connections by outcome.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ async def respond(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def request() -> str:
-    """Connect, send a request and read the response; how that ended."""
+    """Connect, send a request and read the response; returns the outcome."""
     try:
         reader, writer = await asyncio.open_connection(FAR, PORT)
     except ConnectionRefusedError:

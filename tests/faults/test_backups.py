@@ -38,7 +38,7 @@ async def wait_until(condition: Callable[[], bool], process: Process) -> None:
 
 
 def end_leases(folder: Path, dead: Process | None = None) -> None:
-    """What a minute without their holder, or without any, does."""
+    """Do what a minute without their holder does to leases."""
     with closing(sqlite3.connect(folder / "imprint.db", timeout=30)) as connection:
         holder = "%" if dead is None else f"%, process {dead.pid} #%"
         connection.execute("UPDATE leases SET held_until = 0 WHERE holder LIKE ?", (holder,))
@@ -46,7 +46,7 @@ def end_leases(folder: Path, dead: Process | None = None) -> None:
 
 
 def _holds(condition: Callable[[], bool]) -> bool:
-    """Whether a condition holds of files that may be gone at any moment."""
+    """Whether a condition holds for files that may vanish at any moment."""
     with suppress(FileNotFoundError):
         return condition()
     return False
@@ -64,7 +64,7 @@ def _discard(out: Path) -> None:
 
 
 async def start_until(scene: Scene, out: Path, name: str, condition: Callable[[], bool]) -> Process:
-    """A backup that is frozen at this moment; it is begun again if it was over before."""
+    """A backup that is frozen at this moment; it is restarted if it was already finished."""
     for attempt in range(ATTEMPTS):
         process = start_backup(scene, out, f"{name}-{attempt}")
         deadline = time.monotonic() + SECONDS

@@ -45,7 +45,7 @@ POSSIBLY_LOST = (
     "What was written after the backup",
     "Files that no backup has, if there are more",
 )
-"""What a report says of rows that have no names, even if all of them are in the backup."""
+"""What a report says about rows without names, even if all of them are in the backup."""
 
 
 async def fill(world: World, files: int = FILES) -> None:
@@ -101,7 +101,7 @@ async def repair(world: World, folder: Path, *arguments: str | Path) -> tuple[in
 def differences(
     before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]], columns: tuple[str, ...]
 ) -> list[str]:
-    """What is not as it was in live files; a version that is not live is nobody's business."""
+    """The differences in live files; other versions do not matter."""
     found = []
     for cid, row in before.items():
         if row["state"] not in ("pending", "onchain"):
@@ -223,7 +223,7 @@ async def test_an_unreadable_file_is_replaced_by_the_backup_as_a_whole(tmp_path:
 
 FRAME = 24 + PAGE
 FEW_FILES = 16
-"""So few that SQLite has moved nothing of the log into the database yet."""
+"""So few that SQLite has not moved any of the log into the database yet."""
 
 
 def place_in_header(_: Path, at: int) -> int:

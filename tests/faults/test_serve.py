@@ -1,4 +1,4 @@
-"""`imprint serve` as a process: what starts, and what says why not."""
+"""`imprint serve` as a process: what starts, and the reasons for not starting."""
 
 import asyncio
 import sqlite3
@@ -31,7 +31,7 @@ def _given(world: World, **changes: str) -> dict[str, str]:
 
 
 async def _refused(service: Service) -> str:
-    """What a service that must not start says about it."""
+    """The message of a service that must not start."""
     service.process.spawn()
     try:
         status = await asyncio.to_thread(service.process.wait)

@@ -1,4 +1,4 @@
-"""The supervisor of workers, in a process of its own: signals at the worst moments."""
+"""The supervisor of workers, in a separate process: signals at the worst moments."""
 
 import signal
 import subprocess
@@ -79,7 +79,7 @@ def test_a_stop_while_a_worker_waits_to_be_replaced_starts_none():
 
 
 def _end(running: "subprocess.Popen[str]") -> str:
-    """What it printed from now on; it must end well."""
+    """Its further output; it must exit with 0."""
     try:
         out, err = running.communicate(timeout=SECONDS)
     finally:
@@ -209,7 +209,8 @@ FAILED = "reload failed; the service continues as before"
 def _start_generations(
     folder: Path, new: str = "pass", more: str = "", options: str = ""
 ) -> "subprocess.Popen[str]":
-    """Workers that say when they serve and when they have left; later ones run `new` first."""
+    """Workers that report when they serve and when they have stopped; later ones run `new`
+    first."""
     return _start_program(folder, GENERATIONS.format(new=new, more=more), options)
 
 
@@ -234,7 +235,7 @@ def test_old_workers_exit_once_all_new_ones_serve(tmp_path: Path):
 
 
 def _fail_to_reload(running: "subprocess.Popen[str]") -> None:
-    """Reload in vain, and stop: the first workers have served until then, and no others."""
+    """Fail to reload, and stop: only the first workers have served until then."""
     try:
         assert sorted(_lines(running, 2)) == FIRST
         running.send_signal(signal.SIGHUP)

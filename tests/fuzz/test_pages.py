@@ -20,7 +20,7 @@ PAGES = [
     "/sitemaps/{}.xml",
     "/assets/{}",
 ]
-"""Every page that takes something from its address."""
+"""Every page with parameters in its path."""
 
 TEXTS = st.text(max_size=80) | st.integers(-1, 2**257).map(str) | st.binary(max_size=60)
 

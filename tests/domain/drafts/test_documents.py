@@ -1,4 +1,4 @@
-"""Content becomes one sequence of bytes, and comes back as it was."""
+"""Content becomes one sequence of bytes, and is read back unchanged."""
 
 import json
 

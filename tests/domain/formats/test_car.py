@@ -88,7 +88,7 @@ def test_every_changed_byte_is_detected(at):
             roots, sections = read(bytes(changed))
         except NotACar:
             continue
-        # Two things are proven by nothing beside them: the root in the header, and a block's codec.
+        # Two parts are covered by no checksum: the root in the header, and a block's codec.
         if roots == (HELLO,):
             assert sections == [(RELABELLED, b"hello world")]
         else:

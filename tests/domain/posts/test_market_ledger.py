@@ -1,4 +1,4 @@
-"""What events change in the rows of the ledger, in the cases where that is easily got wrong."""
+"""How events change the rows of the ledger, in error-prone cases."""
 
 from datetime import UTC, datetime, timedelta
 
