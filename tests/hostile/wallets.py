@@ -20,7 +20,7 @@ from imprint.domain.formats.addresses import Address, checksum_address, keccak25
 
 AUTHOR_KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 READER_KEY = "5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a"
-"""Accounts 1 and 2 of every development chain, which have money."""
+"""Accounts 1 and 2 of every development chain, which are funded."""
 
 DOMAIN = SigningDomain("Imprint", "1", 31337)
 LOGIN_DOMAIN = "reader.example"
@@ -45,7 +45,7 @@ class Wallet:
         self.address = parse_address("0x" + keccak256(public)[12:].hex())
 
     def sign(self, action: Action) -> dict[str, Any]:
-        """The members that every signed body has."""
+        """The members of every signed body."""
         nonce, timestamp = secrets.token_hex(16), str(int(time.time()))
         kind = f"{action.value.capitalize()}File"
         members = [{"name": name, "type": "string"} for name in ("action", "nonce", "timestamp")]

@@ -1,4 +1,4 @@
-"""The deliberate faults: each can be put into the code as it is, and names tests that exist."""
+"""The deliberate faults: each applies to the current code, and names existing tests."""
 
 import tomllib
 

@@ -1,4 +1,4 @@
-"""Listening sockets: what waits is kept, and nothing new begins."""
+"""Listening sockets: waiting connections are kept, and no new one begins."""
 
 import errno
 import select

@@ -1,4 +1,4 @@
-"""A chain under the control of a test: blocks with logs, forks, refusals, nodes that are behind."""
+"""A chain under the control of a test: blocks with logs, forks, refusals, lagging nodes."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import suppress
@@ -77,10 +77,10 @@ class ScriptedBlock:
 class ScriptedChain:
     """A `ChainReader` in memory; like a real node it remembers blocks that left the chain.
 
-    `most` is how many blocks it looks through at once, and `oversized` are those whose logs it
-    never returns at once. `hidden` blocks have no logs until a receipt is read. The receipts of
+    `most` is how many blocks it searches at once, and `oversized` are those whose logs it never
+    returns at once. `hidden` blocks have no logs until a receipt is read. The receipts of
     `unreadable` transactions and the entries of `undescribed` posts are refused. `fault` is called
-    with each question and may raise.
+    with each request and may raise.
     """
 
     clock: MovableClock
@@ -223,7 +223,7 @@ def copy_chain(chain: ScriptedChain, blocks: int) -> ScriptedChain:
 
 @dataclass
 class SeveralNodes:
-    """A `ChainReader` over several nodes; `turns` picks the node for each question."""
+    """A `ChainReader` over several nodes; `turns` picks the node for each request."""
 
     nodes: Sequence[ScriptedChain]
     turns: Callable[[str], int] = lambda question: 0

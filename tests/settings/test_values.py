@@ -1,4 +1,4 @@
-"""What is derived from the settings: login domains, page token secrets, texts to hide in logs."""
+"""Values derived from the settings: login domains, page token secrets, texts to hide in logs."""
 
 import pytest
 from tests.settings.environments import JWT, REQUIRED, read

@@ -1,4 +1,4 @@
-"""Writing sessions: what a process keeps of them, and what it asks the database again."""
+"""Writing sessions: what a process caches of them, and what it reads again."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ from imprint.services.accounts.writing_sessions import WritingSessions
 
 @dataclass
 class CountingStore:
-    """A store in memory that counts how often a session is looked for."""
+    """A store in memory that counts lookups of sessions."""
 
     sessions: dict[str, WritingSession] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)

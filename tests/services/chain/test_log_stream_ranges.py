@@ -1,4 +1,4 @@
-"""Block ranges are as large as the node allows, and few refusals are needed to find that out."""
+"""Block ranges are as large as the node allows, and few refusals are needed to find out."""
 
 import pytest
 from tests.services.scripted_chain import ScriptedChain, say_created

@@ -1,4 +1,5 @@
-"""Conversions of texts: shared by those who want the same, in turns, and kept within a size."""
+"""Conversions of texts: shared by clients that want the same, in turns, and cached within a
+size."""
 
 import asyncio
 import threading
@@ -12,7 +13,7 @@ from imprint.services.content.text_conversions import AT_ONCE, TextConversions
 
 
 class Converter:
-    """Converts a text into itself; one that is held is not finished before it is let go."""
+    """Converts a text into itself; a held one is not finished before it is released."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -28,12 +29,12 @@ class Converter:
         self._doors[content].set()
 
     async def until_begun(self, count: int) -> None:
-        """Wait until so many conversions have begun."""
+        """Wait until this many conversions have begun."""
         while len(self.begun) < count:
             await self._news.get()
 
     async def until_ended(self, count: int) -> None:
-        """Wait until so many conversions have ended, whether they had a result or not."""
+        """Wait until this many conversions have ended, with or without a result."""
         while len(self.ended) < count:
             await self._news.get()
 
@@ -72,7 +73,7 @@ class Readers:
 
 
 async def fill(readers: Readers) -> list["asyncio.Task[str]"]:
-    """Have other clients take all conversions that run at once."""
+    """Let other clients occupy all concurrent conversions."""
     names = [f"slot {number}" for number in range(AT_ONCE)]
     for name in names:
         readers.converter.hold(name)

@@ -55,7 +55,7 @@ async def detach(world: World, count: int) -> list[str]:
 
 
 async def miscount(world: World, owner: str) -> None:
-    """Count what is not there."""
+    """Count the missing documents."""
 
     async def charge(tx: Transaction) -> None:
         await tx.execute(COUNT_USAGE, owner=owner, bytes=1000, drafts=-1)
@@ -148,7 +148,7 @@ async def test_nothing_more_is_condemned_while_the_store_is_not_there(world: Wor
         batch=2,
     )
     assert await collector.collect() == 0
-    # What is not condemned is still known to the catalog, and an event could restore it.
+    # A document that is not condemned is still known to the catalog, and an event could restore it.
     assert len(await world.adapters.stores.archives.documents_after(Network.PRIVATE, "", 10)) == 3
     assert (await world.adapters.stores.garbage.report_garbage(now, now - day, 0)).due == 5
 
@@ -214,7 +214,7 @@ class Careless:
 
 
 async def dropped_picture(world: World, image: bytes) -> tuple[str, str]:
-    """A draft, and the cid of a picture that it does not have any more."""
+    """A draft, and the cid of a picture that it no longer has."""
     alice = world.wallet(1)
     draft = (await world.create(alice))["cid"]
     response = await world.send_publish(alice, draft, image=image)

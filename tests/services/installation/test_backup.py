@@ -1,4 +1,4 @@
-"""Backups: taken under load, restored elsewhere, compared; and every damage noticed."""
+"""Backups: made under load, restored elsewhere, compared; and all damage is noticed."""
 
 import asyncio
 import shutil
@@ -23,7 +23,7 @@ from imprint.services.installation.backup import BackupManifest, NotABackup
 from imprint.services.installation.exports import DocumentMissing
 
 DRILL_SECONDS = 1.0
-"""How long others write before, and again after, the beginning of the backup in the drill."""
+"""How long others write before, and again after, the start of the backup in the drill."""
 
 
 async def save(world: World, out: Path) -> BackupManifest:

@@ -1,4 +1,4 @@
-"""A key rotation goes through all keys in batches, and leaves alone what it cannot rewrap."""
+"""A key rotation goes through all keys in batches, and leaves those alone that it cannot rewrap."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace

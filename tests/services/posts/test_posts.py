@@ -1,4 +1,4 @@
-"""What the service makes of the index: pages, tokens, days, and what it does not know yet."""
+"""The service on top of the index: pages, tokens, days, and what it does not know yet."""
 
 import gc
 import weakref
@@ -42,7 +42,7 @@ def make_sale(place: int) -> Sale:
 
 @dataclass
 class Index:
-    """An index with a few posts, which notes what it is asked."""
+    """An index with a few posts, which records its calls."""
 
     complete: bool = True
     pages: dict[PostPosition | None, PostPage] = field(default_factory=dict)
@@ -230,12 +230,12 @@ def test_a_new_value_of_a_source_replaces_the_old_one() -> None:
 
 
 class Rows(list[Sale]):
-    """A list that can be watched while others hold it."""
+    """A list that can be weakly referenced."""
 
 
 @dataclass
 class WatchedIndex(Index):
-    """Reads every list anew, as after a commit, and watches what became of it."""
+    """Reads every list again, as after a commit, and tracks what happens to it."""
 
     read: list[weakref.ref[Rows]] = field(default_factory=list)
 

@@ -12,7 +12,7 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 @dataclass
 class Index:
-    """Posts at these places."""
+    """Posts at these positions."""
 
     places: list[int]
     asked: list[int] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Leases: taken, prolonged in the background, waited for, and lost."""
+"""Leases: taken, renewed in the background, waited for, and lost."""
 
 import asyncio
 import logging
@@ -203,7 +203,7 @@ async def test_a_release_without_a_database_is_logged_and_no_failure(
 
 @dataclass(slots=True)
 class Watched:
-    """A monitor of a lease, and short ways to look."""
+    """A monitor of a lease, and shortcuts for checks."""
 
     stores: Stores
     clock: MovableClock
@@ -216,7 +216,7 @@ class Watched:
         )
 
     async def look(self, after: float, times: int = 2) -> bool:
-        """Let time pass, looking all the while, and then look so often.
+        """Let time pass, checking all the while, and then check this often.
 
         Returns whether the task counts as running.
         """
@@ -274,7 +274,7 @@ async def test_one_late_check_raises_no_alarm(watched: Watched) -> None:
 
 
 async def test_the_limit_restarts_after_the_machine_slept(watched: Watched) -> None:
-    """Every process goes on, in any order, and the sleep of a task between two rounds does too."""
+    """All processes continue, in any order, and so does the pause of a task between two rounds."""
     await watched.stores.leases.take_lease("copy", "one", MINUTE)
     watched.clock.advance(3600)
     assert await watched.look(0)
