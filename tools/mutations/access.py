@@ -1,4 +1,4 @@
-"""Deliberate faults in who may write and read, and in what others learn."""
+"""Deliberate faults in read and write access, and in confidentiality."""
 
 from tools.mutations.mutation import Mutation
 

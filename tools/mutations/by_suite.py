@@ -1,4 +1,4 @@
-"""Deliberate faults that other suites than `make test` find first, or find best."""
+"""Deliberate faults that suites other than `make test` find first, or find best."""
 
 from tools.mutations.mutation import Mutation
 
@@ -44,7 +44,7 @@ SCRIPTS = (
         ("tests/browser/test_reading.py::test_a_post_is_refused_then_bought_and_read",),
     ),
 )
-"""What runs elsewhere than in the service."""
+"""Faults in code that runs outside the service."""
 
 RANDOM = (
     Mutation(
@@ -76,7 +76,7 @@ RANDOM = (
         ),
     ),
 )
-"""What is found with random values, or with what others generate."""
+"""Faults found with random values, or with generated clients."""
 
 DISASTERS = (
     Mutation(
@@ -134,7 +134,7 @@ DISASTERS = (
         ),
     ),
 )
-"""What is found by kills, faults and attacks."""
+"""Faults found by kills, faults and attacks."""
 
 NEIGHBOURS = (
     Mutation(
@@ -211,6 +211,6 @@ NEIGHBOURS = (
         ("tests/deploy/test_compose.py::test_only_the_proxy_is_trusted",),
     ),
 )
-"""What is found beside other programs: nodes, stores, proxies, installers."""
+"""Faults found with other programs: nodes, stores, proxies, installers."""
 
 OF_SUITES: tuple[Mutation, ...] = (*SCRIPTS, *RANDOM, *DISASTERS, *NEIGHBOURS)

@@ -1,4 +1,5 @@
-"""Deliberate faults in limits, in what the chain says and what is stored, and in how it runs."""
+"""Deliberate faults in limits, in the handling of the chain and of stored data, and in
+operation."""
 
 from tools.mutations.mutation import Mutation
 
@@ -55,7 +56,7 @@ LIMITS = (
         ),
     ),
 )
-"""What one client may take."""
+"""Limits of one client."""
 
 CHAIN = (
     Mutation(
@@ -122,7 +123,7 @@ CHAIN = (
         ),
     ),
 )
-"""What the chain says."""
+"""The handling of the chain."""
 
 STORAGE = (
     Mutation(
@@ -205,7 +206,7 @@ STORAGE = (
         ("tests/adapters/database/test_schema.py::test_a_migration_that_fails_leaves_nothing",),
     ),
 )
-"""What is stored stays what it is."""
+"""The integrity of stored data."""
 
 OPERATION = (
     Mutation(
@@ -250,6 +251,6 @@ OPERATION = (
         ("tests/web/api/test_login.py::test_a_login_is_accepted_once",),
     ),
 )
-"""How the service runs, and what it says about itself."""
+"""How the service runs, and what it reports about itself."""
 
 OF_SERVICE: tuple[Mutation, ...] = (*LIMITS, *CHAIN, *STORAGE, *OPERATION)

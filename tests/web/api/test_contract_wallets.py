@@ -1,4 +1,4 @@
-"""Contract wallets over HTTP: they log in, write and read as any other wallet does."""
+"""Contract wallets over HTTP: they log in, write and read like any other wallet."""
 
 import asyncio
 import secrets

@@ -1,4 +1,4 @@
-"""Encrypted documents over HTTP: ciphertext on the disk, content for those who may read it."""
+"""Encrypted documents over HTTP: ciphertext on disk, content for entitled readers."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""The public gateway: parts, representations, and nothing that is private."""
+"""The public gateway: ranges, representations, and nothing private."""
 
 import io
 import time

@@ -1,4 +1,4 @@
-"""Logins and sessions over HTTP: who gets one, what it is good for, and until when."""
+"""Logins and sessions over HTTP: who gets one, what it permits, and until when."""
 
 import base64
 import json
@@ -199,7 +199,7 @@ async def _ask(world: World, wallet: Wallet, authorization: str | None) -> tuple
     response = await world.client.get("/pendingFilesByOwner", params=params, headers=headers)
     if response.status_code == 200:
         return 200, ""
-    # What a client can mend by signing in says so.
+    # Refusals that a client can resolve by signing in say so.
     assert response.headers["www-authenticate"].startswith("Bearer")
     return problem(response)
 

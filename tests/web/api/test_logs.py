@@ -1,4 +1,5 @@
-"""Logs of a whole walk: no secret in any line or response, and no line that a stranger breaks."""
+"""Logs of a whole walk: no secret in any line or response, and no line that a stranger can
+forge."""
 
 import io
 import json
@@ -34,7 +35,7 @@ def _listening(
     lines = io.StringIO()
     handler = logging.StreamHandler(lines)
     handler.setFormatter(style((), request_id.get))
-    # The test's own client is no part of the service.
+    # The test's own client is not part of the service.
     handler.addFilter(lambda record: not record.name.startswith(("httpx2", "httpcore2")))
     root = logging.getLogger()
     level = root.level
@@ -49,7 +50,7 @@ def _listening(
 
 @dataclass(slots=True)
 class Walk:
-    """What was secret in a walk, the responses, and what was logged."""
+    """The secrets of a walk, the responses, and the log."""
 
     secrets: dict[str, str] = field(default_factory=dict)
     responses: list[httpx2.Response] = field(default_factory=list)

@@ -22,7 +22,7 @@ PAIRS = [(form, action) for form in FORMS for action in ACTIONS]
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def strict(tmp_path_factory: pytest.TempPathFactory, records: None) -> AsyncIterator[World]:
-    """A service that accepts bound signatures only."""
+    """A service that accepts only bound signatures."""
     folder = tmp_path_factory.mktemp("strict")
     async with open_world(folder, REQUIRE_BOUND_SIGNATURES="on") as opened:
         yield opened

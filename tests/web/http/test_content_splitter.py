@@ -29,7 +29,7 @@ SPACES = st.sampled_from(["", " ", "\n\t ", "\r\n", "\x0b"])
 
 @st.composite
 def bodies(draw: st.DrawFn) -> bytes:
-    """JSON objects in many spellings, some of them spoiled."""
+    """JSON objects in many spellings, some of them invalid."""
     parts = []
     for key, value in draw(MEMBERS):
         escapes = draw(st.booleans())

@@ -67,7 +67,7 @@ class Readers:
 
 @asynccontextmanager
 async def _readers(wait_seconds: float = 30, *, loads: bool = True) -> AsyncIterator[Readers]:
-    """Readers of which none may have left anything in the budget at the end."""
+    """Readers, none of which may hold anything of the budget at the end."""
     readers = Readers(ResponseBudget(Budget.of(16 * MIB), wait_seconds), Store())
     if loads:
         readers.store.open.set()

@@ -1,4 +1,4 @@
-"""Pages over HTTP: every page and state, their heads and headers, and what is refused."""
+"""Pages over HTTP: every page and state, their heads and headers, and refusals."""
 
 import json
 from collections.abc import AsyncIterator
