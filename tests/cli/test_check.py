@@ -156,7 +156,7 @@ async def test_an_unreachable_store_is_reported_with_the_reason(world: World):
     assert store["status"] == "failed"
     assert "cannot be reached right now: " in store["detail"]
     assert store["detail"].endswith(". (kubo:http://127.0.0.1:1)")
-    assert "whether it runs" in store["remedy"]
+    assert "whether it is running" in store["remedy"]
 
 
 async def test_a_warning_does_not_fail_the_command(world: World):
