@@ -105,7 +105,7 @@ def test_a_reason_does_not_quote_the_server() -> None:
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Exception) else "",
 )
-def test_the_reason_of_a_failed_connection_is_given_in_words(
+def test_the_reason_of_a_failed_connection_is_readable(
     error: Exception, reason: str, helps: bool
 ) -> None:
     assert reason in failure_reason(error)

@@ -46,7 +46,7 @@ async def test_a_redirect_is_not_followed() -> None:
     assert inner == []
 
 
-async def test_a_hub_that_cannot_be_reached_is_no_error() -> None:
+async def test_an_unreachable_hub_is_not_an_error() -> None:
     async with serving(204, []) as address:
         pass
     assert not await HttpHub(address).publish(["https://a.example"])

@@ -44,7 +44,7 @@ def replace_blocks(anvil: Anvil, depth: int, transactions: list[tuple[str, int]]
 DEPTHS = (2, 3, 33, DEPTH - 1, DEPTH)
 
 
-def test_posts_change_places_in_reorgs_up_to_the_configured_depth(
+def test_posts_change_positions_in_reorgs_up_to_the_configured_depth(
     anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount
 ) -> None:
     anvil.mine(DEPTH)

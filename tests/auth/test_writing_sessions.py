@@ -417,7 +417,7 @@ def test_a_malformed_signature_is_refused(name: str, refused: Refused) -> None:
     assert refused(lambda: key.check(write, signed, signature)) is Code.WRITING_SESSION_INVALID
 
 
-def test_the_wallet_cannot_sign_in_place_of_the_key(refused: Refused) -> None:
+def test_the_wallet_cannot_sign_instead_of_the_key(refused: Refused) -> None:
     write, signed = written()
     wallet = Account.unsafe_sign_hash(keccak256(signed), WALLET.key).signature.to_0x_hex()
     key = WritingSessionKey.load(session())

@@ -119,7 +119,7 @@ def has_editor(script: str) -> bool:
 
 
 @pytest.mark.parametrize("state", ["front", "post", "gate"])
-def test_a_first_visit_stays_within_its_bytes(visits: FirstVisits, state: str) -> None:
+def test_a_first_visit_stays_within_its_byte_budget(visits: FirstVisits, state: str) -> None:
     traffic = visits(state).traffic
     assert 0 < traffic.scripts < SCRIPT_BYTES, traffic.addresses
     assert 0 < traffic.total < ALL_BYTES, traffic.addresses

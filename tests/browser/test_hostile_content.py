@@ -311,7 +311,7 @@ def test_the_page_of_a_hostile_title_runs_nothing(watch: Watch, foreign_posts: l
     watch(bypass_csp=True).read([f"/p/{post_id}" for post_id in foreign_posts])
 
 
-def test_a_hostile_title_is_shown_as_it_is(watch: Watch, service: Service) -> None:
+def test_a_hostile_title_is_shown_literally(watch: Watch, service: Service) -> None:
     title = "<img src=x onerror=alert(1)> & </title>"
     (post_id,) = create_on_chain(service.url, [ForeignPost(title, "no cid", "x", title)])
     page = watch().visit(f"/p/{post_id}")
@@ -320,7 +320,7 @@ def test_a_hostile_title_is_shown_as_it_is(watch: Watch, service: Service) -> No
     assert page.title().startswith(title)
 
 
-def test_lists_of_hostile_titles_run_nothing(watch: Watch, foreign_posts: list[str]) -> None:
+def test_lists_with_hostile_titles_run_nothing(watch: Watch, foreign_posts: list[str]) -> None:
     strict, watched = watch(), watch(bypass_csp=True)
     page = strict.visit("/")
     author = page.locator(".card a[href^='/a/']").first.get_attribute("href")
@@ -364,7 +364,7 @@ def test_a_hostile_path_runs_nothing(watch: Watch, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/feeds/posts.atom", "/feeds/posts.json", "/sitemap.xml"])
-def test_feeds_of_hostile_titles_run_nothing(
+def test_feeds_with_hostile_titles_run_nothing(
     watch: Watch, foreign_posts: list[str], path: str
 ) -> None:
     watched = watch(bypass_csp=True)

@@ -43,7 +43,7 @@ LEFT_COLOUR = """async (picture) => {
 
 
 @pytest.mark.parametrize(("price", "shown"), [("", "Free"), ("0.05", "0.05 ETH")])
-def test_a_text_becomes_a_post(
+def test_a_draft_becomes_a_post_in_the_studio(
     open_page: OpenPage, new_wallet: NewWallet, price: str, shown: str
 ) -> None:
     wallet = new_wallet()

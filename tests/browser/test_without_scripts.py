@@ -87,7 +87,7 @@ def test_a_paid_post_explains_how_to_buy_it(page: Page, service: Service, posts:
 
 
 @pytest.mark.parametrize("path", ["/library", "/studio"])
-def test_a_page_that_needs_scripts_says_so(page: Page, service: Service, path: str) -> None:
+def test_a_page_that_needs_scripts_explains_that(page: Page, service: Service, path: str) -> None:
     page.goto(service.url + path)
     assert "needs JavaScript" in page.locator("main").inner_text()
 

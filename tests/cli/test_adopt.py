@@ -60,7 +60,7 @@ def test_adopting_twice_is_the_same_as_once(here, strange):
     assert marker_of(here) == marker
 
 
-def test_a_copy_of_a_catalog_gets_an_id_of_its_own(here, tmp_path):
+def test_a_copy_of_a_catalog_gets_its_own_id(here, tmp_path):
     assert run(environment_of(here), "export", "--out", tmp_path / "all.car").exit_code == 0
     copy = tmp_path / "copy"
     shutil.copytree(here, copy)

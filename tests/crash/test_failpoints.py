@@ -94,7 +94,7 @@ async def collect(world: World, grace: timedelta = timedelta(hours=24)) -> None:
 
 @pytest.mark.rotates
 @pytest.mark.parametrize(("kind", "at"), CASES)
-async def test_a_write_cut_off_by_a_crash_is_complete_or_absent(
+async def test_a_write_interrupted_by_a_crash_is_complete_or_absent(
     tmp_path: Path, fork_server: ForkServer, kind: str, at: str
 ):
     before = await prepare(tmp_path)
@@ -153,7 +153,7 @@ async def check_once(world: World, kind: str, cid: str) -> None:
 
 @pytest.mark.rotates
 @pytest.mark.parametrize("at", COLLECTING)
-async def test_a_collection_cut_off_by_a_crash_is_finished_by_the_next_one(
+async def test_a_collection_interrupted_by_a_crash_is_finished_by_the_next_one(
     tmp_path: Path, fork_server: ForkServer, at: str
 ):
     before = await prepare(tmp_path)

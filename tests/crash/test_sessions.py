@@ -110,7 +110,7 @@ async def opened_and_spent(world: World) -> tuple[int, int]:
 @pytest.mark.rotates
 @pytest.mark.parametrize("at", ENDS)
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_request_cut_off_by_a_crash_is_complete_or_absent(
+async def test_a_request_interrupted_by_a_crash_is_complete_or_absent(
     tmp_path: Path, fork_server: ForkServer, records: None, kind: str, at: str
 ):
     before = await prepare(tmp_path)

@@ -214,7 +214,7 @@ def test_the_largest_body_passes_over_http_2(proxy: Proxy, wallet: Wallet, tmp_p
     assert done.stdout == "200 2", done.stderr
 
 
-def test_content_of_four_mebibytes_comes_back(client: httpx2.Client, wallet: Wallet) -> None:
+def test_content_of_four_mebibytes_is_read_back(client: httpx2.Client, wallet: Wallet) -> None:
     content = "Words. " * (MAX_CONTENT // 7)
     cid = create(client, wallet, content)
     message = wallet.login_message("localhost:8000")

@@ -230,9 +230,7 @@ def before_broken(
         yield opened
 
 
-def test_a_proxy_closes_idle_connections_by_itself(
-    before_broken: Proxy, broken: BrokenServer
-) -> None:
+def test_a_proxy_closes_idle_connections(before_broken: Proxy, broken: BrokenServer) -> None:
     path = f"/filesMetaData?{before_broken.name}"
     with before_broken.client() as client:
         assert client.get(path).status_code == 200

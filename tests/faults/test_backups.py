@@ -97,7 +97,7 @@ def leftovers(folder: Path) -> list[Path]:
 MOMENTS = ("waiting", "copying the catalog", "writing")
 
 
-async def test_a_killed_backup_is_begun_again_under_the_same_name(tmp_path: Path):
+async def test_a_killed_backup_is_restarted_under_the_same_name(tmp_path: Path):
     async with open_scene(tmp_path) as scene:
         world, replica = scene.world, scene.replica()
         await replica.start()

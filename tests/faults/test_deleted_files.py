@@ -135,7 +135,7 @@ async def test_files_that_are_moved_back_are_used_again(tmp_path: Path):
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
-async def test_small_documents_are_refused_when_their_file_or_log_is_gone(
+async def test_small_documents_are_refused_when_their_file_or_log_is_missing(
     tmp_path: Path, suffix: str
 ):
     async with open_scene(tmp_path, RATE_LIMITS="off") as scene:

@@ -146,7 +146,7 @@ async def test_with_a_backup_all_damage_is_repaired(tmp_path: Path):
             assert list(folder.glob("imprint.db.damaged-*")), name
 
 
-async def test_without_a_backup_a_catalog_that_lost_records_is_left_as_it_is(tmp_path: Path):
+async def test_without_a_backup_a_catalog_that_lost_records_is_unchanged(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
         before = records(world.settings.storage.data_dir)
@@ -400,7 +400,7 @@ async def test_a_dry_run_changes_nothing(tmp_path: Path):
 
 
 @pytest.mark.parametrize("log_too", [False, True])
-async def test_a_catalog_that_is_gone_comes_from_the_backup(tmp_path: Path, log_too: bool):
+async def test_a_missing_catalog_is_restored_from_the_backup(tmp_path: Path, log_too: bool):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
         saved = await save(world, tmp_path / "saved.tar")

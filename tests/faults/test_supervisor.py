@@ -387,7 +387,7 @@ def test_an_old_worker_that_dies_during_a_reload_is_replaced_if_that_fails(tmp_p
         assert sorted(_end(running).splitlines()) == ["left 1 0", "left 2 1"]
 
 
-def test_a_worker_that_hangs_when_it_should_leave_is_killed(tmp_path: Path):
+def test_a_worker_that_hangs_when_it_should_stop_is_killed(tmp_path: Path):
     more = """
     def hang(place, link):
         link.report_ready()

@@ -21,7 +21,7 @@ def test_there_are_many_faults_and_each_has_a_promise_of_its_own():
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.promise)
-def test_a_fault_can_be_put_in_its_place_and_its_tests_exist(mutation: Mutation):
+def test_every_fault_applies_to_the_code_and_its_tests_exist(mutation: Mutation):
     text = (ROOT / mutation.path).read_text("utf-8")
     assert text.count(mutation.before) == 1
     assert mutation.before != mutation.after

@@ -102,7 +102,9 @@ DISASTERS = (
         "        await self.content.put(intent.cid, made.document, intent.network)\n"
         "        reserved = await begin(intent)\n",
         "test-crash",
-        ("tests/crash/test_failpoints.py::test_a_write_cut_off_by_a_crash_is_complete_or_absent",),
+        (
+            "tests/crash/test_failpoints.py::test_a_write_interrupted_by_a_crash_is_complete_or_absent",
+        ),
     ),
     Mutation(
         "No write is acknowledged in a database that was deleted",
@@ -172,7 +174,7 @@ NEIGHBOURS = (
         "test-s3",
         (
             "tests/s3/test_starts.py"
-            "::test_a_bucket_open_to_strangers_is_refused_unless_documents_are_encrypted",
+            "::test_a_public_bucket_is_refused_unless_documents_are_encrypted",
         ),
     ),
     Mutation(

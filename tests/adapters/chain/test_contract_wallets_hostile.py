@@ -208,7 +208,7 @@ async def prepared(chain: WalletChain) -> Address:
     length=st.none() | st.integers(0, 400),
     more=st.binary(max_size=40),
 )
-async def test_a_damaged_wrapper_is_decoded_as_the_standard_says(
+async def test_a_damaged_wrapper_is_decoded_as_the_standard_requires(
     chain: WalletChain, prepared: Address, changes: dict[int, int], length: int | None, more: bytes
 ) -> None:
     prepare, signature = calldata("PreparedWallet", "prepare"), chain.sign()

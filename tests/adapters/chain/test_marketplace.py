@@ -92,7 +92,7 @@ async def test_a_head_that_moves_between_the_calls_has_them_pinned_to_its_block(
     assert blocks == [{"blockHash": node.block_hash}] * 2
 
 
-async def test_a_cid_is_looked_up_to_its_entry(market: JsonRpcMarketplace) -> None:
+async def test_a_cid_is_resolved_to_its_entry(market: JsonRpcMarketplace) -> None:
     assert await market.entry_of_cid(CID) == PostEntry(AUTHOR, CID, 5)
 
 
@@ -268,7 +268,7 @@ async def test_a_probe_passes_if_chain_and_contract_match(market: JsonRpcMarketp
     await market.probe()
 
 
-async def test_a_probe_says_which_chain_it_found(
+async def test_a_probe_reports_which_chain_it_found(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     node.chain_id = 5

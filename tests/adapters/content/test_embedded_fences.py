@@ -58,7 +58,7 @@ async def test_a_removal_spares_a_document_with_its_fence_or_a_higher_one(
     assert await is_left(store, document) is left
 
 
-async def test_the_higher_fence_of_two_writers_stays(store: EmbeddedStore, document: bytes):
+async def test_the_higher_fence_of_two_writers_is_kept(store: EmbeddedStore, document: bytes):
     cid = document_cid(document)
     for fence in (3, 7, 5, 0):
         await store.put(cid, document, PUBLIC, None, fence)

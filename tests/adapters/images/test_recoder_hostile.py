@@ -109,14 +109,14 @@ async def test_a_longer_side_is_invalid(
 
 
 @pytest.mark.parametrize("missing", range(1, 21))
-async def test_a_png_cut_short_by_a_few_bytes_is_invalid(
+async def test_a_png_that_lacks_a_few_bytes_is_invalid(
     recoder: SandboxedRecoder, missing: int
 ) -> None:
     assert await refusal_of(recoder, PNG[:-missing]) is Code.INVALID_IMAGE
 
 
 @pytest.mark.parametrize("missing", range(1, 21))
-async def test_a_jpeg_cut_short_by_a_few_bytes_is_invalid(
+async def test_a_jpeg_that_lacks_a_few_bytes_is_invalid(
     recoder: SandboxedRecoder, missing: int
 ) -> None:
     assert await refusal_of(recoder, JPEG[:-missing]) is Code.INVALID_IMAGE

@@ -128,7 +128,7 @@ async def test_an_intent_of_the_same_thumbnail_does_not_wait(world, database):
     assert await first is not None
 
 
-async def test_a_thumbnail_that_another_draft_has_just_dropped_is_taken_back(world, database):
+async def test_a_thumbnail_that_another_draft_has_just_dropped_is_reclaimed(world, database):
     draft, other = await world.draft(), await world.draft()
     old = await world.prepare(other, thumbnail="bafkreithumbnail")
     write = world.write(Action.PUBLISH, world.alice)

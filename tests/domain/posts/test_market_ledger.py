@@ -115,7 +115,7 @@ def test_a_purchase_of_an_unknown_post_counts_towards_volume(ledger):
     assert ledger.purchased[-1][1] is None
 
 
-def test_an_id_stays_with_its_first_post(ledger):
+def test_an_id_belongs_to_its_first_post(ledger):
     ledger.apply([publish(1, price=99)])
     assert ledger.posts.get(1) == PostRow(at(0).place, AUTHOR, 5)
     assert ledger.totals.get(1).posts == 1

@@ -333,7 +333,7 @@ async def test_a_log_invalidates_the_grants_it_may_change(
 
 
 @pytest.mark.parametrize("case", ["a reorg", "a node that is behind", "a long gap"])
-async def test_everything_is_invalidated_when_logs_are_not_known(gate: Gate, case: str) -> None:
+async def test_everything_is_invalidated_when_logs_are_unknown(gate: Gate, case: str) -> None:
     gate.chain.mine(blocks=3)
     await gate.watcher.watch_once()
     gate.market.balances[READER] = 1

@@ -89,7 +89,7 @@ async def test_the_key_of_a_session_is_loaded_once(world: World) -> None:
     assert store.asked == [key.id]
 
 
-async def test_a_session_that_is_unknown_is_looked_for_again(world: World) -> None:
+async def test_an_unknown_session_is_looked_up_again(world: World) -> None:
     store = CountingStore()
     service = service_of(world, store)
     key = WritingKey(world.wallet(1), id=new_id())

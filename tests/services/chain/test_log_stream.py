@@ -46,7 +46,7 @@ class AskedBlocks:
         return sent
 
 
-async def test_the_node_is_asked_for_the_logs_of_each_block_once(world: World) -> None:
+async def test_the_logs_of_each_block_are_requested_once(world: World) -> None:
     asked = AskedBlocks()
     async with run_chain_node(world.chain) as node:
         node.change = asked.note
@@ -132,7 +132,7 @@ async def test_history_is_read_once_though_the_head_has_moved_on(both: Projectio
     assert await both.indexed() == both.chain.blocks[-1].ref
 
 
-async def test_blocks_that_a_reorg_has_replaced_are_asked_for_again(
+async def test_blocks_replaced_by_a_reorg_are_requested_again(
     both: Projections, tmp_path: Path
 ) -> None:
     both.chain.mine(*both.market.publish(), blocks=20)

@@ -203,7 +203,7 @@ async def test_a_conversion_that_failed_is_tried_again() -> None:
     assert await texts.of("a", "key", load, convert) == "text"
 
 
-async def test_texts_are_kept_up_to_a_number_of_characters() -> None:
+async def test_texts_are_cached_up_to_a_number_of_characters() -> None:
     readers = Readers(capacity=100)
     for number in range(20):
         await readers.wants("a", f"{number:030}")
@@ -215,7 +215,7 @@ async def test_texts_are_kept_up_to_a_number_of_characters() -> None:
     assert len(readers.converter.begun) == 21
 
 
-async def test_what_is_not_kept_is_shared() -> None:
+async def test_uncached_conversions_are_shared() -> None:
     readers = Readers()
     for expected in (1, 2):
         wanting = (readers.wants(name, "text", keep=False) for name in "ab")

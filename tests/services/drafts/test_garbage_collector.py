@@ -63,7 +63,7 @@ async def miscount(world: World, owner: str) -> None:
     await world.adapters.stores.database.transact((), charge)
 
 
-async def test_a_recount_corrects_what_counts_for_a_signer(world: World) -> None:
+async def test_a_recount_corrects_the_usage_of_a_signer(world: World) -> None:
     alice, stores = world.wallet(1), world.adapters.stores
     await world.create(alice)
     recount = UsageRecount(stores.garbage, stores.leases)
@@ -134,7 +134,7 @@ async def test_documents_that_cannot_be_removed_do_not_block_the_queue(world: Wo
     assert await collector.collect() == 4
 
 
-async def test_nothing_more_is_condemned_while_the_store_is_not_there(world: World) -> None:
+async def test_nothing_more_is_condemned_while_the_store_is_unavailable(world: World) -> None:
     cids = await detach(world, 5)
     store = Stubborn(world.adapters.content, set(cids), there=False)
     day, now = timedelta(hours=24), world.clock()

@@ -87,7 +87,7 @@ def test_a_valid_export_is_accepted(tmp_path):
     assert verify(tmp_path, valid()).files == len(contents(tmp_path, valid())) == 3
 
 
-def test_an_export_that_is_cut_off_anywhere_is_refused(tmp_path):
+def test_an_export_truncated_anywhere_is_refused(tmp_path):
     data = document("A.")
     car = with_files([file_of(0, document_cid(data), len(data))], raw(data))
     assert contents(tmp_path, car)

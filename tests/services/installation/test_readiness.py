@@ -149,7 +149,7 @@ def test_a_consequence_of_another_failure_has_no_sentence() -> None:
     assert lost.details == [SENTENCES["database"], SENTENCES["chain"]]
 
 
-async def test_little_disk_space_is_shown(probed: Probed) -> None:
+async def test_a_shortage_of_disk_space_is_shown(probed: Probed) -> None:
     probed.disk.low = True
     assert await probed.readiness.check() == replace(ALL_WELL, disk=False)
 

@@ -168,7 +168,7 @@ async def test_a_log_left_out_of_a_block_that_no_reorg_reaches_is_found_later(
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_a_log_that_a_node_stops_showing_is_undone_only_if_it_stays_missing(
+async def test_a_log_that_a_node_omits_is_undone_only_if_that_persists(
     market: IndexedChain,
 ) -> None:
     node = Omitting(market.chain)

@@ -245,7 +245,7 @@ class WatchedIndex(Index):
         return rows
 
 
-async def test_pages_are_kept_up_to_a_number_of_rows() -> None:
+async def test_pages_are_cached_up_to_a_number_of_rows() -> None:
     index = WatchedIndex()
     posts = make_posts(index)
     for _ in range(2 * KEPT_ROWS // 1_000):

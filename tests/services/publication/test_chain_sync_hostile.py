@@ -153,7 +153,7 @@ async def test_a_block_that_another_process_has_undone_is_read_again(ledger: Led
     assert await ledger.state(draft) is State.ONCHAIN
 
 
-async def test_the_lease_is_kept_while_a_node_takes_longer_to_respond(ledger: Ledger) -> None:
+async def test_the_lease_is_renewed_while_a_node_takes_longer_to_respond(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.post(draft)
     ledger.follower.lease_time = timedelta(seconds=0.03)

@@ -87,7 +87,7 @@ async def _is_held(stores: Stores) -> bool:
     return await stores.leases.find_lease("copy") is not None
 
 
-async def test_a_held_lease_is_prolonged_in_the_background(
+async def test_a_held_lease_is_renewed_in_the_background(
     stores: Stores, clock: MovableClock
 ) -> None:
     async with hold_lease(stores.leases, "copy", SHORT, "one", clock.monotonic) as lease:
@@ -106,7 +106,7 @@ async def test_a_held_lease_is_prolonged_in_the_background(
         assert found.left > SHORT / 2
 
 
-async def test_a_lease_that_was_not_prolonged_in_time_is_lost_for_good(
+async def test_a_lease_that_was_not_renewed_in_time_is_lost_for_good(
     stores: Stores, clock: MovableClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with hold_lease(stores.leases, "copy", SHORT, "one", clock.monotonic) as lease:

@@ -152,7 +152,7 @@ async def test_a_post_that_is_not_stored_here_says_so(town: World) -> None:
     assert 'data-hosted="false"' in text
 
 
-async def test_a_post_that_is_not_free_any_more_shows_no_text(town: World) -> None:
+async def test_a_post_that_is_no_longer_free_shows_no_text(town: World) -> None:
     post_id = await publish(town, 6, content="Once free words.")
     assert "Once free words" in await page(town, f"/p/{post_id}")
     town.set_price(town.wallet(6), int(post_id), DEFAULT_PRICE)

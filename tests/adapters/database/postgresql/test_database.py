@@ -272,7 +272,7 @@ async def recover(stores, seconds=30):
     raise AssertionError("the catalog did not recover")
 
 
-async def test_a_hundred_cut_connections_lose_nothing_that_was_committed(world, database):
+async def test_a_hundred_dropped_connections_lose_no_commit(world, database):
     load = Load(world)
     writers = [asyncio.ensure_future(load.run()) for _ in range(4)]
     cut = 0

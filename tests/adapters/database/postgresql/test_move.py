@@ -81,7 +81,7 @@ async def test_the_usage_of_each_signer_is_moved(source, target):
     assert await target.rows(COMPARE_USAGE) == []
 
 
-async def test_the_installation_and_the_fence_are_moved_too(source, target):
+async def test_the_installation_and_the_fence_are_also_moved(source, target):
     stores = open_any(source.address)
     await stores.installation.note_claim()
     await stores.close()
@@ -136,7 +136,7 @@ async def test_an_unfinished_target_cannot_be_opened(source, target):
         open_database(PostgresqlDatabase(Secret(target.address)), 1)
 
 
-async def test_a_target_in_use_is_refused_and_stays_as_it_is(source, target):
+async def test_a_target_in_use_is_refused_and_unchanged(source, target):
     world = World(open_any(target.address))
     file = await world.draft()
     with pytest.raises(CannotMove, match="in use"):

@@ -90,7 +90,7 @@ async def test_a_reopened_catalog_has_all_its_files(world, open_another):
     assert await again.files.list_files(OwnDrafts(world.alice), None, 9) == [draft]
 
 
-async def test_writes_that_come_together_are_committed_together(world):
+async def test_concurrent_writes_are_committed_together(world):
     before = world.stores.database.commits
     await asyncio.gather(*(world.draft() for _ in range(100)))
     assert len(await world.stores.files.list_files(OwnDrafts(world.alice), None, 200)) == 100
@@ -155,7 +155,7 @@ async def test_a_closed_catalog_is_unavailable(world):
         await world.stores.files.file_by_cid(Cid("bafy1"))
 
 
-async def test_closing_finishes_what_is_queued(world, open_another):
+async def test_closing_finishes_queued_work(world, open_another):
     spend = world.stores.sessions.spend_login_nonce
     logins = [asyncio.ensure_future(spend(world.alice, str(n), world.now)) for n in range(20)]
     await asyncio.sleep(0)

@@ -180,7 +180,7 @@ async def test_a_closed_writer_is_unavailable(writer):
         await commit(writer, note, "a")
 
 
-async def test_a_rule_that_meets_damage_is_rolled_back_alone(writer, connection, tmp_path):
+async def test_a_rule_that_hits_damage_is_rolled_back_alone(writer, connection, tmp_path):
     connection.execute("CREATE TABLE others (other TEXT PRIMARY KEY)")
     (root,) = connection.execute(
         "SELECT rootpage FROM sqlite_schema WHERE name = 'others'"

@@ -192,7 +192,7 @@ def test_a_damaged_log_is_accepted_once_the_operator_confirms_it(killed):
 
 
 @pytest.mark.parametrize("boot", ["another start or machine", None])
-def test_a_damaged_log_is_accepted_after_a_loss_of_power(killed, boot, caplog):
+def test_a_damaged_log_is_accepted_after_a_power_loss(killed, boot, caplog):
     flip(log_of(killed), 40)
     check_log(killed, boot)
     assert "power loss" in caplog.text

@@ -210,7 +210,7 @@ async def test_a_spent_nonce_does_not_open_a_write(world):
         assert refused.value.file == file
 
 
-async def test_a_write_beyond_its_rate_is_refused_before_its_nonce_is_looked_at(world):
+async def test_a_write_above_its_rate_is_refused_before_its_nonce_is_checked(world):
     await world.draft(nonce="n")
     write = world.write(Action.UPDATE, nonce="n")
     rate = Rate(2, 60)
@@ -249,7 +249,7 @@ async def test_a_create_with_a_spent_nonce_begins_nothing(world, rate):
     assert await world.stores.garbage.recount_usage() == 0
 
 
-async def test_a_create_beyond_its_rate_begins_nothing_and_each_counts_once(world):
+async def test_a_create_above_its_rate_begins_nothing_and_each_counts_once(world):
     rate = Rate(2, 60)
     for _ in range(2):
         write, _, intent = create_of(world)

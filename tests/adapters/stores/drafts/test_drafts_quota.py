@@ -102,7 +102,7 @@ async def test_the_same_thumbnail_again_counts_once(world, used):
         assert await used() == (file.size + 10, 1)
 
 
-async def test_a_thumbnail_that_comes_back_counts_once(world, used):
+async def test_a_thumbnail_that_is_restored_counts_once(world, used):
     file = await world.draft()
     for thumbnail in (PICTURE, Cid("other"), PICTURE):
         await world.prepare(file, thumbnail=thumbnail)
@@ -207,7 +207,7 @@ async def test_an_import_of_a_detached_document_counts_it_once(world, used):
     assert await used() == (version.size, 1)
 
 
-async def test_a_document_beyond_the_quota_is_refused_and_leaves_nothing(world, used, database):
+async def test_a_document_above_the_quota_is_refused_and_leaves_nothing(world, used, database):
     file = await world.draft()
     version, write = world.version(), world.write(Action.CREATE, nonce="kept")
     world.quota = Quota(bytes=file.size + version.size - 1)

@@ -55,7 +55,7 @@ async def test_dead_letters_are_listed_newest_first_and_counted_up_to_a_limit(
     assert found.counts[EventStatus.AUTHOR_MISMATCH] == 0
 
 
-async def test_the_database_says_its_version_and_schema(world: World) -> None:
+async def test_the_database_reports_its_version_and_schema(world: World) -> None:
     facts = await world.stores.operator_facts.database()
     assert facts.version[0].isdigit()
     assert facts.schema == known_migrations()[-1].number

@@ -101,7 +101,7 @@ async def test_a_thumbnail_whose_file_lost_its_group_is_reported_as_damaged(worl
         await world.stores.files.public_size(file.thumbnail_cid)
 
 
-async def test_a_thumbnail_that_was_dropped_or_is_wanted_again_is_absent(world):
+async def test_a_thumbnail_that_was_dropped_or_is_needed_again_is_absent(world):
     file = await world.prepare(await world.draft())
     thumbnail = file.thumbnail_cid
     await world.delete(file)

@@ -226,7 +226,7 @@ async def test_sales_times_days_and_totals_are_sums_of_events(
         assert await reader.purchase_times(wallet, since, 2) == spent[-2:]
 
 
-async def test_a_long_table_of_sales_is_not_kept(world: World, market: RandomMarket) -> None:
+async def test_a_long_table_of_sales_is_not_cached(world: World, market: RandomMarket) -> None:
     reader = world.stores.index_reader
     for author in WALLETS:
         table, again = [await reader.sales_of(author, None, 1_001) for _ in range(2)]
@@ -285,7 +285,7 @@ async def test_a_sparse_list_ends_its_page_early_and_continues(world: World) -> 
         assert {post.post_id for post in await walk(reader, priced, 1)} == {5, 9}
 
 
-async def test_a_post_whose_file_is_here_is_hosted(world: World) -> None:
+async def test_a_post_whose_file_is_stored_here_is_hosted(world: World) -> None:
     file = await world.draft()
     draft_only = await world.draft()
     event = world.event(file, post_id=1, block=1)
