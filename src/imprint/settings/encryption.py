@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from imprint.settings.declaration import InvalidSetting, optional, setting
 from imprint.settings.parsers import choice, parse_switch
 from imprint.settings.secrets import Secret
-from imprint.settings.stores import BucketContent, ContentPlace
+from imprint.settings.stores import BucketContent, ContentStoreSetting
 
 KEY_BYTES = 32
 """The size of a master key, an AES-256 key."""
@@ -69,16 +69,16 @@ class Encryption:
         "off",
     )
 
-    def encrypts(self, place: ContentPlace) -> bool:
+    def encrypts(self, store: ContentStoreSetting) -> bool:
         """Whether documents in this store are encrypted."""
         if self.mode == "auto":
             # One wrong policy opens a bucket, and the chain reveals the names of documents.
-            return place.public or (isinstance(place, BucketContent) and self.key is not None)
+            return store.public or (isinstance(store, BucketContent) and self.key is not None)
         return self.mode == "on"
 
-    def check(self, place: ContentPlace) -> list[str]:
+    def check(self, store: ContentStoreSetting) -> list[str]:
         """What is wrong with these settings for documents in this store, one sentence each."""
-        if self.encrypts(place):
+        if self.encrypts(store):
             if self.key is None:
                 why = "is 'on'" if self.mode == "on" else "is 'auto' and strangers can fetch"
                 what = "" if self.mode == "on" else " what IMPRINT_CONTENT_STORE keeps"
@@ -87,7 +87,7 @@ class Encryption:
                     " Make one with: openssl rand -hex 32"
                 ]
             return []
-        if place.public and not self.allow_readable:
+        if store.public and not self.allow_readable:
             return [
                 "IMPRINT_ENCRYPTION is 'off', but strangers can fetch what IMPRINT_CONTENT_STORE"
                 " keeps, and would read every post. If that is what you want, say so with"

@@ -29,11 +29,11 @@ from imprint.settings.parsers import (
 )
 from imprint.settings.secrets import Secret
 from imprint.settings.stores import (
-    ContentPlace,
+    ContentStoreSetting,
     Database,
     parse_authorization,
     parse_base_url,
-    parse_content_place,
+    parse_content_store,
     parse_database,
     parse_gateway,
 )
@@ -154,11 +154,11 @@ class Storage:
         integer(1, 1_000),
         "10",
     )
-    content: ContentPlace = setting(
+    content: ContentStoreSetting = setting(
         "CONTENT_STORE",
         "Where documents are stored: `embedded`, `kubo:http://127.0.0.1:5001`, `pinata`, "
         "`pinata-public`, or a bucket: `s3://bucket/prefix`, `gs://…` or `az://…`.",
-        parse_content_place,
+        parse_content_store,
         "embedded",
     )
     kubo_authorization: Secret | None = optional(

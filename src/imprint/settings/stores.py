@@ -71,7 +71,7 @@ class BucketContent:
         return False
 
 
-ContentPlace = EmbeddedContent | KuboContent | PinataContent | BucketContent
+ContentStoreSetting = EmbeddedContent | KuboContent | PinataContent | BucketContent
 
 BUCKET_SCHEMES = ("s3", "gs", "az")
 """The URL schemes of buckets: Amazon S3 and compatible stores, Google, Azure."""
@@ -96,7 +96,7 @@ def parse_database(text: str) -> Database:
     raise InvalidSetting("must begin with sqlite:/// or postgresql://")
 
 
-def parse_content_place(text: str) -> ContentPlace:
+def parse_content_store(text: str) -> ContentStoreSetting:
     """`embedded`, `kubo:` with the address of a node, `pinata`, `pinata-public`, or a bucket."""
     if text == "embedded":
         return EmbeddedContent()

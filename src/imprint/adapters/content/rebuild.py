@@ -35,17 +35,17 @@ def rebuild_small_documents(root: Path, at: datetime, *, dry_run: bool) -> list[
     """
     said = []
     for network in Network:
-        place = root / network / SMALL_DOCUMENTS
-        if not any(path.exists() for path in (place, log_file(place), replacement_of(place))):
+        file = root / network / SMALL_DOCUMENTS
+        if not any(path.exists() for path in (file, log_file(file), replacement_of(file))):
             continue
-        with copy_locked(place) as copy:
+        with copy_locked(file) as copy:
             if _is_undamaged(copy):
                 continue
             new = copy.with_name("new.db")
             count = _rebuild(copy, new)
-            sentence = f"The file {place} is damaged: {count} documents in it can be read."
+            sentence = f"The file {file} is damaged: {count} documents in it can be read."
             if not dry_run:
-                sentence += f" It is kept as {replace_file(new, place, at).name}."
+                sentence += f" It is kept as {replace_file(new, file, at).name}."
             said.append(sentence)
     return said
 

@@ -145,32 +145,32 @@ def _check_chunks(data: bytes) -> int:
 
     Decoders tolerate missing last chunks, so a truncated file would pass.
     """
-    place = 8
+    offset = 8
     for _ in range(MAX_SEGMENTS):
-        length, kind = _CHUNK.unpack_from(data, place)
-        end = place + _CHUNK.size + length
+        length, kind = _CHUNK.unpack_from(data, offset)
+        end = offset + _CHUNK.size + length
         (crc,) = _CRC.unpack_from(data, end)
         # The case of the first letter tells whether a chunk is critical or can be ignored.
-        if kind[:1].isupper() and zlib.crc32(memoryview(data)[place + 4 : end]) != crc:
+        if kind[:1].isupper() and zlib.crc32(memoryview(data)[offset + 4 : end]) != crc:
             raise InvalidImage("The file is damaged.")
         if kind == b"IEND":
             return 1
-        place = end + _CRC.size
+        offset = end + _CRC.size
     raise InvalidImage("The image has too many chunks.")
 
 
 def _count_scans(data: bytes) -> int:
     """Count the scans of a JPEG file. Raises `InvalidImage` if it is truncated."""
-    place, scans = 2, 0
+    offset, scans = 2, 0
     for _ in range(MAX_SEGMENTS):
-        found = _MARKER.search(data, place)
-        if found is None or (scans == 0 and found.start() - place > MAX_FILL):
+        found = _MARKER.search(data, offset)
+        if found is None or (scans == 0 and found.start() - offset > MAX_FILL):
             raise InvalidImage("The file is truncated, or is not an image.")
-        marker, place = found[0][1], found.end()
+        marker, offset = found[0][1], found.end()
         if marker == _END_OF_IMAGE:
             return scans
         scans += marker == _START_OF_SCAN
-        place += int.from_bytes(data[place : place + 2])
+        offset += int.from_bytes(data[offset : offset + 2])
     raise InvalidImage("The image has too many segments.")
 
 
@@ -186,12 +186,12 @@ def _check_riff(data: bytes) -> tuple[int, bool]:
     The decoder allocates the whole canvas when it is opened, so its size is checked here.
     """
     _, length, _ = _RIFF.unpack_from(data)
-    end, place, lossless = 8 + length, _RIFF.size, None
+    end, offset, lossless = 8 + length, _RIFF.size, None
     for _ in range(MAX_SEGMENTS):
-        if place >= end and end <= len(data) and lossless is not None:
+        if offset >= end and end <= len(data) and lossless is not None:
             return end, lossless
-        kind, size = _RIFF_CHUNK.unpack_from(data, place)
-        body = place + _RIFF_CHUNK.size
+        kind, size = _RIFF_CHUNK.unpack_from(data, offset)
+        body = offset + _RIFF_CHUNK.size
         if body + size > min(end, len(data)):
             raise InvalidImage("The file is truncated, or is not an image.")
         if kind == b"VP8X":
@@ -206,7 +206,7 @@ def _check_riff(data: bytes) -> tuple[int, bool]:
         if lossless is None and kind in (b"VP8 ", b"VP8L"):
             lossless = kind == b"VP8L"
         # The chunks of an animation's frame are nested in it; they are checked the same way.
-        place = body + (_FRAME_HEADER if kind == b"ANMF" else size + size % 2)
+        offset = body + (_FRAME_HEADER if kind == b"ANMF" else size + size % 2)
     raise InvalidImage("The image has too many chunks.")
 
 

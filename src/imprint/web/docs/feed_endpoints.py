@@ -76,7 +76,7 @@ _SINCE = Parameter(
     "If-Modified-Since",
     "HttpDate",
     "The `Last-Modified` of the copy that the client has; `If-None-Match` takes precedence.",
-    place="header",
+    location="header",
     required=False,
 )
 

@@ -187,7 +187,7 @@ def _describe_alias(operation: Operation, described: dict[str, Any]) -> dict[str
 def _describe_parameter(parameter: Parameter) -> dict[str, Any]:
     described = {
         "name": parameter.name,
-        "in": parameter.place,
+        "in": parameter.location,
         "required": parameter.required,
         "description": parameter.description,
         "schema": ref(parameter.schema),

@@ -45,7 +45,7 @@ class Parameter:
     schema: str
     description: str
     example: str | None = None
-    place: Literal["query", "path", "header"] = "query"
+    location: Literal["query", "path", "header"] = "query"
     required: bool = True
 
 
@@ -149,7 +149,7 @@ IF_NONE_MATCH = Parameter(
     "If-None-Match",
     "EntityTags",
     "Entity tags of the copies that the client has; if one is current, the response is 304.",
-    place="header",
+    location="header",
     required=False,
 )
 """The header of every operation whose response carries an `ETag`."""

@@ -53,12 +53,12 @@ class ContentSplitter:
         Refuses `too_large` for an envelope or content that is too long, `invalid_request` for too
         many tokens, `invalid_json` for deep nesting or a second content.
         """
-        place = 0
-        while place < len(chunk):
+        position = 0
+        while position < len(chunk):
             if self._string is None:
-                place = self._read_token(chunk, place)
+                position = self._read_token(chunk, position)
             else:
-                place = self._read_string(self._string, chunk, place)
+                position = self._read_string(self._string, chunk, position)
             if len(self.envelope) > self._max_envelope:
                 detail = f"A body without its content may have at most {self._max_envelope} bytes."
                 raise Refusal(Code.TOO_LARGE, detail)

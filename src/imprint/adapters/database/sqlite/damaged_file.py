@@ -25,22 +25,22 @@ UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 class FileInUse(Exception):
     """Another process has the file open."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, file: Path) -> None:
         super().__init__(
-            f"Another process has {place} open. Stop the service and every command first."
+            f"Another process has {file} open. Stop the service and every command first."
         )
 
 
 @contextmanager
-def copy_locked(place: Path) -> Iterator[Path]:
+def copy_locked(file: Path) -> Iterator[Path]:
     """A scratch copy of a file with its log, while no other process can open the file.
 
     A missing file has no copy. An interrupted replacement is completed first. Raises `FileInUse`,
     and `OSError`.
     """
-    scratch = place.with_name(f"{place.name}.repair")
+    scratch = file.with_name(f"{file.name}.repair")
     copy = scratch / "damaged.db"
-    handle = _lock(place) if place.exists() or replacement_of(place).exists() else None
+    handle = _lock(file) if file.exists() or replacement_of(file).exists() else None
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(mode=0o700)
     try:
@@ -49,7 +49,7 @@ def copy_locked(place: Path) -> Iterator[Path]:
             _copy(handle, copy)
         for name_of in (log_file, boot_file, lambda path: accepted_log(log_file(path))):
             with suppress(FileNotFoundError):
-                shutil.copyfile(name_of(place), name_of(copy))
+                shutil.copyfile(name_of(file), name_of(copy))
         yield copy
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -57,18 +57,18 @@ def copy_locked(place: Path) -> Iterator[Path]:
             os.close(handle)
 
 
-def _lock(place: Path) -> int:
+def _lock(file: Path) -> int:
     """Lock a file against every connection, as SQLite does. Raises `FileInUse`."""
     while True:
-        handle = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_BYTES, _SHARED)
         except OSError as error:
             os.close(handle)
-            raise FileInUse(place) from error
-        if not replacement_of(place).exists():
+            raise FileInUse(file) from error
+        if not replacement_of(file).exists():
             return handle
-        _complete(place)
+        _complete(file)
         os.close(handle)
 
 
@@ -80,30 +80,30 @@ def _copy(handle: int, target: Path) -> None:
             at += len(chunk)
 
 
-def replace_file(new: Path, place: Path, at: datetime) -> Path:
+def replace_file(new: Path, file: Path, at: datetime) -> Path:
     """Replace the old file with a new one; returns the new path of the old one.
 
     The log of the old file must be gone before the new one has its name, or SQLite would write it
     into the new one. After a kill in between, `check_log` refuses the old file, and the next
     `copy_locked` completes the replacement.
     """
-    kept = place.with_name(f"{place.name}.damaged-{at:%Y%m%dT%H%M%SZ}")
-    for source, target in ((place, kept), (log_file(place), log_file(kept))):
+    kept = file.with_name(f"{file.name}.damaged-{at:%Y%m%dT%H%M%SZ}")
+    for source, target in ((file, kept), (log_file(file), log_file(kept))):
         with suppress(FileNotFoundError):
             _link(source, target)
     sync_path(new)
-    new.rename(replacement_of(place))
-    sync_path(place.parent)
-    _complete(place)
+    new.rename(replacement_of(file))
+    sync_path(file.parent)
+    _complete(file)
     return kept
 
 
-def _complete(place: Path) -> None:
-    log_file(place).unlink(missing_ok=True)
-    place.with_name(f"{place.name}-shm").unlink(missing_ok=True)
-    sync_path(place.parent)
-    replacement_of(place).rename(place)
-    sync_path(place.parent)
+def _complete(file: Path) -> None:
+    log_file(file).unlink(missing_ok=True)
+    file.with_name(f"{file.name}-shm").unlink(missing_ok=True)
+    sync_path(file.parent)
+    replacement_of(file).rename(file)
+    sync_path(file.parent)
 
 
 def _link(source: Path, target: Path) -> None:
