@@ -100,7 +100,7 @@ def test_a_wallet_opens_a_session_for_a_key() -> None:
 
 
 @pytest.mark.parametrize("actions", [["create"], ["update"], ["update", "create"]])
-def test_the_actions_are_those_that_were_signed_in_their_order(actions: list[str]) -> None:
+def test_the_actions_are_kept_in_the_signed_order(actions: list[str]) -> None:
     assert [each.value for each in open_with(envelope(actions=actions)).actions] == actions
 
 

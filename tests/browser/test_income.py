@@ -118,7 +118,7 @@ def test_a_price_is_changed_and_its_history_has_dates(new_author: NewAuthor) -> 
     assert axe_violations(page) == []
 
 
-def test_a_price_whose_change_was_declined_can_stay(new_author: NewAuthor) -> None:
+def test_a_declined_price_change_can_be_abandoned(new_author: NewAuthor) -> None:
     author = new_author("Stays cheap")
     page = author.page
     author.wallet.refuses.add("eth_sendTransaction")

@@ -181,7 +181,7 @@ def test_bytes_that_do_not_match_the_cid_are_reported(open_page: OpenPage, shelf
     expect(page.locator(".proof-result")).to_contain_text("do not trust this text")
 
 
-def test_the_proof_of_a_paid_post_says_why_it_cannot_be_checked(
+def test_the_proof_of_a_paid_post_explains_why_it_cannot_be_checked(
     open_page: OpenPage, shelf: Shelf
 ) -> None:
     page = open_page().visit(f"/p/{shelf.paid[0]}")

@@ -121,7 +121,7 @@ def test_a_picture_that_cannot_be_stored_is_shown_with_a_warning(
     expect(alert).to_have_count(0)
 
 
-def test_a_draft_without_a_text_says_what_is_missing(
+def test_a_draft_without_a_text_shows_what_is_missing(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())

@@ -75,7 +75,7 @@ async def test_a_report_for_programs_is_one_object(world: World):
     assert all(each.keys() == {"name", "status", "detail", "remedy"} for each in report["checks"])
 
 
-def test_a_report_says_which_settings_are_wrong(tmp_path):
+def test_a_report_names_the_wrong_settings(tmp_path):
     environ = environment_of(tmp_path) | {"IMPRINT_CHAIN_ID": "none", "IMPRINT_WORKERS": "0"}
     result = run(environ, "check", "--json")
     assert result.exit_code == 2

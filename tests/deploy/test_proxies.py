@@ -389,7 +389,7 @@ def test_plain_http_is_redirected_with_its_method(proxy: Proxy) -> None:
     assert location.raw_path == b"/create/group?a=b"
 
 
-def test_browsers_are_told_to_stay_with_tls(client: httpx2.Client) -> None:
+def test_browsers_are_told_to_keep_using_tls(client: httpx2.Client) -> None:
     for path in ("/healthz", "/nothing"):
         assert client.get(path).headers["strict-transport-security"] == "max-age=31536000"
 

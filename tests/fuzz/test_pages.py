@@ -1,4 +1,5 @@
-"""Pages and files for crawlers, which the description leaves out: no request is a server error."""
+"""Pages and files for crawlers, which the description leaves out: no request causes a server
+error."""
 
 from collections.abc import Iterator
 from urllib.parse import quote

@@ -127,7 +127,8 @@ class Attacker:
             data = request(method, path, headers, body)
             if await self.send(used, data, requests=1):
                 return await self.response(used)
-            # A service that has refused a body closes before it is sent; the response is there.
+            # A service that refuses a body closes the connection before all of it is sent; its
+            # response has arrived.
             return await self.response(used)
         finally:
             if connection is None:

@@ -14,7 +14,7 @@ APART = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pyt
 """Has the folders that `make test` leaves to other suites."""
 
 
-def test_there_are_many_faults_and_each_has_a_promise_of_its_own():
+def test_there_are_many_faults_and_each_has_its_own_promise():
     promises = [each.promise for each in MUTATIONS]
     assert len(promises) >= FEWEST
     assert len(set(promises)) == len(promises)

@@ -82,7 +82,7 @@ async def test_connections_beyond_the_limit_of_the_process_are_closed() -> None:
             writer.close()
 
 
-async def test_a_trusted_proxy_has_no_limit_of_its_own() -> None:
+async def test_a_trusted_proxy_has_no_limit() -> None:
     limits = ConnectionLimits.within(
         10_000, connections=20, per_address=2, proxies=["127.0.0.0/30"], write_seconds=1
     )

@@ -34,7 +34,7 @@ ACCESS = (
         "    if write.body_hash is not None and not body:\n",
         "test",
         (
-            "tests/web/api/test_signing_forms.py::test_a_swapped_body_stores_nothing_and_spends_no_nonce",
+            "tests/web/api/test_signing_forms.py::test_a_body_that_was_not_signed_stores_nothing_and_spends_no_nonce",
         ),
     ),
     Mutation(

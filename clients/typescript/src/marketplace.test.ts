@@ -45,7 +45,7 @@ interface AbiItem {
   inputs: AbiParameter[];
 }
 
-/** What the service deploys and follows; the token's errors are those of ERC-6909. */
+/** The contract that the service deploys and follows; the token's errors are those of ERC-6909. */
 const CONTRACT = new URL("../../../src/imprint/marketplace/Marketplace.json", import.meta.url);
 const { abi: compiled } = JSON.parse(await readFile(CONTRACT, "utf-8")) as { abi: AbiItem[] };
 

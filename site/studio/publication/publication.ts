@@ -20,7 +20,7 @@ export interface PublicationPorts extends RunnerPorts<Progress> {
   isListed(postId: string, cid: string): Promise<boolean>;
 }
 
-/** Polls of the service's list before the author is told that it takes long. */
+/** How often the service's list is polled before the author is told that it takes long. */
 const LOOKS = 120;
 
 export class Publication extends StepRunner<Progress, ProgressEvent, PublicationPorts> {

@@ -112,7 +112,7 @@ def test_an_entry_is_not_read_beyond_its_end(out):
     assert [entry.read(1000) + entry.read(1000) for entry in read_entries(out)] == [b"1", b"2"]
 
 
-def test_an_entry_that_is_there_twice_is_read_twice(tmp_path):
+def test_a_duplicate_entry_is_read_twice(tmp_path):
     with StreamedTar.open(tmp_path / "saved.tar", "w") as tar:
         for data in (b"1", b"2"):
             TarBackup(tar).add("a", data)

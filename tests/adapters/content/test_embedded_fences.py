@@ -86,7 +86,7 @@ async def test_a_document_stored_after_its_removal_has_no_fence(
     assert not await is_left(store, document)
 
 
-async def test_a_fence_is_visible_to_other_processes_and_survives_its_own(
+async def test_a_fence_is_visible_to_other_processes_and_survives_a_restart(
     tmp_path: Path, document: bytes
 ):
     cid = document_cid(document)

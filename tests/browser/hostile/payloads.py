@@ -27,7 +27,7 @@ class Payload:
 
 @cache
 def dompurify() -> Sequence[Payload]:
-    """The cases of DOMPurify: a module of Node, of which only the payloads are read."""
+    """The cases of DOMPurify, from a Node module of which only the payloads are read."""
     script = f"console.log(JSON.stringify(require({json.dumps(str(DOMPURIFY))})))"
     said = subprocess.run(["node", "-e", script], capture_output=True, check=True)
     return [

@@ -45,7 +45,7 @@ def test_the_default_layout_is_that_of_ipfs_add() -> None:
     assert document_cid(data) != document_cid(data, WIDE_LAYOUT)
 
 
-def test_a_document_of_one_chunk_is_its_own_only_block() -> None:
+def test_a_document_of_one_chunk_is_a_single_block() -> None:
     assert list(blocks(b"hello world")) == [(document_cid(b"hello world"), b"hello world")]
 
 

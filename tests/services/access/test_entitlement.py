@@ -256,7 +256,7 @@ async def test_a_free_post_is_cached_for_the_cache_time_and_no_longer(gate: Gate
     assert await gate.ask(None) is Access.DENIED
 
 
-async def test_a_changed_price_drops_the_grants_of_every_reader_and_no_other(gate: Gate) -> None:
+async def test_a_changed_price_drops_the_grants_of_all_readers_of_that_post(gate: Gate) -> None:
     gate.market.balances = {READER: 1, OTHER: 1}
     readers = [READER, OTHER, AUTHOR]
     for reader in readers:

@@ -120,7 +120,7 @@ async def test_all_projections_of_a_round_read_up_to_one_head(both: Projections)
     assert stream.rounds - both.chain.asked.count("head") in (0, 1)
 
 
-async def test_history_is_read_once_though_the_head_has_moved_on(both: Projections) -> None:
+async def test_history_is_read_once_although_the_head_has_moved_on(both: Projections) -> None:
     both.chain.mine(*both.market.publish(), blocks=500)
     both.follower.reader.size = both.follower.reader.ceiling = 100
     assert await both.follower.follow_once()

@@ -188,7 +188,7 @@ async def test_a_wait_that_times_out_names_the_holder(stores: Stores) -> None:
             pytest.fail("It is not paused.")
 
 
-async def test_a_release_without_a_database_is_logged_and_no_failure(
+async def test_a_release_without_a_database_is_logged_and_not_a_failure(
     stores: Stores, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)

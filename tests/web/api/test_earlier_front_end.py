@@ -195,7 +195,7 @@ async def test_the_feed_is_walked_to_its_end_with_thumbnails_and_tags(site: Worl
     assert all(file["keyvalues"]["poetry"] == "poetry" for file in poems)
 
 
-async def test_a_stranger_stays_signed_in_buys_and_reads(site: World) -> None:
+async def test_a_new_reader_stays_signed_in_buys_and_reads(site: World) -> None:
     author, reader = await open_author(site, 5), site.wallet(6)
     post_id = await publish(author, "for sale", "trade")
     session = await sign_in(site, reader)

@@ -121,7 +121,7 @@ async def test_a_login_is_at_most_60_seconds_old_and_5_ahead(
     ["Expiration Time: {past}", "Not Before: {future}"],
     ids=["expired", "not valid yet"],
 )
-async def test_a_login_outside_its_own_times_is_stale(town: World, line: str) -> None:
+async def test_a_login_outside_its_validity_is_stale(town: World, line: str) -> None:
     alice = town.stranger()
     minute = timedelta(minutes=1)
     times = {

@@ -270,7 +270,7 @@ async def test_a_page_token_of_drafts_ends_with_its_session(town: World, everywh
     assert ((await next_page(town, kept)).status_code == 200) is not everywhere
 
 
-async def test_private_feeds_stay_after_a_logout_of_all(town: World) -> None:
+async def test_private_feeds_survive_a_logout_of_all_sessions(town: World) -> None:
     reader = town.stranger()
     session = await town.login(reader)
     made = await town.client.post("/me/feeds", headers=session)

@@ -99,7 +99,7 @@ async def test_publishing_again_replaces_thumbnail_and_hashtags(town: World) -> 
     assert (await town.client.get(f"/ipfs/{second}")).status_code == 200
 
 
-async def test_thumbnail_and_hashtags_stay_through_an_update(town: World) -> None:
+async def test_thumbnail_and_hashtags_survive_an_update(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     thumbnail = await town.publish(alice, file["cid"], "one")

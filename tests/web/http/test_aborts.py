@@ -105,8 +105,8 @@ def _holders() -> list[object]:
 
 
 def _held(others: list[object]) -> list[object]:
-    """Everything that is taken from a budget, waits for one, or counts as open, except for
-    others'."""
+    """Everything taken from a budget, waiting for one, or counted as open, without what earlier
+    tests hold."""
     kept: list[object] = []
     left = {id(each) for each in others}
     for each in _holders():

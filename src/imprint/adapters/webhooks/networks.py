@@ -38,7 +38,7 @@ _CHAINS = {
 
 
 def network_names(chain_id: int, more: Iterable[str] = ()) -> frozenset[str]:
-    """The known names of a chain, and the operator's `more`, in the form of `simplify_name`."""
+    """The known names of a chain and those that the operator adds, normalized."""
     return frozenset(map(simplify_name, (*_CHAINS.get(chain_id, ()), *more)))
 
 

@@ -119,7 +119,7 @@ async def test_a_list_of_another_snapshot_or_server_is_not_current() -> None:
     assert not await lists.is_current(FIRST)
 
 
-async def test_a_known_change_or_own_write_needs_no_query() -> None:
+async def test_a_known_change_or_write_needs_no_query() -> None:
     lists, left = lists_that_see(SECOND, SECOND)
     for number in range(2):
         lists.remember(key_of(number), FIRST, [])

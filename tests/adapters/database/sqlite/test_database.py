@@ -172,7 +172,7 @@ async def test_the_group_of_a_file_cannot_be_deleted(world):
         connection.execute("DELETE FROM file_groups WHERE id = ?", (file.group_id,))
 
 
-async def test_readers_do_not_stop_the_writer_and_it_uses_a_write_ahead_log(world):
+async def test_readers_do_not_block_the_writer_thanks_to_the_write_ahead_log(world):
     assert world.stores.database._reading.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
 
 

@@ -117,7 +117,7 @@ async def test_a_login_nonce_is_spent_once_per_address(world):
     assert await spend(world.bob, "n", world.now) is not None
 
 
-async def test_logins_and_writes_have_nonces_of_their_own(world):
+async def test_logins_and_writes_have_separate_nonces(world):
     assert await world.stores.sessions.spend_login_nonce(world.alice, "n", world.now) is not None
     assert (await world.draft(nonce="n")).owner == world.alice
 

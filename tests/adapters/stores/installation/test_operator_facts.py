@@ -19,7 +19,7 @@ async def test_the_last_backup_is_remembered(world: World) -> None:
     assert await operations.last_backup() == world.now
 
 
-async def test_a_copy_that_becomes_another_installation_has_no_backup_of_its_own(
+async def test_a_copy_that_becomes_another_installation_has_no_backup(
     world: World,
 ) -> None:
     operations = world.stores.operator_facts

@@ -20,7 +20,7 @@ CALLED = [
 
 
 @pytest.mark.parametrize("operation", CALLED, ids=lambda each: each["operationId"])
-def test_a_python_example_calls_the_client_as_it_is(operation: dict[str, Any]) -> None:
+def test_a_python_example_matches_the_client(operation: dict[str, Any]) -> None:
     tree = ast.parse(python_example(operation))
     compile(tree, operation["operationId"], "exec")
     imported = [

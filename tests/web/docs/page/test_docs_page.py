@@ -193,7 +193,7 @@ def test_no_command_carries_a_signature_that_is_stale() -> None:
         )
 
 
-async def test_the_page_is_served_with_a_policy_that_allows_own_files_only(world: World) -> None:
+async def test_the_policy_of_the_page_allows_only_files_of_the_service(world: World) -> None:
     response = await world.client.get("/docs")
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     policy = response.headers["content-security-policy"]
