@@ -52,7 +52,7 @@ const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel("imprint
 /** Send a message to all other tabs. */
 export const tellTabs = (message: TabMessage): void => channel?.postMessage(message);
 
-/** Listen to messages of other tabs; returns a function that stops. */
+/** Listen to messages of other tabs; returns a function that stops listening. */
 export function hearTabs(hear: (message: TabMessage) => void): () => void {
   const listen = ({ data }: MessageEvent<TabMessage>) => hear(data);
   channel?.addEventListener("message", listen);

@@ -41,7 +41,7 @@ ONCHAIN_POLL_SECONDS = 0.2
 """Seconds between two checks whether the service has seen a post on the chain."""
 
 SAVE_ATTEMPTS = 5
-"""The most times that `save_draft` sends a draft."""
+"""The maximum number of times that `save_draft` sends a draft."""
 
 _ENDED = (Code.WRITING_SESSION_EXPIRED, Code.WRITING_SESSION_INVALID)
 """Refusals after which a writing session cannot save any more."""

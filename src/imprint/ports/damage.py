@@ -9,7 +9,8 @@ from imprint.metrics import DAMAGED_DOCUMENTS, DAMAGED_RECORDS
 log = logging.getLogger(__name__)
 
 MOST = 1000
-"""The most damaged records, and documents, that are remembered and logged individually."""
+"""The maximum number of damaged records, and of documents, that are remembered and logged
+individually."""
 
 
 @dataclass(slots=True)

@@ -14,8 +14,8 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 MAX_CLIENTS = 16
-"""The most open connections; a further one replaces the oldest that has sent no request, so that
-silent clients keep no scraper out."""
+"""The maximum number of open connections; a further one replaces the oldest that has sent no
+request, so that silent clients keep no scraper out."""
 
 MAX_HEAD_BYTES = 8192
 """Bytes of a request line and its headers together."""

@@ -150,7 +150,7 @@ class Storage:
     )
     connections: int = setting(
         "DATABASE_CONNECTIONS",
-        "The most connections to PostgreSQL per process.",
+        "The maximum number of connections to PostgreSQL per process.",
         integer(1, 1_000),
         "10",
     )

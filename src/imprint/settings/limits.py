@@ -159,15 +159,15 @@ class Limits:
 
     connections: int = setting(
         "MAX_CONNECTIONS",
-        "The most open connections of a process; more are closed at once. The limit of open files "
-        "may allow fewer.",
+        "The maximum number of open connections of a process; more are closed at once. The limit "
+        "of open files may allow fewer.",
         integer(1, 1_000_000),
         "4096",
     )
     connections_per_address: int = setting(
         "MAX_CONNECTIONS_PER_ADDRESS",
-        "The most open connections of a process from one IP address, or one IPv6 /64; more get "
-        "503. Trusted proxies have no such limit.",
+        "The maximum number of open connections of a process from one IP address, or one IPv6 /64;"
+        " more get 503. Trusted proxies have no such limit.",
         integer(1, 1_000_000),
         "128",
     )

@@ -269,7 +269,7 @@ class BucketStore:
 
     def _remember(self, network: Network, cid: Cid, fence: int) -> None:
         if fence == 0 and network is Network.PRIVATE:
-            # As drafts are stored.
+            # The default of drafts, which need not be remembered.
             self._fences.pop((network, cid))
             return
         self._fences.put((network, cid), fence)

@@ -58,7 +58,7 @@ BYTES_PER_SECOND = 1024 * 1024
 """The slowest disk that is waited for, in bytes per second: a large document gets more time."""
 
 MAX_BATCH = 64
-"""The most small documents committed in one transaction."""
+"""The maximum number of small documents committed in one transaction."""
 
 LIST_PAGE = 1000
 """Small documents listed per query."""

@@ -32,7 +32,7 @@ LINK_SECONDS = 60
 """Lifetime of a signed link: the slowest allowed download of a document."""
 
 MAX_PAGES = 20
-"""The most pages of a list that are read; a document rarely has more than one file."""
+"""The maximum number of pages of a list that are read; a document rarely has more than one file."""
 
 _PAGE = "100"
 _NOT_FOUND = (403, 404, 410)

@@ -12,7 +12,7 @@ MAX_DEPTH = 400
 """The deepest nesting that is read in a malformed body."""
 
 MAX_DOCUMENTS = 100
-"""The most consecutive documents that are read in a malformed body."""
+"""The maximum number of consecutive documents that are read in a malformed body."""
 
 MAX_TOKENS = 1_000_000
 """The most strings and brackets that are searched for deep nesting."""

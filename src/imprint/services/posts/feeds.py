@@ -33,7 +33,7 @@ from imprint.services.access.reads import Reads
 from imprint.services.posts.posts import expect_complete, find_author
 
 MAX_PRIVATE_FEEDS = 10
-"""The most private feeds of one reader: one for each device."""
+"""The maximum number of private feeds per reader: one for each device."""
 
 TOKEN_BYTES = 32
 """Random bytes of the token in the URLs of a private feed."""

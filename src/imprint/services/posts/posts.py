@@ -36,7 +36,7 @@ PAGE_SIZE = 20
 """The default number of posts or sales on a page."""
 
 MAX_PAGE_SIZE = 50
-"""The most posts or sales on a page."""
+"""The maximum number of posts or sales on a page."""
 
 MAX_TABLE_SIZE = 1_000
 """The maximum and default number of sales in one CSV table."""

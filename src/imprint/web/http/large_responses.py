@@ -21,7 +21,7 @@ WAIT_SECONDS = 20.0
 """How long a response waits for its bytes: a client that takes none is disconnected earlier."""
 
 MAX_WAITING = 128
-"""The most waiting responses; one client may have a quarter of them."""
+"""The maximum number of waiting responses; one client may have a quarter of them."""
 
 
 @dataclass(slots=True)

@@ -67,7 +67,7 @@ MAX_LENGTH_DIGITS = 18
 """A declared length with more digits is too large, and not parsed."""
 
 MAX_FORM_FIELDS = 8
-"""The most text fields of a form; more than any signed form has."""
+"""The maximum number of text fields of a form; more than any signed form has."""
 
 SMALL_BODY = 64 * 1024
 """The most bytes of a body without its content or image, and of each text field of a form: a
