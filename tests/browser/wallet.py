@@ -95,7 +95,7 @@ class BrowserWallet:
 
         # Not the bound method: Playwright sets attributes on its object, which has slots.
         def respond(source: Any, method: str, parameters: str, looks: int) -> dict[str, Any]:
-            return self._respond(source, method, parameters, looks)
+            return self._receive(source, method, parameters, looks)
 
         context.expose_binding("__walletRequest", respond)
         context.add_init_script(SCRIPT)
@@ -127,7 +127,7 @@ class BrowserWallet:
                     "([event, value]) => window.__walletEmit(event, value)", [event, value]
                 )
 
-    def _respond(self, source: Any, method: str, parameters: str, looks: int) -> dict[str, Any]:
+    def _receive(self, source: Any, method: str, parameters: str, looks: int) -> dict[str, Any]:
         if method in PROMPTS and looks == 0:
             self.prompts.append(method)
             self.last = method, parameters

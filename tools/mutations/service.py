@@ -1,5 +1,4 @@
-"""Deliberate faults in limits, in the handling of the chain and of stored data, and in
-operation."""
+"""Deliberate faults in limits, the handling of the chain, stored data, and operation."""
 
 from tools.mutations.mutation import Mutation
 

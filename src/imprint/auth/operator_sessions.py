@@ -1,5 +1,4 @@
-"""Sessions of the operator's page: a secret opens them, and a cookie without the secret carries
-them."""
+"""Sessions of the operator's page: opened by a secret, and carried by a cookie without it."""
 
 import hmac
 import re

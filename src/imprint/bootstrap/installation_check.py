@@ -1,5 +1,4 @@
-"""All checks of an installation: `imprint check` runs all of them, a service some of them when it
-starts.
+"""All checks of an installation: `imprint check` runs them all, a starting service some of them.
 
 A failing check does not stop the others; those with a missing prerequisite are skipped.
 """

@@ -1,5 +1,4 @@
-"""Objects in a bucket through obstore: deadlines, retries, a circuit breaker, and readable
-errors."""
+"""Objects in a bucket through obstore: deadlines, retries, a circuit breaker, readable errors."""
 
 import asyncio
 import logging

@@ -1,5 +1,4 @@
-"""The operator's page: the state of the installation, in panels; one that fails does not affect the
-others.
+"""The operator's page: the state of the installation, in panels that fail independently.
 
 No panel's queries grow with the number of files, posts or readers.
 """

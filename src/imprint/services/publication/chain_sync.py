@@ -1,5 +1,4 @@
-"""Chain sync: a projection of the chain's logs that keeps the files' publication in agreement with
-it.
+"""Chain sync: a projection of the chain's logs that decides which files are published.
 
 Deliveries take effect at once but are only claims. The follower reads the marketplace's logs
 itself, applies undelivered events, confirms delivered ones, and undoes those that the chain does
