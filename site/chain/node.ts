@@ -74,7 +74,7 @@ function nameSilent(error: unknown): string | null {
   if (error instanceof Refusal)
     return error.status === 429 || error.status >= 500 ? "The service" : null;
   const { code } = (error ?? {}) as { code?: unknown };
-  return AWAY.includes(Number(code)) || explain(error).isUnanswered ? "The chain’s node" : null;
+  return AWAY.includes(Number(code)) || explain(error).hasNoResponse ? "The chain’s node" : null;
 }
 
 /** Retries of this page's requests follow these rules. */

@@ -11,7 +11,7 @@ interface Explanation {
   /** The user declined, or closed a dialog: not an error to show in red. */
   isCancelled: boolean;
   /** There was no response, so it may have been done. */
-  isUnanswered?: boolean;
+  hasNoResponse?: boolean;
 }
 
 /** The user closed the dialog. */
@@ -146,7 +146,7 @@ export function explain(error: unknown): Explanation {
           : "The chain's node does not respond. Try again in a moment.",
         "retry",
       ),
-      isUnanswered: true,
+      hasNoResponse: true,
     };
   if (error instanceof NotEncrypted || error instanceof NotCopied) return say(error.message);
   return explainWallet(error);
@@ -220,11 +220,11 @@ const NOTHING_SENT = new Set([3, 4001, 4100, 4200, 4900, 4901, 4902, -32000, -32
 
 /** Whether a wallet that failed like this has certainly sent no transaction. */
 export function hasSentNothing(error: unknown): boolean {
-  const { action, isCancelled, isUnanswered } = explain(error);
+  const { action, isCancelled, hasNoResponse } = explain(error);
   if (isCancelled || action === "switch-chain") return true;
   const found = causes(error);
   // Geth has one code for many refusals; this one means that it has the transaction.
-  if (isUnanswered || found.some(({ message }) => /already known/i.test(message))) return false;
+  if (hasNoResponse || found.some(({ message }) => /already known/i.test(message))) return false;
   return found.some(
     ({ code, message }) => NOTHING_SENT.has(Number(code)) || /revert/i.test(message),
   );
