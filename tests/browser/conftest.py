@@ -1,6 +1,6 @@
 """A real browser, one `imprint dev` for all tests of a worker, and people with wallets.
 
-Tests share the chain and the index: each makes accounts of its own, and names posts by their ids.
+Tests share the chain and the index: each creates its own accounts, and names posts by their ids.
 
 No page may report a violation of its content security policy or an uncaught error: a test that
 expects one says so with `opened.expected`.

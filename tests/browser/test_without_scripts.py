@@ -16,7 +16,7 @@ SENTENCE = "Paper was made of rags, and rags were made of sails."
 
 @dataclass(frozen=True, slots=True)
 class Posts:
-    """A free post and a paid one of an author of their own."""
+    """A free post and a paid one of a new author."""
 
     author: str
     free: str

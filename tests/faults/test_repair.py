@@ -475,7 +475,7 @@ async def test_documents_are_restored_from_a_backup_or_reported_as_lost(tmp_path
 
 
 def command(scene: Scene, name: str, *arguments: str) -> Process:
-    """A command of this installation, in a process of its own."""
+    """A command of this installation, in a separate process."""
     environ = {f"IMPRINT_{key}": text for key, text in scene.given.items()}
     log = scene.folder / f"{name}.log"
     return Process([sys.executable, "-m", "imprint", *arguments], log, environ)

@@ -19,7 +19,7 @@ OTHER_SECRET = "c41d9e7720fb4a8f93b6e15d08a2c7f4"
 
 
 def _given(world: World, **changes: str) -> dict[str, str]:
-    """Good settings for a service beside this world's chain, changed."""
+    """Good settings for a service with this world's chain, changed."""
     good = {
         "CHAIN_RPC_URL": world.node.url,
         "CHAIN_ID": "31337",

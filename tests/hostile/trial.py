@@ -68,7 +68,7 @@ def run_trial(
         node.enlarge(facts.other_post, attack.node_bytes)
         memory_before, open_before = memory(pid), descriptors(pid)
         node_before, stored_before = node.counts, stored(service)
-        Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak begins anew
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # reset the peak
         waited_before = waited(pid)
         report = begin()
         seen.tally, seen.began, seen.ended = report.tally, report.began, report.ended

@@ -50,7 +50,7 @@ class FlakyProxy:
             writer.close()
 
     async def end(self) -> None:
-        """End what is still silent."""
+        """Cancel the requests that are still held back."""
         for task in self._connections:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)

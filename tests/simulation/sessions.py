@@ -73,8 +73,8 @@ def _expect(
     if opened.revoked or expired or action not in opened.actions:
         assert code in refused, response.text
         return False
-    # One that has expired may be forgotten, and the clock may have been set back since; or the
-    # session begins in the future now.
+    # An expired session may be forgotten, and the clock may have been set back since; or the
+    # session now begins in the future.
     unsure = universe.latest.timestamp() >= min(opened.expires, universe.clock.seconds + EARLY)
     possible = {None, "not_pending", "not_found", "not_owner"} | (refused if unsure else set())
     assert code in possible, response.text

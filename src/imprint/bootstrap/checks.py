@@ -45,7 +45,7 @@ NEARLY_FULL = 4
 """A disk is nearly full below this many times the space that drafts need."""
 
 LEAST_SPACE = 64 * 2**20
-"""Free bytes below which a disk is nearly full, if drafts have no limit of their own."""
+"""Free bytes below which a disk is nearly full, if drafts have no quota."""
 
 MOST_LISTED = 100
 """How many damaged records and documents are listed individually."""

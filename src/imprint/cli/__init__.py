@@ -52,7 +52,7 @@ COMMANDS = {
     "serve": Command("serve", "serve", "Run the service."),
     "verify": Command("export", "verify", "Prove that an export is whole, and who signed it."),
 }
-"""Every command by its name; a summary fits a line of 80 columns beside it."""
+"""Every command by its name; a summary fits on the same line of 80 columns."""
 
 
 class _Commands(click.Group):

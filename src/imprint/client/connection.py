@@ -30,7 +30,7 @@ class Connection:
         timeout: float = DEFAULT_TIMEOUT,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Use the service at a URL, whose facts are known.
+        """Use the service at a URL, with these facts.
 
         `form` is the form of signed writes, by default the best one that the service accepts;
         `domain_name` replaces the name of the signing domain, which `inkdao-1` needs on a service

@@ -109,7 +109,7 @@ class PostMethods(Connection):
         return Listing(load)
 
     async def sales_csv(self, *, limit: int = MOST_SALES) -> str:
-        """Return all sales of the author who is logged in as one table (CSV, RFC 4180).
+        """Return all sales of the logged-in author as one table (CSV, RFC 4180).
 
         `limit` is the page size; all pages are fetched.
         """

@@ -31,8 +31,8 @@ class EventStore(Protocol):
 
         A delivery whose key was seen before is a duplicate and changes nothing. An event moves the
         file with its cid to `onchain` if its author is the owner; a superseded or deleted version
-        whose document still exists is restored, and a newer draft of its group moves to a group of
-        its own. Events that match no file are stored for a file that is added later.
+        whose document still exists is restored, and a newer draft of its group moves to a new
+        group. Events that match no file are stored for a file that is added later.
         """
 
     async def cursor(self, chain_id: int) -> BlockRef | None:

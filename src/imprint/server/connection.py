@@ -1,8 +1,8 @@
 """One HTTP connection: what it may send, how much of it is buffered, and how long it may be silent.
 
 uvicorn limits neither the head of a request, which is the request line and the headers, nor the
-number of requests that wait behind the running one, nor the time in which a client takes a
-response: a client could keep its connection, and what it sent in memory, forever.
+number of requests that wait behind the running one, nor the time that a client takes to read a
+response: a client could keep its connection, and the memory of what it sent, forever.
 """
 
 import asyncio

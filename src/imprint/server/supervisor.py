@@ -118,12 +118,12 @@ class _Reload:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps the workers of a plan running; SIGHUP replaces them by those of the plan of `reread`.
+    """Keeps the workers of a plan running; SIGHUP replaces them with those of `reread`'s plan.
 
     The new workers are started one after the other. When all of them are prepared, they begin to
-    serve; when all of them serve, the old ones are told to leave. If `reread` raises
-    `ReloadRefused`, or if a new worker ends or is late, the old ones go on and the new ones end: no
-    two plans stay mixed.
+    serve; when all of them serve, the old ones are told to stop. If `reread` raises
+    `ReloadRefused`, or if a new worker exits or is late, the old ones continue and the new ones are
+    stopped: two plans never stay mixed.
 
     Workers are forked after everything is loaded and before anything is opened, so that they share
     memory but no connections. If the supervisor is killed, they stop.
@@ -131,8 +131,8 @@ class Supervisor:
     A worker that cannot start for a lasting reason ends the service, but only if none has ever been
     ready: later the others continue, and its slot is retried.
 
-    Signal handlers do nothing: a signal only wakes the loop in `run`, where all decisions are made,
-    so that no signal interrupts one.
+    Signal handlers do nothing: a signal only wakes the loop in `run`, which makes all decisions
+    uninterrupted.
     """
 
     plan: Plan

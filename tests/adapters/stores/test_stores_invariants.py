@@ -18,7 +18,7 @@ CURSOR = BlockRef(100, "0x" + "1" * 64)
 
 
 class Chaos:
-    """Authors, strangers, the chain and the garbage collector, all at random."""
+    """Authors, other wallets, the chain and the garbage collector, all at random."""
 
     def __init__(self, world, seed):
         self.world = world

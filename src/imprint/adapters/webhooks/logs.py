@@ -146,8 +146,8 @@ def sort_logs(sent: Iterable[SentLog], payload: Payload, marketplace: Marketplac
 
     PostCreated logs of the marketplace are events, and Transfer, PostSubscribed and
     PostPriceUpdated logs are access changes; both become dead letters if they cannot be decoded, as
-    do values that are no log. All other logs are ignored, and so are the access changes, which are
-    counted with them. A payload with a problem is a dead letter if no part of it is one.
+    do values that are not logs. All other logs are ignored, and so are the access changes, which
+    are counted with them. A payload with a problem is a dead letter if no part of it is one.
     """
     findings = _Findings()
     changes: list[AccessChanged] = []

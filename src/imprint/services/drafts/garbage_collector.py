@@ -60,7 +60,7 @@ SAMPLE = 100
 """How many held strays are remembered per network."""
 
 PUT_BACK_ATTEMPTS = 6
-"""How often a document that was destroyed by mistake is put back before giving up."""
+"""How often a document that was destroyed by mistake is restored before giving up."""
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 """The detachment time of strays that an operator wants destroyed: their grace period is over."""

@@ -1,7 +1,7 @@
 """Webhooks: applies deliveries of the chain's events, which move files to `onchain`.
 
 Other logs in a delivery drop the cached access decisions that they may change, in the process that
-receives it. The other processes have caches of their own, and watchers that read the chain.
+receives it. The other processes have their own caches, and watchers that read the chain.
 """
 
 import asyncio

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class TrustedProxies:
-    """The proxies whose `X-Forwarded-For` is believed, given as IP addresses and networks."""
+    """The proxies whose `X-Forwarded-For` is trusted, given as IP addresses and networks."""
 
     def __init__(self, given: Iterable[str]) -> None:
         self._networks = tuple(ip_network(each) for each in given)

@@ -34,8 +34,8 @@ _SUM_DIGITS = 15
 """How many hexadecimal digits of a row's hash are summed: they fit a BIGINT."""
 
 _NOT_MOVED = INDEX_TABLES | {"schema_migrations", "counters", UNFINISHED}
-"""Tables that start anew: the heartbeat; the sequence of positions and the fence are set at the
-end."""
+"""Tables that are not copied: the heartbeat restarts; the sequence of positions and the fence are
+set at the end."""
 
 _IDENTITY = "installation"
 """Tables whose rows in the target are replaced: a service that was started too early leaves an id

@@ -165,7 +165,7 @@ class Writer:
     others the whole commit is run again, with a savepoint around each rule. Callers get a result
     only after the commit. Cancelling a caller does not cancel its transaction: once queued, it
     takes effect or fails as a whole. One that waited too long for another process's commit is not
-    run any more: its caller has been told that the database is unavailable.
+    run: its caller has been told that the database is unavailable.
     """
 
     def __init__(

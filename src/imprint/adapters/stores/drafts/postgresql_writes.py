@@ -1,4 +1,4 @@
-"""Signed writes as single statements, each a transaction of its own, for PostgreSQL.
+"""Signed writes as single statements, each its own transaction, for PostgreSQL.
 
 Each statement does what its rule in `drafts` does in the usual case, in one round trip. If anything
 is unusual it changes nothing and returns no row, or is refused for a conflict; then the rule
