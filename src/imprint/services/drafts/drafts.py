@@ -182,8 +182,8 @@ class Drafts:
         Also returns the live file with this cid, read at the same time if `reads`. Refuses
         everything but a delete while disk space is low.
 
-        The nonce is checked before ownership and state: a repeated update would otherwise find that
-        its draft is gone, and report that instead of the file that it produced.
+        The nonce is checked before ownership and state: a repeated update would otherwise
+        report that its draft is gone, instead of the file that it produced.
         """
         write = await self._verify(claim, action, cid)
         try:
