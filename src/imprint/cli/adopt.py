@@ -18,7 +18,7 @@ from imprint.services.content.store_claim import Sample
 )
 @config_option
 def adopt(yes: bool, new_id: bool, config: Path | None) -> None:
-    """Mark the content store as that of this catalog.
+    """Mark the content store as this catalog's.
 
     Use it if a start was refused because of the store, but the store is the right one. It shows
     what is there and asks first. No document is changed or destroyed.

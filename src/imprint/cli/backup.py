@@ -27,7 +27,7 @@ from imprint.services.installation.backup import BackupManifest
 @click.option("--json", "as_json", is_flag=True, help="Print what was saved as JSON.")
 @config_option
 def backup(out: Path, as_json: bool, config: Path | None) -> None:
-    """Save all records and documents of one moment.
+    """Back up all records and documents of one moment.
 
     It includes nonces and the rest of the catalog. The service may keep running; the backup has the
     state of the moment when it began. A damaged catalog or document is refused, so that every
@@ -73,7 +73,7 @@ async def _backup(out: Path, config: Path | None) -> BackupManifest:
     help="The data folder to make; it must be empty or not there.",
 )
 def restore(saved: Path, folder: Path) -> None:
-    """Make a data folder from a backup.
+    """Create a data folder from a backup.
 
     Every record and document in it is checked. No settings are needed. Afterwards, start the
     service with IMPRINT_DATA_DIR set to the folder; it reads from the chain what was published

@@ -44,7 +44,7 @@ SYMBOLS = {
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a list.")
 def check(config: Path | None, deep: bool, as_json: bool) -> None:
-    """Say whether the service would run, and what to fix.
+    """Check whether the service would run, and what to fix.
 
     It checks settings, database, store, keys, disk, node, contract and clock. The exit status is 0
     if all is well, even with warnings (!), 1 if something is wrong, and 2 if the settings cannot be

@@ -70,7 +70,7 @@ def dev(
     data_dir: str | None,
     config: Path | None,
 ) -> None:
-    """Run the service with a chain of its own, to try it out.
+    """Run the service with its own chain, to try it out.
 
     The chain has a marketplace, funded accounts and signed deliveries. Everything is kept in the
     data folder.

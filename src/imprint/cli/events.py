@@ -24,7 +24,7 @@ from imprint.services.posts.indexer import IndexBusy, take_index
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
 @config_option
 def events(limit: int, as_json: bool, config: Path | None) -> None:
-    """List what became of the events of the chain.
+    """List the outcomes of the chain's events.
 
     All are counted. Dead letters, events of other authors and events without a file are listed.
     """

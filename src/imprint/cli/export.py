@@ -66,7 +66,7 @@ async def _export(out: Path, owner: Address | None, config: Path | None) -> tupl
 @_key_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(file: Path, key_text: str | None, as_json: bool) -> None:
-    """Prove that an export is whole, and who signed it.
+    """Verify that an export is complete, and who signed it.
 
     Its signature, every block, every document and every record are checked. No service, no network
     and no settings are needed. Without a key, the command only shows who signed it.
@@ -115,7 +115,7 @@ def _members_of(opened: OpenedExport) -> dict[str, Any]:
 @_key_option
 @config_option
 def import_(file: Path, key_text: str | None, config: Path | None) -> None:
-    """Take in the files of an export.
+    """Import the files of an export.
 
     These are drafts, posts, hashtags and thumbnails. The whole export is checked first, and nothing
     is written if it contradicts existing records. Existing files are left as they are, so that an

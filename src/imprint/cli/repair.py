@@ -30,7 +30,7 @@ from imprint.settings import read_settings
 def repair(
     backup: Path | None, accept_loss: bool, dry_run: bool, as_json: bool, config: Path | None
 ) -> None:
-    """Say what is damaged, and take it from a backup.
+    """Report damage, and restore it from a backup.
 
     Stop the service first. Readable records are kept; unreadable ones come from the backup, and so
     do documents. Everything derived from records and from the chain is rebuilt. Without a backup, a
