@@ -1,10 +1,10 @@
-# Every target sets up .venv first, from requirements.lock; that takes a moment once.
+# Every target sets up .venv first, from requirements.lock; that takes a moment the first time.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 BIN := .venv/bin
 READY := .venv/ready
-# Where memory serves as a disk: most tests are not about disks, and wait for them.
+# Use a memory disk if there is one: most tests are not about disks, but wait for them.
 IN_MEMORY := $(shell test "$$(df --output=avail /dev/shm 2> /dev/null | tail -1)" -gt 8000000 2> /dev/null && echo TMPDIR=/dev/shm)
 
 help: ## List the targets
@@ -14,7 +14,7 @@ $(READY): requirements.lock pyproject.toml tools/set-up
 	@tools/set-up
 	@touch $@
 
-run: $(READY) ## Run the whole service with a chain of its own, on this machine
+run: $(READY) ## Run the whole service with its own chain on this machine
 	$(BIN)/imprint dev
 
 test: $(READY) ## Run the tests that need Python alone
@@ -43,7 +43,7 @@ fix-site: site/node_modules/.ready clients/typescript/node_modules/.ready ## As 
 	npm --prefix site run fix
 	npm --prefix clients/typescript run fix
 
-mutations: $(READY) ## Put deliberate faults into a copy of the code and see that the suites find each
+mutations: $(READY) ## Put deliberate faults into a copy of the code and check that the suites find each
 	$(BIN)/python -m tools.mutations
 
 bench: $(READY) ## Measure the service beside its floors (with Node: and beside viem); QUICK=1 for less
@@ -59,7 +59,7 @@ bench-paint: $(READY) .venv/browser ## Measure how soon a browser paints the pag
 bench-compare: $(READY) ## Compare the speed with that of another checkout, in turns (OTHER=path)
 	$(BIN)/python -m bench.compare $(OTHER)
 
-scale: $(READY) ## Say what a large deployment needs, from the last measurements
+scale: $(READY) ## Estimate what a large deployment needs, from the last measurements
 	$(BIN)/python -m bench.scale
 
 simulate: $(READY) ## Run random histories against a model (SEEDS=25); SEED=7 replays one

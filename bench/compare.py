@@ -1,8 +1,8 @@
 """Compare the speed of two checkouts: python -m bench.compare OTHER_CHECKOUT
 
-Runs `imprint serve` from this checkout and from another one, which needs a `.venv` of its own, and
-sends both the same load in turns, on the same core. Only this checkout's code generates the load,
-so the two may differ in everything but the HTTP API and the settings.
+Runs `imprint serve` from this checkout and from another one, which needs its own `.venv`, and sends
+both the same load in turns, on the same core. Only this checkout's code generates the load, so the
+two may differ in everything but the HTTP API and the settings.
 """
 
 import argparse
@@ -70,7 +70,7 @@ GROUPS: tuple[tuple[dict[str, str], Callable[[Fixture], dict[str, Requests]]], .
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One scenario on one database: ratios other/this, one for each round."""
+    """One scenario on one database: the ratios other/this of all rounds."""
 
     database: str
     scenario: str
@@ -80,7 +80,7 @@ class Comparison:
 
     @property
     def flags(self) -> str:
-        """How this checkout differs from the other one by more than the tolerance."""
+        """The differences of this checkout that exceed the tolerance."""
         flags = []
         for ratio, more, less in (
             (median(self.rates), "LOWER RATE", "higher rate"),

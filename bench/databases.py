@@ -123,7 +123,8 @@ _numbers = count(1)
 
 
 def open_databases(stack: ExitStack, folder: Path, only: str | None) -> Iterator[Database]:
-    """SQLite and then PostgreSQL, which is started on demand; or `only` the one of this name."""
+    """SQLite and then PostgreSQL, which is started on demand; or `only` the database of this
+    name."""
     if only != "postgresql":
         yield SqliteFiles(folder / "sqlite")
     if only != "sqlite":

@@ -13,7 +13,7 @@ from bench.filled_index import SUMS, index_tables, words_of_postgresql, words_of
 from bench.filled_posts import EPOCH, Row, Table, cid_of_file, is_draft, owner_of, tags_of
 
 _LINES = 2_000
-"""Rows in one piece of a COPY."""
+"""Rows per piece of a COPY."""
 
 _GROUP_COLUMNS = ("id", "owner", "hashtags", "thumbnail_cid", "created_at")
 
@@ -58,7 +58,7 @@ def fill_sqlite(path: Path, count: int, reader: str) -> None:
 
 
 async def fill_postgresql(url: str, count: int, reader: str) -> None:
-    """Add the same files and posts to a database of PostgreSQL whose schema is complete."""
+    """Add the same files and posts to a PostgreSQL database whose schema is complete."""
     connection = await asyncpg.connect(url)
     try:
         # Building the index of words afterwards takes a fraction of the time.
@@ -81,7 +81,7 @@ async def fill_postgresql(url: str, count: int, reader: str) -> None:
 
 
 async def _copy_lines(rows: Iterable[Row]) -> AsyncIterator[bytes]:
-    """Rows in the text format of COPY, many in one piece."""
+    """Rows in the text format of COPY, many per piece."""
     lines: list[str] = []
     for row in rows:
         lines.append("\t".join(map(_copy_value, row)))

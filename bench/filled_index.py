@@ -28,13 +28,13 @@ LIBRARY = 200
 """Posts that the reader of the benchmark holds, whatever the number of posts."""
 
 UNIT = 10**11
-"""Prices are 0 to 9 of it, in wei, so that their sums fit into 63 bits."""
+"""The unit of prices in wei, which are 0 to 9 units, so that their sums fit into 63 bits."""
 
 _DAY = 86_400_000_000
 
 
 def place_of_post(number: int) -> int:
-    """The place of a post; its sales follow in the same block."""
+    """The position of a post; its sales follow in the same block."""
     return place_of(number, 0)
 
 
@@ -44,7 +44,7 @@ def price_of(number: int) -> int:
 
 
 def index_tables(count: int, reader: str) -> tuple[Table, ...]:
-    """All tables of the index with `count` posts but those of words and of sums."""
+    """All tables of the index with `count` posts, except those of words and of sums."""
     head = (count + 1, _hash("block", count + 1))
     state = (1, 31337, MARKETPLACE.lower(), 0, *head, *head, 1)
     return (
@@ -97,7 +97,7 @@ UPDATE market_totals SET
     volume = (SELECT CAST(coalesce(sum(CAST(price AS BIGINT)), 0) AS TEXT) FROM purchases),
     worth = (SELECT CAST(sum(CAST(worth AS BIGINT)) AS TEXT) FROM accounts)""",
 )
-"""Statements that fill what follows from the other tables, on both databases."""
+"""Statements that fill the tables derived from the others, on both databases."""
 
 _STATE_COLUMNS = (
     "only_row",
@@ -209,7 +209,7 @@ def _holdings(count: int, reader: str) -> Iterator[Row]:
             yield _buyer_of(number, sale, count), str(number), "1", 1, place, at, price
     step = max(1, count // LIBRARY)
     for number in range(1, count + 1, step):
-        # Given by nobody in particular: it is in no other table, but holders read the same.
+        # A gift without a transfer: it is in no other table, but holders are read the same way.
         yield reader, str(number), "1", 1, place_of(number, 1_000), _time_of(number), None
 
 

@@ -1,4 +1,4 @@
-"""The files and posts of a filled catalog: what the one with each number is."""
+"""The files and posts of a filled catalog, by number."""
 
 import random
 from bisect import bisect
@@ -41,7 +41,8 @@ class Table:
 
 
 def is_draft(number: int) -> bool:
-    """Whether the file with this number is a draft; the post with it is of another file then."""
+    """Whether the file with this number is a draft; then the post with this number belongs to
+    another file."""
     return number % 10 == 0
 
 
@@ -56,7 +57,7 @@ def tags_of(number: int, count: int) -> list[str]:
 
 
 def rare_tags(count: int) -> int:
-    """Number of rare hashtags among `count` files; the files of one are far from each other."""
+    """Number of rare hashtags among `count` files; files with the same one are far apart."""
     return count // FILES_OF_A_RARE_TAG
 
 
@@ -93,12 +94,12 @@ def body_of(number: int) -> list[str]:
 
 _CONSONANTS, _VOWELS = "bdfghklmnprstvz", "aeiou"
 _DRAWN = 2_000_003
-"""Words that are drawn; texts are pieces of these."""
+"""Generated words; texts are slices of these."""
 
 
 def _words(seed: int, count: int) -> list[str]:
     drawn = _drawn()
-    # Texts begin far from each other, and two begin at one place only if they are many.
+    # Texts start far apart, and share a start only if there are many.
     start = seed * 611_953 % (_DRAWN - count)
     return drawn[start : start + count]
 

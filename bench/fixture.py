@@ -1,4 +1,4 @@
-"""The fixture of a benchmark: a service with authors, drafts and posts to send requests about."""
+"""The fixture of a benchmark: a service with authors, drafts and posts."""
 
 import hashlib
 import hmac
@@ -51,7 +51,7 @@ class Fixture:
     alice: Wallet = field(init=False)
     authors: list[Wallet] = field(init=False)
     facts: dict[str, Any] = field(init=False)
-    """What the service says of itself."""
+    """The facts of the service."""
     _keys: dict[str, WritingKey] = field(default_factory=dict, init=False)
     _contracts: list[Wallet] = field(default_factory=list, init=False)
     _post_ids: Iterator[int] = field(default_factory=lambda: count(10**9), init=False)
@@ -107,7 +107,7 @@ class Fixture:
         return [post_request("/auth/login", each.sign_login(self.authority)) for each in wallets]
 
     def bad_contract_logins(self, number: int) -> list[bytes]:
-        """Logins of the same wallets, signed by nobody whom they know."""
+        """Logins of the same wallets with invalid signatures."""
         key = PrivateKey()
         wallets = [Wallet(self.domain, key, each.address) for each in self.contract_wallets()]
         return [
@@ -116,7 +116,7 @@ class Fixture:
         ]
 
     def wallet_calls(self, number: int) -> list[bytes]:
-        """What a node is asked about so many logins of contract wallets, as requests to it."""
+        """The requests to a node for this many logins of contract wallets."""
         text = resources.files("imprint.adapters.chain").joinpath("SignatureValidator.json")
         code: str = json.loads(text.read_text("utf-8"))["bytecode"]
         requests: list[bytes] = []
@@ -189,7 +189,7 @@ class Fixture:
         return self._keys[author.address]
 
     def contract_wallets(self) -> list[Wallet]:
-        """Contract wallets and the keys that sign for them; deployed when they are asked for."""
+        """Contract wallets and the keys that sign for them; deployed on first use."""
         if not self._contracts:
             self._contracts = [self._deploy_wallet() for _ in range(CONTRACT_WALLETS)]
         return self._contracts

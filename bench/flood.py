@@ -27,25 +27,25 @@ from bench.processes import LOAD_CORE, free_port, pin, run_chain, run_service
 from bench.wallets import get_request
 
 READERS, READS = 4, 40
-"""Addresses that read, and the reads of each in a second: below the rate limit of a client."""
+"""Addresses that read, and the reads of each per second: below the rate limit of a client."""
 
 FLOODERS = 8
 """Addresses that send bad signatures."""
 
 CHECKS_PER_CLIENT = (30, 60)
 CHECKS_PER_WALLET = (120, 60)
-"""The default rates of questions to a node: so many at once, and in so many seconds."""
+"""The default rates of signature checks at a node: a count, and in how many seconds."""
 
 PHASES = 6
 """Phases of each kind, in turns."""
 
 _CHANCE = random.Random(6)
-"""The same arrivals in every run."""
+"""The seed: the same arrivals in every run."""
 
 
 @dataclass(slots=True)
 class Phases:
-    """What readers and flooders got in all phases of a kind."""
+    """The results of readers and flooders in all phases of a kind."""
 
     reads: Outcome = field(default_factory=Outcome)
     floods: Counter[int] = field(default_factory=Counter)
@@ -53,7 +53,7 @@ class Phases:
 
 @dataclass(frozen=True, slots=True)
 class Flood:
-    """Readers of one post, and flooders who send `rate` bad signatures a second together."""
+    """Readers of one post, and flooders who together send `rate` bad signatures per second."""
 
     fixture: Fixture
     metrics_port: int
@@ -76,8 +76,8 @@ class Flood:
     async def _send(self, address: str, requests: list[bytes], outcome: Outcome) -> None:
         """Send the requests from an address one after the other, at random times of the phase.
 
-        Clients know nothing of each other. At even times all of them would send at once, again and
-        again, and a reader would always be the last of the same queue.
+        Clients are independent. At regular intervals all of them would keep sending at once, and a
+        reader would always be last in the same queue.
         """
         if not requests:
             return
@@ -98,7 +98,7 @@ class Flood:
         writer.close()
 
     def questions(self) -> Counter[str]:
-        """How many signatures only a contract could verify so far, by what became of them."""
+        """The number of contract signatures so far, by result."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics") as response:
             text = response.read().decode()
         found = re.findall(r'imprint_wallet_checks_total\{result="(\w+)"\} ([\d.]+)', text)

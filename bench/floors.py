@@ -51,16 +51,16 @@ RESPONSES = 1_500
 DOMAIN = SigningDomain("Imprint", "1", 31337)
 
 SERVICE = "http://127.0.0.1:8000"
-"""The service that bound signatures are for."""
+"""The service to which bound signatures apply."""
 
 CID = parse_cid("bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku")
-"""The cid of the drafts that updates are verified for."""
+"""The cid of the drafts whose updates are verified."""
 
 CONTENT = "x" * 4096
-"""The content that bound signatures are for."""
+"""The content to which bound signatures apply."""
 
 NODE_CALLS = 200
-"""Calls of a node in one sample."""
+"""Calls of a node per sample."""
 
 PEER = Path(__file__).parent / "peer"
 
@@ -138,7 +138,7 @@ class Floors:
         return self._sum("body + commit", commit)
 
     def _sum(self, name: str, *seconds: Callable[[], float]) -> Floor:
-        """A body, and what takes these seconds for each request."""
+        """A body, and the other work of a request, which takes these seconds."""
         return Floor(name, lambda: 1 / (1 / self._body_rate() + sum(each() for each in seconds)))
 
     def _rate(self, path: str) -> float:

@@ -24,7 +24,7 @@ class Outcome:
         return len(self.latencies) / self.seconds
 
     def percentile(self, share: float) -> float:
-        """The latency in milliseconds below which this share of the responses stayed."""
+        """The latency in milliseconds of this percentile."""
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000
 

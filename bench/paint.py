@@ -1,7 +1,7 @@
 """The largest paint of pages in Chromium on this machine: python -m bench.paint
 
-The first visit of a browser with an empty cache, in turns; a post is to be painted within 0.5 s.
-It needs Chromium and the driver of `make test-browser`, and a machine that does nothing else.
+The first visit of a browser with an empty cache, in turns; a post should be painted within 0.5 s.
+Needs Chromium and the driver of `make test-browser`, and an otherwise idle machine.
 """
 
 import os

@@ -136,7 +136,7 @@ def _wait(url: str, process: subprocess.Popen[bytes], seconds: float = 30) -> No
 
 @contextmanager
 def run_chain(folder: Path) -> Iterator[str]:
-    """Run a development chain with the marketplace; gives the URL of its JSON-RPC."""
+    """Run a development chain with the marketplace; yields the URL of its JSON-RPC."""
     port, rpc_port = free_port(), free_port()
     arguments = ["-m", "imprint", "dev", "--port", str(port), "--rpc-port", str(rpc_port)]
     arguments += ["--data-dir", str(folder)]
@@ -157,7 +157,7 @@ def run_service(
     """Run `imprint serve` as an operator would, but without rate limits and follower.
 
     The follower would undo the deliveries of the load, whose events are not on the chain. Another
-    checkout runs with the Python of its own `.venv`.
+    checkout runs with the Python of its `.venv`.
     """
     port = free_port()
     environ = {

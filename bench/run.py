@@ -36,7 +36,7 @@ from bench.sizes import Sizes
 from bench.wallets import get_request
 
 WORKER_ROUNDS = 21
-"""Rounds of one worker and two; they vary more, with what the scheduler does."""
+"""Rounds of one worker and two; they vary more, depending on the scheduler."""
 
 UPDATE_ROUNDS, UPDATES = 15, 64
 """Rounds in which updates by different signatures are compared, and updates in each."""
@@ -139,7 +139,7 @@ class Bench:
         return floors.get(name, self.floors.write)(commit)
 
     def _compare_updates(self, database: Database, fixture: Fixture) -> None:
-        """Measure updates in every form in turns: what binding and session keys cost."""
+        """Measure updates in every form in turns: the cost of binding and session keys."""
         scenarios = writes(fixture)
         kinds = [name for name in (SESSION_UPDATE, BOUND_UPDATE) if name in scenarios]
         samples = {name: Samples() for name in ("signed update", *kinds)}
@@ -158,7 +158,7 @@ class Bench:
         self._measure(database, name, fixture, load, self.floors.response(RESPONSE_BYTES[name]))
 
     def measure_machine(self) -> None:
-        """Measure two empty handlers and one in turns: what a second process costs by itself."""
+        """Measure two empty handlers and one in turns: the cost of a second process alone."""
         with ExitStack() as stack:
             services = [stack.enter_context(run_floors()).service for _ in range(3)]
             for service in services:
@@ -172,7 +172,7 @@ class Bench:
         self.report.ratios[name] = median(ratios)
 
     def measure_workers(self, database: Database) -> None:
-        """Measure one worker and two in turns: processor time of a request, on all cores."""
+        """Measure one worker and two in turns: processor time per request, on all cores."""
         with ExitStack() as stack:
             fixtures = {}
             for workers in (1, 2):

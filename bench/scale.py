@@ -80,8 +80,8 @@ def zipf(count: int) -> list[float]:
 def simulate_misses(deployment: Deployment, processes: int, sticky: bool, count: int) -> float:
     """The share of gated reads that must read the chain.
 
-    `sticky` sends a reader to the same process each time. A reader opens a post and reads on: 1 to
-    6 requests (the page, its reloads, what follows) some seconds apart.
+    `sticky` sends a reader to the same process each time. A reader opens a post and keeps reading:
+    1 to 6 requests (the page, reloads, other pages) some seconds apart.
     """
     draw = random.Random(deployment.seed)
     weights = zipf(deployment.popular_posts)

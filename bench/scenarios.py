@@ -16,17 +16,17 @@ WITHOUT_CACHE = {"IMPRINT_CHAIN_CACHE_SECONDS": "0"}
 BOUND_UPDATE = "update by wallet, imprint-2"
 SESSION_UPDATE = "update by session key"
 CONTRACT_LOGIN = "login by a contract wallet"
-"""Scenarios of services that say that they have them."""
+"""Scenarios of services that have these features."""
 
 PREPARED = ("signed update", BOUND_UPDATE, SESSION_UPDATE, "webhook")
-"""Scenarios about drafts that are created one by one beforehand."""
+"""Scenarios with drafts that are created one by one beforehand."""
 
 _FULL_PAGE = 13
 """Posts and drafts that fill the first page of every list."""
 
 
 def writes(fixture: Fixture) -> dict[str, Requests]:
-    """Logins, signed writes and webhook deliveries, as far as the service has them."""
+    """Logins, signed writes and webhook deliveries, as far as the service supports them."""
     forms, features = fixture.facts["signing_forms"], fixture.facts["features"]
     scenarios: dict[str, Requests] = {
         "login": fixture.logins,
@@ -44,7 +44,7 @@ def writes(fixture: Fixture) -> dict[str, Requests]:
 
 
 def warm_reads(fixture: Fixture) -> dict[str, Requests]:
-    """Reads whose access is cached, and lists; publishes what they need."""
+    """Reads whose access is cached, and lists; publishes the posts they need."""
     paid, free = fixture.publish(1), fixture.publish(0)
     for _ in range(_FULL_PAGE):
         fixture.publish(0)

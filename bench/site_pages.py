@@ -1,4 +1,5 @@
-"""Pages beside the JSON of the same facts, in turns: python -m bench.site_pages [--only DATABASE]
+"""Pages compared with the JSON of the same facts, in turns: python -m bench.site_pages [--only
+DATABASE]
 
 A page may cost twice its JSON.
 """

@@ -1,8 +1,8 @@
 """How the number of files and posts affects reads: the same requests to catalogs of several sizes.
 
 Measured in turns, and twice: without writes, so that responses come from the cache, and during
-writes, which invalidate it, so that every request reads the catalog. What the index of posts shows
-is also compared with its floor, at the smallest size.
+writes, which invalidate it, so that every request reads the catalog. Reads of the index of posts
+are also compared with their floor, at the smallest size.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class Sizes:
     count: int
 
     def measure(self, database: Database, sizes: tuple[int, ...]) -> None:
-        """Measure the latency of every kind of read, and the rate of those of the index."""
+        """Measure the latency of every kind of read, and the rate of reads of the index."""
         report, smallest = self.report, min(sizes)
         with ExitStack() as stack:
             loads: dict[int, dict[str, Iterator[bytes]]] = {}
@@ -56,7 +56,7 @@ class Sizes:
             for size in sizes:
                 url, content = database.make(), self.folder / f"size-{database.name}-{size}"
                 with run_service(content, self.rpc_url, url):
-                    # It makes the schema, and marks the content store as its own.
+                    # It creates the schema, and marks the content store as its own.
                     pass
                 database.fill(url, size)
                 if database.name == "sqlite":
@@ -172,7 +172,7 @@ def _over(paths: list[str], headers: str = "") -> Iterator[bytes]:
 
 
 def _over_common_words() -> Iterator[bytes]:
-    """Three frequent words, no three of them twice in the same order; a page is full."""
+    """Three frequent words, never the same three in the same order; a page is full."""
     orders = list(permutations(range(COMMON), 3))
     for number in count():
         words = "+".join(map(word, orders[number * 5_003 % len(orders)]))
@@ -180,7 +180,7 @@ def _over_common_words() -> Iterator[bytes]:
 
 
 def _over_rare_words() -> Iterator[bytes]:
-    """A frequent word and one of any rank, of which every third is only begun."""
+    """A frequent word and one of any rank; every third one is only a prefix."""
     for number in count():
         common, other = word(number % 10), word(COMMON + number * 7_919 % (WORDS - COMMON))
         wanted = other if number % 3 else other[:-1]

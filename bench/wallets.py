@@ -25,7 +25,7 @@ WRITING_SECONDS = 6 * 3600
 class Wallet:
     """A private key that signs writes and logins.
 
-    `contract` is the address of the contract wallet that it signs for, if it does.
+    `contract` is the address of the contract wallet that it signs for, if any.
     """
 
     domain: SigningDomain
@@ -135,7 +135,7 @@ class WritingKey(BrowserKey):
 def contract_wallet_code(owner: Address) -> bytes:
     """The creation code of a contract wallet that accepts the signatures of one key (ERC-1271).
 
-    It hashes nothing and stores nothing, so that a scenario measures the service and its question.
+    It hashes nothing and stores nothing, so that a scenario measures the service and its call.
     """
     runtime = bytes.fromhex(
         "6004355f52"  # memory[0] = the digest

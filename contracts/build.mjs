@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 const solc = createRequire(import.meta.url)("solc");
 const here = dirname(fileURLToPath(import.meta.url));
 
-// Each contract's source below this folder, and where its artifact belongs.
+// Each contract's source below this folder, and the location of its artifact.
 const TARGETS = [
   { source: "Marketplace.sol", contract: "Marketplace", artifact: "../src/imprint/marketplace/Marketplace.json" },
   { source: "SignatureValidator.sol", contract: "SignatureValidator", artifact: "../src/imprint/adapters/chain/SignatureValidator.json" },
@@ -25,7 +25,7 @@ const TARGETS = [
   { source: "test/PasskeyWallet.sol", contract: "PasskeyWallet", artifact: "../tests/contracts/PasskeyWallet.json" },
 ];
 
-// Warnings about `selfdestruct` and `tstore`, which hostile contracts of the tests use on purpose.
+// Warnings about `selfdestruct` and `tstore`, which hostile test contracts use on purpose.
 const MEANT = new Set(["2394", "1699"]);
 
 const SETTINGS = {

@@ -10,8 +10,10 @@ import { build } from "esbuild";
 const HERE = fileURLToPath(new URL(".", import.meta.url));
 const OUTPUT = join(HERE, "../src/imprint/web/site/assets");
 
-/** What pages load, by the name that templates use. Scripts that an entry imports on demand are
- *  files of their own. */
+/**
+ * What pages load, by the name that templates use. Scripts that an entry imports on demand become
+ * separate files.
+ */
 const ENTRIES = {
   "theme.js": "page/theme.ts",
   "reader.js": "reader/main.ts",
@@ -24,8 +26,10 @@ const ENTRIES = {
 
 const FILES = [".woff2", ".svg"];
 
-/** What viem imports on demand in functions that nothing here uses. esbuild would make files of
- *  it, and keep in the shared ones all that it reaches. */
+/**
+ * Modules that viem imports on demand in functions that are not used here. esbuild would emit files
+ * for them, and keep everything they reach in the shared ones.
+ */
 const UNUSED = ["@noble/curves/*", "*/utils/ccip.js"];
 
 async function bundle() {

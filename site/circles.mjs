@@ -21,7 +21,9 @@ for (const folder of FOLDERS) {
 
 const free = new Set();
 
-/** The first circle that a module leads to, below those that led to it; null if there is none. */
+/**
+ * The first import cycle that a module leads to, below those that led to it; null if there is none.
+ */
 function findCircle(path, above = []) {
   if (free.has(path)) return null;
   if (above.includes(path)) return [...above.slice(above.indexOf(path)), path];

@@ -26,7 +26,7 @@ NO_URL = ""
 
 
 def behaviours(contract: str) -> list[str]:
-    """What a hostile contract can be told to do, in the order of its numbers."""
+    """The possible behaviours of a hostile contract, in the order of their numbers."""
     source = (ROOT / "contracts" / "test" / "HostileWallets.sol").read_text(encoding="utf-8")
     body = source.partition(f"contract {contract} {{")[2].partition("enum Behaviour {")[2]
     return re.findall(r"\w+", body.partition("}")[0])
@@ -36,7 +36,7 @@ WALLET_BEHAVIOURS = behaviours("HostileWallet")
 FACTORY_BEHAVIOURS = behaviours("HostileFactory")
 
 ACCEPTED_WALLETS = {"Accept", "AcceptByPrice"}
-"""Those that accept every signature: what they return is right, and they may look at prices."""
+"""Those that accept every signature: they return the right value, and may read prices."""
 
 EITHER_WALLETS = {"AcceptByBlock", "AcceptByCoinbase"}
 """Those that depend on the chain and on the node."""
@@ -113,24 +113,25 @@ def sign_digest(owner: LocalAccount, digest: bytes) -> bytes:
 
 
 def new_owner() -> LocalAccount:
-    """An account that nobody has met."""
+    """A new account."""
     return Account.create()
 
 
 def funded_owner(index: int) -> LocalAccount:
-    """One of the accounts that a development chain has given money to."""
+    """One of the funded accounts of a development chain."""
     account: LocalAccount = Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{index}")
     return account
 
 
 def keep(signature: bytes) -> bytes:
-    """The signature as the owner made it."""
+    """The signature as its owner made it."""
     return signature
 
 
 @dataclass(frozen=True, slots=True)
 class ContractWallet(Wallet):
-    """A wallet of the chain: `account` signs for it, and `enclose` makes its signature of that."""
+    """A wallet on the chain: `account` signs for it, and `enclose` turns that into its
+    signature."""
 
     contract: Address
     enclose: Callable[[bytes], bytes] = keep
@@ -158,7 +159,7 @@ class ContractWallet(Wallet):
 
 
 KINDS = ["deployed", "proxy", "counterfactual"]
-"""The ways in which a wallet can be on the chain."""
+"""The deployment states of a wallet."""
 
 
 def open_wallet(world: World, kind: str = "deployed") -> ContractWallet:

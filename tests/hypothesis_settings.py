@@ -6,5 +6,5 @@ SHARED_FIXTURE = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-"""For a test whose examples share a fixture. What a test suppresses replaces what all suppress, so
-that the speed of the machine is named again."""
+"""For a test whose examples share a fixture. Suppressions of a test replace the common ones, so the
+slow-machine check is repeated here."""

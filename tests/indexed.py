@@ -6,8 +6,8 @@ from imprint.bootstrap.background import build_indexer
 
 
 async def fill_index(world: World) -> None:
-    """Index every block of the chain, as a running service does in the background."""
+    """Index every block of the chain, like a running service does in the background."""
     indexer = build_indexer(world.settings, world.adapters)
-    # The same holder each time: the lease of the round before has not ended.
+    # The same holder each time: the lease of the previous round has not ended.
     indexer.holder = "a test"
     assert await indexer.index_once()

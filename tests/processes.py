@@ -1,4 +1,4 @@
-"""Processes that tests start: on free ports, with a log that can be read, ended by their ids."""
+"""Processes that tests start: on free ports, with a readable log, ended by their ids."""
 
 import os
 import random
@@ -21,14 +21,15 @@ PLAIN = False
 
 
 PORTS = range(10_000, 32_768)
-"""Below those that Linux gives to outgoing connections: a service can be restarted on its port."""
+"""Below the range that Linux uses for outgoing connections: a service can be restarted on its
+port."""
 
 REFUSED_BY_FETCH = {10_080}
-"""To these, browsers and Node make no connection ("bad port")."""
+"""Ports to which browsers and Node refuse to connect ("bad port")."""
 
 
 def _draw_ports() -> list[int]:
-    """The ports of this worker, in an order that no other process has.
+    """The ports of this worker, in an order that is unique to it.
 
     Suites that run side by side have a LANE each, such as `1/2`.
     """
@@ -37,7 +38,7 @@ def _draw_ports() -> list[int]:
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     ports = [port for port in PORTS if port not in REFUSED_BY_FETCH]
     ports = ports[int(lane) :: int(lanes)][worker::workers]
-    # Not of the shared generator: a test that seeds it would draw as another one does.
+    # Not the shared generator: a test that seeds it would draw the same ports as another.
     random.SystemRandom().shuffle(ports)
     return ports
 
@@ -46,8 +47,8 @@ _ports = _draw_ports()
 
 
 def free_port() -> int:
-    """A port of this machine that nobody uses, and that no test was given before: many listen to
-    theirs only later, or again."""
+    """A free port of this machine that no test was given before: many listen on theirs only later,
+    or again."""
     while True:
         port = _ports.pop()
         with suppress(OSError), socket.socket() as probe:
@@ -56,7 +57,7 @@ def free_port() -> int:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process has ended with all its threads, and so has closed what it had open."""
+    """Whether a process has ended with all its threads, and so has closed its files."""
     with suppress(FileNotFoundError, ProcessLookupError):
         return not any(map(_runs, Path(f"/proc/{pid}/task").iterdir()))
     return True
@@ -64,18 +65,18 @@ def has_ended(pid: int) -> bool:
 
 def _runs(thread: Path) -> bool:
     with suppress(FileNotFoundError, ProcessLookupError):
-        # One that nobody has waited for stays listed, in this state.
+        # A zombie is still listed, in this state.
         return " Z " not in (thread / "stat").read_text()
     return False
 
 
 class NotReady(Exception):
-    """A process ended, or was silent for too long; the text has the end of its log."""
+    """A process ended, or was silent for too long; the message has the end of its log."""
 
 
 @dataclass(slots=True)
 class Process:
-    """A command that runs beside the test, with nothing of this project in its environment."""
+    """A command that runs next to the test, with nothing of this project in its environment."""
 
     command: Sequence[str]
     log: Path
@@ -93,7 +94,7 @@ class Process:
             time.sleep(POLL_SECONDS)
 
     def spawn(self) -> None:
-        """Run it, whatever becomes of it."""
+        """Run it without waiting until it is ready."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith("IMPRINT_")}
         with self.log.open("ab") as sink:
             self._running = subprocess.Popen(
@@ -111,7 +112,7 @@ class Process:
 
     @property
     def children(self) -> list[int]:
-        """The ids of the processes that it has started, as a supervisor its workers."""
+        """The ids of its child processes, such as the workers of a supervisor."""
         listed = Path(f"/proc/{self.pid}/task/{self.pid}/children")
         with suppress(OSError):
             return [int(each) for each in listed.read_text().split()]
@@ -124,27 +125,28 @@ class Process:
         return pid
 
     def wait(self, seconds: float = 60) -> int:
-        """The exit status, once it ends by itself."""
+        """The exit status, once it ends on its own."""
         assert self._running is not None
         return self._running.wait(seconds)
 
     def stop(self, seconds: float = 60, how: signal.Signals = signal.SIGTERM) -> int:
-        """Ask it to end, and wait for it; its exit status."""
+        """Ask it to end, and wait; returns its exit status."""
         assert self._running is not None
         self._running.send_signal(how)
         return self.wait(seconds)
 
     def kill(self) -> None:
-        """End it without asking, if it still runs, and its children with it, as a power cut."""
+        """Kill it and its children, if it is still running, like a power cut."""
         if self._running is not None:
             if self.runs:
-                # It starts no more while it is stopped.
+                # It starts no more children while it is stopped.
                 self.freeze()
             children = self.children
             self._signal_children(signal.SIGKILL)
             self._running.kill()
             self._running.wait()
-            # Nobody else waits for them, and the next to listen here needs their address.
+            # Nobody else waits for them, and the next process that listens here needs their
+            # address.
             while not all(map(has_ended, children)):
                 time.sleep(POLL_SECONDS)
 
@@ -153,13 +155,14 @@ class Process:
         assert self._running is not None
         self._running.send_signal(signal.SIGSTOP)
         with suppress(ChildProcessError):
-            # Until it has stopped indeed, or has ended; both can still be waited for afterwards.
+            # Wait until it has really stopped, or has ended; both can still be waited for
+            # afterwards.
             options = os.WSTOPPED | os.WEXITED | os.WNOWAIT
             os.waitid(os.P_PID, self._running.pid, options)
         self._signal_children(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Let it continue."""
         assert self._running is not None
         self._signal_children(signal.SIGCONT)
         self._running.send_signal(signal.SIGCONT)
@@ -170,14 +173,14 @@ class Process:
                 os.kill(child, number)
 
     def tail(self, lines: int = 40) -> str:
-        """The end of what it wrote."""
+        """The end of its output."""
         written = self.log.read_text("utf-8", "replace") if self.log.exists() else ""
         return "\n".join(written.splitlines()[-lines:])
 
 
 @dataclass(slots=True)
 class Service:
-    """An Imprint in a process of its own: `imprint serve` or `imprint dev`.
+    """An Imprint in a separate process: `imprint serve` or `imprint dev`.
 
     `given` are settings by their names without the prefix.
     """
@@ -201,15 +204,15 @@ class Service:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Run it until it responses. Raises `NotReady` with the end of its log."""
+        """Run it until it responds. Raises `NotReady` with the end of its log."""
         self.process.start(self._responds)
 
     def stop(self) -> int:
-        """Ask it to end, as an operator does; its exit status."""
+        """Ask it to end, like an operator does; returns its exit status."""
         return self.process.stop()
 
     def kill(self) -> None:
-        """End it as a power cut does."""
+        """Kill it, like a power cut does."""
         self.process.kill()
 
     def tail(self, lines: int = 40) -> str:
@@ -221,13 +224,13 @@ class Service:
             readiness = httpx2.get(f"{self.url}/readyz", timeout=5, verify=PLAIN)
         except httpx2.TransportError:
             return False
-        # A service whose start takes long responds before it can do anything else.
+        # A service with a slow start responds before it can do anything else.
         return health.status_code == 200 and "The service is starting." not in readiness.text
 
 
 @contextmanager
 def running(service: Service) -> Iterator[Service]:
-    """The service while it runs; it ends with the block, however that ends."""
+    """The service while it runs; it ends with the block in any case."""
     service.start()
     try:
         yield service

@@ -12,9 +12,9 @@ import pytest
 def cases_of_other_shares(items: Sequence[pytest.Item], share: str) -> list[pytest.Item]:
     """The cases to leave out: those that rotate and are not in this share, such as `1/4`.
 
-    Cases take turns in the order in which they were collected. Cases that share what is expensive
-    to set up go together: with `rotates("module")` those of a module, with `rotates("proxy")` those
-    that have the same parameter `proxy`.
+    Cases take turns in the order of collection. Cases that share an expensive setup go together:
+    with `rotates("module")` those of a module, with `rotates("proxy")` those with the same
+    parameter `proxy`.
     """
     number, _, shares = share.partition("/")
     turns: dict[str, int] = {}
@@ -29,7 +29,7 @@ def cases_of_other_shares(items: Sequence[pytest.Item], share: str) -> list[pyte
 
 
 def _unit_of(item: pytest.Item, together: str | None = None) -> str:
-    """What rotates as one: the case, its module, or a parameter of it."""
+    """The unit of rotation: the case, its module, or a parameter of it."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     if together in parameters:
         return f"{together} {parameters[together]}"

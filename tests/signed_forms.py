@@ -1,4 +1,4 @@
-"""Signed writes in every form: their types as the protocol writes them, not as the service does."""
+"""Signed writes in every form: their types from the protocol, independent of the service."""
 
 import json
 import re
@@ -48,7 +48,7 @@ PATHS = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a request writes, or what a signature is for."""
+    """The content of a request, or of a signature."""
 
     action: str
     cid: str = ""
@@ -100,7 +100,7 @@ def sign(
     timestamp: int | None = None,
     **domain: Any,
 ) -> dict[str, Any]:
-    """The members that every signed body has."""
+    """The members of every signed body."""
     at = wallet.clock.seconds if timestamp is None else timestamp
     said = envelope(form, request, wallet.address, nonce or secrets.token_hex(16), at, **domain)
     return wallet.sign_envelope(said)
@@ -109,7 +109,7 @@ def sign(
 async def send(
     world: World, signed: dict[str, Any], request: Request, **headers: str
 ) -> httpx2.Response:
-    """Send a request with what was signed for it, or for another one."""
+    """Send a request with a signature for it, or for another one."""
     path = PATHS[request.action]
     query = {} if request.action == "create" else {"cid": request.cid}
     if request.action == "publish":

@@ -43,7 +43,7 @@ def test_a_record_is_one_json_object_with_the_id_of_its_request():
 
 
 @pytest.mark.parametrize("style", ["json", "text"])
-def test_a_record_stays_on_one_line_whatever_is_in_it(style: str):
+def test_a_record_stays_on_one_line_whatever_it_contains(style: str):
     stream = configure(style)
     try:
         raise ValueError("two\nlines\u2028and\x1b[2J")

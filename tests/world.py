@@ -47,7 +47,7 @@ DEFAULT_PRICE = 10**16
 
 @dataclass(slots=True)
 class MovableClock:
-    """A clock that a test moves."""
+    """A manual clock."""
 
     moment: datetime = field(default_factory=lambda: datetime.now(UTC))
     passed: float = 1000.0
@@ -78,7 +78,7 @@ class MovableClock:
 
 @dataclass(slots=True)
 class TickingClock(MovableClock):
-    """A clock that advances by a microsecond each time it is read, as real ones do."""
+    """A clock that advances by a microsecond each time it is read, like real ones."""
 
     def now(self) -> datetime:
         self.moment += timedelta(microseconds=1)
@@ -90,7 +90,7 @@ class TickingClock(MovableClock):
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """Somebody who signs."""
+    """A wallet that signs."""
 
     account: LocalAccount
     clock: MovableClock
@@ -116,7 +116,7 @@ class Wallet:
         }
 
     def sign_envelope(self, envelope: dict[str, Any]) -> dict[str, Any]:
-        """The members that every signed body has."""
+        """The members of every signed body."""
         signed = self.account.sign_message(
             encode_typed_data(envelope["domain"], envelope["types"], envelope["message"])
         )
@@ -145,12 +145,12 @@ class Wallet:
 
 
 Fault = Callable[[bytes], "bytes | None"]
-"""What a node makes of its right response; None is an response that never comes."""
+"""What a node turns its correct response into; None is a response that never comes."""
 
 
 @dataclass(slots=True)
 class Node:
-    """The node that the service asks about the chain; it can be counted, broken and silenced."""
+    """The node of the service; its calls can be counted, broken and silenced."""
 
     chain: Chain
     fault: Fault | None = None
@@ -189,7 +189,7 @@ class Node:
 
 @dataclass(slots=True)
 class World:
-    """A service, its chain, and short ways to use both."""
+    """A service, its chain, and shortcuts for both."""
 
     chain: Chain
     node: Node
@@ -201,11 +201,11 @@ class World:
     clock: MovableClock
 
     def wallet(self, index: int) -> Wallet:
-        """One of the accounts that the chain has given money to."""
+        """One of the funded accounts of the chain."""
         return Wallet(_account(index), self.clock)
 
     def stranger(self) -> Wallet:
-        """Somebody whom nobody has met, without money."""
+        """A new account without coins."""
         return Wallet(Account.create(), self.clock)
 
     async def login(self, wallet: Wallet) -> dict[str, str]:
@@ -276,7 +276,7 @@ class World:
         return self.create_post_with(wallet, (cid, "A title", "bafkreithumbnail", "", price, []))
 
     def create_post_with(self, wallet: Wallet, post: tuple[Any, ...]) -> Block:
-        """Publish cid, title, thumbnail, description, price and hashtags, whatever they are."""
+        """Publish any cid, title, thumbnail, description, price and hashtags."""
         return self.transact(wallet, _call(f"createPost({POST})", [POST], [post]))
 
     def buy(self, wallet: Wallet, post_id: int, price: int = DEFAULT_PRICE) -> Block:
@@ -299,7 +299,7 @@ class World:
         assert await indexer.index_once()
 
     def body_a(self, block: Block) -> bytes:
-        """What provider a says about a block."""
+        """Provider a's delivery of a block."""
         return build_body_a(
             block,
             self.marketplace,
@@ -309,7 +309,7 @@ class World:
         )
 
     def body_b(self, block: Block) -> bytes:
-        """What provider b says about a block."""
+        """Provider b's delivery of a block."""
         return build_body_b(block, self.marketplace)
 
     async def send_a(self, body: bytes) -> httpx2.Response:
@@ -354,7 +354,7 @@ class World:
     async def read_post(
         self, wallet: Wallet, post_id: int | str, session: dict[str, str] | None = None
     ) -> httpx2.Response:
-        """Ask for a post as its reader, in a new session if none is given."""
+        """Request a post as its reader, in a new session if none is given."""
         headers = await self.login(wallet) if session is None else session
         wanted = {"user": wallet.address, "postId": str(post_id)}
         return await self.client.get("/fileByPostId", params=wanted, headers=headers)
@@ -367,7 +367,7 @@ class World:
         return await self.client.get("/fileByCid", params={"cid": cid}, headers=headers)
 
     async def metadata(self, cid: str) -> dict[str, Any]:
-        """What strangers may know of a file whose cid they know."""
+        """The public record of a file by its cid."""
         response = await self.client.get("/filesMetaData", params={"cid": cid})
         assert response.status_code == 200, response.text
         (file,) = response.json()["files"]
@@ -395,7 +395,7 @@ def _call(signature: str, kinds: list[str], values: list[Any]) -> bytes:
 
 
 def problem(response: httpx2.Response) -> tuple[int, str]:
-    """The status and code of a refusal, whose body is checked to be the one that all have."""
+    """The status and code of a refusal, whose body is checked against the common form."""
     assert response.headers["content-type"] == "application/problem+json", response.text
     body = response.json()
     own = {"nonce_used": {"action", "file"}, "signature_stale": {"now"}}.get(body["code"], set())
@@ -425,7 +425,7 @@ DESCRIBED = {
     for path, methods in describe_interface("1.0.0")["paths"].items()
     for method, operation in methods.items()
 }
-"""The responses of every operation, as the OpenAPI document describes them."""
+"""The responses of every operation in the OpenAPI document."""
 
 
 TEMPLATES = [
@@ -436,7 +436,7 @@ TEMPLATES = [
 
 
 def path_template(path: str) -> str:
-    """The described path with parameters that a path has, the most specific one."""
+    """The described path with parameters that matches a path, the most specific one."""
     found = [described for pattern, described in TEMPLATES if pattern.fullmatch(path)]
     return max(found, key=len, default=path)
 
@@ -467,8 +467,8 @@ async def open_world(
 ) -> AsyncIterator[World]:
     """A world whose data is in `folder`; `given` are settings by their names without the prefix.
 
-    `adapt` may put other adapters in the places of the usual ones; `rpc_path` goes after the
-    address of the node, as the keys of providers do.
+    `adapt` may replace the usual adapters; `rpc_path` is appended to the URL of the node, like the
+    keys of providers.
     """
     clock = clock or MovableClock()
     chain = Chain.open(folder / "chain.jsonl", lambda: clock.seconds)

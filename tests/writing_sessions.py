@@ -1,4 +1,5 @@
-"""A browser that writes by a writing session: a P-256 key, and what a wallet signs to open one."""
+"""A browser that writes with a writing session: a P-256 key, and what a wallet signs to open
+one."""
 
 import secrets
 from dataclasses import dataclass
@@ -85,7 +86,7 @@ class WritingKey(BrowserKey):
         }
 
     def sign_envelope(self, envelope: dict[str, Any]) -> dict[str, Any]:
-        """The members that every body of a write by a session has."""
+        """The members of every body of a write by a session."""
         return {
             "salt": envelope,
             "address": self.wallet.address,

@@ -1,4 +1,4 @@
-"""The wheel and the source distribution: building them, and what must be true of them."""
+"""The wheel and the source distribution: how they are built, and checks of them."""
 
 import os
 import re
@@ -19,10 +19,10 @@ NAME = "imprint-press"
 """The name of the distribution; the command and the import are `imprint`."""
 
 PREFIX = "imprint_press"
-"""How the files of the distribution begin."""
+"""The prefix of the distribution's files."""
 
 FIRST_EPOCH = "315532800"
-"""1980, the first moment that a wheel can hold; used where no commit gives a time."""
+"""1980, the earliest time that a wheel can hold; used without a commit."""
 
 
 class NotBuilt(Exception):
@@ -48,7 +48,7 @@ def commit_epoch(root: Path = ROOT) -> str:
 def build(folder: Path, root: Path = ROOT, *, epoch: str) -> tuple[Path, Path]:
     """Build wheel and sdist of a source folder into `folder`. Raises `NotBuilt`.
 
-    The build tools are those that are installed beside this one, so that nothing is fetched.
+    Uses the installed build tools, so that nothing is fetched.
     """
     _run_hatchling(root, folder, epoch, "wheel", "sdist")
     stem = f"{PREFIX}-{Version(read_version(root))}"
@@ -82,7 +82,7 @@ def read_wheel(wheel: Path) -> dict[str, bytes]:
 
 
 def wheel_problems(wheel: Path, root: Path = ROOT) -> list[str]:
-    """What is wrong with a wheel: missing and superfluous files, and its metadata."""
+    """The problems of a wheel: missing and superfluous files, and its metadata."""
     files = read_wheel(wheel)
     version = Version(read_version(root))
     info = f"{PREFIX}-{version}.dist-info"
@@ -115,7 +115,7 @@ def sdist_problems(sdist: Path, root: Path = ROOT) -> list[str]:
 
 
 def metadata_problems(text: bytes, root: Path = ROOT) -> list[str]:
-    """What an index or a reader of it would object to."""
+    """What an index or its readers would object to."""
     try:
         metadata = Metadata.from_email(text, validate=True)
     except ExceptionGroup as group:

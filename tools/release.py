@@ -32,7 +32,7 @@ SUMS = "SHA256SUMS"
 
 
 class Refused(Exception):
-    """This state of the project cannot be released; the text says why, a line for each reason."""
+    """This state of the project cannot be released; the message has one line per reason."""
 
 
 def main() -> int:
@@ -149,7 +149,7 @@ def _build_image(archive: Path, version: str, push: str | None) -> str | None:
 
 
 def image_problems(archive: Path, version: str) -> list[str]:
-    """Whether the image says which version it is, does not run as root, and has a command."""
+    """Check that the image names its version, does not run as root, and has a command."""
     with tarfile.open(archive) as members:
         listed = members.extractfile("manifest.json")
         described = json.load(listed) if listed is not None else [{}]
@@ -175,7 +175,7 @@ def _write_sums(out: Path) -> list[str]:
 
 
 def sums_problems(out: Path) -> list[str]:
-    """Which files of a release are not those that its checksums are of."""
+    """The files of a release that do not match its checksums."""
     lines = (out / SUMS).read_text("utf-8").splitlines()
     listed = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
     present = {path.name for path in out.iterdir()} - {SUMS}

@@ -1,6 +1,6 @@
 """The part of requirements.lock that an installed package needs: no tests, no build tools.
 
-`python -m tools.runtime_lock` writes the parts that deploy/ has; `make lock` runs it.
+`python -m tools.runtime_lock` writes the parts for deploy/; `make lock` runs it.
 """
 
 import re
@@ -32,7 +32,7 @@ Environment = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One package of the lock, with its lines as they are there."""
+    """One package of the lock, with its lines."""
 
     name: str
     version: str
@@ -98,7 +98,7 @@ def runtime_entries(
 ) -> list[Entry]:
     """The entries of the lock for the package with these extras, in any of the environments.
 
-    What a dependency needs in turn is read from the packages that are installed beside this tool.
+    Transitive dependencies are read from the installed packages.
     """
     project = read_project()
     needed = [*project.dependencies, *(each for name in extras for each in project.extras[name])]
@@ -108,7 +108,7 @@ def runtime_entries(
 def entries_for(
     requirements: Iterable[Requirement], environments: Sequence[Environment] | None = None
 ) -> list[Entry]:
-    """The entries of the lock for these requirements and what they need in turn."""
+    """The entries of the lock for these requirements and their dependencies."""
     lock, needed = read_lock(), list(requirements)
     environments = all_environments() if environments is None else environments
     seen: set[tuple[str, str]] = set()
@@ -132,7 +132,7 @@ def _requirements_of(
     try:
         lines = requires(name) or []
     except PackageNotFoundError:
-        # It is for another system or Python, and none of those needs anything.
+        # It is for another system or Python, and none of those has dependencies.
         return
     for line in lines:
         requirement = Requirement(line)
@@ -153,7 +153,8 @@ def render_requirements(entries: Iterable[Entry]) -> str:
 
 
 def render_deploy_locks() -> dict[str, str]:
-    """The files of deploy/ by their names: what the image runs with, and what builds the wheel."""
+    """The files of deploy/ by their names: the dependencies of the image, and of building the
+    wheel."""
     heading = "# A part of requirements.lock, written by: make lock\n"
     parts = {
         "requirements.lock": runtime_entries(["otel", "postgresql", "s3"]),

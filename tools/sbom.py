@@ -19,10 +19,10 @@ from tools.distributions import NAME
 from tools.runtime_lock import Entry, read_project, runtime_entries
 
 SCHEMAS = "http://cyclonedx.org/schema/"
-"""Where the schemas say that they are; the library ships them, and nothing is fetched."""
+"""The URLs of the schemas; the library ships them, and nothing is fetched."""
 
 LONGEST_LICENSE = 60
-"""Characters of a licence's name; some packages put its whole text there."""
+"""The most characters of a licence's name; some packages put its whole text there."""
 
 _licenses = LicenseFactory()
 
@@ -30,7 +30,7 @@ _licenses = LicenseFactory()
 def render_sbom(version: str, epoch: str) -> str:
     """The bill as JSON, the same bytes for the same lock and time.
 
-    A component that is there only with extras is optional and names them.
+    A component that only extras need is optional and names them.
     """
     root = Component(
         name=NAME,
@@ -111,7 +111,7 @@ def _needs(name: str, components: dict[str, Component]) -> list[str]:
 
 
 def sbom_problems(text: str, entries: list[Entry]) -> list[str]:
-    """Where a bill breaks the schema of CycloneDX, or names other packages than the lock."""
+    """Where a bill violates the schema of CycloneDX, or names other packages than the lock."""
     bill = json.loads(text)
     folder = files("cyclonedx.schema") / "_res"
     schemas = {

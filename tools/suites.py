@@ -20,7 +20,7 @@ from imprint.web.docs.openapi import describe_interface
 
 LOGS = ROOT / ".tools" / "suites"
 PASSED = ROOT / ".ci" / "passed.json"
-"""The digest of the files that reach a suite, as they were when it last passed."""
+"""The digest of the files that reach a suite, from when it last passed."""
 
 MAKE = ("make", "--no-print-directory")
 
@@ -28,7 +28,7 @@ CORES = 2
 """Suites run side by side until they keep this many cores busy."""
 
 TENTH = 10
-"""Every tenth commit runs every suite: what a suite is run with changes, too."""
+"""Every tenth commit runs every suite: the environment of a suite changes, too."""
 
 REACHES_ALL = (
     "**/*.lock",
@@ -129,12 +129,13 @@ SUITES = (
         ),
     ),
 )
-"""In the order in which they run: what fails soon comes first, and neighbours share the cores."""
+"""In the order in which they run: suites that fail early come first, and neighbours share the
+cores."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of a suite: its log, its seconds, or why it did not run."""
+    """The result of a suite: its log, its seconds, or why it did not run."""
 
     suite: Suite
     left_out: str = ""
@@ -182,7 +183,7 @@ def write_passed(outcomes: Iterable[Outcome]) -> None:
 
 
 def count_cases(log: str) -> dict[str, int]:
-    """How many cases the closing lines of pytest and of Node's test runner count, by kind."""
+    """The numbers of cases, by kind, in the closing lines of pytest and of Node's test runner."""
     counts: dict[str, int] = {}
     for line in re.findall(r"^=* ?((?:\d+ [a-z]+,? ?)+) in [\d.]+s", log, re.MULTILINE):
         for number, kind in re.findall(r"(\d+) ([a-z]+)", line):
@@ -216,7 +217,7 @@ Run = Callable[[Suite, dict[str, str]], Coroutine[None, None, Outcome]]
 async def run_suites(plan: Sequence[tuple[Suite, dict[str, str]]], run: Run) -> list[Outcome]:
     """Run them in this order, side by side as far as the cores allow, until one fails.
 
-    Those that run side by side get different values of LANE, and so use different ports.
+    Parallel suites get different values of LANE, and so use different ports.
     """
     outcomes: list[Outcome] = []
     free = {*range(CORES)}

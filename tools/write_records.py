@@ -14,7 +14,7 @@ from imprint.web.docs.openapi import describe_interface
 from imprint.web.docs.schema import component_name
 
 RECORDS_FILE = ROOT / "clients" / "typescript" / "src" / "records.ts"
-"""The file whose generated part stands between two marks."""
+"""The file whose generated part is between two marks."""
 
 RECORDS: dict[str, type[msgspec.Struct]] = {
     "ServiceFacts": service.ServiceFacts,
@@ -40,10 +40,10 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "PrivateFeed": posts.PrivateFeed,
     "JsonFeed": posts.JsonFeed,
 }
-"""The records of the client; those inside them keep the names of their components."""
+"""The records of the client; nested ones keep the names of their components."""
 
 NAMED_TEXTS = {"ProblemCode": "Code"}
-"""Texts of the description that have a type of their own."""
+"""Texts of the description that have their own type."""
 
 _TEXTS = {
     ADDRESS_PATTERN: "Address",
@@ -70,7 +70,7 @@ def update_records(source: str) -> str:
 
 
 class _Renderer:
-    """Renders records, and whatever they refer to once."""
+    """Renders records, and each type they refer to once."""
 
     def __init__(self, document: Schema) -> None:
         self._schemas: dict[str, Schema] = document["components"]["schemas"]

@@ -54,7 +54,7 @@ def update_suites(page: str) -> str:
 
 
 def declared_metrics() -> dict[str, Counter | Gauge | Histogram]:
-    """The metrics by the names that Prometheus has for them."""
+    """The metrics by their names in Prometheus."""
     found = [m for m in vars(metrics).values() if isinstance(m, Counter | Gauge | Histogram)]
     return {
         f"{family.name}_total" if family.type == "counter" else family.name: metric

@@ -30,7 +30,7 @@ FILES = 2_000
 
 
 class _NoDatabase:
-    """Takes the place of a connection, and of its cursor: every statement returns one row."""
+    """Replaces a connection and its cursor: every statement returns one row."""
 
     row_factory: object = None
 
@@ -88,7 +88,7 @@ def _steps(cid: str) -> Steps:
 
 
 def _run_steps(database: _NoDatabase, steps: Steps) -> object:
-    """Run a generator that yields queries and locks and is thrown what a database refuses."""
+    """Run a generator that yields queries and locks and is thrown the errors of a database."""
     try:
         step = next(steps)
         while True:

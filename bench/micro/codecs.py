@@ -33,7 +33,7 @@ ROUNDS = 40
 """How often each function is measured; the best round counts."""
 
 ROUND_SECONDS = 0.005
-"""How much CPU time one round takes, about."""
+"""The approximate CPU time of one round."""
 
 NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 READER = Address("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266")

@@ -27,7 +27,7 @@ AT_ONCE = 16
 
 
 async def _time(run: Callable[[bytes], Awaitable[object]], documents: list[bytes]) -> float:
-    """The median of how long one call takes, in milliseconds, one after the other."""
+    """The median duration of sequential calls, in milliseconds."""
     times = []
     for document in documents:
         began = time.perf_counter()

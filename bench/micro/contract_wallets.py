@@ -1,6 +1,6 @@
-"""Measure the call that asks a contract wallet: python -m bench.micro.contract_wallets
+"""Measure the call that verifies a contract wallet: python -m bench.micro.contract_wallets
 
-The development chain runs the validator for a wallet with one key; there is no network between.
+The development chain runs the validator for a wallet with one key, without a network.
 """
 
 import time

@@ -1,6 +1,6 @@
 """Measure reads that check a session on PostgreSQL: python -m bench.micro.ended_sessions
 
-The statement that finds a post, alone, with the mark of the last logout, and with the look for the
+The statement that finds a post: alone, with the mark of the last logout, and with the lookup of the
 session. Each figure is one round trip on one connection.
 """
 
@@ -27,7 +27,7 @@ SELECT '0-' || md5(CAST(n AS text)), 1, 0 FROM generate_series(1, $1) AS n"""
 
 
 def main() -> None:
-    """Fill a database, and print what each statement takes."""
+    """Fill a database, and print the duration of each statement."""
     with ExitStack() as stack:
         server = start_postgresql(stack)
         url = server.make()

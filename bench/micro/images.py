@@ -38,7 +38,7 @@ async def milliseconds(run: Callable[[bytes], Awaitable[bytes]], image: bytes) -
 
 
 async def recode_in_process(image: bytes) -> bytes:
-    """The code of the sandbox, in this process."""
+    """The sandbox's code, run in this process."""
     return recode(image)
 
 

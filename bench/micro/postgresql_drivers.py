@@ -1,8 +1,8 @@
 """What a transaction of a draft costs with each driver: python -m bench.micro.postgresql_drivers
 
-Needs `pip install 'psycopg[binary]'`, which is not a dependency. Eight writers at once, each with a
-connection of its own: statements one by one, the same ones in psycopg's pipeline, and one statement
-that does all of it. Also a read of one row, which is one statement in any case.
+Needs `pip install 'psycopg[binary]'`, which is not a dependency. Eight concurrent writers, each
+with its own connection: statements one by one, the same ones in psycopg's pipeline, and one
+statement that does all of it. Also a read of one row, which is one statement in any case.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ STEPS = (
     "INSERT INTO files VALUES ({0}, 'name-' || {0})",
     "INSERT INTO nonces VALUES ({0})",
 )
-"""One value each, as a write has them: look, insert, delete, insert, insert."""
+"""The statements of a write with one value each: look up, insert, delete, insert, insert."""
 
 AT_ONCE = """
 WITH noted AS (INSERT INTO intents VALUES ($1, 'intent') RETURNING id),

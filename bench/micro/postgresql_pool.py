@@ -1,7 +1,7 @@
 """Compare our connection pool with asyncpg's: python -m bench.micro.postgresql_pool
 
 Each takes a connection, runs SELECT 1 and gives the connection back, in turns, for a few seconds.
-asyncpg's pool is measured as it is, and without the query that it resets a connection with.
+asyncpg's pool is measured as it is, and without the query with which it resets a connection.
 """
 
 import asyncio
@@ -82,7 +82,7 @@ async def _our_pool(url: str) -> AsyncIterator[Read]:
 
 
 async def _keep(connection: object) -> None:
-    """Leave the session of a connection as it is."""
+    """Do not reset the session of a connection."""
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """Measure how fast the index of posts is rebuilt: python -m bench.micro.rebuild
 
-A node in a process of its own serves prepared logs over loopback. The indexer reads, decodes and
-applies them; the processor time is that of its process, so on PostgreSQL the server's is not in it.
+A node in a separate process serves prepared logs over loopback. The indexer reads, decodes and
+applies them; the processor time is that of its process, so on PostgreSQL it excludes the server's.
 """
 
 import multiprocessing
@@ -46,14 +46,14 @@ EVENTS_PER_BLOCK = 20
 """Logs in a block."""
 
 READERS, AUTHORS = 5_000, 500
-"""Addresses that buy, and that publish."""
+"""The number of buyers, and of authors."""
 
 CHAIN, DEPTH, START = 31337, 64, 1_750_000_000
 CONTRACT = Address("0x" + "c3" * 20)
 
 
 def main() -> None:
-    """Rebuild the index on each database and print the events of a second."""
+    """Rebuild the index on each database and print the events per second."""
     with ExitStack() as stack:
         ours, theirs = multiprocessing.Pipe()
         node = multiprocessing.Process(target=_serve, args=(theirs,), daemon=True)
@@ -104,7 +104,7 @@ def _serve(told: Connection) -> None:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             with suppress(ConnectionError):
-                # The indexer refuses what is too large, and asks for fewer blocks.
+                # The indexer refuses responses that are too large, and requests fewer blocks.
                 self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
@@ -139,7 +139,7 @@ def _result(blocks: list[list[dict[str, Any]]], call: dict[str, Any]) -> Any:
 
 
 def _make_blocks() -> list[list[dict[str, Any]]]:
-    """One post, eight purchases with their mints, two transfers and a price, again and again."""
+    """One post, eight purchases with their mints, two transfers and a price change, repeated."""
     events = _events(Random(12))
     blocks: list[list[dict[str, Any]]] = [[]]
     for number in range(1, -(-EVENTS // EVENTS_PER_BLOCK) + 1):

@@ -1,4 +1,4 @@
-"""Measures what the site keeps of a post's page: its text as HTML, and the page, compressed.
+"""Measures the caches of a post's page: its text as HTML, and the compressed page.
 
 python -m bench.micro.rendered_pages
 """
@@ -42,7 +42,7 @@ async def _convert(texts: TextConversions, text: str) -> TextMarkup:
 
 
 def _find(texts: TextConversions, text: str) -> None:
-    # What is kept is returned without waiting for anything.
+    # A cached result is returned without waiting.
     try:
         _convert(texts, text).send(None)
     except StopIteration:

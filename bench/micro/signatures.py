@@ -1,7 +1,7 @@
 """Measure how long the signatures of a write take to verify: python -m bench.micro.signatures
 
-First the curves alone, over the 66 bytes of typed data, then whole verifications. Each figure is
-the best of several rounds in which all take turns, in microseconds.
+First the curves alone, over the 66 bytes of typed data, then whole verifications. Each figure, in
+microseconds, is the best of several rounds in which all take turns.
 """
 
 import os
@@ -32,7 +32,7 @@ KINDS = {
 
 
 def main() -> None:
-    """Print what each kind of signature takes."""
+    """Print the duration of each kind of signature."""
     print(f"Best of {ROUNDS} rounds of {VERIFICATIONS}, a curve alone, and a whole write:")
     curves = {name: _timed(call) for name, call in _curves().items()}
     for kinds in (curves, KINDS):

@@ -1,4 +1,4 @@
-// How many signed writes viem alone verifies in a second: node verify.mjs SIGNATURES.json
+// Measures how many signed writes per second viem alone verifies: node verify.mjs SIGNATURES.json
 import { readFile } from "node:fs/promises";
 import { recoverTypedDataAddress } from "viem";
 

@@ -14,7 +14,7 @@ const values = (price: bigint): string[] =>
   [0xabn, 192n, 224n, 256n, 288n, price, 0n, 0n, 0n, 0n].map(word);
 const struct = (price: bigint): string => `0x${[word(32n), ...values(price)].join("")}`;
 
-/** A marketplace that returns one text after the other. */
+/** A marketplace that returns these values in turn. */
 function returning(...texts: string[]) {
   const asked: string[] = [];
   const provider: Provider = {
@@ -38,19 +38,19 @@ test("a marketplace that returns too little does not know the post", () => {
     assert.throws(() => decodeEntry(returned), RangeError);
 });
 
-test("a price is asked for by the number of the post", async () => {
+test("a price is read by the number of the post", async () => {
   const { provider, asked } = returning(struct(7n));
   assert.equal(await readPrice(provider, "258"), 7n);
   assert.deepEqual(asked, [`0xeba1e3b3${word(258n)}`]);
 });
 
-test("a cid leads to its post and the author of it", async () => {
+test("a cid is resolved to its post and author", async () => {
   const { provider, asked } = returning(`0x${word(9n)}`, struct(7n));
   assert.deepEqual(await findEntry(provider, "bafy"), { postId: "9", author: AUTHOR, price: 7n });
   const text = word(32n) + word(4n) + "62616679".padEnd(64, "0");
   assert.deepEqual(asked, [`0xe8be2748${text}`, `0xeba1e3b3${word(9n)}`]);
 });
 
-test("a cid that nobody published has no post", async () => {
+test("an unpublished cid has no post", async () => {
   assert.equal(await findEntry(returning(`0x${word(0n)}`).provider, "bafy"), null);
 });

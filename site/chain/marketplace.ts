@@ -1,9 +1,9 @@
-/** What the marketplace itself says of posts and their holders, by the wallet's node. */
+/** Posts and holders as recorded by the marketplace, read through the wallet's node. */
 
 import { type Address, balanceOf, type Hex, type Provider, SELECTORS } from "imprint-press";
 import { facts } from "../page/facts.ts";
 
-/** A post as the marketplace has it. */
+/** A post as recorded by the marketplace. */
 export interface Entry {
   readonly author: Address;
   /** In wei. */
@@ -11,15 +11,15 @@ export interface Entry {
 }
 
 const WORD = 64;
-/** The place of the price among the values of an entry; the author's is the first. */
+/** The index of the price among the values of an entry; the author is the first. */
 const PRICE_PLACE = 5;
 
-/** The price of a post now, in wei. */
+/** The current price of a post, in wei. */
 export async function readPrice(provider: Provider, postId: string): Promise<bigint> {
   return (await readEntry(provider, BigInt(postId))).price;
 }
 
-/** The post with a cid, spelled exactly so; null if nobody has published it. */
+/** The post with exactly this cid; null if nobody has published it. */
 export async function findEntry(
   provider: Provider,
   cid: string,
@@ -42,10 +42,10 @@ async function readEntry(provider: Provider, postId: bigint): Promise<Entry> {
   return decodeEntry(await call(provider, SELECTORS.getPostInfo + word(postId)));
 }
 
-/** The entry in what `getPostInfo` returns. Throws `RangeError` if it is none. */
+/** The entry in the result of `getPostInfo`. Throws `RangeError` if there is none. */
 export function decodeEntry(returned: string): Entry {
   const wordAt = (place: number) => returned.slice(2 + place * WORD, 2 + (place + 1) * WORD);
-  // A contract that returns one struct puts the offset of it, 32, in front.
+  // A contract that returns one struct puts its offset, 32, in front.
   const first = BigInt(`0x${wordAt(0) || "0"}`) === 32n ? 1 : 0;
   const price = wordAt(first + PRICE_PLACE);
   if (price.length !== WORD) throw new RangeError("The marketplace does not know this post.");

@@ -20,7 +20,7 @@ const node = (values: Record<string, unknown>): Provider => ({
   request: async ({ method }) => values[method],
 });
 
-test("who is away for a moment is asked again, also if the wallet wraps it", () => {
+test("a request to an unavailable node is retried, even if the wallet wraps the error", () => {
   assert.equal(nameSilent(new Unreachable("no")), "The service");
   assert.equal(nameSilent(refusal(503)), "The service");
   assert.equal(nameSilent(refusal(429)), "The service");
@@ -33,7 +33,7 @@ test("who is away for a moment is asked again, also if the wallet wraps it", () 
   for (const error of nodes) assert.equal(nameSilent(error), "The chain’s node");
 });
 
-test("a refusal is not asked again", () => {
+test("a refusal is not retried", () => {
   const refusals = [refusal(403), { code: 4001 }, { code: 3, message: "execution reverted" }, null];
   for (const error of refusals) assert.equal(nameSilent(error), null);
 });
@@ -44,7 +44,7 @@ test("a wallet on another chain is not asked about transactions", async () => {
   await assert.rejects(on("0x1").check(), { name: "WrongChain" });
 });
 
-test("transactions are counted, and known by their nonce", async () => {
+test("transactions are counted, and identified by their nonce", async () => {
   const found = { eth_getTransactionCount: "0x5", eth_getTransactionByHash: { nonce: "0x4" } };
   const chain = chainOf(ACCOUNT, () => node(found));
   assert.equal(await chain.countTransactions("pending"), 5);
@@ -53,7 +53,7 @@ test("transactions are counted, and known by their nonce", async () => {
   assert.equal(await empty.findNonce("0x01"), null);
 });
 
-test("a fee is the gas of the call at its present price", async () => {
+test("a fee is the gas of the call at the current price", async () => {
   const provider = node({ eth_estimateGas: "0x10", eth_gasPrice: "0x3" });
   assert.equal(await estimateFee(provider, ACCOUNT, { to: ACCOUNT, data: "0x" }), 48n);
 });

@@ -1,4 +1,6 @@
-/** What a wallet's node says of an account and its transactions, and whether it responds at all. */
+/**
+ * What a wallet's node knows about an account and its transactions, and whether it responds at all.
+ */
 
 import {
   type Address,
@@ -16,7 +18,7 @@ import { explain, WrongChain } from "../wallet/failures.ts";
 import type { RetryPorts } from "./retries.ts";
 import type { Chain } from "./transaction.ts";
 
-/** The chain as the wallet of an account shows it. `provider` throws if that account is gone. */
+/** The chain as seen by the wallet of an account. `provider` throws if that account is gone. */
 export function chainOf(address: Address, provider: () => Provider): Chain {
   return {
     async check() {
@@ -29,7 +31,7 @@ export function chainOf(address: Address, provider: () => Provider): Chain {
   };
 }
 
-/** How many transactions an account has sent: those that are mined, or those that wait as well. */
+/** How many transactions an account has sent: only mined ones, or including pending ones. */
 async function countTransactions(
   provider: Provider,
   address: Address,
@@ -39,7 +41,7 @@ async function countTransactions(
   return Number(await provider.request({ method: "eth_getTransactionCount", params }));
 }
 
-/** The nonce of a transaction, mined or waiting; null if the node does not know it. */
+/** The nonce of a transaction, mined or pending; null if the node does not know it. */
 async function findNonce(provider: Provider, hash: Hex): Promise<number | null> {
   const params = [hash];
   const found = (await provider.request({ method: "eth_getTransactionByHash", params })) as {
@@ -48,7 +50,7 @@ async function findNonce(provider: Provider, hash: Hex): Promise<number | null> 
   return found && Number(found.nonce);
 }
 
-/** What a call would cost at most now, in wei: gas by the node, at its present price. */
+/** The current maximum cost of a call in wei: the node's gas estimate at its current price. */
 export async function estimateFee(
   provider: Provider,
   from: Address,
@@ -63,19 +65,19 @@ export async function estimateFee(
   return gas * price;
 }
 
-/** Codes of wallets whose node is busy or away for a moment (EIP-1474, EIP-1193). */
+/** Error codes of wallets whose node is briefly busy or away (EIP-1474, EIP-1193). */
 const AWAY = [-32005, 4900, 4901];
 
-/** Who does not respond, if asking again may help. */
+/** Who does not respond, if a retry may help. */
 function nameSilent(error: unknown): string | null {
   if (error instanceof Unreachable) return navigator.onLine ? "The service" : "The network";
   if (error instanceof Refusal)
     return error.status === 429 || error.status >= 500 ? "The service" : null;
   const { code } = (error ?? {}) as { code?: unknown };
-  return AWAY.includes(Number(code)) || explain(error).isUnanswered ? "The chain’s node" : null;
+  return AWAY.includes(Number(code)) || explain(error).hasNoResponse ? "The chain’s node" : null;
 }
 
-/** Questions of this page are asked again by these rules. */
+/** Retries of this page's requests follow these rules. */
 export const RETRY_PORTS: RetryPorts = {
   nameSilent,
   pause: (seconds) => pause(seconds * 1000),

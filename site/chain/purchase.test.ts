@@ -15,36 +15,36 @@ const MINED: PurchaseEvent = { type: "mined" };
 const after = (...events: PurchaseEvent[]) =>
   events.reduce(advancePurchase, beginPurchase("7", "0xab", 10n));
 
-test("a purchase is asked for, sent, mined, and then entitles to the text", () => {
+test("a purchase is requested, sent, mined, and then entitles to the text", () => {
   assert.deepEqual(
     [after(ASKED), after(ASKED, SENT), after(ASKED, SENT, MINED)].map(({ step }) => step),
     ["transaction", "mined", "entitled"],
   );
 });
 
-test("a purchase that may have been sent is not begun a second time", () => {
+test("a purchase that may have been sent is not started a second time", () => {
   assert.throws(() => after(ASKED, ASKED), TypeError);
   assert.throws(() => after(ASKED, SENT, ASKED), TypeError);
 });
 
-test("only a purchase that was declined or has ended is not begun", () => {
+test("only a declined or finished purchase counts as not started", () => {
   for (const begun of [after(ASKED), after(ASKED, SENT), after(ASKED, SENT, MINED)])
     assert.equal(isBegun(begun), true);
   assert.equal(isBegun(after(ASKED, { type: "declined" })), false);
   assert.equal(isBegun(after(ASKED, SENT, { type: "ended" })), false);
 });
 
-test("who holds the post is entitled, whatever was known of the transaction", () => {
+test("a holder of the post is entitled, whatever is known of the transaction", () => {
   for (const purchase of [after(MINED), after(ASKED, MINED), after(ASKED, SENT, MINED)])
     assert.equal(purchase.step, "entitled");
 });
 
-test("a purchase that has gone on is another one than that which was doubted", () => {
+test("a purchase that has made progress differs from the one that was in doubt", () => {
   assert.equal(isSamePurchase(after(ASKED), after(ASKED)), true);
   assert.equal(isSamePurchase(after(ASKED, SENT), after(ASKED)), false);
   assert.equal(isSamePurchase(after(ASKED), null), false);
 });
 
-test("it is kept by the post and the account, however the account is spelled", () => {
+test("it is stored by post and account, in any spelling of the account", () => {
   assert.equal(purchaseKey("7", "0xAb"), purchaseKey("7", "0xab"));
 });

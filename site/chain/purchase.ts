@@ -1,4 +1,4 @@
-/** The purchase of a post, kept so that a reload goes on where it was. Pure: no wallet, no clock. */
+/** The purchase of a post, stored so that a reload continues it. Pure: no wallet, no clock. */
 
 import type { Address } from "imprint-press";
 import { advanceSending, type Sending, type SendingEvent } from "./sent-step.ts";
@@ -8,13 +8,13 @@ export interface Purchase extends Sending {
   readonly account: Address;
   /** In wei, as a decimal text. */
   readonly price: string;
-  /** `entitled`: the chain has sold it, and the service is asked for the text. */
+  /** `entitled`: the chain has sold it, and the text is being requested from the service. */
   readonly step: "transaction" | "mined" | "entitled";
 }
 
 export type PurchaseEvent =
   | SendingEvent
-  /** The chain says that the account holds the post. */
+  /** The account holds the post on the chain. */
   | { readonly type: "mined" };
 
 export const beginPurchase = (postId: string, account: Address, price: bigint): Purchase => ({
@@ -26,13 +26,17 @@ export const beginPurchase = (postId: string, account: Address, price: bigint): 
   transaction: null,
 });
 
-/** The purchase after an event. Throws `TypeError` for one that cannot happen in this state. */
+/**
+ * The purchase after an event. Throws `TypeError` for an event that cannot happen in this state.
+ */
 export function advancePurchase(purchase: Purchase, event: PurchaseEvent): Purchase {
   if (event.type === "mined") return { ...purchase, step: "entitled" };
   return { ...purchase, ...advanceSending(purchase, event) };
 }
 
-/** Whether the wallet was asked for it: it may have been paid, and is not begun anew by itself. */
+/**
+ * Whether the wallet was asked: it may have been paid, and must not be restarted automatically.
+ */
 export const isBegun = ({ asked, step }: Purchase): boolean =>
   asked !== null || step !== "transaction";
 
@@ -40,6 +44,6 @@ export const isBegun = ({ asked, step }: Purchase): boolean =>
 export const isSamePurchase = (one: Purchase, other: Purchase | null): boolean =>
   JSON.stringify(one) === JSON.stringify(other);
 
-/** Where a purchase is kept. */
+/** The storage key of a purchase. */
 export const purchaseKey = (postId: string, account: Address): string =>
   `imprint.purchase.${postId}.${account.toLowerCase()}`;

@@ -25,13 +25,13 @@ test("a revert without a known error is a refusal without a reason", () => {
   assert.match(refusalSentence({ code: 3, message: "execution reverted" }) ?? "", /without saying/);
 });
 
-test("a node that is away refuses nothing", async () => {
+test("an unavailable node is not a refusal", async () => {
   const away = new Error("Failed to fetch");
   assert.equal(refusalSentence(away), null);
   await assert.rejects(findRefusal(refusing(away), AUTHOR, CALL), away);
 });
 
-test("a call is tried without sending it", async () => {
+test("a call is simulated without sending it", async () => {
   assert.equal(await findRefusal({ request: async () => "0x" }, AUTHOR, CALL), null);
   const refused = { code: 3, message: "execution reverted: 0xe508b9dc" };
   assert.match((await findRefusal(refusing(refused), AUTHOR, CALL)) ?? "", /wants a title/);

@@ -2,7 +2,7 @@
 
 import { type Address, type Call, ERRORS, type Provider } from "imprint-press";
 
-/** By the names of the contract's errors: it has a sentence for each of them. */
+/** Sentences by the names of the contract's errors, one for each. */
 const SENTENCES: Readonly<Record<keyof typeof ERRORS, string>> = {
   CidMissing: "The text has no cid. Save it again, then publish.",
   CidAlreadyPublished: "This version of the text is on the chain already.",
@@ -20,7 +20,7 @@ const SENTENCES: Readonly<Record<keyof typeof ERRORS, string>> = {
   PaymentRefused: "The author’s wallet does not accept the payment, so the post cannot be sold.",
 };
 
-/** By the first four bytes of what the contract reverts with. */
+/** The same by the selectors of the errors. */
 const BY_SELECTOR: ReadonlyMap<string, string> = new Map(
   Object.entries(ERRORS).map(([name, selector]) => [
     selector,
@@ -30,9 +30,10 @@ const BY_SELECTOR: ReadonlyMap<string, string> = new Map(
 
 const UNNAMED = "The marketplace refuses this transaction, without saying why.";
 
-/** Try a call without sending it: the sentence of its refusal, or null if it would succeed.
+/**
+ * Simulate a call: the sentence of its refusal, or null if it would succeed.
  *
- * Throws what is no refusal of the contract, such as a node that is away.
+ * Throws errors that are not refusals of the contract, such as an unavailable node.
  */
 export async function findRefusal(
   provider: Provider,
@@ -49,7 +50,7 @@ export async function findRefusal(
   }
 }
 
-/** The sentence of what the contract reverted with; null if the error is of another kind. */
+/** The sentence of the contract's revert; null if the error is of another kind. */
 export function refusalSentence(error: unknown): string | null {
   let isRevert = false;
   const seen = new Set<unknown>();

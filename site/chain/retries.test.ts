@@ -16,7 +16,7 @@ function make() {
   return { retries, pauses, notes };
 }
 
-/** A question that fails so often, and then has a response. */
+/** A request that fails this many times and then succeeds. */
 function failing(times: number, message: string) {
   let asked = 0;
   return async () => {
@@ -26,7 +26,7 @@ function failing(times: number, message: string) {
   };
 }
 
-test("a question is asked again until there is a response, and who is silent is named", async () => {
+test("a request is retried until there is a response, and the silent party is named", async () => {
   const { retries, pauses, notes } = make();
   assert.equal(await retries.ask(failing(3, "away")), 4);
   assert.deepEqual(pauses, [1, 2, 4]);
@@ -34,13 +34,13 @@ test("a question is asked again until there is a response, and who is silent is 
   assert.equal(retries.note.value, null);
 });
 
-test("what asking again cannot change is thrown at once", async () => {
+test("an error that a retry cannot fix is thrown at once", async () => {
   const { retries, pauses } = make();
   await assert.rejects(retries.ask(failing(1, "rejected")), /rejected/);
   assert.deepEqual(pauses, []);
 });
 
-test("a node that stays away is given about a minute", async () => {
+test("a node that stays away gets about a minute", async () => {
   const { retries, pauses } = make();
   await assert.rejects(retries.ask(failing(99, "away")), /away/);
   assert.equal(
@@ -50,7 +50,7 @@ test("a node that stays away is given about a minute", async () => {
   assert.equal(retries.note.value, null);
 });
 
-test("looks come less often from look to look, and every four seconds at least", async () => {
+test("polls become less frequent, down to one every four seconds", async () => {
   const { retries, pauses } = make();
   for (const looks of [0, 20, 400]) await retries.rest(looks);
   assert.deepEqual(pauses, [1, 2, 4]);

@@ -1,14 +1,14 @@
-/** Questions to the chain and the service that are asked again by themselves while nobody responds. */
+/** Retries requests to the chain and the service with backoff. */
 
 import { type ReadonlySignal, signal } from "@preact/signals-core";
 
 export interface RetryPorts {
-  /** Who does not respond, such as “The chain’s node”; null if asking again is of no use. */
+  /** Who does not respond, such as “The chain’s node”; null if a retry is of no use. */
   nameSilent(error: unknown): string | null;
   pause(seconds: number): Promise<void>;
 }
 
-/** How often a question is asked again, which takes about a minute in all. */
+/** The number of retries, which take about a minute in total. */
 const ATTEMPTS = 7;
 
 const LONGEST_PAUSE = 15;
@@ -18,12 +18,12 @@ export class Retries {
 
   constructor(private readonly ports: RetryPorts) {}
 
-  /** What is waited for; null while everybody responds. */
+  /** Who is being waited for; null while everybody responds. */
   get note(): ReadonlySignal<string | null> {
     return this.said;
   }
 
-  /** Ask until there is a response. Throws what stays, or what asking again cannot change. */
+  /** Retry until there is a response. Throws the last error, or one that a retry cannot fix. */
   async ask<T>(question: () => Promise<T>): Promise<T> {
     try {
       for (let failed = 0; ; failed += 1) {
@@ -42,7 +42,7 @@ export class Retries {
     }
   }
 
-  /** Wait before the next look, longer from look to look. */
+  /** Wait before the next poll, with increasing pauses. */
   rest(looks: number): Promise<void> {
     return this.ports.pause(Math.min(1 + looks / 20, 4));
   }

@@ -10,7 +10,9 @@ const ASKED: Sending = { ...FRESH, asked: { nonce: 4 } };
 const SENT: Sending = { step: "mined", asked: { nonce: 4 }, transaction: "0x01" };
 const mined = (status: Receipt["status"]): Receipt => ({ status, blockNumber: 9, logs: [] });
 
-/** A wallet and a chain in memory. `events` is all that was kept and sent, in order. */
+/**
+ * A wallet and a chain in memory. `events` lists everything that was stored and sent, in order.
+ */
 function make(begun = FRESH, other: Partial<SentStepPorts> = {}, chain: Partial<Chain> = {}) {
   const events: string[] = [];
   let sending = begun;
@@ -41,7 +43,7 @@ function make(begun = FRESH, other: Partial<SentStepPorts> = {}, chain: Partial<
   return { step, events, sending: () => sending };
 }
 
-test("what is asked is kept before the wallet is asked, and the hash before it is followed", async () => {
+test("the request is stored before the wallet is asked, and the hash before it is followed", async () => {
   const { step, events } = make();
   assert.deepEqual(await step.run(), { kind: "mined", receipt: mined("success") });
   assert.deepEqual(events, ["asked", "send", "sent"]);
@@ -60,14 +62,14 @@ test("other transactions of the account do not prove that this one was not sent"
   assert.equal(sending(), ASKED);
 });
 
-test("what waits for a block may be it", async () => {
+test("a pending transaction of the account may be this one", async () => {
   const countTransactions: Chain["countTransactions"] = async (which) =>
     which === "latest" ? 4 : 5;
   const { step } = make(ASKED, {}, { countTransactions });
   assert.deepEqual(await step.run(), { kind: "doubt", doubt: "unsettled" });
 });
 
-test("a replaced, unknown or pending transaction stays kept", async () => {
+test("a replaced, unknown or pending transaction remains stored", async () => {
   const ways: [string, Partial<Chain>][] = [
     ["replaced", { countTransactions: async () => 5 }],
     ["unknown", {}],
@@ -80,7 +82,7 @@ test("a replaced, unknown or pending transaction stays kept", async () => {
   }
 });
 
-test("what another transaction did is done, wherever it was interrupted", async () => {
+test("an effect of another transaction counts as done, wherever this one was interrupted", async () => {
   for (const begun of [FRESH, ASKED, SENT]) {
     const { step, events } = make(
       begun,
@@ -92,7 +94,7 @@ test("what another transaction did is done, wherever it was interrupted", async 
   }
 });
 
-test("a wallet that has surely sent nothing may be asked again, and another is searched for", async () => {
+test("a wallet that certainly sent nothing may be asked again; otherwise the transaction is searched for", async () => {
   const send = async () => {
     throw new Error("odd");
   };
@@ -110,13 +112,13 @@ test("a call that the contract would refuse is not sent", async () => {
   assert.deepEqual(events, []);
 });
 
-test("a transaction that reverted has ended", async () => {
+test("a reverted transaction is over", async () => {
   const { step, sending } = make(SENT, {}, { findReceipt: async () => mined("reverted") });
   assert.deepEqual(await step.run(), { kind: "reverted" });
   assert.deepEqual(sending(), FRESH);
 });
 
-test("what was asked or sent is given up only by its owner, and then sent anew", async () => {
+test("a requested or sent transaction is abandoned only by its owner, and then sent again", async () => {
   for (const begun of [ASKED, SENT]) {
     const { step, events, sending } = make(begun);
     step.giveUp();
@@ -126,7 +128,7 @@ test("what was asked or sent is given up only by its owner, and then sent anew",
   }
 });
 
-test("a second question to the wallet, or a hash without one, is refused", () => {
+test("a second request to the wallet, or a hash without one, is refused", () => {
   assert.throws(() => advanceSending(ASKED, { type: "asked", nonce: 5 }), TypeError);
   assert.throws(() => advanceSending(FRESH, { type: "sent", transaction: "0x02" }), TypeError);
   assert.throws(() => advanceSending(FRESH, { type: "ended" }), TypeError);

@@ -1,16 +1,17 @@
-/** The step in which a wallet sends one transaction: asked, sent, mined, also across reloads.
+/**
+ * The step in which a wallet sends one transaction: asked, sent, mined, also across reloads.
  *
- * Its one rule: while a transaction may be on its way, no second one is sent unless the person at
- * the wallet says so.
+ * Its one rule: while a transaction may be on its way, no second one is sent unless the user says
+ * so.
  */
 
 import type { Call, Hex, Receipt } from "imprint-press";
 import type { Retries } from "./retries.ts";
 import { type Chain, followTransaction, searchTransaction } from "./transaction.ts";
 
-/** What is kept of it; `step` is the present one, and others may come before and after. */
+/** The stored state; `step` is the current one, and others may come before and after. */
 export interface Sending {
-  /** `transaction`: the wallet sends it. `mined`: it is sent, and waits for a block. */
+  /** `transaction`: the wallet sends it. `mined`: it is sent, and waiting for a block. */
   readonly step: string;
   /** Set before the wallet is asked to send, with the account's next nonce. */
   readonly asked: { readonly nonce: number } | null;
@@ -25,7 +26,7 @@ export type SendingEvent =
   /** The transaction failed, or its owner knows that it is gone. */
   | { readonly type: "ended" };
 
-/** What changes with an event. Throws `TypeError` for one that cannot happen now. */
+/** What an event changes. Throws `TypeError` for one that cannot happen now. */
 export function advanceSending(sending: Sending, event: SendingEvent): SendingChange {
   const { step, asked } = sending;
   switch (event.type) {
@@ -47,11 +48,11 @@ export function advanceSending(sending: Sending, event: SendingEvent): SendingCh
 
 export type SendingChange = Partial<Sending> & { readonly step?: "transaction" | "mined" };
 
-/** What is uncertain about a transaction; it may still come. */
+/** What is uncertain about a transaction; it may still arrive. */
 export type Doubt =
   /** The wallet's response is lost, and the chain has seen nothing of it. */
   | "lost"
-  /** The same, but transactions of the account wait, and one of them may be it. */
+  /** The same, but the account has pending transactions, and one of them may be it. */
   | "unsettled"
   /** The account has used its nonce for another transaction. */
   | "replaced"
@@ -61,7 +62,7 @@ export type Doubt =
   | "pending";
 
 export type Outcome =
-  /** The chain has what was wanted, whichever transaction did it. */
+  /** The chain has the wanted effect, whichever transaction caused it. */
   | { readonly kind: "done" }
   | { readonly kind: "mined"; readonly receipt: Receipt }
   /** The contract would refuse it, so nothing was sent. */
@@ -73,24 +74,26 @@ export interface SentStepPorts {
   readonly chain: Chain;
   readonly retries: Retries;
   readonly sending: () => Sending;
-  /** Keep what an event changes, before anything else happens. */
+  /** Store what an event changes, before anything else happens. */
   move(event: SendingEvent): void;
   call(): Call;
-  /** Have the wallet switch to the chain of the service; it may ask its owner. */
+  /** Have the wallet switch to the chain of the service; it may prompt its owner. */
   switchChain(): Promise<void>;
-  /** Why the contract would refuse this call now. */
+  /** Why the contract would currently refuse this call. */
   findRefusal?(call: Call): Promise<string | null>;
   send(call: Call): Promise<Hex>;
-  /** Whether a failed `send` has surely sent nothing. */
+  /** Whether a failed `send` has certainly sent nothing. */
   hasSentNothing(error: unknown): boolean;
-  /** Whether the chain has what the transaction does. Asks again by itself. */
+  /** Whether the chain has the effect of the transaction. Retries on its own. */
   isDone(): Promise<boolean>;
 }
 
 export class SentStep {
   constructor(private readonly ports: SentStepPorts) {}
 
-  /** Go on from what is kept: send if nothing was asked, search if no hash is known, else follow.
+  /**
+   * Continue from the stored state: send if nothing was requested, search if no hash is known,
+   * otherwise follow.
    *
    * Throws what the wallet, the node or `isDone` throws.
    */
@@ -101,7 +104,7 @@ export class SentStep {
     return this.send();
   }
 
-  /** The person at the wallet says that it has sent nothing, or that it is gone. */
+  /** The user says that the wallet has sent nothing, or that the transaction is gone. */
   giveUp(): void {
     const { step, asked } = this.ports.sending();
     if (step === "transaction" && asked) this.ports.move({ type: "declined" });
@@ -129,7 +132,7 @@ export class SentStep {
     return this.follow(hash, nonce);
   }
 
-  /** A wallet was asked, and nobody knows what it did: look at the chain. */
+  /** The wallet was asked, and the outcome is unknown: check the chain. */
   private async search(nonce: number): Promise<Outcome> {
     const { chain, retries } = this.ports;
     const found = await searchTransaction(chain, retries, nonce, () => this.ports.isDone());
@@ -141,7 +144,7 @@ export class SentStep {
     const followed = await followTransaction(chain, retries, { hash, nonce });
     if (followed.kind === "mined" && followed.receipt.status === "success") return followed;
     if (followed.kind === "mined") this.ports.move({ type: "ended" });
-    // A wallet that speeds up sends another transaction to the same end.
+    // A wallet that speeds up a transaction sends another one with the same effect.
     if (await this.ports.isDone()) return { kind: "done" };
     return followed.kind === "mined"
       ? { kind: "reverted" }

@@ -24,7 +24,7 @@ function make(other: Partial<Chain> = {}) {
   return { chain, retries, pauses };
 }
 
-test("a receipt that comes late is found", async () => {
+test("a late receipt is found", async () => {
   let looks = 0;
   const { chain, retries } = make({
     findNonce: async () => 4,
@@ -36,7 +36,7 @@ test("a receipt that comes late is found", async () => {
   });
 });
 
-test("a node that lags behind for a few looks has lost nothing", async () => {
+test("a node that lags for a few polls has lost nothing", async () => {
   let looks = 0;
   const { chain, retries } = make({
     countTransactions: async () => 5,
@@ -45,12 +45,12 @@ test("a node that lags behind for a few looks has lost nothing", async () => {
   assert.equal((await followTransaction(chain, retries, SENT)).kind, "mined");
 });
 
-test("a nonce that another transaction has used means a replacement", async () => {
+test("a nonce used by another transaction means a replacement", async () => {
   const { chain, retries } = make({ countTransactions: async () => 5 });
   assert.equal((await followTransaction(chain, retries, SENT)).kind, "replaced");
 });
 
-test("the nonce counts that the transaction has, not the one that was expected", async () => {
+test("the transaction's actual nonce counts, not the expected one", async () => {
   let looks = 0;
   const { chain, retries } = make({
     countTransactions: async () => 5,
@@ -65,7 +65,7 @@ test("a transaction without a trace is given minutes before it counts as unknown
   assert.ok(pauses.reduce((sum, seconds) => sum + seconds) > 180);
 });
 
-test("one that waits for very long is still pending", async () => {
+test("a transaction that waits for very long is still pending", async () => {
   const { chain, retries } = make({ findNonce: async () => 4 });
   assert.equal((await followTransaction(chain, retries, SENT)).kind, "pending");
 });
@@ -92,7 +92,7 @@ test("a lost response is judged by the nonces of the account's transactions", as
   assert.equal(await search(counts(5, 5), async () => true), "done");
 });
 
-test("what a lagging node shows only at the second look is found as done", async () => {
+test("an effect that a lagging node shows only at the second poll is found", async () => {
   const { chain, retries } = make({ countTransactions: async () => 5 });
   let looks = 0;
   const isDone = async () => ++looks > 1;

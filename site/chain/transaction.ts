@@ -1,13 +1,13 @@
-/** What became of a transaction that a wallet was asked to send. */
+/** Finds out what happened to a transaction that a wallet was asked to send. */
 
 import type { Hex, Receipt } from "imprint-press";
 import type { Retries } from "./retries.ts";
 
 /** The chain as a node shows it to one account. */
 export interface Chain {
-  /** Throws if the wallet is on another chain, whose responses would mean nothing. */
+  /** Throws if the wallet is on another chain, whose responses would be meaningless. */
   check(): Promise<void>;
-  /** How many transactions the account has sent: mined ones, or those that wait as well. */
+  /** How many transactions the account has sent: only mined ones, or including pending ones. */
   countTransactions(which: "latest" | "pending"): Promise<number>;
   findReceipt(hash: Hex): Promise<Receipt | null>;
   /** The nonce of a transaction; null if the node does not know it. */
@@ -22,16 +22,18 @@ export type Followed =
   | { readonly kind: "unknown" }
   | { readonly kind: "pending" };
 
-/** Looks before anybody is told that it takes long: about ten minutes. */
+/** Polls before the user is told that it takes long: about ten minutes. */
 const LOOKS = 170;
-/** Looks in a row without a trace until a used nonce counts: nodes lag behind one another. */
+/** Consecutive polls without a trace before a used nonce counts: nodes lag behind one another. */
 const REPLACED_LOOKS = 6;
-/** Looks in a row without a trace and with a free nonce: about four minutes. */
+/** Consecutive polls without a trace and with a free nonce: about four minutes. */
 const UNKNOWN_LOOKS = 80;
-/** Looks in a row at an account of which nothing waits, until its blocks count: nodes lag. */
+/** Consecutive polls without pending transactions before the account's blocks count: nodes lag. */
 const SETTLED_LOOKS = 3;
 
-/** Follow a transaction; `nonce` is the one that was free before, as far as the node knew. */
+/**
+ * Follow a transaction; `nonce` is the account's next nonce before it, as far as the node knew.
+ */
 export async function followTransaction(
   chain: Chain,
   retries: Retries,
@@ -56,10 +58,11 @@ export async function followTransaction(
   return { kind: "pending" };
 }
 
-/** The wallet was asked, and its response is lost: look for what it did.
+/**
+ * The wallet was asked, and its response is lost: find out what it did.
  *
- * `isDone` asks again by itself. `lost`: nothing that waits can be it, and the chain does not have
- * what it was to do. `unsettled`: transactions of the account wait, and one of them may be it.
+ * `isDone` retries on its own. `lost`: no pending transaction can be it, and the chain lacks its
+ * effect. `unsettled`: the account has pending transactions, and one of them may be it.
  */
 export async function searchTransaction(
   chain: Chain,
@@ -70,7 +73,7 @@ export async function searchTransaction(
   let settled = 0;
   for (let look = 0; look < LOOKS; look += 1) {
     await retries.ask(() => chain.check());
-    // In this order: what is mined in between is found as done.
+    // In this order: a transaction mined in between is found as done.
     const mined = await retries.ask(() => chain.countTransactions("latest"));
     const sent = await retries.ask(() => chain.countTransactions("pending"));
     if (await isDone()) return "done";

@@ -1,10 +1,10 @@
-/** A button on every block of code that copies it. */
+/** Adds a copy button to every code block. */
 
 import { copyText, NotCopied } from "../page/clipboard.ts";
 import { button } from "../page/dom.ts";
 import { announce, notify } from "../page/notices.ts";
 
-/** How long a button says that it copied, in milliseconds. */
+/** How long a button confirms the copy, in milliseconds. */
 const SHOWN = 1500;
 
 export function addCopyButtons(root: ParentNode): void {

@@ -1,4 +1,4 @@
-/** Marks the section that one reads in the list of contents. */
+/** Marks the current section in the table of contents. */
 
 export function markCurrentSection(): void {
   const links = new Map<string, HTMLAnchorElement>();
@@ -17,7 +17,7 @@ export function markCurrentSection(): void {
     current = link;
     if (link) show(link);
   };
-  // Called whenever a section comes into view or leaves it, and not at every step of scrolling.
+  // Called whenever a section comes into view or leaves it, and not at every scroll event.
   const observer = new IntersectionObserver(mark, {
     rootMargin: "0px 0px -66% 0px",
     threshold: [0, 1],
@@ -26,7 +26,7 @@ export function markCurrentSection(): void {
   mark();
 }
 
-/** Scroll the list of contents, and nothing else, until a link is in it. */
+/** Scroll the table of contents, and nothing else, until a link is visible. */
 function show(link: HTMLElement): void {
   const list = link.closest<HTMLElement>(".contents");
   if (!list) return;

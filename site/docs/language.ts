@@ -1,4 +1,4 @@
-/** The language of the examples: chosen once for all of them, and found again. */
+/** The language of the examples: chosen once for all of them, and remembered. */
 
 import { recall, remember } from "../page/storage.ts";
 
@@ -13,7 +13,7 @@ export function rememberLanguage(): void {
   if (kept) choose(kept);
   for (const input of inputs)
     input.addEventListener("change", () => {
-      // The example that one looks at stays where it is, whatever grows above it.
+      // The visible example must not move, whatever grows above it.
       const before = input.getBoundingClientRect().top;
       choose(input.value);
       remember(KEY, input.value);

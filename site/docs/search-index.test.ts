@@ -23,7 +23,7 @@ const titles = (query: string, most?: number) =>
 test("an operation comes before the fields of operations", () =>
   assert.deepEqual(titles("update"), ["Update a draft", "cid"]));
 
-test("every word must be found, in the title, the place or the text", () => {
+test("every word must occur, in the title, the path or the text", () => {
   assert.deepEqual(titles("draft create"), ["Create a draft"]);
   assert.deepEqual(titles("draft nonsense"), []);
 });
@@ -33,7 +33,7 @@ test("a code is found by its name and by its meaning, in any case", () => {
   assert.deepEqual(titles("somebody"), ["not_owner"]);
 });
 
-test("an empty query finds nothing, and a list is as long as it may be", () => {
+test("an empty query finds nothing, and the length of a list is limited", () => {
   assert.deepEqual(titles("  "), []);
   assert.equal(titles("draft", 1).length, 1);
 });

@@ -1,4 +1,4 @@
-/** What the search of the documentation finds: entries, and how well they fit a query. */
+/** The search index of the documentation: entries, and their scores for a query. */
 
 export interface Entry {
   title: string;
@@ -12,7 +12,7 @@ export interface Entry {
 
 const WEIGHTS: Record<Entry["kind"], number> = { Operation: 4, Guide: 3, Error: 3, Field: 1 };
 
-/** The entries that have every word of the query, the best first. */
+/** The entries that contain every word of the query, the best first. */
 export function findEntries(entries: readonly Entry[], query: string, most = 12): Entry[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];

@@ -1,4 +1,4 @@
-/** The search of the documentation: a dialog that `/` opens, moved through by arrow keys. */
+/** The search of the documentation: a dialog that `/` opens, with arrow keys for navigation. */
 
 import { button, fill, h } from "../page/dom.ts";
 import { type Entry, findEntries, readEntries } from "./search-index.ts";
@@ -103,7 +103,7 @@ class SearchDialog {
   private go(entry: Entry | undefined): void {
     if (!entry) return;
     this.dialog.close();
-    // Where one has been before, too: the same fragment twice would not scroll.
+    // Also for the current fragment: setting it again would not scroll.
     location.hash = "";
     location.hash = entry.anchor;
   }

@@ -2,7 +2,7 @@
 
 import { encryptionSentence, isEncrypted } from "./encryption.ts";
 
-/** The page could not copy; the message says how the text can be copied all the same. */
+/** The page could not copy; the message says how to copy the text by hand. */
 export class NotCopied extends Error {
   override readonly name = "NotCopied";
 }

@@ -1,6 +1,6 @@
-/** A database of this browser (IndexedDB), which is opened when it is first used. */
+/** A database in this browser (IndexedDB), opened on first use. */
 
-/** This browser has no room for what shall be kept. */
+/** This browser has no room for the data. */
 export class StorageFull extends Error {
   override readonly name = "StorageFull";
 }
@@ -13,8 +13,10 @@ export class BrowserDatabase {
     private readonly create: (database: IDBDatabase) => void,
   ) {}
 
-  /** Ask one store. Resolves once the transaction is complete; throws `StorageFull`, or what the
-   *  browser says. */
+  /**
+   * Run a request on one store. Resolves once the transaction is complete; throws `StorageFull`, or
+   * the browser's error.
+   */
   async run<T>(
     store: string,
     mode: IDBTransactionMode,
@@ -22,7 +24,7 @@ export class BrowserDatabase {
   ): Promise<T> {
     const database = await this.open();
     return new Promise((resolve, reject) => {
-      // Strict: it is on the disk before it counts as kept.
+      // Strict: it is on disk before it counts as stored.
       const transaction = database.transaction(store, mode, { durability: "strict" });
       const request = ask(transaction.objectStore(store));
       transaction.oncomplete = () => resolve(request.result);

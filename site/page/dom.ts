@@ -8,7 +8,7 @@ type Handlers = {
   ) => void;
 };
 
-/** Attributes by their names; `true` sets an empty one, `false` and null leave it out. */
+/** Attributes by name; `true` sets an empty one, `false` and null leave it out. */
 type Props = Handlers & { [name: string]: unknown };
 
 /** An element with attributes, event handlers (`onclick`) and children. */
@@ -29,7 +29,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Replace what an element contains. */
+/** Replace the children of an element. */
 export function fill(element: Element, ...children: (Child | Child[])[]): void {
   element.replaceChildren(...present(children));
 }

@@ -1,16 +1,17 @@
-/** What browsers offer over https only, and what the site says where it is missing.
+/**
+ * Features that browsers offer over https only, and the messages where they are missing.
  *
- *  The machine itself (localhost) counts as https.
+ * localhost counts as https.
  */
 
-/** Whether this page can hash, sign and copy: without https, browsers do not let it. */
+/** Whether this page can hash, sign and copy: browsers require https for it. */
 export const isEncrypted = (): boolean => globalThis.isSecureContext;
 
-/** Say what needs https: `Copying needs https, …`. */
+/** The message about what needs https: `Copying needs https, …`. */
 export const encryptionSentence = (what: string): string =>
   `${what} needs https, and this page came without it. Open the site by an address that begins with https://.`;
 
-/** A click asked for something that needs https; the message says so. */
+/** The click needs https; the message says so. */
 export class NotEncrypted extends Error {
   override readonly name = "NotEncrypted";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { balance, coin, count, fileSize, moment, short } from "./format.ts";
 
-test("a price is written exactly", () =>
+test("a price is formatted exactly", () =>
   assert.equal(coin("10000000000000001"), "0.010000000000000001 ETH"));
 
 test("a balance never shows more than there is", () => {
@@ -11,7 +11,7 @@ test("a balance never shows more than there is", () => {
   assert.equal(balance(0n), "0 ETH");
 });
 
-test("a long address shows its two ends", () => {
+test("a long address is shortened to its two ends", () => {
   assert.equal(short("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"), "0xf39f…2266");
 });
 
@@ -19,11 +19,11 @@ test("a count of one has the singular", () => {
   assert.deepEqual([count(1, "post"), count(1200, "post")], ["1 post", "1,200 posts"]);
 });
 
-test("a moment has its day and its time", () => {
+test("a timestamp has its date and time", () => {
   assert.equal(moment(new Date(2026, 10, 16, 21, 4).getTime()), "16 Nov 2026, 21:04");
 });
 
-test("a size is rounded to what people read", () => {
+test("a size is rounded for reading", () => {
   assert.deepEqual([0, 1, 380 * 1024, 4 * 1024 * 1024, 4.25 * 1024 * 1024].map(fileSize), [
     "0 KB",
     "1 KB",

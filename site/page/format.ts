@@ -1,12 +1,12 @@
-/** How amounts, dates, addresses and counts are written on pages. */
+/** Formats of amounts, dates, addresses and counts on pages. */
 
-// Not by the index of the client: every page loads this, and only some need the rest.
+// Not through the client's index: every page loads this module, and only some need the rest.
 import { formatCoin } from "imprint-press/coin";
 
 /** The name of the chain's coin. */
 export const COIN = "ETH";
 
-/** Digits after the point of amounts that need not be exact, such as balances. */
+/** Decimals of amounts that need not be exact, such as balances. */
 const BALANCE_DIGITS = 4;
 
 const DATE = new Intl.DateTimeFormat("en-GB", { dateStyle: "long" });
@@ -16,7 +16,7 @@ const NUMBER = new Intl.NumberFormat("en");
 /** An amount in wei, exactly: `0.01 ETH`. */
 export const coin = (wei: string | bigint): string => `${formatCoin(wei)} ${COIN}`;
 
-/** A balance in wei, cut after four digits, so that it never shows more than there is. */
+/** A balance in wei, truncated to four decimals, so that it never shows more than there is. */
 export function balance(wei: bigint): string {
   const [whole = "0", fraction = ""] = formatCoin(wei).split(".");
   const kept = fraction.slice(0, BALANCE_DIGITS).replace(/0+$/, "");
@@ -25,13 +25,13 @@ export function balance(wei: bigint): string {
   return `${NUMBER.format(BigInt(whole))}${kept && `.${kept}`} ${COIN}`;
 }
 
-/** A day: `16 November 2026`. */
+/** A date: `16 November 2026`. */
 export const day = (time: string | Date): string => DATE.format(new Date(time));
 
-/** A day and a time: `16 Nov 2026, 21:04`. */
+/** A date and a time: `16 Nov 2026, 21:04`. */
 export const moment = (time: string | number): string => MOMENT.format(new Date(time));
 
-/** The two ends of an address, a cid or a hash, for where its full form does not fit. */
+/** The two ends of an address, a cid or a hash, where its full form does not fit. */
 export function short(text: string): string {
   return text.length <= 14 ? text : `${text.slice(0, 6)}…${text.slice(-4)}`;
 }
@@ -41,7 +41,7 @@ export function count(number: number, one: string, many = `${one}s`): string {
   return `${NUMBER.format(number)} ${number === 1 ? one : many}`;
 }
 
-/** A size as people read it: `4.2 MB`, `380 KB`. */
+/** A readable size: `4.2 MB`, `380 KB`. */
 export function fileSize(bytes: number): string {
   if (bytes < 1024 * 1024) return `${Math.ceil(bytes / 1024)} KB`;
   return `${(bytes / 1024 / 1024).toFixed(1).replace(/\.0$/, "")} MB`;

@@ -1,9 +1,10 @@
-/** Locks that the other tabs of the browser see, and that end with their tab (Web Locks).
+/**
+ * Locks that are shared by the tabs of the browser and end with their tab (Web Locks).
  *
- *  Without https, browsers have no locks: every lock is then free.
+ * Without https, browsers have no locks: every lock then counts as free.
  */
 
-/** Take a lock: the result gives it back, and is null if another tab has it. */
+/** Take a lock: returns a function that releases it, or null if another tab has it. */
 export function takeLock(name: string): Promise<(() => void) | null> {
   if (!navigator.locks) return Promise.resolve(() => undefined);
   return new Promise((resolve, reject) => {
@@ -19,17 +20,17 @@ export function takeLock(name: string): Promise<(() => void) | null> {
   });
 }
 
-/** The names of the locks that tabs have, this one included, and that begin so. */
+/** The names of held locks with this prefix, including those of this tab. */
 export async function heldLocks(prefix: string): Promise<string[]> {
   const { held = [] } = (await navigator.locks?.query()) ?? {};
   return held.map(({ name = "" }) => name).filter((name) => name.startsWith(prefix));
 }
 
-/** Whether a tab has the lock, this one included. */
+/** Whether a tab holds the lock, including this one. */
 export const isLocked = async (name: string): Promise<boolean> =>
   (await heldLocks(name)).includes(name);
 
-/** Resolves as soon as no tab has the lock. */
+/** Resolves as soon as no tab holds the lock. */
 export async function lockIsFree(name: string): Promise<void> {
   await navigator.locks?.request(name, () => undefined);
 }

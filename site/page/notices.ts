@@ -1,4 +1,4 @@
-/** Notices at the edge of the page, which are read out and take no focus. */
+/** Notices at the edge of the page, which are announced and take no focus. */
 
 import { button, h } from "./dom.ts";
 
@@ -8,13 +8,13 @@ interface Notice {
   action?: { label: string; run: () => void };
 }
 
-/** How long a notice without an action stays, in milliseconds; bad news stay until closed. */
+/** How long a notice without an action is shown, in milliseconds; errors stay until closed. */
 const SHOWN = 8000;
 
 let spoken: HTMLElement | undefined;
 let shown: HTMLElement | undefined;
 
-/** Have a text read out, without showing it. */
+/** Announce a text to screen readers, without showing it. */
 export function announce(text: string): void {
   spoken ??= document.body.appendChild(
     h("div", { class: "unseen", role: "status", "aria-live": "polite" }),
@@ -23,7 +23,7 @@ export function announce(text: string): void {
   spoken.textContent = spoken.textContent === text ? `${text}\u00a0` : text;
 }
 
-/** Show a notice and have it read out. The result closes it. */
+/** Show and announce a notice. Returns a function that closes it. */
 export function notify({ kind, text, action }: Notice): () => void {
   shown ??= document.body.appendChild(
     h("div", { class: "notices", role: "status", "aria-live": "polite" }),

@@ -1,6 +1,6 @@
-/** What modules expect of a browser's page, for tests that run without a browser. */
+/** A double of the browser's page, for tests that run without a browser. */
 
-/** A page with these facts and this memory, in the place of the browser's. */
+/** Replace the browser's page with one that has these facts and this storage. */
 export function standInForPage(facts: object, memory = new Map<string, string>()) {
   const heard = new Map<string, (event: { key: string | null }) => void>();
   const localStorage = {
@@ -20,7 +20,7 @@ export function standInForPage(facts: object, memory = new Map<string, string>()
   });
   return {
     memory,
-    /** Change a key as another tab does. */
+    /** Change a key like another tab would. */
     changeInOtherTab(key: string, value: string | null): void {
       if (value === null) memory.delete(key);
       else memory.set(key, value);
@@ -29,7 +29,9 @@ export function standInForPage(facts: object, memory = new Map<string, string>()
   };
 }
 
-/** As much of an element as pages here use: attributes, children, clicks, and the simplest selectors. */
+/**
+ * The parts of an element that pages here use: attributes, children, clicks, and simple selectors.
+ */
 export class ElementDouble {
   readonly children: ElementDouble[] = [];
   readonly attributes = new Map<string, string>();
@@ -42,7 +44,7 @@ export class ElementDouble {
 
   constructor(readonly tag = "div") {}
 
-  /** What a template contains is the markup that it was given. */
+  /** The content of a template is the markup that it was given. */
   innerHTML = "";
 
   get content(): ElementDouble {

@@ -1,4 +1,4 @@
-/** A pause before something is tried or looked at again. */
+/** A pause before a retry or poll. */
 
 export const pause = (milliseconds: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, milliseconds));

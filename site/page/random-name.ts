@@ -1,4 +1,4 @@
-/** Names that nobody else makes: 128 random bits in hexadecimal digits. */
+/** Unique names: 128 random bits in hexadecimal digits. */
 
 /** Made without `crypto.randomUUID`, which browsers offer over https only. */
 export function randomName(): string {

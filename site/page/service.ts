@@ -1,4 +1,4 @@
-/** The client of the pages on which somebody writes; it shares session and clock with the reader. */
+/** The client of pages for authors; it shares session and clock with the reader. */
 
 import { effect } from "@preact/signals-core";
 import { Imprint } from "imprint-press";
@@ -16,11 +16,11 @@ class PageClient extends Imprint {
   }
 }
 
-/** The one client of this page for all that authors do. */
+/** This page's one client for everything that authors do. */
 export const imprint = new PageClient(
   reader.url,
   { ...reader.facts, now: reader.now() },
-  // What the chain has just changed is asked for anew; what has not comes back as 304.
+  // Always revalidated, because the chain may have just changed it; unchanged responses are 304.
   { fetch: (input, init) => watchSession(input, { cache: "no-cache", ...init }) },
 );
 

@@ -26,7 +26,7 @@ const keep = (held: ReturnType<typeof made> | null) => keepSession(held as never
 
 const token = (): string | undefined => session.value?.token;
 
-/** Have the service respond to a request that carries a token. */
+/** Have the service respond to a request with a token. */
 async function respond(status: number, problem: object, sent: string): Promise<Response> {
   Object.assign(globalThis, { fetch: async () => Response.json(problem, { status }) });
   return watchSession("/x", { headers: { Authorization: `Bearer ${sent}` } });
@@ -35,17 +35,17 @@ async function respond(status: number, problem: object, sent: string): Promise<R
 // Its timer would keep the process alive.
 afterEach(() => keep(null));
 
-test("a session that was kept is used after a reload", () => {
+test("a stored session is used after a reload", () => {
   assert.equal(token(), "kept");
   assert.equal(reader.session?.token, "kept");
 });
 
-test("sessions put aside that have expired are removed when a page opens", () => {
+test("expired sessions of other accounts are removed when a page opens", () => {
   const aside = [...page.memory.keys()].filter((key) => key.startsWith(`${KEY}.`));
   assert.deepEqual(aside, [`${KEY}.0xnew`]);
 });
 
-test("signing out forgets the sessions that were put aside, and nothing else", () => {
+test("signing out forgets the sessions of other accounts, and nothing else", () => {
   page.memory.set("imprint.theme", '"dark"');
   keep(made(ADA, "of ada"));
   switchSession(BEN);
@@ -60,7 +60,7 @@ test("signing out forgets the sessions that were put aside, and nothing else", (
   assert.equal(token(), undefined);
 });
 
-test("a session is kept for the next page, and forgotten when it ends", () => {
+test("a session is stored for the next page, and forgotten when it ends", () => {
   keep(made(ADA, "one"));
   assert.match(page.memory.get(KEY) ?? "", /"one"/);
   keep(null);
@@ -79,7 +79,7 @@ test("another account has its own session, and the first one's is found again", 
   assert.equal(token(), "of ben");
 });
 
-test("a session that was put aside and has expired is not taken up again", () => {
+test("an expired session of another account is not used again", () => {
   keep(made(ADA, "old", 50));
   switchSession(BEN);
   page.memory.set(`${KEY}.${ADA.toLowerCase()}`, JSON.stringify(made(ADA, "old", -1000)));
@@ -94,13 +94,13 @@ test("signing in and out in another tab is followed here", () => {
   assert.equal(token(), undefined);
 });
 
-test("a session that the service says has ended is forgotten", async () => {
+test("a session that the service reports as ended is forgotten", async () => {
   keep(made(ADA, "ended"));
   await respond(401, { code: "session_ended" }, "ended");
   assert.equal(token(), undefined);
 });
 
-test("a refusal of another session, or of something else, leaves this one", async () => {
+test("a refusal of another session, or for another reason, leaves this one", async () => {
   keep(made(ADA, "new"));
   await respond(401, { code: "session_ended" }, "old");
   await respond(401, { code: "signature_invalid" }, "new");
@@ -115,7 +115,7 @@ test("the time of the service is remembered for the next page", () => {
   assert.equal(page.memory.has("imprint.clock"), false);
 });
 
-test("what cannot be read is as if nothing was kept", () => {
+test("unreadable storage counts as empty", () => {
   page.changeInOtherTab(KEY, "not JSON");
   assert.equal(token(), undefined);
 });

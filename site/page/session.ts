@@ -5,18 +5,18 @@ import { type Address, ImprintReader, type Session } from "imprint-press";
 import { facts } from "./facts.ts";
 import { keysFrom, onOtherTab, recall, remember, SESSION_KEY } from "./storage.ts";
 
-/** How the places begin where the sessions of other accounts are put aside. */
+/** The prefix of the storage keys of other accounts' sessions. */
 const ASIDE = `${SESSION_KEY}.`;
 
 const asideKey = (address: Address): string => `${ASIDE}${address.toLowerCase()}`;
 
-/** Where it is kept by how many seconds the service is ahead of this device. */
+/** The storage key of how many seconds the service's clock is ahead of this device. */
 const CLOCK_KEY = "imprint.clock";
 
-/** Refusals that mean: this session is of no use any more. */
+/** Refusals that mean that this session is no longer valid. */
 const ENDED = ["session_expired", "session_ended", "session_invalid"];
 
-/** The longest delay of a timer in browsers. */
+/** The longest timer delay in browsers. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 const current = signal<Session | null>(null);
@@ -33,56 +33,58 @@ class PageReader extends ImprintReader {
     remember(CLOCK_KEY, ahead === 0 ? null : ahead);
   }
 
-  /** The text of a post that the session may read, as HTML that the service sanitised. */
+  /** The text of a post that the session may read, as HTML sanitised by the service. */
   async readPostHtml(id: string): Promise<string> {
-    // Asked for HTML, the service would give refusals as pages.
+    // With `Accept: text/html`, the service would send refusals as pages.
     return (await this.request(`/p/${encodeURIComponent(id)}/text`)).text();
   }
 
-  /** End all permissions to write without the wallet, in all browsers of the session's address. */
+  /** End all writing sessions, in all browsers of the session's address. */
   async revokeWritingSessions(): Promise<void> {
     await this.request("/writing/sessions", { method: "DELETE" });
   }
 
-  /** The stored bytes of a post that the session may read, or anybody if it is free. */
+  /** The stored bytes of a post that the session may read, or that is free. */
   async readPostDocument(id: string): Promise<Uint8Array> {
     const response = await this.request(`/p/${encodeURIComponent(id)}/document`);
     return new Uint8Array(await response.arrayBuffer());
   }
 }
 
-/** The client for all that readers do. It has no code for writes, so that pages load fast. */
+/**
+ * The client for everything that readers do. It has no code for writes, so that pages load fast.
+ */
 export const reader = new PageReader(
   location.origin,
   { ...facts, now: Date.now() / 1000 + (recall<number>(CLOCK_KEY) ?? 0) },
   { fetch: watchSession },
 );
 
-/** Read with this session from now on, in all tabs; null ends that. */
+/** Use this session from now on, in all tabs; null ends it. */
 export function keepSession(kept: Session | null): void {
   remember(SESSION_KEY, kept);
   show(kept);
 }
 
-/** Forget the session, and those of other accounts that were put aside. */
+/** Forget the session, and those of other accounts. */
 export function forgetSessions(): void {
   for (const key of keysFrom(ASIDE)) remember(key, null);
   keepSession(null);
 }
 
-/** Read as this account: its own session if there is one, while that of another is put aside. */
+/** Switch to this account: use its own session if there is one, and put the current one aside. */
 export function switchSession(address: Address): void {
   const shown = current.value;
   if (shown && isOf(shown, address)) return;
   if (shown) remember(asideKey(shown.address), shown);
-  // Another tab may have signed in with the account already.
+  // Another tab may already have signed in with the account.
   const kept = recall<Session>(SESSION_KEY);
   const own = kept && isOf(kept, address) ? kept : recall<Session>(asideKey(address));
   remember(asideKey(address), null);
   keepSession(own && isValid(own) ? own : null);
 }
 
-/** Whether a session is that of an address. */
+/** Whether a session belongs to an address. */
 export const isOf = (held: Session, address: Address): boolean =>
   held.address.toLowerCase() === address.toLowerCase();
 

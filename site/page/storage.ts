@@ -1,12 +1,12 @@
-/** What this browser remembers for the site; a browser that keeps nothing is no error. */
+/** What this browser stores for the site; a browser that stores nothing is not an error. */
 
-/** Where the session is kept. */
+/** The storage key of the session. */
 export const SESSION_KEY = "imprint.session";
 
-/** Where the chosen wallet and account are kept. */
+/** The storage key of the chosen wallet and account. */
 export const CHOICE_KEY = "imprint.wallet";
 
-/** Told to the page when it begins to act for an account, for parts that load only then. */
+/** The event of a page that starts to act for an account, for parts that load only then. */
 export const ACCOUNT_EVENT = "imprint:account";
 
 /** The value of a key; null if there is none or it cannot be read. */
@@ -19,13 +19,13 @@ export function recall<T>(key: string): T | null {
   }
 }
 
-/** Keep a value, or forget the key if it is null. */
+/** Store a value, or remove the key if it is null. */
 export function remember(key: string, value: unknown): void {
   // Private windows and full disks: the page works, and asks again after a reload.
   tryToKeep(key, value);
 }
 
-/** The same, where somebody is told of what is not kept: false if this browser does not keep it. */
+/** The same for values whose loss is reported: false if this browser does not store it. */
 export function tryToKeep(key: string, value: unknown): boolean {
   try {
     if (value === null) localStorage.removeItem(key);
@@ -36,7 +36,7 @@ export function tryToKeep(key: string, value: unknown): boolean {
   }
 }
 
-/** The keys that begin so; none if this browser keeps nothing. */
+/** The keys with this prefix; none if this browser stores nothing. */
 export function keysFrom(prefix: string): string[] {
   try {
     const keys = Array.from({ length: localStorage.length }, (_, at) => localStorage.key(at) ?? "");

@@ -1,4 +1,6 @@
-/** Light or dark, as chosen before: a classic script in the head, so that nothing flashes. */
+/**
+ * Applies the chosen theme, light or dark: a classic script in the head, so that nothing flashes.
+ */
 
 let chosen: string | null = null;
 try {

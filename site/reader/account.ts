@@ -12,7 +12,7 @@ import { sampleItem } from "./samples.ts";
 
 export { reconnect } from "../wallet/connection.ts";
 
-/** Show the menu in this place, now and whenever the account or the session changes. */
+/** Show the menu in this element, now and whenever the account or the session changes. */
 export function showAccountMenu(place: HTMLElement): void {
   effect(() => {
     const connected = account.value;
@@ -35,7 +35,7 @@ export function showAccountMenu(place: HTMLElement): void {
   });
 }
 
-/** Run what a click asked for, and say so if it fails. */
+/** Run the action of a click, and report a failure. */
 export async function attempt(work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
@@ -52,7 +52,7 @@ export async function attempt(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** Sign in, as a click asked for. */
+/** Sign in after a click. */
 export const attemptSignIn = (): Promise<void> => attempt(signIn);
 
 const signInButton = (): HTMLElement =>
@@ -136,7 +136,7 @@ async function showFunds(connected: Account, place: HTMLElement): Promise<void> 
   }
 }
 
-/** Whoever uses the keyboard stays where they were, or at the menu if that is gone. */
+/** Keep the keyboard focus where it was, or on the menu if that element is gone. */
 function focusAgain(place: HTMLElement, text: string): void {
   const controls = [...place.querySelectorAll<HTMLElement>("summary, button")];
   (controls.find(({ textContent }) => textContent === text) ?? controls[0])?.focus();

@@ -1,4 +1,4 @@
-/** The library: what the reader holds, page by page. */
+/** The library: the posts that the reader holds, page by page. */
 
 import { effect } from "@preact/signals-core";
 import { type HeldPost, type Page, Refusal } from "imprint-press";
@@ -11,7 +11,7 @@ import { attempt } from "./account.ts";
 
 const PAGE = 24;
 
-/** Show the library of whoever is signed in, or how to sign in. */
+/** Show the library of the signed-in reader, or how to sign in. */
 export function showLibrary(place: HTMLElement): void {
   effect(() => {
     if (session.value) show(place);
@@ -53,7 +53,7 @@ function show(place: HTMLElement): void {
   });
   const start = async (q: string) => {
     const found = reader.listLibrary({ limit: PAGE, ...(q && { q }) });
-    // A list of its own: what an earlier search finds later does not stand among this one's.
+    // A separate list: late results of an earlier search must not appear in this one.
     const list = h("div", { class: "shelf" });
     fill(shelf, list);
     await more(list, q, found.page);
@@ -86,7 +86,7 @@ async function more(
       list.append(go);
     }
   } catch (error) {
-    // The end of the session draws the library anew; here it is only told.
+    // The end of the session redraws the library; here it is only reported.
     if (error instanceof Refusal && error.code.startsWith("session_"))
       return void notify({ kind: "info", text: explain(error).sentence });
     const again = h(
@@ -154,7 +154,7 @@ function feedButton(): HTMLElement {
       h("p", null, h("code", null, feed.atom)),
     );
   };
-  // Asked twice, the service would make two feeds, and only one address would be shown.
+  // A second request would create another feed, and only one URL would be shown.
   const ask = async () => {
     asked.disabled = true;
     await attempt(make);

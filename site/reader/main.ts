@@ -1,5 +1,7 @@
-/** What every page runs. Wallets and their code come with the first click that needs them, or at
- *  once if this browser knows an account. */
+/**
+ * Runs on every page. Wallet code is loaded with the first click that needs it, or at once if this
+ * browser knows an account.
+ */
 
 import { button, fill } from "../page/dom.ts";
 import { isDevelopment } from "../page/facts.ts";
@@ -11,7 +13,7 @@ import { showThemeSwitch } from "./theme-switch.ts";
 
 const find = (id: string): HTMLElement | null => document.getElementById(id);
 
-/** Run what a part of the page needs once its script is here. */
+/** Run a part of the page once its script is loaded. */
 function load<T>(part: Promise<T>, run: (part: T) => unknown): void {
   part.then(run, () =>
     notify({
@@ -52,7 +54,7 @@ function showGate(post: HTMLElement, place: HTMLElement): void {
   if (isKnown) open(null);
   else {
     showOffer(offer, { buy: () => open({ kind: "buy" }), open: () => open({ kind: "open" }) });
-    // Signed in by the menu, or in another tab.
+    // Signed in through the menu, or in another tab.
     document.addEventListener(ACCOUNT_EVENT, () => open(null), { once: true });
   }
 }
@@ -74,13 +76,13 @@ if (account) {
 
 const post = find("post");
 const gate = find("gate");
-// The text of a free post is on the page already, and nothing more has to be loaded for it.
+// The text of a free post is already on the page, and nothing more has to be loaded for it.
 if (post && gate && post.dataset.free === "false") showGate(post, gate);
 
 const proof = find("proof");
 if (post && proof) {
   const show = () => load(import("./proof.ts"), ({ showProof }) => showProof(post, proof));
-  // Opened before this script ran, it is not opened again.
+  // If it was opened before this script ran, it is not opened again.
   if (proof.hasAttribute("open")) show();
   else proof.addEventListener("toggle", show, { once: true });
 }

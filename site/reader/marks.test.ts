@@ -28,7 +28,7 @@ const signIn = (token: string) =>
 // Its timer would keep the process alive.
 afterEach(() => keepSession(null));
 
-test("other cards are marked in the place of the earlier ones, not beside them", () => {
+test("marks of new cards replace those of the earlier ones", () => {
   signIn("first");
   markCards();
   markCards();

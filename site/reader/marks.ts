@@ -4,18 +4,19 @@ import { effect } from "@preact/signals-core";
 import { reader } from "../page/session.ts";
 import { account, session } from "../wallet/index.ts";
 
-/** Posts of the library that are looked through for marks. */
+/** The number of library posts that are checked for marks. */
 const MOST = 200;
 
-/** Ends the marks of the cards that the page had before. */
+/** Removes the marks of the previous cards. */
 let stop: (() => void) | null = null;
 
-/** Counts looks: one that took longer than the next marks nothing. */
+/** Counts requests: stale responses mark nothing. */
 let turn = 0;
 
-/** Mark the cards of this page, now and whenever another account is signed in. Prompts nothing.
+/**
+ * Mark the cards of this page, now and whenever another account signs in. Prompts nothing.
  *
- *  Called again when the page has other cards.
+ * Called again when the page has other cards.
  */
 export function markCards(): void {
   stop?.();
@@ -29,7 +30,7 @@ async function mark(address: string | undefined, isSignedIn: boolean): Promise<v
   turn += 1;
   const own = turn;
   const held = new Set<string>();
-  // Without marks the cards are right too, so a failure is not shown.
+  // Cards are fine without marks, so a failure is not shown.
   if (isSignedIn)
     for (const post of await reader
       .listLibrary({ limit: 50 })

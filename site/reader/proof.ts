@@ -1,4 +1,4 @@
-/** The proof of a post: what is on the chain, and a check of the bytes in this browser. */
+/** The proof of a post: its record on the chain, and a check of the bytes in this browser. */
 
 import { effect } from "@preact/signals-core";
 import { verifyDocument } from "imprint-press";
@@ -9,7 +9,7 @@ import { count } from "../page/format.ts";
 import { reader, session } from "../page/session.ts";
 import { explain } from "../wallet/failures.ts";
 
-/** Add the marketplace, the chain and the check to what the page says already. */
+/** Add the marketplace, the chain and the check to the page's proof. */
 export function showProof(post: HTMLElement, place: HTMLElement): void {
   const { id = "", cid = "", free, hosted } = post.dataset;
   const result = h("p", { class: "proof-result", role: "status", "aria-live": "polite" });

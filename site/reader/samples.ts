@@ -9,7 +9,7 @@ const LABEL = "Fill with sample posts";
 
 let isRunning = false;
 
-/** Offer sample posts in an empty place of the page. */
+/** Offer sample posts on an empty page. */
 export function offerSamples(place: HTMLElement): void {
   const control = button(LABEL, () => void run(control, control), { class: "button" });
   const actions = place.querySelector(".button")?.parentElement ?? place;
@@ -18,13 +18,13 @@ export function offerSamples(place: HTMLElement): void {
   place.append(h("p", { class: "hint" }, "A dozen posts by several people, free and paid."));
 }
 
-/** An entry of the account menu for it. */
+/** The entry in the account menu. */
 export function sampleItem(): HTMLElement {
   const control = button(LABEL, () => void run(control, control), { class: "account-item" });
   return control;
 }
 
-/** Publish the samples and show how far it is after an element, then the new list. */
+/** Publish the samples and show the progress after an element, then the new list. */
 async function run(control: HTMLButtonElement, before: Element): Promise<void> {
   if (isRunning) return;
   isRunning = true;
@@ -69,10 +69,10 @@ function tell({ published, failed, purchases }: Filled): void {
   });
 }
 
-/** Show a list of posts or an empty page as the service has it now. */
+/** Replace a list of posts or an empty page with the current one from the service. */
 async function showList(): Promise<void> {
   if (!document.querySelector("#empty, .card")) return;
-  // Not the page that this browser has just read: it is empty, and may be kept for some seconds.
+  // Bypass the browser's cache: the empty page may be cached for some seconds.
   const headers = { Accept: "text/html" };
   const response = await fetch(location.href, { headers, cache: "no-cache" });
   const page = new DOMParser().parseFromString(await response.text(), "text/html");

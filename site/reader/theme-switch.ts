@@ -17,7 +17,7 @@ export function showThemeSwitch(footer: Element): void {
       try {
         localStorage.setItem(KEY, root.dataset.theme);
       } catch {
-        // A browser that keeps nothing shows it until the next page.
+        // A browser that stores nothing keeps it until the next page.
       }
       control.textContent = label();
     },

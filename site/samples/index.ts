@@ -1,4 +1,4 @@
-/** Sample posts for `imprint dev`; loaded when somebody asks for them. */
+/** Sample posts for `imprint dev`; loaded on demand. */
 
 import { facts } from "../page/facts.ts";
 import { imprint } from "../page/service.ts";
@@ -10,7 +10,7 @@ import { type DraftMemory, type Filled, fill, type Progress } from "./publisher.
 
 export type { Filled, Progress } from "./publisher.ts";
 
-/** Where the drafts of an interrupted run are remembered, for this chain and contract. */
+/** The storage key of an interrupted run's drafts, for this chain and contract. */
 const keyOf = (title: string): string => `imprint.sample.${facts.chain.marketplace}.${title}`;
 
 const drafts: DraftMemory = {
@@ -18,10 +18,12 @@ const drafts: DraftMemory = {
   keep: (title, cid) => remember(keyOf(title), cid),
 };
 
-/** Publish a dozen posts by several accounts of the development chain, and buy some of them.
+/**
+ * Publish a dozen posts by several accounts of the development chain, and buy some of them.
  *
- *  What exists already stays as it is. Throws if this is not `imprint dev`, or if its node does not
- *  respond. */
+ * Existing ones are left as they are. Throws if this is not `imprint dev`, or if its node does not
+ * respond.
+ */
 export async function fillWithSamples(onProgress: (progress: Progress) => void): Promise<Filled> {
   const node = developmentNode;
   if (node === null) throw new Error("Sample posts are for imprint dev only.");

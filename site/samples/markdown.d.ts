@@ -1,4 +1,4 @@
-/** Texts in Markdown, which the build puts into scripts. */
+/** Markdown texts, which the build puts into scripts. */
 declare module "*.md" {
   const text: string;
   export default text;

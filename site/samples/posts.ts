@@ -1,4 +1,4 @@
-/** The sample posts: their texts, and what the chain says about them. */
+/** The sample posts: their texts, and their data on the chain. */
 
 import type { Motif } from "./pictures.ts";
 import backupNames from "./texts/backup-names.md";
@@ -16,7 +16,7 @@ import wrongClock from "./texts/wrong-clock.md";
 
 export interface Sample {
   readonly text: string;
-  /** The number of the development account that writes it. */
+  /** The number of the development account that is the author. */
   readonly author: number;
   readonly description: string;
   /** In the coin of the chain; "0" is free. */

@@ -1,4 +1,4 @@
-/** Publishes sample posts by the real path: draft, publication, transaction, purchases. */
+/** Publishes sample posts the normal way: draft, publication, transaction, purchases. */
 
 import {
   type Address,
@@ -15,10 +15,10 @@ import {
 import { pause } from "../page/pause.ts";
 import { type Sample, titleOf } from "./posts.ts";
 
-/** Milliseconds between two looks for a receipt: the development chain mines at once. */
+/** Milliseconds between two polls for a receipt: the development chain mines at once. */
 const EVERY_MS = 200;
 
-/** How long the index may take to show what was published. */
+/** How long the index may take to show a new post. */
 const PATIENCE_MS = 30_000;
 
 interface Person {
@@ -29,11 +29,11 @@ interface Person {
 export interface Progress {
   readonly done: number;
   readonly total: number;
-  /** What is being done, in a few words. */
+  /** The current action, in a few words. */
   readonly sentence: string;
 }
 
-/** What became of the samples, by their titles. */
+/** The outcome for each sample, by title. */
 export interface Filled {
   readonly published: readonly string[];
   readonly existed: readonly string[];
@@ -41,7 +41,7 @@ export interface Filled {
   readonly purchases: number;
 }
 
-/** Remembers the drafts of samples that are not on the chain yet, so that they are taken again. */
+/** Remembers drafts of samples that are not on the chain yet, so that they are reused. */
 export interface DraftMemory {
   recall(title: string): string | null;
   keep(title: string, cid: string | null): void;
@@ -55,9 +55,12 @@ interface Place {
   draw(sample: Sample): Promise<Blob>;
 }
 
-/** Publish the samples that are missing, and buy those that nobody bought yet.
+/**
+ * Publish the missing samples, and buy those that nobody bought yet.
  *
- *  It can be repeated: what exists stays as it is. A sample that fails does not stop the others. */
+ * It can be repeated: existing ones are left as they are. A sample that fails does not stop the
+ * others.
+ */
 export async function fill(
   place: Place,
   samples: readonly Sample[],
@@ -159,7 +162,7 @@ async function buy(place: Place, sample: Sample, id: string): Promise<number> {
   return bought;
 }
 
-/** Wait until lists show what was published; they do so by themselves later, too. */
+/** Wait until lists show the new posts; later they appear on their own. */
 async function waitForIndex(
   place: Place,
   samples: readonly Sample[],

@@ -30,14 +30,14 @@ test("every sample has something to read", () => {
   }
 });
 
-test("nobody buys what is free or their own", () => {
+test("nobody buys free posts or their own", () => {
   for (const sample of SAMPLES) {
     assert.ok(!sample.buyers.includes(sample.author), titleOf(sample));
     if (sample.price === "0") assert.deepEqual(sample.buyers, []);
   }
 });
 
-test("every picture is another one, and the same each time", () => {
+test("every picture is different, and always the same", () => {
   const drawn = SAMPLES.map((sample) => drawPicture(sample.picture));
   assert.equal(new Set(drawn).size, SAMPLES.length);
   assert.deepEqual(
@@ -46,7 +46,7 @@ test("every picture is another one, and the same each time", () => {
   );
 });
 
-test("a picture names no other place than the vocabulary of SVG", () => {
+test("a picture references nothing outside the SVG namespace", () => {
   for (const sample of SAMPLES) {
     const addresses = drawPicture(sample.picture).match(/\w+:\/\/[^"]+/g);
     assert.deepEqual(addresses, ["http://www.w3.org/2000/svg"]);

@@ -1,4 +1,4 @@
-/** What stands around every view of the Studio: its tabs, and who is writing. */
+/** The frame around every view of the Studio: its tabs, and the current author. */
 
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -56,7 +56,7 @@ type Loaded<Props> =
   | { readonly view: ComponentType<Props> }
   | { readonly view: null; readonly hasFailed: boolean };
 
-/** A component that loads its view, says so, and offers to try again if the network is away. */
+/** A component that loads its view, and offers to retry if the network is away. */
 function lazy<Props extends object>(
   load: () => Promise<ComponentType<Props>>,
   name: string,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatRoute, parseRoute, type Route } from "./routes.ts";
 
-test("a route is what its hash says", () => {
+test("a route is parsed from its hash", () => {
   const routes: Route[] = [
     { view: "drafts" },
     { view: "draft", key: "6f0c/ä" },

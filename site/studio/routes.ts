@@ -1,4 +1,4 @@
-/** Where one is in the Studio, as the part of the address after `#`. */
+/** The current view of the Studio, as the fragment of the URL. */
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 
@@ -8,7 +8,7 @@ export type Route =
   | { readonly view: "publish"; readonly key: string }
   | { readonly view: "income" };
 
-/** The route of a hash; what is unknown is the list of drafts. */
+/** The route of a hash; an unknown one is the list of drafts. */
 export function parseRoute(hash: string): Route {
   const [view, key, ...rest] = hash.replace(/^#?\/?/, "").split("/");
   if (view === "income" && key === undefined) return { view };
@@ -31,10 +31,10 @@ export function formatRoute(route: Route): string {
 
 const current = signal<Route>({ view: "drafts" });
 
-/** The route that is shown. */
+/** The current route. */
 export const route: ReadonlySignal<Route> = current;
 
-/** Follow the address from now on. */
+/** Follow the URL from now on. */
 export function followAddress(): void {
   const read = () => {
     current.value = parseRoute(location.hash);
@@ -43,7 +43,7 @@ export function followAddress(): void {
   read();
 }
 
-/** Go there; with `replace` the way back skips the present place. */
+/** Navigate; with `replace` the back button skips the current route. */
 export function go(next: Route, { replace = false } = {}): void {
   const hash = formatRoute(next);
   if (replace) {

@@ -5,7 +5,7 @@ import { CHOICE_KEY, recall } from "../page/storage.ts";
 import { reconnect } from "../wallet/connection.ts";
 import { connect, explain, signIn } from "../wallet/index.ts";
 
-/** What somebody sees who has no wallet connected; who had one before is connected again first. */
+/** The view without a connected wallet; an earlier one is reconnected first. */
 export function Welcome() {
   const [isSought, setSought] = useState(() => recall(CHOICE_KEY) !== null);
   useEffect(() => {
@@ -60,7 +60,7 @@ export function SignInButton({ label }: { label: string }) {
     setAsked(true);
     setFailure(null);
     try {
-      // A session that is still there says nothing about the wallet, which may be locked or away.
+      // A session does not prove that the wallet is available: it may be locked.
       await connect();
       await signIn();
     } catch (error) {

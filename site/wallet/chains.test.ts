@@ -15,7 +15,7 @@ const WRAPPED = Object.assign(new Error("Internal error"), {
 
 interface Habits {
   chain?: number;
-  /** What it throws when it is asked to switch to a chain that it does not know. */
+  /** The error it throws when asked to switch to an unknown chain. */
   unknown?: Error;
   /** It says yes, and stays where it is. */
   stays?: boolean;
@@ -23,7 +23,7 @@ interface Habits {
   addsOnly?: boolean;
 }
 
-/** A wallet, and what it was asked for but for the id of its chain. */
+/** A wallet, and its requests except for the chain id. */
 function wallet({ chain = 1, unknown, stays = false, addsOnly = false }: Habits) {
   const asked: string[] = [];
   let isKnown = unknown === undefined;
@@ -59,7 +59,7 @@ test("a wallet on another chain is asked to switch", async () => {
   assert.deepEqual(asked, [SWITCH]);
 });
 
-test("a chain that the wallet does not know is added, however it says so", async () => {
+test("a chain that the wallet does not know is added, however it reports that", async () => {
   for (const unknown of [UNKNOWN, WRAPPED]) {
     const { provider, asked } = wallet({ unknown });
     await switchChain(provider);
@@ -73,11 +73,11 @@ test("a wallet that adds a chain without switching is asked to switch", async ()
   assert.deepEqual(asked, [SWITCH, ADD, SWITCH]);
 });
 
-test("a wallet that stays on another chain is told from one that switched", async () => {
+test("a wallet that stays on another chain is distinguished from one that switched", async () => {
   await assert.rejects(switchChain(wallet({ stays: true }).provider), WrongChain);
 });
 
-test("a refusal of the wallet's owner is passed on, and nothing is added", async () => {
+test("a refusal by the wallet's owner is passed on, and nothing is added", async () => {
   const refused = Object.assign(new Error("User rejected the request."), { code: 4001 });
   const { provider, asked } = wallet({ unknown: refused });
   await assert.rejects(switchChain(provider), refused);

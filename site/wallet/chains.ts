@@ -1,14 +1,15 @@
-/** The chain that a wallet is on, and how it comes to the one of the service. */
+/** The chain of a wallet, and how it switches to that of the service. */
 
 import type { Provider } from "imprint-press";
 import { facts } from "../page/facts.ts";
 import { COIN } from "../page/format.ts";
 import { WrongChain } from "./failures.ts";
 
-/** What wallets say of a chain that they do not know; some wrap it. */
+/** Error codes of wallets for an unknown chain; some wrap it. */
 const UNKNOWN_CHAIN = 4902;
 
-/** Have the wallet switch to the chain of the service, or add it. It may ask its owner.
+/**
+ * Have the wallet switch to the chain of the service, or add it. It may prompt its owner.
  *
  * Throws `WrongChain` if the wallet stays where it is, or what the wallet throws.
  */
@@ -25,7 +26,7 @@ export async function switchChain(provider: Provider): Promise<void> {
   if (chain !== facts.chain.id) throw new WrongChain(chain);
 }
 
-/** The id of the chain that a wallet or a node is on. */
+/** The chain id of a wallet or a node. */
 export async function readChain(provider: Provider): Promise<number> {
   return Number(await provider.request({ method: "eth_chainId" }));
 }

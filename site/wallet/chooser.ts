@@ -1,4 +1,6 @@
-/** The dialog in which an account is chosen: a wallet of this browser, or a development account. */
+/**
+ * The dialog in which an account is chosen: a wallet of this browser, or a development account.
+ */
 
 import { button, type Child, fill, h } from "../page/dom.ts";
 import { isDevelopment } from "../page/facts.ts";
@@ -59,7 +61,7 @@ function openDialog(): Promise<Account> {
       if (!isDone) reject(new Cancelled());
     });
     // A click on the backdrop is a click on the dialog itself. So is one that began on a button
-    // which has moved away since.
+    // which has since moved away.
     let pressed: EventTarget | null = null;
     dialog.addEventListener("pointerdown", ({ target }) => {
       pressed = target;

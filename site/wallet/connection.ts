@@ -1,4 +1,4 @@
-/** The account that this page acts for: chosen once, found again after a reload. */
+/** The account of this page: chosen once, and restored after a reload. */
 
 import { batch, type ReadonlySignal, signal } from "@preact/signals-core";
 import { type Address, walletOfProvider } from "imprint-press";
@@ -9,7 +9,7 @@ import { DEVELOPMENT, developmentAccounts, developmentNode } from "./development
 import { type AnnouncedWallet, type BrowserProvider, findWallet } from "./discovery.ts";
 import { NoAccount } from "./failures.ts";
 
-/** What is kept of the choice: the wallet, and for development the address. */
+/** The stored choice: the wallet, and for development the address. */
 interface Choice {
   wallet: string;
   address: Address;
@@ -19,10 +19,10 @@ const current = signal<Account | null>(null);
 let stopFollowing = () => {};
 let reconnecting: Promise<Account | null> | null = null;
 
-/** The account that this page acts for; null if none is connected. */
+/** The account of this page; null if none is connected. */
 export const account: ReadonlySignal<Account | null> = current;
 
-/** Connect again to what was chosen before, without a prompt. The result is null if that fails. */
+/** Reconnect to the earlier choice, without a prompt. Returns null if that fails. */
 export function reconnect(): Promise<Account | null> {
   reconnecting ??= reconnectOnce().finally(() => {
     reconnecting = null;
@@ -33,7 +33,7 @@ export function reconnect(): Promise<Account | null> {
 async function reconnectOnce(): Promise<Account | null> {
   const choice = recall<Choice>(CHOICE_KEY);
   if (choice === null) return null;
-  // A slow wallet must not undo what was chosen meanwhile, here or in another tab.
+  // A slow wallet must not undo a choice made meanwhile, here or in another tab.
   const isOld = () => JSON.stringify(recall(CHOICE_KEY)) !== JSON.stringify(choice);
   if (choice.wallet === DEVELOPMENT) {
     const accounts = await developmentAccounts().catch(() => []);
@@ -49,14 +49,14 @@ async function reconnectOnce(): Promise<Account | null> {
   return wallet && address ? use(wallet, address) : null;
 }
 
-/** Ask a wallet for its account, which it may ask its owner about. Throws what the wallet throws. */
+/** Ask a wallet for its account, which may prompt its owner. Throws what the wallet throws. */
 export async function connectWallet(wallet: AnnouncedWallet): Promise<Account> {
   const [address] = await readAccounts(wallet, "eth_requestAccounts");
   if (!address) throw new NoAccount("The wallet shares no account.");
   return use(wallet, address);
 }
 
-/** Act for an account of the development chain. */
+/** Use an account of the development chain. */
 export function useDevelopmentAccount(chosen: Account): Account {
   stopFollowing();
   stopFollowing = () => {};
@@ -93,10 +93,10 @@ function use(wallet: AnnouncedWallet, address: Address): Account {
 
 function show(shown: Account, wallet: string): Account {
   const before = current.value;
-  // Found again, it is the one that is shown, and nothing is drawn anew.
+  // If it is the account already shown, nothing is redrawn.
   if (before?.provider === shown.provider && before.address === shown.address) return before;
   remember(CHOICE_KEY, { wallet, address: shown.address } satisfies Choice);
-  // At once: nobody sees the account of one with the session of the other.
+  // Synchronously: nobody sees one account with the session of the other.
   batch(() => {
     switchSession(shown.address);
     current.value = shown;
@@ -105,7 +105,7 @@ function show(shown: Account, wallet: string): Account {
   return shown;
 }
 
-/** Hear of other accounts of the wallet until the result is called. */
+/** Listen to account changes of the wallet until the returned function is called. */
 function follow(provider: BrowserProvider, changed: (accounts: Address[]) => void): () => void {
   const listener = (accounts: Address[]) => changed(Array.isArray(accounts) ? accounts : []);
   provider.on?.("accountsChanged", listener);

@@ -1,14 +1,14 @@
-/** The accounts of the development chain: its node signs for them, so that there is no prompt. */
+/** The accounts of the development chain: its node signs for them, so there is no prompt. */
 
 import { type Address, httpProvider, type Provider, walletOfProvider } from "imprint-press";
 import { facts } from "../page/facts.ts";
 import type { Account } from "./account.ts";
 import { NodeUnreachable } from "./failures.ts";
 
-/** The id that stands for these accounts where the id of a wallet does otherwise. */
+/** The id of these accounts in the position of a wallet's id. */
 export const DEVELOPMENT = "development";
 
-/** Names in the order of the accounts, with the part that each plays. */
+/** Names in the order of the accounts, with the role of each. */
 const NAMES = [
   "Ada (author)",
   "Ben (reader)",
@@ -47,7 +47,7 @@ function nodeProvider(rpcUrl: string): Provider {
       try {
         return await node.request(args);
       } catch (error) {
-        // A node that refuses has a code; all else is a node that does not respond.
+        // A node that refuses has a code; anything else is a node that does not respond.
         if (error instanceof Error && "code" in error) throw error;
         throw new NodeUnreachable(error);
       }

@@ -10,7 +10,7 @@ test("a picture as a data URL is shown", () => {
     assert.equal(safeIcon(` data:image/${type};base64,AA\n`), `data:image/${type};base64,AA`);
 });
 
-test("nothing but a picture of a sensible size is shown", () => {
+test("anything but a picture of a reasonable size is not shown", () => {
   const others = [
     "https://example.org/icon.png",
     "javascript:alert(1)",
@@ -24,7 +24,7 @@ test("nothing but a picture of a sensible size is shown", () => {
   for (const icon of others) assert.equal(safeIcon(icon), null);
 });
 
-test("a wallet without a name, or with one that has no end, gets one that fits", () => {
+test("a wallet without a name, or with an endless one, gets a suitable one", () => {
   const named = (name: unknown) =>
     describe({ info: { name, rdns: "org.example" }, provider: {} } as never).name;
   assert.equal(named("  "), "A wallet");

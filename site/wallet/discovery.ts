@@ -4,7 +4,7 @@ import { type ReadonlySignal, signal } from "@preact/signals-core";
 import type { Provider } from "imprint-press";
 import { createStore, type EIP6963ProviderDetail } from "mipd";
 
-/** A wallet also says when its account or its chain changes. */
+/** A wallet also reports changes of its account or its chain. */
 export interface BrowserProvider extends Provider {
   on?(event: string, listener: (value: never) => void): void;
   removeListener?(event: string, listener: (value: never) => void): void;
@@ -19,7 +19,7 @@ export interface AnnouncedWallet {
   readonly provider: BrowserProvider;
 }
 
-/** Pictures that are shown; longer or other ones are not. */
+/** The pattern of pictures that are shown, with a maximum length. */
 const ICON = /^data:image\/(png|jpeg|webp|gif|svg\+xml)[;,]/i;
 const ICON_LENGTH = 200_000;
 const NAME_LENGTH = 60;
@@ -27,7 +27,7 @@ const NAME_LENGTH = 60;
 /** The id of `window.ethereum`, for wallets that do not announce themselves. */
 const INJECTED = "injected";
 
-/** How long a wallet that was used before may take to announce itself, in milliseconds. */
+/** How long an earlier wallet may take to announce itself, in milliseconds. */
 const PATIENCE = 1500;
 
 const found = signal<readonly AnnouncedWallet[]>([]);
@@ -35,8 +35,10 @@ const found = signal<readonly AnnouncedWallet[]>([]);
 /** The wallets that announced themselves so far. */
 export const wallets: ReadonlySignal<readonly AnnouncedWallet[]> = found;
 
-/** The one wallet with this id. Null if there is none, or if several claim to be it: then only
- *  their owner can tell which is meant. */
+/**
+ * The only wallet with this id. Null if there is none, or if several claim it: then only their
+ * owner can tell which is meant.
+ */
 export function onlyWallet(
   announced: readonly AnnouncedWallet[],
   id: string,
@@ -45,14 +47,14 @@ export function onlyWallet(
   return first && others.length === 0 ? first : null;
 }
 
-/** A wallet by its id, as soon as it announces itself; null if it does not, or not alone. */
+/** A wallet by its id, as soon as it announces itself; null if it does not, or is not unique. */
 export function findWallet(id: string): Promise<AnnouncedWallet | null> {
   return new Promise((resolve) => {
     const seek = () => onlyWallet(found.value, id);
     const timer = setTimeout(() => finish(seek()), PATIENCE);
     const stop = found.subscribe(() => {
       const wallet = seek();
-      // Not at once: `subscribe` calls before it returns how to stop.
+      // Not synchronously: `subscribe` calls back before it returns how to stop.
       if (wallet) queueMicrotask(() => finish(seek()));
     });
     function finish(wallet: AnnouncedWallet | null): void {
@@ -63,7 +65,7 @@ export function findWallet(id: string): Promise<AnnouncedWallet | null> {
   });
 }
 
-/** What is shown of a wallet. Its name and picture are its own words, so they are checked. */
+/** What is shown of a wallet. Its name and picture are untrusted, so they are checked. */
 export function describe({ info, provider }: EIP6963ProviderDetail): AnnouncedWallet {
   const name = String(info.name).trim().slice(0, NAME_LENGTH) || "A wallet";
   return {
@@ -74,7 +76,7 @@ export function describe({ info, provider }: EIP6963ProviderDetail): AnnouncedWa
   };
 }
 
-/** A picture that may be shown: a data URL of an image, of a sensible size. */
+/** A picture that may be shown: a data URL of an image of a reasonable size. */
 export function safeIcon(icon: unknown): string | null {
   const text = typeof icon === "string" ? icon.trim() : "";
   return text.length <= ICON_LENGTH && ICON.test(text) ? text : null;

@@ -10,7 +10,7 @@ const { explain, hasSentNothing, NodeUnreachable, WrongChain } = await import(".
 const refusal = (code: string, more = {}) =>
   new Refusal({ code, detail: "As the service says.", status: 400, ...more } as never);
 
-test("a rejection is no error, whichever way the wallet says it", () => {
+test("a rejection is not an error, however the wallet reports it", () => {
   const ways = [
     { code: 4001 },
     { code: "ACTION_REJECTED" },
@@ -24,7 +24,7 @@ test("a pending request sends people to their wallet", () => {
   assert.match(explain({ code: -32002 }).sentence, /already shows a request/);
 });
 
-test("a wallet on another chain is told which one to choose", () => {
+test("the message for a wallet on another chain names the right one", () => {
   const { sentence, action } = explain(new WrongChain(1));
   assert.match(sentence, /chain id 1\..*chain id 31337/);
   assert.equal(action, "switch-chain");
@@ -41,7 +41,7 @@ test("a wallet that refuses a transaction for another chain is on the wrong netw
   }
 });
 
-test("too little money is told as such, inside of what wallets wrap around it", () => {
+test("insufficient funds are reported, even inside the errors that wallets wrap", () => {
   const error = {
     code: -32603,
     message: "Internal",
@@ -55,7 +55,7 @@ test("an ended session leads to signing in", () => {
     assert.equal(explain(refusal(code)).action, "sign-in");
 });
 
-test("a refusal without a sentence of ours has that of the service", () => {
+test("a refusal without our own sentence shows the service's", () => {
   assert.equal(explain(refusal("not_found")).sentence, "As the service says.");
 });
 

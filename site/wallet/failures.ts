@@ -1,4 +1,4 @@
-/** What went wrong with a wallet, the chain or the service, in a sentence, and the way on. */
+/** What went wrong with a wallet, the chain or the service, in a sentence, and what to do. */
 
 import { type Code, Refusal, Unreachable } from "imprint-press";
 import { NotCopied } from "../page/clipboard.ts";
@@ -8,10 +8,10 @@ import { facts, isDevelopment } from "../page/facts.ts";
 interface Explanation {
   sentence: string;
   action: "retry" | "sign-in" | "switch-chain" | "unlock" | "reload" | null;
-  /** The user said no, or closed a dialog: no error to show in red. */
+  /** The user declined, or closed a dialog: not an error to show in red. */
   isCancelled: boolean;
-  /** Nobody said yes or no, so it may have been done. */
-  isUnanswered?: boolean;
+  /** There was no response, so it may have been done. */
+  hasNoResponse?: boolean;
 }
 
 /** The user closed the dialog. */
@@ -22,7 +22,7 @@ export class Cancelled extends Error {
   }
 }
 
-/** The wallet is on another chain than the service. */
+/** The wallet is on a chain other than the service's. */
 export class WrongChain extends Error {
   override readonly name = "WrongChain";
   constructor(readonly chainId: number) {
@@ -35,7 +35,7 @@ export class NoAccount extends Error {
   override readonly name = "NoAccount";
 }
 
-/** The account that a task was begun with is not the one of the wallet any more. */
+/** The account that a task was started with is no longer the wallet's. */
 export class AccountChanged extends Error {
   override readonly name = "AccountChanged";
 }
@@ -58,7 +58,7 @@ const say = (sentence: string, action: Action = null, isCancelled = false): Expl
 
 const REJECTED = say("You declined in your wallet. Nothing was sent.", "retry", true);
 
-/** By the codes of EIP-1193, of JSON-RPC, and of wallets that have their own. */
+/** By the codes of EIP-1193, of JSON-RPC, and of individual wallets. */
 const WALLET_CODES: Record<string, Explanation> = {
   4001: REJECTED,
   5000: REJECTED,
@@ -119,7 +119,7 @@ const REFUSALS: Partial<Record<Code, Explanation>> = {
   ),
 };
 
-/** What happened, for the person who reads it. */
+/** What happened, for the user. */
 export function explain(error: unknown): Explanation {
   if (error instanceof Refusal) return explainRefusal(error);
   if (error instanceof Unreachable)
@@ -146,7 +146,7 @@ export function explain(error: unknown): Explanation {
           : "The chain's node does not respond. Try again in a moment.",
         "retry",
       ),
-      isUnanswered: true,
+      hasNoResponse: true,
     };
   if (error instanceof NotEncrypted || error instanceof NotCopied) return say(error.message);
   return explainWallet(error);
@@ -218,13 +218,13 @@ function explainWallet(error: unknown): Explanation {
 /** Codes of wallets and nodes after which nothing was sent (EIP-1193, EIP-1474; 3 is a revert). */
 const NOTHING_SENT = new Set([3, 4001, 4100, 4200, 4900, 4901, 4902, -32000, -32003, -32602]);
 
-/** Whether it is certain that a wallet that failed like this has sent no transaction. */
+/** Whether a wallet that failed like this has certainly sent no transaction. */
 export function hasSentNothing(error: unknown): boolean {
-  const { action, isCancelled, isUnanswered } = explain(error);
+  const { action, isCancelled, hasNoResponse } = explain(error);
   if (isCancelled || action === "switch-chain") return true;
   const found = causes(error);
   // Geth has one code for many refusals; this one means that it has the transaction.
-  if (isUnanswered || found.some(({ message }) => /already known/i.test(message))) return false;
+  if (hasNoResponse || found.some(({ message }) => /already known/i.test(message))) return false;
   return found.some(
     ({ code, message }) => NOTHING_SENT.has(Number(code)) || /revert/i.test(message),
   );
@@ -235,7 +235,7 @@ interface Cause {
   message: string;
 }
 
-/** An error and what it carries inside: wallets wrap what the node said. */
+/** An error and the errors inside it: wallets wrap the node's error. */
 function causes(error: unknown): Cause[] {
   const found: Cause[] = [];
   const seen = new Set<unknown>();

@@ -1,4 +1,4 @@
-/** Wallets, for all pages: who acts, with which session, on which chain. */
+/** Wallets, for all pages: which account, with which session, on which chain. */
 
 import type { Account } from "./account.ts";
 import { switchChain } from "./chains.ts";

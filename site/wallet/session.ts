@@ -11,7 +11,7 @@ import { AccountChanged } from "./failures.ts";
 const STATEMENT = "Sign in to read what you hold. This is free and sends nothing to the chain.";
 
 let connecting: Promise<Account> | null = null;
-/** By the account that signs: while one is asked, another can sign in. */
+/** By account: while one is being asked, another can sign in. */
 const signing = new Map<Address, Promise<Session>>();
 
 /** The account of this page, or the one that the user chooses now. Throws `Cancelled`. */
@@ -22,7 +22,7 @@ export function connect(): Promise<Account> {
   return connecting;
 }
 
-/** A session of the account: the one there is, or a new one by a signature. */
+/** A session of the account: the existing one, or a new one after a signature. */
 export async function signIn(): Promise<Session> {
   const held = session.value;
   if (held && (!account.value || isOf(held, account.value.address))) return held;
@@ -34,7 +34,7 @@ export async function signIn(): Promise<Session> {
   return made;
 }
 
-/** Do what needs a session. If that has ended meanwhile, sign in and do it once more. */
+/** Do something that needs a session. If it has ended meanwhile, sign in and repeat. */
 export async function withSession<T>(work: () => Promise<T>): Promise<T> {
   await signIn();
   try {
@@ -46,9 +46,10 @@ export async function withSession<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** End the session here, or with `all` on every device, and forget the account.
+/**
+ * End the session here, or with `all` on every device, and forget the account.
  *
- * With `all` no key that the account allowed to write for it can do so any more, either.
+ * With `all`, keys that the account allowed to write for it are revoked too.
  */
 export async function signOut({ all = false }: { all?: boolean } = {}): Promise<void> {
   const held = session.value;
@@ -56,7 +57,7 @@ export async function signOut({ all = false }: { all?: boolean } = {}): Promise<
     await endWriting(held);
     await reader.logout({ all });
   }
-  // Here it ends at once and in any case, whether or not the service hears of it.
+  // Here it ends at once in any case, whether or not the service is reached.
   batch(() => {
     forgetSessions();
     disconnect();
@@ -68,11 +69,11 @@ export async function signOut({ all = false }: { all?: boolean } = {}): Promise<
       .catch(() => undefined);
 }
 
-/** Revoke what the account allowed keys of browsers to write, and delete the key of this one. */
+/** Revoke the writing sessions of the account, and delete the key of this browser. */
 async function endWriting(held: Session): Promise<void> {
   if (!facts.features.includes("writing-sessions")) return;
   await reader.revokeWritingSessions();
-  // A browser that keeps no keys has none to delete.
+  // A browser that stores no keys has none to delete.
   await new BrowserKeyStore().remove(facts.service, held.address).catch(() => undefined);
 }
 
@@ -91,7 +92,7 @@ async function login(chosen: Account): Promise<Session> {
     keepSession(made);
     return made;
   } catch (error) {
-    // The next signature is made with the time of the service.
+    // The next signature uses the time of the service.
     if (error instanceof Refusal && error.problem.now !== undefined)
       reader.setClock(error.problem.now);
     throw error;

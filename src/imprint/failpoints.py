@@ -45,13 +45,13 @@ _armed: Callable[[str], None] | None = None
 
 
 def reach(name: str) -> None:
-    """Pass a failpoint; ends the process if it is armed for this pass."""
+    """Pass a failpoint; exit the process if it is armed for this pass."""
     if _armed is not None:
         _armed(name)
 
 
 def arm(where: str) -> None:
-    """End this process at `where`: the name of a failpoint, with `:3` for its third pass.
+    """Arm the failpoint `where`: the name of a failpoint, with `:3` for its third pass.
 
     Raises `ValueError` for a name that no failpoint has.
     """
@@ -63,7 +63,7 @@ def arm(where: str) -> None:
 
     def end_process(reached: str) -> None:
         if reached == name and next(counted) == last:
-            # Without clean-up: no handler runs, no buffer is flushed, no other thread continues.
+            # No clean-up: no handler runs, no buffer is flushed, no other thread continues.
             os._exit(KILLED)
 
     _armed = end_process

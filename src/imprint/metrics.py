@@ -2,9 +2,8 @@
 
 Counters only rise; gauges hold a current value. Labels have few values, so that no metric grows
 with the number of files, readers or posts. Every worker has its own values; `server/samples.py`
-merges them: counters are added up, also those of workers that have ended, and of a gauge the
-largest value counts, unless `SUMMED` or `LEAST` names it. A gauge that is not a number is not
-known, and not shown.
+merges them: counters are summed, including those of workers that have ended, and a gauge takes its
+largest value unless `SUMMED` or `LEAST` names it. A gauge that is NaN is unknown, and not exported.
 """
 
 import math
@@ -16,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from imprint import __version__
 
 RESPONSES = Counter(
-    "imprint_answers", "Responses by path, status and refusal code.", ["path", "status", "code"]
+    "imprint_responses", "Responses by path, status and refusal code.", ["path", "status", "code"]
 )
 RESPONSE_SECONDS = Histogram(
     "imprint_answer_seconds",
@@ -33,69 +32,68 @@ DEPENDENCY_SECONDS = Histogram(
 )
 CONNECTIONS = Gauge("imprint_connections", "Open connections.")
 CONNECTIONS_CLOSED = Counter(
-    "imprint_connections_closed", "Connections that a limit closed, by the limit.", ["limit"]
+    "imprint_connections_closed", "Connections closed by a limit, by limit.", ["limit"]
 )
 OVERLOADS = Counter(
-    "imprint_overloads", "Requests refused as overloaded, by the limit that was reached.", ["limit"]
+    "imprint_overloads", "Requests refused as overloaded, by the limit reached.", ["limit"]
 )
 DELIVERIES = Counter("imprint_deliveries", "Verified deliveries.", ["provider", "duplicate"])
-EVENTS = Counter(
-    "imprint_events", "Events by who reported them and what became of them.", ["source", "status"]
-)
+EVENTS = Counter("imprint_events", "Events by source and status.", ["source", "status"])
 EVENTS_UNDONE = Counter("imprint_events_undone", "Events that are no longer on the chain.")
-FOLLOWED_BLOCK = Gauge("imprint_followed_block", "The block up to which the chain is read.")
+FOLLOWED_BLOCK = Gauge("imprint_followed_block", "The block up to which the chain has been read.")
 HEAD_BLOCK = Gauge("imprint_head_block", "The newest block of the node.")
 CURSOR_LAG = Gauge(
-    "imprint_cursor_lag_blocks", "Blocks between the one that is read and the newest of the node."
+    "imprint_cursor_lag_blocks", "Blocks between the last one read and the node's newest."
 )
-DEEP_REORG = Gauge("imprint_deep_reorg", "1 while a block that was final has been replaced.")
+DEEP_REORG = Gauge("imprint_deep_reorg", "1 while a final block has been replaced.")
 HEAD_BELOW_FINAL = Gauge(
-    "imprint_head_below_final", "1 while the node's newest block is below a block that was final."
+    "imprint_head_below_final", "1 while the node's newest block is below a final block."
 )
 FOLLOWER_RUNNING = Gauge(
     "imprint_follower_running",
-    "0 while no process has followed the chain for too long; 1 also where it is switched off.",
+    "0 while no process has followed the chain for too long; also 1 if it is switched off.",
 )
 COLLECTOR_RUNNING = Gauge(
     "imprint_collector_running",
-    "0 while no process has collected garbage for too long; 1 also where it is switched off.",
+    "0 while no process has collected garbage for too long; also 1 if it is switched off.",
 )
 INDEXER_RUNNING = Gauge(
     "imprint_indexer_running",
-    "0 while no process has filled the index of posts for too long; 1 also where it is off.",
+    "0 while no process has filled the index of posts for too long; also 1 if it is off.",
 )
 INDEXED_BLOCK = Gauge("imprint_indexed_block", "The block up to which posts are indexed.")
 INDEX_LAG = Gauge(
-    "imprint_index_lag_blocks", "Blocks between the one that is indexed and the node's newest."
+    "imprint_index_lag_blocks", "Blocks between the last one indexed and the node's newest."
 )
 INDEX_EVENTS = Counter("imprint_index_events", "Events that the index of posts applied.")
 INDEX_UNDONE = Counter(
-    "imprint_index_undone", "Logs that the index of posts undid, because they left the chain."
+    "imprint_index_undone", "Logs that the index of posts undid because they left the chain."
 )
 INDEX_UNDECODABLE = Counter(
     "imprint_index_undecodable", "Logs of the marketplace that the index cannot decode."
 )
 INDEX_UNDESCRIBED = Counter(
     "imprint_index_undescribed",
-    "Posts that are indexed without a description: none was returned.",
+    "Posts indexed without a description, because no node returned it.",
 )
 INDEX_RESTARTS = Counter(
     "imprint_index_restarts",
-    "Times that the index was emptied, by the reason.",
+    "Times that the index was emptied, by reason.",
     ["reason"],
 )
 LEASE_AGE = Gauge(
     "imprint_lease_age_seconds", "Seconds since a process last held the lease.", ["lease"]
 )
 NODE_CONTRADICTIONS = Counter(
-    "imprint_node_contradictions", "Times that nodes contradicted themselves or each other on logs."
+    "imprint_node_contradictions",
+    "Times that nodes contradicted themselves or each other about logs.",
 )
 DISPUTED_BLOCKS = Gauge(
     "imprint_disputed_blocks",
     "Blocks whose logs nodes leave out, or contradict themselves or each other about.",
 )
 UNREADABLE_RECEIPTS = Counter(
-    "imprint_unreadable_receipts", "Receipts that no node returned; their events are not known."
+    "imprint_unreadable_receipts", "Receipts that no node returned; their events are unknown."
 )
 ENTITLEMENTS = Counter(
     "imprint_entitlements",
@@ -104,8 +102,8 @@ ENTITLEMENTS = Counter(
 )
 WALLET_CHECKS = Counter(
     "imprint_wallet_checks",
-    "Signatures that only a contract can verify, by what became of them: accepted, refused,"
-    " limited (it was not asked) or unavailable.",
+    "Signatures that only a contract can verify, by result: accepted, refused, limited (not "
+    "checked) or unavailable.",
     ["result"],
 )
 READY = Gauge(
@@ -113,11 +111,11 @@ READY = Gauge(
 )
 DEPENDENCY_UP = Gauge(
     "imprint_dependency_up",
-    "1 if all is well with this member of the readiness probe, else 0.",
+    "1 if this check of the readiness probe is fine, otherwise 0.",
     ["dependency"],
 )
-DRAFTS = Gauge("imprint_drafts", "Drafts that are stored.")
-POSTS = Gauge("imprint_posts", "Posts that are stored.")
+DRAFTS = Gauge("imprint_drafts", "Stored drafts.")
+POSTS = Gauge("imprint_posts", "Stored posts.")
 STORED_BYTES = Gauge(
     "imprint_stored_bytes", "Bytes of the documents of drafts and posts, with their thumbnails."
 )
@@ -133,29 +131,29 @@ DOCUMENTS_DESTROYED = Counter(
 )
 STRAYS_HELD = Gauge(
     "imprint_strays_held",
-    "Documents that the catalog does not know, held because there are too many of them.",
+    "Documents unknown to the catalog, held because there are too many of them.",
 )
 DAMAGED_RECORDS = Gauge(
-    "imprint_damaged_records", "Records, and structures of the database, that are damaged."
+    "imprint_damaged_records", "Damaged records, and damaged structures of the database."
 )
 DAMAGED_DOCUMENTS = Gauge(
     "imprint_damaged_documents", "Documents that are missing from the store or damaged there."
 )
 HUB_NOTICES = Counter(
-    "imprint_hub_notices", "Notices of changed feeds to the WebSub hub.", ["result"]
+    "imprint_hub_notices", "Notifications of changed feeds to the WebSub hub.", ["result"]
 )
 ROUNDS_PUT_OFF = Counter(
     "imprint_chores_put_off",
-    "Rounds of background tasks that failed or that a dependency did not allow.",
+    "Rounds of background tasks that failed, or were put off because of a dependency.",
     ["chore"],
 )
 
 SUPERVISOR = CollectorRegistry()
-"""The metrics of the supervisor; a worker that it forks must not count them once more."""
+"""The metrics of the supervisor; workers that it forks must not count them again."""
 
 BUILD_INFO = Gauge(
     "imprint_build_info",
-    "1; the labels have the versions of Imprint and of Python.",
+    "Always 1; the labels have the versions of Imprint and Python.",
     ["version", "python"],
     registry=SUPERVISOR,
 )
@@ -166,7 +164,7 @@ ProcessCollector(registry=SUPERVISOR)
 SUMMED = frozenset(
     {"imprint_connections", "process_resident_memory_bytes", "process_virtual_memory_bytes"}
 )
-"""Gauges whose values are added up over all processes."""
+"""Gauges that are summed over all processes."""
 
 LEAST = frozenset(
     {
@@ -180,7 +178,7 @@ LEAST = frozenset(
         "process_start_time_seconds",
     }
 )
-"""Gauges of which the smallest value counts."""
+"""Gauges that take the smallest value of all processes."""
 
 for _gauge in (FOLLOWER_RUNNING, COLLECTOR_RUNNING, INDEXER_RUNNING):
     _gauge.set(1)
@@ -206,7 +204,7 @@ BUILD_INFO.labels(__version__, platform.python_version()).set(1)
 def read_counter(
     counter: Counter, wanted: Mapping[str, str]
 ) -> list[tuple[Mapping[str, str], float]]:
-    """The labels and values of a counter of this process that have these labels."""
+    """The labels and values of this process's counter, filtered by these labels."""
     return [
         (sample.labels, sample.value)
         for metric in counter.collect()
@@ -217,5 +215,5 @@ def read_counter(
 
 
 def read_gauge(gauge: Gauge) -> float:
-    """The value of a gauge of this process; not a number if it is not known."""
+    """The value of a gauge in this process; NaN if unknown."""
     return next(sample.value for metric in gauge.collect() for sample in metric.samples)

@@ -1,4 +1,4 @@
-"""Free space is measured, and little of it is logged once."""
+"""Free space is measured, and a shortage is logged once."""
 
 import errno
 import logging
@@ -81,7 +81,7 @@ def reserved(folder: Path) -> int:
 
 
 def full_disk(times: int) -> Callable[[], str]:
-    """An opening that finds the disk full so many times."""
+    """An opening that finds the disk full this many times."""
     left = iter(range(times))
 
     def opening() -> str:

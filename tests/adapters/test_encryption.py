@@ -105,13 +105,13 @@ def test_every_changed_byte_of_a_wrapped_key_does_not_decrypt():
 
 
 @pytest.mark.parametrize("length", [0, 1, 11, 12, 27])
-def test_a_document_cut_short_does_not_decrypt(length: int):
+def test_a_truncated_document_does_not_decrypt(length: int):
     encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
     refuses(AesCipher(MASTER), encrypted.document[:length], encrypted.wrapped_key)
 
 
 @pytest.mark.parametrize("length", [0, 1, 8, 9, 68])
-def test_a_wrapped_key_cut_short_does_not_decrypt(length: int):
+def test_a_truncated_wrapped_key_does_not_decrypt(length: int):
     encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
     assert encrypted.wrapped_key is not None
     refuses(AesCipher(MASTER), encrypted.document, encrypted.wrapped_key[:length])

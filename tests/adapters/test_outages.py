@@ -90,13 +90,13 @@ def test_a_reason_does_not_quote_the_server() -> None:
     ("error", "reason", "helps"),
     [
         (asyncpg.InvalidPasswordError(""), "refuses the user or the password", True),
-        (asyncpg.InvalidAuthorizationSpecificationError(""), "does not let this user in", True),
+        (asyncpg.InvalidAuthorizationSpecificationError(""), "does not admit this user", True),
         (asyncpg.InvalidCatalogNameError(""), "no database of this name", True),
         (asyncpg.InsufficientPrivilegeError(""), "lacks a permission", True),
         (asyncpg.TooManyConnectionsError(""), "no connection left", True),
         (asyncpg.CannotConnectNowError(""), "starting or stopping", False),
         (ConnectionRefusedError(errno.ECONNREFUSED, "no"), "no server accepts connections", True),
-        (socket.gaierror(socket.EAI_NONAME, "no"), "the name of its host is not known", True),
+        (socket.gaierror(socket.EAI_NONAME, "no"), "its host name is unknown", True),
         (TimeoutError(), "does not respond in time", False),
         (ConnectionError("the server at x rejected SSL upgrade"), "does not speak TLS", True),
         (ssl.SSLError("no"), "TLS fails", True),
@@ -105,7 +105,7 @@ def test_a_reason_does_not_quote_the_server() -> None:
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Exception) else "",
 )
-def test_the_reason_of_a_failed_connection_is_given_in_words(
+def test_the_reason_of_a_failed_connection_is_readable(
     error: Exception, reason: str, helps: bool
 ) -> None:
     assert reason in failure_reason(error)

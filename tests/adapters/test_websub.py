@@ -12,7 +12,7 @@ from imprint.adapters.websub import HttpHub
 
 @asynccontextmanager
 async def serving(status: int, bodies: list[str], location: str = "") -> AsyncIterator[str]:
-    """The address of a hub that responds so."""
+    """The URL of a hub that responds like this."""
 
     async def respond(request: web.BaseRequest) -> web.StreamResponse:
         bodies.append(await request.text())
@@ -46,7 +46,7 @@ async def test_a_redirect_is_not_followed() -> None:
     assert inner == []
 
 
-async def test_a_hub_that_cannot_be_reached_is_no_error() -> None:
+async def test_an_unreachable_hub_is_not_an_error() -> None:
     async with serving(204, []) as address:
         pass
     assert not await HttpHub(address).publish(["https://a.example"])

@@ -1,4 +1,4 @@
-"""People who use a service that runs beside the test: writers, readers and providers."""
+"""People who use a service running next to the test: writers, readers and providers."""
 
 import json
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ from tests.world import MovableClock, Wallet, picture
 from imprint.devchain.webhooks import SignedDelivery
 
 LOGIN_DOMAIN = "app.example"
-"""The site whose pages the readers come from."""
+"""The origin of the readers' pages."""
 
 
 class RunningClock(MovableClock):
-    """The clock of the machine, which the service has too."""
+    """The clock of the machine, which the service shares."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -34,7 +34,7 @@ class RunningClock(MovableClock):
 
 @dataclass(slots=True)
 class Client:
-    """Short ways to ask a service."""
+    """Shortcuts for requests to a service."""
 
     url: str
     secret_a: str
@@ -42,7 +42,7 @@ class Client:
     http: httpx2.Client = field(init=False)
 
     def __post_init__(self) -> None:
-        # A connection that is kept would make a service that is asked to end wait for it.
+        # A kept-alive connection would delay the shutdown of a service.
         once = httpx2.Limits(max_keepalive_connections=0)
         self.http = httpx2.Client(base_url=self.url, timeout=10, limits=once, verify=PLAIN)
 
@@ -83,7 +83,7 @@ class Client:
         return self.http.get("/freeFileByPostId", params={"postId": str(post_id)})
 
     def metadata(self, cid: str) -> dict[str, Any]:
-        """What strangers may know of a file whose cid they know."""
+        """The public record of a file by its cid."""
         (file,) = _json(self.http.get("/filesMetaData", params={"cid": cid}))["files"]
         return dict(file)
 
@@ -105,7 +105,7 @@ class Client:
     def post(
         self, anvil: Anvil, author: LocalAccount, content: str = "Words for sale.", **given: Any
     ) -> tuple[int, dict[str, Any]]:
-        """A post that was delivered to the service: its id and its file."""
+        """Publish a post and deliver it to the service; returns its id and its file."""
         file = self.create(author, content)
         said = self.deliver(anvil.create_post(author, file["cid"], **given))
         (event,) = said["events"]

@@ -1,4 +1,4 @@
-"""A real node, the marketplace that `imprint contract` prints, and `imprint serve` beside it."""
+"""A real node, the marketplace that `imprint contract` prints, and `imprint serve`."""
 
 import json
 import secrets
@@ -20,7 +20,7 @@ MakeService = Callable[..., Service]
 
 @pytest.fixture(scope="session")
 def artifact() -> dict[str, Any]:
-    """The marketplace, as somebody who deploys it gets it."""
+    """The marketplace, as a deployer gets it."""
     command = [sys.executable, "-m", "imprint", "contract"]
     printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     return dict(json.loads(printed))
@@ -52,8 +52,8 @@ def anvil(tmp_path: Path, artifact: dict[str, Any]) -> Iterator[Anvil]:
 def make_service(tmp_path: Path, anvil: Anvil) -> Iterator[MakeService]:
     """Makes services against the node, not yet started, which end with the test.
 
-    They keep their data in the same folder and have the same secrets. Arguments are settings by
-    their names without the prefix; one that is empty counts as not given.
+    They share a data folder and secrets. Arguments are settings by their names without the prefix;
+    an empty one counts as not given.
     """
     given = {
         "CHAIN_RPC_URL": anvil.url,
@@ -77,7 +77,7 @@ def make_service(tmp_path: Path, anvil: Anvil) -> Iterator[MakeService]:
 
 @pytest.fixture
 def service(make_service: MakeService) -> Service:
-    """A service that hears of posts by deliveries alone."""
+    """A service that discovers posts by deliveries alone."""
     opened = make_service()
     opened.start()
     return opened

@@ -48,7 +48,7 @@ def write_body_a(receipt: Receipt) -> bytes:
 
 
 def write_body_b(receipt: Receipt) -> bytes:
-    """What provider b says: the receipts that a filter let through, as nodes give them."""
+    """The body of provider b: the receipts that a filter let through, in the form of a node."""
     return json.dumps({"matchingReceipts": [receipt]}).encode()
 
 

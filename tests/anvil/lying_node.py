@@ -1,4 +1,4 @@
-"""A proxy before a real node that hides logs, or shows the chain as it was some blocks ago."""
+"""A proxy in front of a real node that hides logs, or shows an earlier state of the chain."""
 
 import json
 import threading

@@ -1,5 +1,5 @@
-// Prints what the logs of the marketplace add up to, and what the contract says about balances.
-// Usage: node market_sums.mjs <rpc url> <marketplace> < abi.json
+// Prints the sums of the marketplace's logs, and the balances of the contract. Usage: node
+// market_sums.mjs <rpc url> <marketplace> < abi.json
 import { readFileSync } from "node:fs";
 import { createPublicClient, http, parseEventLogs, zeroAddress } from "viem";
 

@@ -26,7 +26,7 @@ GAS = 5_000_000
 DEPLOYMENT_GAS = 12_000_000
 """Enough for the largest contract."""
 GAS_PRICE = 20 * 10**9
-"""Many times what a new chain asks for; what it suggests rises with what was paid before."""
+"""Many times what a new chain demands; its suggestions rise with earlier payments."""
 MINING_SECONDS = 20
 POST_CREATED = "0xf753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77"
 
@@ -39,7 +39,7 @@ class Reverted(Exception):
 
 
 def find_binary() -> str:
-    """The node of the npm package, or else the one that is installed."""
+    """The node of the npm package, or an installed one."""
     packaged = sorted((Path(__file__).parent / "node_modules").glob("@foundry-rs/*/bin/anvil"))
     found = str(packaged[0]) if packaged else shutil.which("anvil")
     assert found, "There is no anvil: run make test-chain, or install Foundry."
@@ -47,7 +47,7 @@ def find_binary() -> str:
 
 
 def open_account(index: int) -> LocalAccount:
-    """One of the accounts that the chain has given money to."""
+    """One of the funded accounts of the chain."""
     account: LocalAccount = Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{index}")
     return account
 
@@ -65,7 +65,7 @@ def encode_call(name: str, kinds: Sequence[str], values: Sequence[Any]) -> bytes
 
 @dataclass
 class Anvil:
-    """A node of its own process, and the marketplace that was deployed there last."""
+    """A node in a separate process, and the marketplace that was last deployed there."""
 
     folder: Path
     options: Sequence[str] = ()
@@ -104,7 +104,7 @@ class Anvil:
         self.rpc("anvil_mine", hex(blocks))
 
     def reorg(self, depth: int) -> None:
-        """Replace the newest blocks by as many without their transactions."""
+        """Replace the newest blocks with as many empty ones."""
         self.rpc("anvil_reorg", depth, [])
 
     def transact(
@@ -112,7 +112,7 @@ class Anvil:
     ) -> Receipt:
         """Send a transaction that is signed here, and take its receipt. Raises `Reverted`.
 
-        `more` are fields of transactions of another type, which have no single price of gas.
+        `more` are fields of other transaction types, which have no single gas price.
         """
         price = {} if "type" in more else {"gasPrice": GAS_PRICE}
         fields = {
@@ -135,25 +135,25 @@ class Anvil:
         return int(self.rpc("eth_getTransactionCount", sender, "pending"), 16)
 
     def call(self, to: str, data: bytes) -> bytes:
-        """What a contract returns, without a transaction."""
+        """The result of a contract call, without a transaction."""
         asked = {"to": to, "data": "0x" + data.hex()}
         return bytes.fromhex(self.rpc("eth_call", asked, "latest")[2:])
 
     def give(self, address: str, amount: int = 10**18) -> None:
-        """Give somebody money."""
+        """Fund an account."""
         self.rpc("anvil_setBalance", address, hex(amount))
 
     def has_code(self, address: str) -> bool:
         return str(self.rpc("eth_getCode", address, "latest")) != "0x"
 
     def create(self, artifact: Mapping[str, Any]) -> str:
-        """Deploy any contract; its address."""
+        """Deploy any contract; returns its address."""
         code = bytes.fromhex(artifact["bytecode"].removeprefix("0x"))
         created = self.transact(open_account(0), None, code, gas=DEPLOYMENT_GAS)
         return str(created["contractAddress"])
 
     def deploy(self, artifact: Mapping[str, Any]) -> str:
-        """Deploy a marketplace, which the other methods call from now on; its address."""
+        """Deploy a marketplace, which the other methods call from now on; returns its address."""
         self.abi = artifact["abi"]
         self.marketplace = self.create(artifact)
         return self.marketplace
@@ -166,14 +166,14 @@ class Anvil:
         price: int = PRICE,
         hashtags: Sequence[str] = (),
     ) -> Receipt:
-        """Publish a cid; hashtags go along where the marketplace takes them."""
+        """Publish a cid, with hashtags if the marketplace supports them."""
         call = self.encode_post(cid, thumbnail_cid, price, hashtags)
         return self.transact(author, self.marketplace, call)
 
     def encode_post(
         self, cid: str, thumbnail_cid: str, price: int = PRICE, hashtags: Sequence[str] = ()
     ) -> bytes:
-        """The call that publishes a cid, for whoever makes it."""
+        """The call that publishes a cid."""
         (entry,) = (one for one in self.abi if one.get("name") == "createPost")
         kinds = [part["type"] for part in entry["inputs"][0]["components"]]
         given = (cid, "A title", thumbnail_cid, "", price, list(hashtags))
@@ -183,7 +183,7 @@ class Anvil:
         return self.transact(reader, self.marketplace, self.encode_purchase(post_id), price)
 
     def encode_purchase(self, post_id: int) -> bytes:
-        """The call that buys a post, for whoever makes it."""
+        """The call that buys a post."""
         return encode_call("subscribePost", ["uint256"], [post_id])
 
     def transfer(self, holder: LocalAccount, receiver: LocalAccount, post_id: int) -> Receipt:
@@ -191,7 +191,7 @@ class Anvil:
         return self._call(holder, "transfer", kinds, [receiver.address, post_id, 1])
 
     def _await_receipt(self, tx_hash: str) -> Receipt:
-        # The node mines by itself, but responds before it has.
+        # The node mines automatically, but responds before it has.
         deadline = time.monotonic() + MINING_SECONDS
         while (receipt := self.rpc("eth_getTransactionReceipt", tx_hash)) is None:
             assert time.monotonic() < deadline, "The node does not mine."

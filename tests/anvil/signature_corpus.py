@@ -1,4 +1,4 @@
-"""Signatures of every kind, good and bad: what each is, and what viem says about it.
+"""Signatures of every kind, good and bad, with viem's verdicts.
 
 Keys, addresses and messages follow from the seed of a `Random`, so a corpus is the same every time
 on a new chain.
@@ -43,7 +43,7 @@ ZERO = "The zero address is nobody; viem takes what recovers to no key for its s
 SHORT = "A signature may be empty, as that of a Safe that signed on the chain; viem's has 32 bytes."
 
 DIFFERENCES = (HIGH_S, COMPACT, ONE_WORD, GAS, LENGTH, ZERO, SHORT)
-"""Where the service decides otherwise than viem on purpose, and why."""
+"""Where the service deliberately differs from viem, and why."""
 
 
 Sign = Callable[[Question, Random], bytes]
@@ -51,9 +51,9 @@ Sign = Callable[[Question, Random], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One way to sign for an address; `valid` is what viem says.
+    """One way to sign for an address; `valid` is viem's verdict.
 
-    The service says the same, unless there is a reason why not.
+    The service agrees, unless there is a reason not to.
     """
 
     name: str
@@ -64,12 +64,12 @@ class Kind:
 
     @property
     def accepted(self) -> bool:
-        """What the service says."""
+        """The service's verdict."""
         return self.valid is not bool(self.difference)
 
 
 OTHER = encode_defunct(text="Something else.")
-"""What nobody is asked to sign."""
+"""A message that nobody is asked to sign."""
 
 
 def build_kinds(contracts: WalletContracts, rng: Random) -> list[Kind]:
@@ -88,7 +88,7 @@ def build_kinds(contracts: WalletContracts, rng: Random) -> list[Kind]:
 
 
 def open_key(rng: Random) -> LocalAccount:
-    """A key of nobody else."""
+    """A fresh key."""
     account: LocalAccount = Account.from_key(rng.randbytes(32))
     return account
 
@@ -416,7 +416,7 @@ def _delegated_kinds(contracts: WalletContracts, rng: Random) -> Iterator[Kind]:
 
 
 def _constant_kinds(contracts: WalletContracts) -> Iterator[Kind]:
-    """Wallets that return the same, whatever they are asked."""
+    """Wallets that always return the same."""
     word = MAGIC + bytes(28)
     # Counts down from 200 000, which takes five million gas.
     loop = bytes.fromhex("62030d405b60019003806004575b50")
@@ -448,5 +448,5 @@ def _always(signature: bytes) -> Sign:
 
 
 def _returning(word: bytes, length: int) -> bytes:
-    """Code that returns so many bytes, the first of which are a word."""
+    """Code that returns this many bytes, beginning with a word."""
     return b"\x7f" + word + bytes.fromhex(f"60005261{length:04x}6000f3")

@@ -1,4 +1,4 @@
-"""What signatures of the corpus are for, and ways to change their bytes."""
+"""The messages that the corpus signs, and ways to change signature bytes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Question:
 
 
 def ask(address: str, rng: Random, seconds: int = SECONDS, issued: str = ISSUED) -> Question:
-    """A login or a write of an address, at random."""
+    """A random login or write of an address."""
     nonce = rng.randbytes(16).hex()
     chosen = rng.choice(["login", "create", "update", "delete"])
     if chosen == "login":
@@ -63,7 +63,7 @@ def ask_write(
 
 
 def raise_s(signature: bytes) -> bytes:
-    """The second form of a key's signature, which has the higher s."""
+    """The malleated form of a key's signature, with the higher s."""
     s = CURVE_ORDER - int.from_bytes(signature[32:64])
     return signature[:32] + s.to_bytes(32) + bytes([55 - signature[64]])
 
@@ -75,14 +75,14 @@ def compact(signature: bytes) -> bytes:
 
 
 def flip_bit(signature: bytes, rng: Random) -> bytes:
-    """The same bytes but for one bit."""
+    """The same bytes with one bit flipped."""
     changed = bytearray(signature)
     changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
     return bytes(changed)
 
 
 def encode_der(signature: bytes) -> bytes:
-    """The form that libraries for other uses of ECDSA write."""
+    """The DER form, which libraries for other uses of ECDSA write."""
     numbers = b"".join(
         b"\x02" + bytes([len(part)]) + part
         for part in (b"\0" + signature[:32], b"\0" + signature[32:64])

@@ -22,11 +22,11 @@ from imprint.domain.formats.addresses import keccak256
 POST = "(string,string,string,string,uint256,string[])"
 POSTS_IN_A_BLOCK = 50
 SENDERS = 16
-"""How many deliveries are under way at once."""
+"""The number of concurrent deliveries."""
 
 
 def publish_all(anvil: Anvil, posts: Sequence[tuple[LocalAccount, str]]) -> list[Receipt]:
-    """Publish these cids, many in a block; the receipts of their transactions."""
+    """Publish these cids, many per block; returns the receipts."""
     anvil.rpc("evm_setAutomine", False)
     selector = keccak256(f"createPost({POST})".encode())[:4]
     nonces: dict[str, int] = {}
@@ -56,7 +56,7 @@ def publish_all(anvil: Anvil, posts: Sequence[tuple[LocalAccount, str]]) -> list
 
 @dataclass
 class Storm:
-    """Signs deliveries, sends each until it is taken, and counts what became of it."""
+    """Signs deliveries, sends each until it is accepted, and counts the outcomes."""
 
     url: str
     secret_a: str
@@ -76,7 +76,7 @@ class Storm:
         )
 
     def brew(self, receipts: Sequence[Receipt], count: int) -> list[tuple[str, SignedDelivery]]:
-        """As many deliveries; 30 % of them duplicates, 5 % poison, 2 % heartbeats."""
+        """This many deliveries; 30 % of them duplicates, 5 % poison, 2 % heartbeats."""
         writers = {"a": write_body_a, "b": write_body_b}
         deliveries = [self.sign(writers[who](receipt), who) for receipt in receipts for who in "ab"]
         poison = [self.sign(*self._poison(receipts)) for _ in range(count // 20)]
@@ -107,7 +107,7 @@ class Storm:
         return write_body_b(receipt), "b"
 
     async def send_all(self, deliveries: Sequence[tuple[str, SignedDelivery]]) -> float:
-        """Send them, a few at once, in order; how long it took."""
+        """Send them in order, a few at once; returns the duration."""
         began = time.monotonic()
         left = iter(deliveries)
         connector = aiohttp.TCPConnector(limit=SENDERS)
@@ -136,6 +136,6 @@ class Storm:
                         return
             except aiohttp.ClientError:
                 pass
-            # As the providers do: again, until somebody takes it.
+            # Like the providers: repeat until it is accepted.
             self.resent += 1
             await asyncio.sleep(0.1)

@@ -1,4 +1,4 @@
-"""A service without deliveries follows a real node by itself."""
+"""A service without deliveries follows a real node."""
 
 import json
 import time
@@ -16,7 +16,7 @@ from tests.world import problem
 PATIENCE = 30.0
 
 FOLLOW_SECONDS = "2"
-"""What the service has where nobody says otherwise."""
+"""The default settings of the service."""
 
 
 @pytest.fixture

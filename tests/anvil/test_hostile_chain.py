@@ -1,4 +1,4 @@
-"""Hostile blocks and nodes: a block full of logs, a chain cut short, nodes that lie or lag."""
+"""Hostile blocks and nodes: a block full of logs, a truncated chain, nodes that lie or lag."""
 
 import json
 import subprocess
@@ -25,19 +25,19 @@ from imprint.services.chain.log_stream import SHRUNK_GRACE
 FLOOD = Path(__file__).parent / "TransferFlood.json"
 FLOODS, LOGS_EACH = 4, 3_000
 OLD_LIMIT = 8 * 1024 * 1024
-"""Bytes of logs that once stopped the follower for good."""
+"""An amount of logs in bytes that once stopped the follower for good."""
 
 PROMISE = 5.0
-"""Seconds after its block within which a post is one here too."""
+"""Seconds after its block within which a post must be one here too."""
 
 BUSY = 15.0
-"""Seconds more on a machine with other work."""
+"""Additional seconds on a busy machine."""
 
 PATIENCE = 60.0
 
 
 def wait_for(happened: Callable[[], bool], seconds: float = PATIENCE) -> float:
-    """Wait until something has happened; how long that took."""
+    """Wait until a condition holds; returns the duration."""
     began = time.monotonic()
     while not happened():
         assert time.monotonic() - began < seconds, "It did not happen in time."
@@ -73,7 +73,7 @@ def serve(make_service: MakeService, open_client: Callable[[Service], Client]) -
 
 @pytest.fixture
 def open_liar(anvil: Anvil) -> Iterator[Callable[[], LyingNode]]:
-    """Opens proxies before the node, which end with the test."""
+    """Opens proxies in front of the node, which end with the test."""
     with ExitStack() as opened:
 
         def open_one() -> LyingNode:
@@ -93,7 +93,7 @@ def large_blocks(tmp_path: Path, artifact: dict[str, Any]) -> Iterator[Anvil]:
 
 
 def flood_block(anvil: Anvil) -> int:
-    """A block with thousands of transfers of nothing; its number."""
+    """Mine a block with thousands of empty transfers; returns its number."""
     sender = open_account(5)
     code = bytes.fromhex(json.loads(FLOOD.read_text())["bytecode"][2:])
     contract = anvil.transact(sender, None, code)["contractAddress"]
@@ -161,7 +161,7 @@ def test_a_block_full_of_logs_stops_neither_the_service_nor_reconcile(
 
 
 def forge_post(receipt: dict[str, Any], cid: str, other: str, post_id: int) -> dict[str, Any]:
-    """The receipt of a post, about another draft of the same length and under another id."""
+    """The receipt of a post, changed to another draft of the same length and another id."""
     assert len(cid) == len(other)
     text = json.dumps(receipt).replace(cid.encode().hex(), other.encode().hex())
     forged: dict[str, Any] = json.loads(text)
@@ -185,7 +185,7 @@ def test_a_chain_reverted_to_a_shorter_one_is_followed(
     anvil.mine(3)
     wait_for(lambda: client.status(gone) == "onchain")
     height = anvil.height
-    # The follower must have seen the last block, or it would seem to be to come.
+    # The follower must have seen the last block, or it would seem to be in the future.
     wait_for_head(service, anvil)
     if way == "evm_revert":
         anvil.rpc("evm_revert", snapshot)
@@ -300,7 +300,7 @@ def test_a_preferred_node_that_is_behind_does_not_let_a_former_holder_read(
     anvil.mine(behind - 1)
     deadline = time.monotonic() + PATIENCE
     while client.read_post(bob, post_id, session).status_code == 200:
-        # The heads of all nodes are compared every few seconds where nothing follows the chain.
+        # The heads of all nodes are compared every few seconds even if nothing follows the chain.
         assert quorum == "1", "A quorum never lets one node decide."
         assert time.monotonic() < deadline
         time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""Hostile wallets and factories on a real node: each gets the verdict that it gets elsewhere."""
+"""Hostile wallets and factories on a real node: each gets the same verdict as elsewhere."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -40,7 +40,7 @@ def deploy(node: Anvil, code: bytes) -> Address:
 async def wallets(anvil: Anvil) -> AsyncIterator[JsonRpcContractWallets]:
     rpc = JsonRpc([anvil.url])
     calls = BlockCalls(rpc, CHAIN_ID, lambda: datetime.now(UTC))
-    # Much longer than any question takes: the test does not depend on the speed of the machine.
+    # Much longer than any call takes: the test does not depend on the speed of the machine.
     yield JsonRpcContractWallets(calls, timeout=60)
     await rpc.close()
 

@@ -30,12 +30,12 @@ CALLS_PER_BLOCK = 500
 SUMS = Path(__file__).parent / "market_sums.mjs"
 
 Call = tuple[str, bytes, int]
-"""Who sends a transaction, its data, and its value."""
+"""The sender of a transaction, its data, and its value."""
 
 
 @pytest.fixture
 def anvil(tmp_path: Path, artifact: dict[str, Any]) -> Iterator[Anvil]:
-    """A chain with many accounts that it signs for, and room for many transactions in a block."""
+    """A chain with many unlocked accounts, and room for many transactions per block."""
     with running(
         Anvil(tmp_path, ["--gas-limit", "2000000000", "--accounts", str(ACCOUNTS)]), artifact
     ) as node:
@@ -47,7 +47,7 @@ def call(name: str, kinds: list[str], *values: object) -> bytes:
 
 
 def mine_calls(anvil: Anvil, calls: Sequence[Call]) -> None:
-    """One block with these transactions; the node takes those of a batch in any order."""
+    """Mine one block with these transactions; the node orders those of a batch as it likes."""
     senders = {sender for sender, _, _ in calls}
     nonces = {
         sender: count(int(anvil.rpc("eth_getTransactionCount", sender, "latest"), 16))
@@ -78,7 +78,7 @@ def mine_calls(anvil: Anvil, calls: Sequence[Call]) -> None:
 
 
 class Traders:
-    """Transactions that succeed: each post and holder is touched once in a block."""
+    """Transactions that succeed: each post and holder is touched once per block."""
 
     def __init__(self, accounts: Sequence[str], random: Random) -> None:
         self.accounts, self.random = accounts, random
@@ -131,7 +131,7 @@ def fill(anvil: Anvil) -> int:
         calls = traders.publish(min(100, POSTS - start))
         mine_calls(anvil, calls)
         sent += len(calls)
-    # Which id a post has is known only now: transactions of a block may be in any order.
+    # The id of a post is known only now: transactions of a block may be in any order.
     traders.authors, traders.prices = read_posts(anvil)
     while sent < POSTS + TRADES:
         calls = traders.trade(min(CALLS_PER_BLOCK, POSTS // 2, POSTS + TRADES - sent))

@@ -1,4 +1,4 @@
-"""A real node that reorganizes: posts leave, come back in other blocks, and change places."""
+"""A reorganizing real node: posts leave, come back in other blocks, and change positions."""
 
 import time
 
@@ -40,11 +40,11 @@ def replace_blocks(anvil: Anvil, depth: int, transactions: list[tuple[str, int]]
     anvil.rpc("anvil_reorg", depth, transactions)
 
 
-# Not every depth: the node forgets what the world was like hundreds of blocks ago.
+# Not every depth: the node forgets states hundreds of blocks ago.
 DEPTHS = (2, 3, 33, DEPTH - 1, DEPTH)
 
 
-def test_posts_change_places_in_reorgs_up_to_the_configured_depth(
+def test_posts_change_positions_in_reorgs_up_to_the_configured_depth(
     anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount
 ) -> None:
     anvil.mine(DEPTH)

@@ -1,4 +1,4 @@
-"""The service and viem agree about signatures of every kind, but for listed differences."""
+"""The service and viem agree about signatures of every kind, except for listed differences."""
 
 import json
 import subprocess
@@ -43,7 +43,7 @@ from imprint.domain.formats.cids import Cid
 SEED = 1271
 OF_EACH_KIND = 6
 LEAST = 500
-"""How many signatures are compared at least."""
+"""The least number of signatures that are compared."""
 
 NOW = datetime.fromtimestamp(SECONDS, UTC)
 VERIFIER = Path(__file__).parent / "verify_signatures.mjs"
@@ -65,7 +65,7 @@ class Adapter:
     wallets: JsonRpcContractWallets
 
     async def accepts(self, case: Case) -> bool:
-        """Whether a signature proves what it is for."""
+        """Whether a signature proves its message."""
         try:
             proof = self._verify(case)
         except Refusal as refusal:
@@ -104,7 +104,7 @@ def contracts(anvil: Anvil) -> WalletContracts:
 async def adapter(anvil: Anvil) -> AsyncIterator[Adapter]:
     rpc = JsonRpc([anvil.url])
     calls = BlockCalls(rpc, CHAIN_ID, RunningClock())
-    # A slow machine takes its time; what a wallet may take is tested elsewhere.
+    # A slow machine takes its time; the timeout of a wallet is tested elsewhere.
     yield Adapter(JsonRpcContractWallets(calls, timeout=60))
     await rpc.close()
 
@@ -117,7 +117,7 @@ def service(make_service: MakeService) -> Service:
 
 
 def ask_viem(anvil: Anvil, cases: Sequence[Case]) -> list[bool]:
-    """What viem says about each case."""
+    """viem's verdict on each case."""
     lines = [
         json.dumps(
             {
@@ -184,7 +184,7 @@ def test_the_service_gives_the_same_verdicts_over_http(
 
 
 def check(kind: Kind, response: httpx2.Response) -> None:
-    """Fail unless a request is accepted, or refused, as its signature is."""
+    """Fail unless a request is accepted or refused like its signature."""
     if kind.accepted:
         assert response.status_code == 200, f"{kind.name}: {response.text}"
     else:

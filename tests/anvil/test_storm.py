@@ -1,4 +1,4 @@
-"""Ten thousand deliveries and a power cut in between: every post is one, once."""
+"""Ten thousand deliveries and a power cut in between: every post is published, once."""
 
 import asyncio
 import sqlite3
@@ -15,10 +15,10 @@ from tests.processes import Service
 POSTS = 1_000
 DELIVERIES = 10_000
 LONGEST_ACK = 3_000.0
-"""Milliseconds within which 99 of 100 deliveries are taken, on a machine with other work too."""
+"""Milliseconds within which 99 of 100 deliveries are accepted, on a busy machine."""
 
 PATIENCE = 300.0
-"""Seconds after which deliveries that are not taken hang."""
+"""Seconds after which unaccepted deliveries count as hanging."""
 
 
 async def test_a_storm_of_deliveries_applies_each_event_once(
@@ -71,7 +71,7 @@ async def wait_for_acks(storm: Storm, count: int) -> None:
 
 
 def report(storm: Storm, seconds: float) -> float:
-    """Print how it went; the wait, in milliseconds, that one ack in a hundred exceeds."""
+    """Print the results; returns the 99th percentile latency in milliseconds."""
     waits = sorted(wait * 1_000 for wait in storm.waits)
     median, p99 = waits[len(waits) // 2], waits[len(waits) * 99 // 100]
     print(
@@ -83,7 +83,7 @@ def report(storm: Storm, seconds: float) -> float:
 
 
 def count_events(service: Service) -> tuple[int, int]:
-    """How many events are kept, and how many files they hold onchain."""
+    """How many events are stored, and how many files they hold onchain."""
     path = service.folder / "data" / "imprint.db"
     with closing(sqlite3.connect(path)) as catalog:
         query = "SELECT count(*), count(DISTINCT file_id) FROM events"

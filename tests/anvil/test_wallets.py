@@ -1,4 +1,4 @@
-"""Contract wallets as authors and readers: a Safe, a passkey, delegated accounts, an own one."""
+"""Contract wallets as authors and readers: a Safe, a passkey, delegated accounts, our own."""
 
 from dataclasses import dataclass, replace
 
@@ -27,12 +27,12 @@ BUYER_OF = {
     "delegated-code": "delegated-key",
     "owned": "safe-counterfactual",
 }
-"""Every kind of wallet writes, and another one buys what it has written."""
+"""Every kind of wallet writes, and another one buys the post."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """A wallet that always sends signatures as if it was not deployed yet: its code is asked."""
+    """A wallet that always sends signatures as if it was not deployed yet: its code is called."""
 
     wallet: ContractWallet
 

@@ -1,5 +1,5 @@
-// Prints what viem says about signatures: for each line of the input, true or false.
-// Usage: node verify_signatures.mjs <rpc url> < questions.jsonl
+// Prints viem's verdicts on signatures: true or false for each line of the input. Usage: node
+// verify_signatures.mjs <rpc url> < questions.jsonl
 import { createInterface } from "node:readline";
 import { createPublicClient, http } from "viem";
 import { foundry } from "viem/chains";

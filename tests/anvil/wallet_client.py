@@ -17,7 +17,7 @@ from tests.world import picture
 from imprint.domain.formats.addresses import keccak256
 
 ATTEMPTS = 5
-"""How often a request is sent to a service whose node is slow, as on a busy machine."""
+"""How often a request is sent to a service whose node is slow on a busy machine."""
 
 FORMS = ("imprint-1", "imprint-2")
 
@@ -39,14 +39,14 @@ def build_envelope(
 
 
 def declare(envelope: Mapping[str, Any]) -> str:
-    """The type of typed data as EIP-712 writes it."""
+    """The type in EIP-712 notation."""
     ((name, members),) = envelope["types"].items()
     described = ",".join(f"{member['type']} {member['name']}" for member in members)
     return f"{name}({described})"
 
 
 def build_login(address: str, issued: str, nonce: str) -> str:
-    """The text that is signed to log in (EIP-4361)."""
+    """The login text to sign (EIP-4361)."""
     return (
         f"{LOGIN_DOMAIN} wants you to sign in with your Ethereum account:\n{address}\n\n"
         f"Welcome back\n\nURI: http://{LOGIN_DOMAIN}/\nVersion: 1\nChain ID: {CHAIN_ID}\n"
@@ -56,7 +56,7 @@ def build_login(address: str, issued: str, nonce: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WalletClient:
-    """A service, asked by somebody with this wallet."""
+    """A service, used with this wallet."""
 
     client: Client
     wallet: ContractWallet
@@ -124,7 +124,7 @@ class WalletClient:
 
 
 def send(client: Client, path: str, **given: Any) -> httpx2.Response:
-    """The response to a request, which is sent again if the node took too long.
+    """The response to a request, which is repeated if the node took too long.
 
     A signature that could not be checked has spent nothing.
     """

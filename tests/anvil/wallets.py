@@ -1,4 +1,4 @@
-"""Contract wallets on a real node: what they sign, and what they send."""
+"""Contract wallets on a real node: their signatures and their transactions."""
 
 import base64
 import hashlib
@@ -30,10 +30,10 @@ MARK = bytes.fromhex("6492" * 16)
 P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 CALL = ["address", "uint256", "bytes"]
-"""A call that a wallet makes: whom, with how much money, and what."""
+"""A wallet's call: receiver, value and data."""
 
 BATCH_MODE = bytes.fromhex("01".ljust(64, "0"))
-"""Several calls, of which all succeed or none (ERC-7821)."""
+"""Several calls, all of which succeed or none (ERC-7821)."""
 
 OPERATION = "(address,uint256,bytes,bytes,bytes32,uint256,bytes32,bytes,bytes)"
 
@@ -54,7 +54,7 @@ def sign_digest(account: LocalAccount, digest: bytes) -> bytes:
 
 
 def wrap(factory: str, prepare: bytes, signature: bytes) -> bytes:
-    """The signature of a wallet that a factory is yet to deploy (ERC-6492)."""
+    """The signature of a wallet that a factory has not deployed yet (ERC-6492)."""
     return encode(["address", "bytes", "bytes"], [factory, prepare, signature]) + MARK
 
 
@@ -68,7 +68,7 @@ class ContractWallet(Protocol):
     def address(self) -> str: ...
 
     def sign(self, message: SignableMessage, declaration: str = "") -> bytes:
-        """Sign a text, or typed data whose type is declared as EIP-712 writes it."""
+        """Sign a text, or typed data whose type is in EIP-712 notation."""
 
     def send(self, to: str, data: bytes, value: int = 0) -> Receipt:
         """Make a call from the wallet."""
@@ -91,13 +91,13 @@ class Creation:
         return encode_call("deploy", ["bytes", "bytes32"], given)
 
     def find_address(self) -> str:
-        """Where the wallet is, or will be."""
+        """The present or future address of the wallet."""
         return str(to_checksum_address(self.anvil.call(self.factory, self.call)[12:]))
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedWallet:
-    """A wallet written here: what the key of its owner signs is signed."""
+    """A wallet written here, which accepts the signatures of its owner's key."""
 
     anvil: Anvil
     owner: LocalAccount
@@ -107,7 +107,7 @@ class OwnedWallet:
 
     @classmethod
     def open(cls, anvil: Anvil, factory: str, owner: LocalAccount, deploy: bool) -> "OwnedWallet":
-        """A wallet of a factory, which creates it now or only when it is asked to."""
+        """A wallet of a factory, which creates it now or on demand."""
         creation = Creation(anvil, factory, "OwnedWallet", encode(["address"], [owner.address]))
         if deploy:
             anvil.transact(open_account(0), factory, creation.call)
@@ -156,7 +156,7 @@ class SafeContracts:
 
 @dataclass(frozen=True, slots=True)
 class SafeWallet:
-    """A Safe with several owners, of whom the given ones sign."""
+    """A Safe with several owners, some of whom sign."""
 
     anvil: Anvil
     contracts: SafeContracts
@@ -173,7 +173,7 @@ class SafeWallet:
         threshold: int,
         deploy: bool,
     ) -> "SafeWallet":
-        """A Safe, which is deployed now or only when its factory is asked to."""
+        """A Safe, which is deployed now or on demand by its factory."""
         addresses = [owner.address for owner in owners]
         creation = contracts.encode_creation(addresses, threshold, salt=7)
         address = to_checksum_address(anvil.call(contracts.factory, creation)[12:])
@@ -182,7 +182,7 @@ class SafeWallet:
         return cls(anvil, contracts, creation, address, owners[:threshold])
 
     def message(self, digest: bytes) -> SignableMessage:
-        """What the owners sign when the Safe signs 32 bytes."""
+        """The message that the owners sign when the Safe signs 32 bytes."""
         types = {"SafeMessage": [{"name": "message", "type": "bytes"}]}
         return encode_typed_data(self._domain, types, {"message": digest})
 
@@ -222,7 +222,8 @@ class SafeWallet:
 
 
 def sign_as_text(owner: LocalAccount, digest: bytes) -> bytes:
-    """The signature of an owner whose wallet signs texts only; Safes tell them by a higher v."""
+    """The signature of an owner whose wallet only signs texts; Safes recognize them by a higher
+    v."""
     signed = bytes(owner.sign_message(encode_defunct(primitive=digest)).signature)
     return signed[:64] + bytes([signed[64] + 4])
 
@@ -244,9 +245,9 @@ class Passkey:
         return numbers.x.to_bytes(32), numbers.y.to_bytes(32)
 
     def respond(self, challenge: bytes, flags: int = 0x05, kind: str = "webauthn.get") -> bytes:
-        """The assertion about a challenge, as the wallet's contract takes it.
+        """The assertion about a challenge, in the form of the wallet's contract.
 
-        The flags say that the user was present and was verified.
+        The flags state that the user was present and verified.
         """
         text = base64.urlsafe_b64encode(challenge).rstrip(b"=").decode()
         said = {"type": kind, "challenge": text, "origin": self.origin, "crossOrigin": False}
@@ -324,7 +325,7 @@ class Delegation:
 class KeyedDelegation(Delegation):
     """An account that delegates to the public 7702 account, and signs with its key.
 
-    It delegates with its first transaction, which is the first call too.
+    It delegates with its first transaction, which is also its first call.
     """
 
     def sign(self, message: SignableMessage, declaration: str = "") -> bytes:
@@ -375,7 +376,7 @@ def encode_domain(domain: dict[str, Any]) -> bytes:
 
 
 def delegate(anvil: Anvil, key: LocalAccount, code: str) -> None:
-    """Let an account have the code of a contract, by a transaction of somebody else (EIP-7702)."""
+    """Give an account the code of a contract, by a transaction of another account (EIP-7702)."""
     authorization = authorize(key, code, anvil.count_transactions(key.address))
     relayer = open_account(0)
     anvil.transact(relayer, relayer.address, b"", **_set_code(authorization))
@@ -406,7 +407,7 @@ def _set_code(authorization: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class WalletContracts:
-    """What wallets of every kind need on a chain."""
+    """The contracts that wallets of every kind need on a chain."""
 
     anvil: Anvil
     safe: SafeContracts
@@ -427,13 +428,13 @@ class WalletContracts:
         )
 
     def open(self, kind: str, index: int = 0) -> ContractWallet:
-        """A wallet of a kind with money, one for each index."""
+        """A funded wallet of a kind, one per index."""
         wallet = self._open(kind, index)
         self.anvil.give(wallet.address)
         return wallet
 
     def open_safe(self, index: int = 0, deploy: bool = True) -> SafeWallet:
-        """A Safe of which two of three owners sign."""
+        """A Safe with two of three owners signing."""
         return SafeWallet.open(self.anvil, self.safe, _accounts(index), 2, deploy)
 
     def open_passkey(self, index: int = 0) -> PasskeyWallet:
@@ -444,7 +445,7 @@ class WalletContracts:
         return OwnedWallet.open(self.anvil, self.factory, _accounts(index)[0], deploy)
 
     def open_nested(self, index: int = 0) -> NestedDelegation:
-        """An account that has delegated already."""
+        """An account that has already delegated."""
         key = _accounts(index)[0]
         delegate(self.anvil, key, self.delegated)
         return NestedDelegation(self.anvil, key, self.delegated)

@@ -34,7 +34,7 @@ def sign_text() -> Callable[[LocalAccount, str], str]:
 
 @pytest.fixture(scope="session")
 def sign_envelope() -> Callable[[LocalAccount, Mapping[str, Any]], str]:
-    """Sign typed data exactly as the client declares it, whatever that is."""
+    """Sign typed data exactly as the client declares it."""
 
     def sign(account: LocalAccount, envelope: Mapping[str, Any]) -> str:
         signable = encode_typed_data(
@@ -72,7 +72,7 @@ def count_calls() -> Callable[[Callable[[], object]], int]:
             nonlocal entered
             entered += event in ("call", "c_call")
 
-        # What earlier tests left behind is finalized before, and not while calls are counted.
+        # Garbage of earlier tests is finalized before, and not while calls are counted.
         gc.collect()
         gc.disable()
         sys.setprofile(note)

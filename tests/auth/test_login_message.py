@@ -24,10 +24,9 @@ POSITIVE: dict[str, Any] = json.loads((VECTORS / "parsing_positive.json").read_t
 NEGATIVE: dict[str, str] = json.loads((VECTORS / "parsing_negative.json").read_text())
 
 ACCEPTED_HERE = {"address not EIP-55"}
-"""Vectors that others refuse and this service takes: the ERC says that an address SHOULD carry
-its checksum, and one in lower case carries none, so there is none to be wrong. (The vector called
-"missing uri" is refused here too, though the URI may be absent: it has a blank line in its place.)
-"""
+"""Vectors that others refuse and this service accepts: the ERC says that an address SHOULD carry
+its checksum, and one in lower case carries none, so none can be wrong. (The vector called "missing
+uri" is refused here too, though the URI may be absent: it has a blank line in its place.)"""
 
 LINES = [
     "example.com wants you to sign in with your Ethereum account:",

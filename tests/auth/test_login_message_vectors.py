@@ -1,4 +1,4 @@
-"""Logins by the public vectors of signed messages, with what this service makes of each."""
+"""Logins by the public vectors of signed messages, with this service's verdict on each."""
 
 import json
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def write_vector(vector: dict[str, Any]) -> str:
 
 
 def verify_vector(vector: dict[str, Any]) -> Login:
-    """Verify as the vectors expect: at their time if they name one, and however old they are."""
+    """Verify as the vectors expect: at their time if they name one, and at any age."""
     domain = vector.get("domainBinding", vector["domain"])
     verifier = LoginVerifier([domain], vector["chainId"], freshness=AGES, skew=AGES)
     now = parse_instant(vector.get("time", "2026-01-01T00:00:00Z")).moment
@@ -86,7 +86,7 @@ def test_a_bad_vector_is_refused(name: str, refused: Refused) -> None:
 
 
 def test_the_nonce_of_a_message_is_returned_and_not_compared_with_an_issued_one() -> None:
-    # There is no endpoint that issues nonces: each is single use per address instead.
+    # No endpoint issues nonces: instead, each may be used once per address.
     vector = NEGATIVE["custom nonce"]
     assert verify_vector(vector).nonce == vector["nonce"] != vector["matchNonce"]
 
@@ -97,7 +97,7 @@ def test_every_negative_vector_is_tested() -> None:
 
 @pytest.mark.parametrize("vector", CONTRACT_WALLETS.values(), ids=CONTRACT_WALLETS)
 def test_a_contract_wallet_cannot_log_in(vector: dict[str, str], refused: Refused) -> None:
-    # Their signatures mean something only to a contract on a chain, which is not asked.
+    # Their signatures are only meaningful to a contract on a chain, which is not called.
     address = vector["message"].split("\n")[1]
     claim = LoginClaim(vector["message"], address, vector["signature"])
     verifier = LoginVerifier(["localhost:4361"], 1, freshness=AGES, skew=AGES)

@@ -176,7 +176,7 @@ def test_a_message_is_accepted_from_5_seconds_ahead_to_60_seconds_old(
     ],
     ids=str,
 )
-def test_a_message_out_of_its_time_is_stale(
+def test_a_message_outside_its_validity_is_stale(
     changes: dict[str, str], signer: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     message = write_message(signer, **changes)

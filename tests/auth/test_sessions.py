@@ -1,4 +1,4 @@
-"""Sessions: ours are read, by us and by any reader of JWTs; all others are refused."""
+"""Sessions: ours are read, by us and by any JWT library; all others are refused."""
 
 import hashlib
 from datetime import UTC, datetime, timedelta

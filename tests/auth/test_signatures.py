@@ -88,8 +88,8 @@ def test_s_may_be_exactly_half_the_order() -> None:
     assert parse_signature(spell(R, HIGHEST_S, V)).s == HIGHEST_S
 
 
-def test_an_r_that_is_no_point_of_the_curve_is_refused() -> None:
-    # 5 is the x of no point: 5³ + 7 = 132 is no square in the field of the curve.
+def test_an_r_that_is_not_on_the_curve_is_refused() -> None:
+    # 5 is not the x of any point: 5³ + 7 = 132 is not a square in the field of the curve.
     with pytest.raises(Refusal) as refusal:
         recover_signer(DIGEST, parse_signature(spell(5, S, V)))
     assert refusal.value.code is Code.SIGNATURE_INVALID

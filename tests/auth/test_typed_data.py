@@ -1,4 +1,4 @@
-"""Signed writes: what an envelope must be, and that a signature is good for one thing only."""
+"""Signed writes: the required envelope, and that a signature is valid for one thing only."""
 
 import json
 from collections.abc import Callable

@@ -115,7 +115,7 @@ def test_a_title_may_be_any_text(title: str, sign_envelope: Sign) -> None:
     assert verify(said, "create", sign_envelope(SIGNER, said))
 
 
-def test_the_inkdao_form_may_have_a_signing_domain_of_its_own(
+def test_the_inkdao_form_may_have_its_own_signing_domain(
     sign_envelope: Sign, refused: Refused
 ) -> None:
     verifier = WriteVerifier(OURS, SERVICE, inkdao_domain=SigningDomain("InkDAO", "1", 31337))

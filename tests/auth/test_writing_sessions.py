@@ -100,7 +100,7 @@ def test_a_wallet_opens_a_session_for_a_key() -> None:
 
 
 @pytest.mark.parametrize("actions", [["create"], ["update"], ["update", "create"]])
-def test_the_actions_are_those_that_were_signed_in_their_order(actions: list[str]) -> None:
+def test_the_actions_are_kept_in_the_signed_order(actions: list[str]) -> None:
     assert [each.value for each in open_with(envelope(actions=actions)).actions] == actions
 
 
@@ -417,7 +417,7 @@ def test_a_malformed_signature_is_refused(name: str, refused: Refused) -> None:
     assert refused(lambda: key.check(write, signed, signature)) is Code.WRITING_SESSION_INVALID
 
 
-def test_the_wallet_cannot_sign_in_place_of_the_key(refused: Refused) -> None:
+def test_the_wallet_cannot_sign_instead_of_the_key(refused: Refused) -> None:
     write, signed = written()
     wallet = Account.unsafe_sign_hash(keccak256(signed), WALLET.key).signature.to_0x_hex()
     key = WritingSessionKey.load(session())

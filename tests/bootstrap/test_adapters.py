@@ -64,7 +64,7 @@ async def test_failing_to_open_the_adapters_leaves_no_file_open(
     for _ in range(3):
         with pytest.raises(CannotStart) as caught:
             open_adapters(settings, left=left)
-        # As long as an error is kept, so are the frames in its traceback.
+        # As long as an error is alive, so are the frames in its traceback.
         errors.append(caught.value)
     if left.database is not None:
         await left.database.close()

@@ -31,7 +31,7 @@ CLOSED = ["images closed", "marketplace closed", "content closed", "stores close
 
 @dataclass(slots=True)
 class Recorded:
-    """An adapter that records when it is closed, and otherwise is the one that it wraps."""
+    """An adapter that records when it is closed, and otherwise delegates to the wrapped one."""
 
     adapter: Any
     name: str
@@ -62,7 +62,7 @@ class FailedLabels(LabelUpdater):
 
 @dataclass(slots=True)
 class SlowLabels(LabelUpdater):
-    """Label updates that need a while to end after they were cancelled."""
+    """Label updates that take a while to end after they were cancelled."""
 
     events: list[str] = field(default_factory=list)
 

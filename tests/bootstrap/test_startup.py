@@ -1,4 +1,4 @@
-"""Start-up that waits: growing pauses, few log lines, and no wait for what cannot be mended."""
+"""Start-up that waits: growing pauses, few log lines, and no wait for permanent failures."""
 
 import asyncio
 import logging
@@ -34,7 +34,7 @@ class Patience:
 
 @dataclass(slots=True)
 class Door:
-    """What opens after so many failed attempts."""
+    """An opening that succeeds after this many failed attempts."""
 
     failures: int
     error: Exception
@@ -69,7 +69,7 @@ async def test_pauses_grow_up_to_a_maximum() -> None:
         assert limit / 2 <= pause <= limit
 
 
-async def test_a_store_that_does_not_respond_is_waited_for_too() -> None:
+async def test_a_store_that_does_not_respond_is_also_awaited() -> None:
     _, missing = await _open(Door(1, Unavailable.storage()), Patience())
     assert [each.code for each in missing] == [Code.STORAGE_UNAVAILABLE]
 

@@ -1,4 +1,4 @@
-"""Accounts that tests make for themselves, so that one service can be shared by all of them.
+"""Accounts that each test creates, so that all tests can share one service.
 
 A new account holds no posts, has no drafts and no income. It gets its money from a development
 account, and this process keeps its key.
@@ -17,7 +17,7 @@ from tests.processes import PLAIN
 from imprint.client import Imprint, KeyWallet
 
 FUNDS = 10 * 10**18
-"""What a new account has, in wei."""
+"""The initial balance of an account, in wei."""
 
 BANK = 8
 """The development account that pays for all others."""
@@ -76,7 +76,7 @@ class Account:
         return f"0x{Keys.sign_message(message, self.key).signature.hex()}"
 
     def send(self, chain: Chain, call: Mapping[str, str]) -> str:
-        """Estimate, sign and send a transaction; its hash. Raises as `Chain.ask` does."""
+        """Estimate, sign and send a transaction; returns its hash. Raises as `Chain.ask` does."""
         gas = call.get("gas") or chain.ask("eth_estimateGas", {**call, "from": self.address})
         signed = Keys.sign_transaction(
             {
@@ -97,13 +97,13 @@ NewAccount = Callable[..., Account]
 
 
 def make_account(chain: Chain, funds: int = FUNDS) -> Account:
-    """An account that nobody had before, with money of the development chain."""
+    """A new account with coins of the development chain."""
     made = Keys.from_key(secrets.token_bytes(32))
     fund(chain, made.address, funds)
     return Account(made.address, f"0x{made.key.hex()}")
 
 
 def fund(chain: Chain, address: str, amount: int) -> None:
-    """Give an account some of the bank's money, in wei."""
+    """Send an account some of the bank's coins, in wei."""
     bank = chain.ask("eth_accounts")[BANK]
     chain.ask("eth_sendTransaction", {"from": bank, "to": address, "value": hex(amount)})

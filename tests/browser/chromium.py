@@ -1,4 +1,4 @@
-"""Debian's Chromium, as the tests, the pictures and the benchmark start it."""
+"""Debian's Chromium, as started by the tests, the screenshots and the benchmark."""
 
 import os
 import shutil
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from playwright.sync_api import Browser, sync_playwright
 
 PLAIN_HOST = "imprint.test"
-"""A name of this machine: loopback counts as https, and under this name it does not."""
+"""A name of this machine: loopback counts as https, but not under this name."""
 
 SUGGESTIONS = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup")
-"""The suggestions below the address bar: pages of their own, two for each window, which take as
-long to open as the window."""
+"""The suggestions below the address bar: separate pages, two per window, which take as long to open
+as the window."""
 
 WITHOUT = (
     *("AimEnabled", "AvoidCorsURLLoaderRestartOnRedirect", "AvoidUnnecessaryBeforeUnloadCheckSync"),
@@ -20,7 +20,7 @@ WITHOUT = (
     *("LensOverlay", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints"),
     *("PaintHolding", "PreconnectToSearch", "ThirdPartyStoragePartitioning"),
 )
-"""What Playwright switches off. Chromium reads the last of two such flags only."""
+"""What Playwright switches off. Chromium reads only the last of two such flags."""
 
 FLAGS = (
     # As root, Chromium has no sandbox of its own.

@@ -1,6 +1,6 @@
 """A real browser, one `imprint dev` for all tests of a worker, and people with wallets.
 
-Tests share the chain and the index: each makes accounts of its own, and names posts by their ids.
+Tests share the chain and the index: each creates its own accounts, and names posts by their ids.
 
 No page may report a violation of its content security policy or an uncaught error: a test that
 expects one says so with `opened.expected`.
@@ -19,12 +19,12 @@ from tests.browser.states import OPERATOR_SECRET, Place, fill
 from tests.browser.wallet import BrowserWallet, NewWallet
 from tests.processes import Service, free_port, running
 
-# As long as everything else is waited for: a busy machine is no failure.
+# As long as everything else is waited for: a busy machine is not a failure.
 expect.set_options(timeout=30_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the module that has a service of its own, so that one worker runs all of it."""
+    """Begin with the module that has its own service, so that one worker runs all of it."""
     items.sort(key=lambda item: item.path.name != "test_hostile_content.py")
 
 
@@ -48,7 +48,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture
 def stoppable(service: Service) -> Iterator[Service]:
-    """The service for a test that stops it; it runs again when the test is over."""
+    """The service for a test that stops it; it is restarted after the test."""
     yield service
     if not service.process.runs:
         service.start()
@@ -67,13 +67,13 @@ def place(service: Service) -> Place:
 
 @pytest.fixture(scope="session")
 def shelf(service: Service, chain: Chain) -> Shelf:
-    """A free post and three paid ones of an author of their own."""
+    """A free post and three paid ones of a new author."""
     return publish_shelf(service.url, make_account(chain))
 
 
 @pytest.fixture
 def new_account(chain: Chain) -> NewAccount:
-    """Makes an account that holds nothing but money."""
+    """Creates an account that holds only coins."""
 
     def make(funds: int = FUNDS) -> Account:
         return make_account(chain, funds)
@@ -83,7 +83,7 @@ def new_account(chain: Chain) -> NewAccount:
 
 @pytest.fixture
 def new_wallet(chain: Chain, new_account: NewAccount) -> NewWallet:
-    """Makes a wallet for a browser: of an account, or of a new one."""
+    """Creates a browser wallet: for an account, or for a new one."""
 
     def make(account: Account | None = None) -> BrowserWallet:
         return BrowserWallet(chain, [account or new_account()])
@@ -109,7 +109,7 @@ def pytest_runtest_makereport(
 def open_page(
     browser: Browser, service: Service, request: pytest.FixtureRequest
 ) -> Iterator[OpenPage]:
-    """Opens a browser of its own for a person: `open_page(wallet, color_scheme="dark", …)`."""
+    """Opens a separate browser for a person: `open_page(wallet, color_scheme="dark", …)`."""
     everyone: list[Opened] = []
 
     def open_one(wallet: BrowserWallet | None = None, **options: Any) -> Opened:

@@ -1,7 +1,7 @@
 """Debian's Firefox, driven by Marionette, its own protocol for tests.
 
-Playwright drives a Firefox of its own only; this one is what people have. One process serves many
-tests: `forget` makes it as new. What is not there yet is waited for, until `PATIENCE` is at an end.
+Playwright only drives its own build of Firefox; this one is what people have. One process serves
+many tests: `forget` resets it. Missing elements are waited for, up to `PATIENCE`.
 """
 
 import json
@@ -19,7 +19,7 @@ from tests.processes import POLL_SECONDS, Process
 Found = TypeVar("Found")
 
 PATIENCE = 60.0
-"""Seconds that a page has for what a test waits for."""
+"""Seconds that a test waits for something on a page."""
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 """The key under which WebDriver names an element."""
@@ -35,7 +35,7 @@ PASSING = {
     "javascript error",
     "unknown error",
 }
-"""What a page that is still changing answers."""
+"""The error that a page returns while it is still changing."""
 
 FIND = """
 const [selector, text] = arguments;
@@ -58,7 +58,7 @@ const written = Cc["@mozilla.org/consoleAPI-storage;1"].getService(Ci.nsIConsole
   .map(({filename, arguments: parts}) => `${filename}: ${parts.join(" ")}`);
 return [...errors, ...written];
 """
-"""Uncaught errors and violations of the policy, and what pages wrote as errors themselves."""
+"""Uncaught errors, violations of the policy, and errors that pages logged."""
 
 
 FORGET = """
@@ -67,11 +67,11 @@ Services.console.reset();
 Cc["@mozilla.org/consoleAPI-storage;1"].getService(Ci.nsIConsoleAPIStorage).clearEvents();
 Services.clearData.deleteData(Ci.nsIClearDataService.CLEAR_ALL, {onDataDeleted: () => done()});
 """
-"""Removes what pages have stored, and what was written to the console."""
+"""Removes stored data of pages, and the console log."""
 
 
 class MarionetteError(Exception):
-    """What Firefox answered instead of a result; `kind` is WebDriver's word for it."""
+    """An error from Firefox; `kind` is WebDriver's name for it."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(f"{kind}: {message}")
@@ -90,7 +90,7 @@ class Firefox:
         self.send("WebDriver:NewSession", {"capabilities": {"alwaysMatch": {}}})
 
     def close(self) -> None:
-        """Leave it to its process to end."""
+        """Leave its end to its process."""
         self._reader.close()
         self._socket.close()
 
@@ -113,13 +113,13 @@ class Firefox:
         return json.loads(self._reader.read(int(digits)))
 
     def prefer(self, name: str, value: bool | int) -> None:
-        """Change a setting of the browser, for pages that are opened from now on."""
+        """Change a browser setting, for pages that are opened from now on."""
         kind = "Bool" if isinstance(value, bool) else "Int"
         self._preferred.add(name)
         self._in_chrome(f"Services.prefs.set{kind}Pref(...arguments)", name, value)
 
     def forget(self) -> None:
-        """Be as a browser that was never used: no data of pages, no changed settings."""
+        """Reset to a fresh browser: no data of pages, no changed settings."""
         while self._preferred:
             self._in_chrome("Services.prefs.clearUserPref(arguments[0])", self._preferred.pop())
         self.visit("about:blank")
@@ -132,7 +132,7 @@ class Firefox:
         return found
 
     def wait_for_problem(self, origin: str) -> str:
-        """The first of them, once there is one: pages run in processes of their own."""
+        """The first of them, once there is one: pages run in separate processes."""
 
         def look() -> str:
             for problem in self.problems(origin):
@@ -162,7 +162,7 @@ class Firefox:
         return self.send("WebDriver:ExecuteScript", {"script": script, "args": given})["value"]
 
     def wait_until(self, script: str, *given: object) -> Any:
-        """Run a script until its result is true, or something."""
+        """Run a script until its result is truthy."""
 
         def look() -> Any:
             result = self.run(script, *given)
@@ -173,12 +173,12 @@ class Firefox:
         return self._retry(look)
 
     def find(self, selector: str, text: str = "") -> str:
-        """The id of the first element that one sees, with this text in it, once it is there."""
+        """The id of the first visible element with this text, once there is one."""
         found: str = self.wait_until(FIND, selector, text)[ELEMENT]
         return found
 
     def click(self, selector: str, text: str = "") -> None:
-        """Click on an element where it is, as a mouse does."""
+        """Click on an element where it is, like a mouse does."""
         self._retry(lambda: self.send("WebDriver:ElementClick", {"id": self.find(selector, text)}))
 
     def write(self, selector: str, text: str) -> None:
@@ -217,7 +217,7 @@ def open_firefox(program: str, folder: Path) -> Iterator[Firefox]:
     """Run Firefox without a window, with a profile in an empty folder, until the block ends."""
     (folder / "user.js").write_text('user_pref("marionette.port", 0);\n', encoding="utf-8")
     chosen = folder / "MarionetteActivePort"
-    # Firefox as root wants a home of its own. The chrome context reads the console.
+    # Firefox as root wants its own home. The chrome context reads the console.
     process = Process(
         [
             *(program, "--headless", "--no-remote", "--profile", str(folder)),

@@ -1,4 +1,4 @@
-"""Pages that people have open, what went wrong on them, and what axe finds there."""
+"""Open pages, their errors, and what axe finds on them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ COLOUR_RULES = ("color-contrast", "link-in-text-block")
 
 @dataclass(slots=True)
 class Opened:
-    """A browser context with a page, and what went wrong in it."""
+    """A browser context with a page, and its errors."""
 
     context: BrowserContext
     page: Page
@@ -40,7 +40,7 @@ class Opened:
         return self.page
 
     def another(self) -> Page:
-        """Another tab of the same person. Those behind it are slow until brought to the front."""
+        """Another tab of the same person. Background tabs are slow until brought to the front."""
         page = self.context.new_page()
         self.watch(page)
         return page
@@ -59,7 +59,7 @@ class Opened:
         return found
 
     def describe(self) -> None:
-        """Print what every page shows: the report of a failed test has it."""
+        """Print the content of every page: it goes into the report of a failed test."""
         for page in self.context.pages:
             print(f"--- {page.url}", *self.errors, page.inner_text("body"), sep="\n")
 
@@ -68,7 +68,7 @@ OpenPage = Callable[..., Opened]
 
 
 def axe_violations(page: Page, **options: object) -> list[str]:
-    """What axe finds wrong with a page, as it is now."""
+    """What axe finds wrong with a page in its current state."""
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(AXE.read_text("utf-8"))
     given = {"resultTypes": ["violations"], **options}
@@ -81,7 +81,7 @@ def axe_violations(page: Page, **options: object) -> list[str]:
 
 
 def axe_violations_in_both_schemes(page: Page) -> list[str]:
-    """What axe finds wrong in light colours, and what else the dark ones get wrong."""
+    """What axe finds wrong in light colours, and additionally in dark ones."""
     _prefer(page, "light")
     light = axe_violations(page)
     _prefer(page, "dark")

@@ -1,4 +1,4 @@
-"""What a page says of its own painting: its largest paints, what moved, what it waited for."""
+"""How a page is painted: its largest paints, layout shifts, and what the first paint waited for."""
 
 OBSERVE = """
 window.__shifts = [];
@@ -24,11 +24,11 @@ PAINTS = "window.__paints"
 HAS_PAINTED = "() => window.__paints.length > 0"
 
 TWO_FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-"""Resolves when what was changed before is painted."""
+"""Resolves when earlier changes are painted."""
 
 BLOCKING = """
 performance.getEntriesByType("resource")
   .filter(({renderBlockingStatus}) => renderBlockingStatus === "blocking")
   .map(({name}) => new URL(name).pathname)
 """
-"""The paths of what the first paint waited for."""
+"""The paths of the resources that the first paint waited for."""

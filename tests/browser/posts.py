@@ -1,6 +1,6 @@
 """Posts for the pages to show, made by the Python client without a browser.
 
-A browser under test has an event loop of its own in this thread, so the client runs in another.
+A browser under test has its own event loop in this thread, so the client runs in another.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ Who = Account | int
 """An account of a test, or the number of a development account."""
 
 AUTHOR = 0
-"""The development account that publishes if nobody else is named."""
+"""The development account that publishes by default."""
 
 TRANSFER = bytes.fromhex("095bcdb6")
 """The selector of ERC-6909's `transfer`."""
@@ -42,12 +42,12 @@ VISIBLE_SECONDS = 60
 """How long the index of posts may take to see a block."""
 
 POLL_SECONDS = 0.1
-"""How often the service is asked whether it has seen one."""
+"""How often the service is polled for a block."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewPost:
-    """What an author publishes."""
+    """An author's input for a post."""
 
     title: str
     content: str
@@ -60,7 +60,7 @@ class NewPost:
 
 @dataclass(frozen=True, slots=True)
 class ForeignPost:
-    """What anyone can create on the chain, with no document at this service."""
+    """Anything that can be created on the chain, with no document at this service."""
 
     title: str
     cid: str
@@ -186,7 +186,7 @@ def _draw(colour: str) -> bytes:
 
 
 def end_sessions(url: str, reader: Who) -> None:
-    """Sign out everywhere, as a person does on another device."""
+    """Sign out everywhere, like a person on another device."""
 
     async def work(imprint: Imprint) -> None:
         await imprint.login(await _account(imprint, reader))

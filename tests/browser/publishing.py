@@ -34,7 +34,7 @@ def write(opened: Opened, title: str) -> Page:
     page.get_by_role("button", name="New draft").click()
     page.locator(".cm-content:focus").wait_for()
     page.keyboard.insert_text(f"# {title}\n\nThe text of it.")
-    # At once: what is written is kept on the way, and saved by publishing.
+    # At once: the text is stored on the way, and saved by publishing.
     page.get_by_role("link", name="Publish…").click()
     expect(page.get_by_label("Title", exact=True)).to_have_value(title)
     return page
@@ -45,12 +45,12 @@ def publish(page: Page) -> None:
 
 
 def present_step(page: Page) -> Locator:
-    """The step that is under way."""
+    """The current step."""
     return page.locator(".publish-step[data-state=now]")
 
 
 def put_picture(page: Page, kind: str) -> Locator:
-    """Drop or paste a picture; the stage on which it is cropped."""
+    """Drop or paste a picture; returns the stage on which it is cropped."""
     page.evaluate(PUT_PICTURE, [kind, ".publish-picture"])
     stage = page.get_by_label("Part of the picture that is shown")
     expect(stage).to_be_visible()
@@ -65,7 +65,7 @@ def expect_published(page: Page) -> str:
 
 
 def kept_progress(page: Page) -> dict[str, Any]:
-    """What the browser keeps of the only publication that is under way."""
+    """The only running publication as stored in the browser."""
     found: str = page.evaluate(
         """() => Object.entries(localStorage).find(([key]) =>
           /^imprint\\.publication\\.0x/.test(key))[1]"""
@@ -75,7 +75,7 @@ def kept_progress(page: Page) -> dict[str, Any]:
 
 
 def change_progress(page: Page, **details: object) -> None:
-    """Change details of the publication that the browser keeps."""
+    """Change details of the stored publication."""
     page.evaluate(
         """details => {
           const key = Object.keys(localStorage).find((each) =>

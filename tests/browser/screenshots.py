@@ -1,6 +1,6 @@
 """Pictures of every page and state: `python -m tests.browser.screenshots [FOLDER [STATE …]]`
 
-All of them go to a folder, and the best of them, small, to `docs/pictures`.
+All of them go to a folder, and small versions of the best to `docs/pictures`.
 """
 
 import io
@@ -27,7 +27,7 @@ BEST = {
     *("studio-desktop-light", "studio-desktop-dark", "publish-desktop-light"),
     *("income-desktop-light", "docs-desktop-light", "operator-desktop-light"),
 }
-"""What README and the documentation show."""
+"""The pictures in the README and the documentation."""
 
 MOST_BYTES = 120 * 1024
 COLOURS = (256, 128, 64, 32)
@@ -64,7 +64,7 @@ def main(folder: Path, states: Sequence[str]) -> None:
 
 
 def _fill(browser: Browser, url: str) -> Place:
-    """Let the front page publish its samples; choose a free post and a paid one among them."""
+    """Publish the samples through the front page; choose a free post and a paid one among them."""
     page = browser.new_page()
     page.goto(url)
     page.get_by_role("button", name="Fill with sample posts").first.click()

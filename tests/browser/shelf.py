@@ -1,4 +1,4 @@
-"""Posts to buy and read, and what a reader does with them in a browser."""
+"""Posts to buy and read, and a reader's actions in a browser."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from tests.browser.wallet import BrowserWallet
 PRICE = 10**16
 
 SECRET = "The lamp was lit by nobody"
-"""What stands in the text of every paid post, and nowhere else."""
+"""A phrase in the text of every paid post, and nowhere else."""
 
 FREE_TEXT = "Everybody may read how the tide turns"
 
@@ -26,7 +26,7 @@ class Shelf:
 
     @property
     def path(self) -> str:
-        """The page that lists these posts and no others."""
+        """The page that lists exactly these posts."""
         return f"/a/{self.author.address}"
 
 
@@ -42,7 +42,7 @@ def publish_shelf(url: str, author: Account) -> Shelf:
 
 @dataclass(slots=True)
 class Visit:
-    """A reader with a wallet of their own, on the page of a post that they do not hold."""
+    """A reader with their own wallet, on the page of a post that they do not hold."""
 
     opened: Opened
     wallet: BrowserWallet
@@ -58,7 +58,7 @@ class Visit:
         return self.wallet.prompts.count("eth_sendTransaction")
 
     def sign_out(self) -> None:
-        """Sign out by the account menu."""
+        """Sign out through the account menu."""
         self.page.locator("#account summary").click()
         self.page.get_by_role("button", name="Sign out", exact=True).click()
         expect(self.page.locator("#account").get_by_role("button", name="Sign in")).to_be_visible()
@@ -80,7 +80,7 @@ class Visit:
         expect((page or self.page).locator("#text")).to_contain_text(SECRET)
 
     def expect_said(self, text: str) -> None:
-        """Wait until the gate says something."""
+        """Wait until the gate shows a text."""
         expect(self.page.locator("#gate")).to_contain_text(text)
 
 

@@ -1,4 +1,4 @@
-"""Every page of the site in every state that a person sees, by name."""
+"""Every page of the site in every state, by name."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from tests.browser.wallet import wait_until
 OPERATOR_SECRET = "an-operator-of-the-tests-7d1f0c9b2e"
 
 AUTHOR, READER, BUYER = "Ada (author)", "Ben (reader)", "Cleo (reader)"
-"""Accounts of the development chain, by the names that pages give them."""
+"""Accounts of the development chain, by the names on the pages."""
 
 TEXT = """
 The first paragraph has *emphasis*, **strong words**, `code` and [a link](https://a.example/).
@@ -47,7 +47,7 @@ class Place:
     paid: str
 
     def visit(self, page: Page, path: str) -> None:
-        """Open a path, and wait until scripts have shown who is there."""
+        """Open a path, and wait until scripts have shown the account."""
         page.goto(self.url + path)
         page.locator("#account > *").first.wait_for()
 
@@ -65,7 +65,7 @@ def fill(url: str) -> Place:
 
 
 def sign_in(page: Page, name: str) -> None:
-    """Become one of the accounts of the development chain."""
+    """Sign in as one of the accounts of the development chain."""
     page.locator("#account").get_by_role("button", name="Sign in").click()
     page.get_by_role("dialog").get_by_role("button", name=name).click()
     page.locator("#account .account-dot[data-on]").wait_for()
@@ -118,7 +118,7 @@ def _proof(page: Page, place: Place) -> None:
 
 
 def _bought(page: Page, place: Place) -> None:
-    """A reader buys, unless that was done before; then the library has the post."""
+    """A reader buys, unless already done; then the library has the post."""
     _paid_post(page, place)
     sign_in(page, BUYER)
     buy, text = page.get_by_role("button", name="Buy and read"), page.locator("#text > *").first

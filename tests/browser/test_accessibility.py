@@ -1,4 +1,4 @@
-"""Every page and state for everybody: axe, narrow screens, the keyboard alone, reduced motion."""
+"""Accessibility of every page and state: axe, narrow screens, keyboard only, reduced motion."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -44,10 +44,10 @@ FOCUS = """
   return [element.outerHTML.slice(0, 120), element.textContent.trim(), isMarked];
 })()
 """
-"""What has the focus, and whether one sees that."""
+"""The focused element, and whether its focus is visible."""
 
 ENOUGH_TABS = 60
-"""More than the elements of these pages that take the focus."""
+"""More than the focusable elements of these pages."""
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -77,7 +77,7 @@ def test_the_check_of_motion_finds_a_transition(open_page: OpenPage, place: Plac
 
 
 def press_until(page: Page, text: str) -> None:
-    """Press Tab until the element with this text has the focus; each on the way shows its own."""
+    """Press Tab until the element with this text has the focus; each on the way shows its focus."""
     for _ in range(ENOUGH_TABS):
         page.keyboard.press("Tab")
         focused = page.evaluate(FOCUS)

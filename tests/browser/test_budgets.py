@@ -1,7 +1,7 @@
 """What the first visit to a page costs: bytes, requests, stability, and what paint waits for.
 
-How long the largest paint takes is measured by `python -m bench.paint`; here is tested what makes
-it early: that it is in the HTML, and that nothing is found late.
+`python -m bench.paint` measures how long the largest paint takes; these tests cover what makes it
+early: that it is in the HTML, and that no resource is discovered late.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ EDITOR = "cm-content"
 
 @dataclass(slots=True)
 class Traffic:
-    """The bytes that came over the network, by kind, without the pictures of posts."""
+    """The transferred bytes by kind, without the pictures of posts."""
 
     scripts: int = 0
     total: int = 0
@@ -58,11 +58,11 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class FirstVisit:
-    """What a browser that was never here before loads and paints of a page."""
+    """What a new browser loads and paints of a page."""
 
     traffic: Traffic
     blocking: list[str]
-    """The paths of what the first paint waited for."""
+    """The paths of the resources that the first paint waited for."""
     paints: list[dict[str, str]]
     shifts: list[list[str]]
     html: str
@@ -119,7 +119,7 @@ def has_editor(script: str) -> bool:
 
 
 @pytest.mark.parametrize("state", ["front", "post", "gate"])
-def test_a_first_visit_stays_within_its_bytes(visits: FirstVisits, state: str) -> None:
+def test_a_first_visit_stays_within_its_byte_budget(visits: FirstVisits, state: str) -> None:
     traffic = visits(state).traffic
     assert 0 < traffic.scripts < SCRIPT_BYTES, traffic.addresses
     assert 0 < traffic.total < ALL_BYTES, traffic.addresses

@@ -22,7 +22,7 @@ SHORTEN = """(kept) => {
   for (const operation of document.querySelectorAll("article"))
     if (!kept.includes(operation.id)) operation.remove();
 }"""
-"""Leaves some operations on the page: axe takes long for all of them, and they look the same."""
+"""Removes most operations from the page: axe takes long for all of them, and they look the same."""
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ def test_a_block_of_code_is_copied(open_page: OpenPage, service: Service) -> Non
     permissions = ["clipboard-read", "clipboard-write"]
     page = open_page(viewport=WIDE, permissions=permissions).visit("/docs")
     page.locator(".start .copy").click()
-    # Read out, and there for longer than the button says so.
+    # Announced, and visible for longer than the button confirms it.
     expect(page.locator(".unseen[role=status]")).to_have_text("Copied")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == f'BASE={service.url}\n\ncurl "$BASE/posts"'
@@ -299,7 +299,7 @@ def test_the_page_can_be_read_without_scripts(open_page: OpenPage) -> None:
     page.locator("#createDraft").get_by_label("Python").check()
     expect(page.locator("#createDraft .panel.python")).to_be_visible()
     expect(page.locator(".contents").get_by_role("link", name="Create a draft")).to_be_visible()
-    # What does nothing without scripts is not there.
+    # Elements that need scripts are hidden.
     expect(page.locator(".try, .copy, .open-search")).to_have_count(0)
 
 

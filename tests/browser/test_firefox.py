@@ -1,6 +1,6 @@
-"""The site in Firefox, too: reading, searching, buying, writing, the documentation, dark colours.
+"""The site in Firefox: reading, searching, buying, writing, the documentation, dark colours.
 
-No page may write an error or violate its content security policy.
+No page may log an error or violate its content security policy.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ PROGRAM = find_firefox()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Firefox is not installed")
 
 DARK = 0
-"""The value of the setting for colours of pages."""
+"""The value of the colour scheme setting."""
 
 BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
 
@@ -29,7 +29,7 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
 
 @pytest.fixture
 def firefox(process: Firefox, place: Place) -> Iterator[Firefox]:
-    """The browser, as new; no page of the test may write an error or violate its policy."""
+    """A reset browser; no page of the test may log an error or violate its policy."""
     process.forget()
     yield process
     assert process.problems(place.url) == []

@@ -1,7 +1,7 @@
 """Hostile texts, titles, hashtags and file names on pages: nothing runs, nothing is loaded from
-elsewhere, and the content security policy has nothing to report.
+elsewhere, and the content security policy is never violated.
 
-Texts are also opened with the policy switched off: the sanitiser alone has to be enough.
+Texts are also opened with the policy switched off: the sanitiser alone must suffice.
 """
 
 import re
@@ -41,7 +41,7 @@ PICTURES = """
   return image.complete;
 })
 """
-"""Whether all pictures are loaded, also those that nobody sees yet. A function, because the policy
+"""Whether all pictures are loaded, including those out of view. A function, because the policy
 forbids the page to evaluate text."""
 
 RENDER = """
@@ -57,7 +57,7 @@ async ([token, contents]) => {
   return rendered;
 }
 """
-"""What the service makes of texts."""
+"""The service's HTML of texts."""
 
 INSERT = "(texts) => texts.flatMap((html) => window.__insert(html))"
 
@@ -73,16 +73,16 @@ async (paths) => {
   return found;
 }
 """
-"""Reads pages as a browser does, without showing them: what would run is an element or attribute
-that no page has."""
+"""Parses pages like a browser, without showing them: anything that would run is an element or
+attribute that no page has."""
 
 SAMPLE = 12
-"""One in so many pages is also opened: that takes a hundred times as long as reading one."""
+"""One in this many pages is also opened: that takes a hundred times as long as parsing it."""
 
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service of its own, because hostile titles would be on the lists of all other tests."""
+    """A separate service, because hostile titles would be on the lists of all other tests."""
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "0.2"}
     with running(Service(tmp_path_factory.mktemp("dev"), given, "dev")) as opened:
         yield opened
@@ -126,7 +126,7 @@ class Watched:
             self.visit(path)
 
     def inspect(self, name: str) -> None:
-        """Look at the page as it is now."""
+        """Inspect the page in its current state."""
         self.page.wait_for_function(PICTURES)
         strangers = self.page.evaluate("window.__strangersInPage()")
         text = self.page.locator("#text")
@@ -152,7 +152,7 @@ Watch = Callable[..., Watched]
 
 @pytest.fixture
 def watch(open_page: OpenPage) -> Iterator[Watch]:
-    """Opens a browser for hostile pages; the test ends with what was found in it."""
+    """Opens a browser for hostile pages; the test fails on its findings."""
     everyone: list[Watched] = []
 
     def watch_one(wallet: BrowserWallet | None = None, **options: Any) -> Watched:
@@ -256,7 +256,7 @@ def test_a_bought_text_runs_nothing(
 
 @pytest.fixture(scope="session")
 def foreign_posts(service: Service) -> list[str]:
-    """Posts that were created on the chain alone, with payloads in all that the chain keeps."""
+    """Posts that were created on the chain only, with payloads in all their fields."""
     short = [each.text for each in everything() if each.size <= 100 and each.text.strip()]
     long = [each.text for each in everything() if each.size <= 500]
     posts = [
@@ -311,7 +311,7 @@ def test_the_page_of_a_hostile_title_runs_nothing(watch: Watch, foreign_posts: l
     watch(bypass_csp=True).read([f"/p/{post_id}" for post_id in foreign_posts])
 
 
-def test_a_hostile_title_is_shown_as_it_is(watch: Watch, service: Service) -> None:
+def test_a_hostile_title_is_shown_literally(watch: Watch, service: Service) -> None:
     title = "<img src=x onerror=alert(1)> & </title>"
     (post_id,) = create_on_chain(service.url, [ForeignPost(title, "no cid", "x", title)])
     page = watch().visit(f"/p/{post_id}")
@@ -320,7 +320,7 @@ def test_a_hostile_title_is_shown_as_it_is(watch: Watch, service: Service) -> No
     assert page.title().startswith(title)
 
 
-def test_lists_of_hostile_titles_run_nothing(watch: Watch, foreign_posts: list[str]) -> None:
+def test_lists_with_hostile_titles_run_nothing(watch: Watch, foreign_posts: list[str]) -> None:
     strict, watched = watch(), watch(bypass_csp=True)
     page = strict.visit("/")
     author = page.locator(".card a[href^='/a/']").first.get_attribute("href")
@@ -354,7 +354,7 @@ def test_a_hostile_search_query_runs_nothing(watch: Watch) -> None:
 
 
 ECHOES = ("/nowhere/", "/t/", "/a/", "/p/", "/?next_page_token=")
-"""Where a page repeats, or refuses, what an address has."""
+"""Paths where a page repeats, or refuses, part of its address."""
 
 
 @pytest.mark.parametrize("path", ECHOES)
@@ -364,7 +364,7 @@ def test_a_hostile_path_runs_nothing(watch: Watch, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/feeds/posts.atom", "/feeds/posts.json", "/sitemap.xml"])
-def test_feeds_of_hostile_titles_run_nothing(
+def test_feeds_with_hostile_titles_run_nothing(
     watch: Watch, foreign_posts: list[str], path: str
 ) -> None:
     watched = watch(bypass_csp=True)

@@ -1,4 +1,4 @@
-"""Income in the Studio: what an author sees after a sale, and how a price is changed."""
+"""Income in the Studio: an author's view after a sale, and price changes."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ PRICE = 5 * 10**16
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Somebody in the Studio who has published one post."""
+    """An author in the Studio who has published one post."""
 
     opened: Opened
     wallet: BrowserWallet
@@ -63,7 +63,7 @@ def open_income(page: Page) -> None:
 
 
 def begin_price_change(page: Page, title: str, price: str) -> Locator:
-    """Ask for another price of a post; the line of that post."""
+    """Request another price for a post; returns the line of that post."""
     line = page.locator(".income-post", has_text=title)
     line.get_by_text("Price", exact=True).click()
     line.get_by_label("Price in ETH").fill(price)
@@ -126,7 +126,7 @@ def test_a_price_is_changed_and_its_history_has_dates(new_author: NewAuthor) -> 
     assert axe_violations(page) == []
 
 
-def test_a_price_whose_change_was_declined_can_stay(new_author: NewAuthor) -> None:
+def test_a_declined_price_change_can_be_abandoned(new_author: NewAuthor) -> None:
     author = new_author("Stays cheap")
     page = author.page
     author.wallet.refuses.add("eth_sendTransaction")
@@ -153,7 +153,7 @@ def test_a_price_change_is_followed_after_a_reload(new_author: NewAuthor) -> Non
 
 def test_a_price_change_whose_hash_was_lost_is_not_sent_again(new_author: NewAuthor) -> None:
     author = new_author("Hash lost")
-    # The wallet sends it, and the page never hears of it.
+    # The wallet sends it, but the page gets no response.
     author.wallet.loses.add("eth_sendTransaction")
     line = begin_price_change(author.page, "Hash lost", "0.4")
     expect(line.locator(".publish-step[data-state=now]")).to_contain_text("Confirm")

@@ -1,4 +1,4 @@
-"""Nothing that was written is lost: reloads, crashes, lost networks, ended sessions, full disks."""
+"""No written text is lost: reloads, crashes, lost networks, ended sessions, full disks."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -144,7 +144,7 @@ def test_a_text_is_saved_when_the_service_is_back(begun: Begin, stoppable: Servi
     expect(standing(page)).to_have_text("Waiting for the service")
     wait_until_kept(page, "While nobody listens.")
     stoppable.start()
-    # At once, if it is there: the page tries again by itself, too.
+    # At once, if it is there: the page also retries automatically.
     again = page.get_by_role("button", name="Try now")
     again.evaluate_all("(found) => found.forEach((button) => button.click())")
     expect(standing(page)).to_have_text("Saved")

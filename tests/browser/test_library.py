@@ -1,4 +1,4 @@
-"""The library, the marks of what one holds, the proof of a post, colours, and signing out."""
+"""The library, the marks on held posts, the proof of a post, colours, and signing out."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ PAGE = 24
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """Somebody who bought all posts of the shelf, and to whom they gave the last one."""
+    """A reader who bought all posts of the shelf, and was given the last one."""
 
     buyer: Account
     friend: Account
@@ -181,7 +181,7 @@ def test_bytes_that_do_not_match_the_cid_are_reported(open_page: OpenPage, shelf
     expect(page.locator(".proof-result")).to_contain_text("do not trust this text")
 
 
-def test_the_proof_of_a_paid_post_says_why_it_cannot_be_checked(
+def test_the_proof_of_a_paid_post_explains_why_it_cannot_be_checked(
     open_page: OpenPage, shelf: Shelf
 ) -> None:
     page = open_page().visit(f"/p/{shelf.paid[0]}")

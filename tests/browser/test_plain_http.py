@@ -1,4 +1,4 @@
-"""Pages without https, away from localhost: what needs it says so, and the rest works."""
+"""Pages without https, away from localhost: features that need it say so, and the rest works."""
 
 from urllib.parse import urlsplit
 
@@ -13,7 +13,7 @@ NEEDS = "needs https, and this page came without it."
 
 
 def open_plain(opened: Opened, path: str) -> Page:
-    """Open a path by plain http and a name that browsers do not trust."""
+    """Open a path over plain http with a name that browsers do not trust."""
     port = urlsplit(opened.url).port
     opened.url = f"http://{PLAIN_HOST}:{port}"
     page = opened.visit(path)

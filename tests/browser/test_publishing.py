@@ -43,7 +43,7 @@ LEFT_COLOUR = """async (picture) => {
 
 
 @pytest.mark.parametrize(("price", "shown"), [("", "Free"), ("0.05", "0.05 ETH")])
-def test_a_text_becomes_a_post(
+def test_a_draft_becomes_a_post_in_the_studio(
     open_page: OpenPage, new_wallet: NewWallet, price: str, shown: str
 ) -> None:
     wallet = new_wallet()
@@ -121,7 +121,7 @@ def test_a_picture_that_cannot_be_stored_is_shown_with_a_warning(
     expect(alert).to_have_count(0)
 
 
-def test_a_draft_without_a_text_says_what_is_missing(
+def test_a_draft_without_a_text_shows_what_is_missing(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())
@@ -166,7 +166,7 @@ def test_a_version_newer_than_the_list_is_published(
     def hold(route: Route) -> None:
         held.append(route)
 
-    # The list stays as it is; whoever looks for the present version is answered.
+    # The list stays as it is; lookups of the current version succeed.
     page.route(LIST, hold, times=1)
     add(page, " twice")
     save(page)
@@ -243,7 +243,7 @@ def test_a_picture_is_cropped_by_touch(open_page: OpenPage, new_wallet: NewWalle
     touch("Move", left + 60)
     touch("Move", left + 120)
     touch("End")
-    # What was on the left of the middle is in the middle now.
+    # The left part of the picture is now in the middle.
     expect_in_the_middle(stage, "red")
 
 

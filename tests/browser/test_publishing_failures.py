@@ -17,7 +17,7 @@ from tests.browser.wallet import NewWallet
 from tests.processes import Service
 
 MINUTE = 60_000
-"""Longer than the pauses between two questions to a node that was away."""
+"""Longer than the pauses between two requests to a node that was away."""
 
 
 def alert(page: Page, text: str) -> None:
@@ -234,7 +234,7 @@ def test_the_revert_reason_is_shown(open_page: OpenPage, new_wallet: NewWallet) 
     publish(page)
     alert(page, "You declined")
     wallet.refuses.clear()
-    # As an earlier page with other limits would have kept it.
+    # As an earlier page with other limits would have stored it.
     change_progress(page, title="a" * 101)
     page.reload()
     page.get_by_role("button", name="Continue publishing").click()
@@ -292,7 +292,7 @@ def test_two_tabs_publish_a_draft_once(open_page: OpenPage, new_wallet: NewWalle
     first.bring_to_front()
     publish(first)
     alert(first, "You declined")
-    # The other tab has left its form, and can go on as well as the first.
+    # The other tab has left its form, and can continue as well as the first.
     wallet.refuses.clear()
     second.bring_to_front()
     second.get_by_role("button", name="Continue publishing").click()

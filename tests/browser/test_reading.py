@@ -1,4 +1,4 @@
-"""Buying and reading a post: the way itself, and every place at which a page can be reloaded."""
+"""Buying and reading a post: the whole path, and a reload at every step."""
 
 from playwright.sync_api import Request, expect
 from tests.browser.pages import OpenPage, axe_violations

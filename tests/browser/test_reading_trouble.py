@@ -1,4 +1,4 @@
-"""What goes wrong while a post is bought: each has a sentence and a way on, and nothing is lost."""
+"""Problems while a post is bought: each has a message and a way out, and nothing is lost."""
 
 import datetime
 
@@ -11,7 +11,7 @@ from tests.browser.wallet import NewWallet, wait_until
 from tests.processes import Service
 
 MINUTE = 60_000
-"""Longer than the pauses between two questions to a node that was away."""
+"""Longer than the pauses between two requests to a node that was away."""
 
 
 def test_a_wallet_on_another_network_is_switched(reader: Visit) -> None:

@@ -10,18 +10,18 @@ from tests.browser.wallet import NewWallet, wait_until
 from tests.processes import Service
 
 SCRIPTS = "**/part-*.js"
-"""The scripts that a page loads when somebody needs them."""
+"""The scripts that a page loads on demand."""
 
 
 def hold(page: Page, url: str | re.Pattern[str]) -> list[Route]:
-    """Keep requests back until the rule is removed: the driver sends them then."""
+    """Hold requests back until the rule is removed: then the driver sends them."""
     held: list[Route] = []
     page.route(url, lambda route: held.append(route))  # noqa: PLW0108
     return held
 
 
 def sign_in(reader: Visit) -> None:
-    """Sign in by the account menu."""
+    """Sign in through the account menu."""
     reader.page.locator("#account").get_by_role("button", name="Sign in").click()
     reader.connect()
     expect(reader.page.locator("#account .account-dot[data-on]")).to_be_visible()
@@ -53,16 +53,16 @@ def test_a_slow_wallet_does_not_undo_a_sign_out(reader: Visit) -> None:
     sign_in(reader)
     other = reader.opened.another()
     reader.wallet.asked.clear()
-    reader.wallet.answered.clear()
+    reader.wallet.handled.clear()
     reader.wallet.undecided.add("eth_accounts")
     other.goto(reader.page.url)
     wait_until(other, lambda: "eth_accounts" in reader.wallet.asked)
     reader.page.bring_to_front()
     reader.sign_out()
     reader.wallet.undecided.clear()
-    wait_until(other, lambda: "eth_accounts" in reader.wallet.answered)
+    wait_until(other, lambda: "eth_accounts" in reader.wallet.handled)
     expect(other.get_by_role("button", name="Buy and read")).to_be_visible()
-    # Time for the page to do what it must not.
+    # Time for the page to do what it must not do.
     other.wait_for_timeout(300)
     expect(reader.page.locator("#account").get_by_role("button", name="Sign in")).to_be_visible()
     expect(other.locator("#account summary")).to_have_count(0)
@@ -90,7 +90,7 @@ def test_late_marks_of_one_account_are_not_shown_to_another(
     [(route, response)] = held
     with page.expect_response(re.compile("/library")):
         route.fulfill(response=response)
-    # Time for the page to do what it must not.
+    # Time for the page to do what it must not do.
     page.wait_for_timeout(300)
     expect(page.locator(f'.card[data-id="{post}"] .card-price')).to_have_text("0.01 ETH")
 

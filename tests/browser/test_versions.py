@@ -1,4 +1,4 @@
-"""One draft in two tabs or on two machines: both texts are seen, and none is overwritten."""
+"""One draft in two tabs or on two machines: both texts are seen, and neither is overwritten."""
 
 from playwright.sync_api import Page, expect
 from tests.browser.pages import Opened, OpenPage, axe_violations_in_both_schemes
@@ -49,7 +49,7 @@ def test_two_tabs_on_one_draft_see_both_texts(open_page: OpenPage, new_wallet: N
 
 
 def two_machines(open_page: OpenPage, new_wallet: NewWallet) -> tuple[Opened, Opened]:
-    """Browsers of one account, each with a wallet of its own."""
+    """Browsers of one account, each with its own wallet."""
     wallet = new_wallet()
     return open_page(wallet), open_page(new_wallet(wallet.account))
 
@@ -142,5 +142,5 @@ def test_a_full_disk_keeps_a_version_from_being_put_aside(
 
 
 def look_again(page: Page) -> None:
-    """Come back to the window."""
+    """Return to the window."""
     page.evaluate("dispatchEvent(new Event('focus'))")

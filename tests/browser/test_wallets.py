@@ -118,7 +118,7 @@ def test_finding_the_same_account_does_not_redraw_the_menu(
     menu.evaluate("(menu) => menu.setAttribute('data-seen', '')")
     wait_until(page, lambda: "eth_accounts" in wallet.asked)
     wallet.undecided.discard("eth_accounts")
-    wait_until(page, lambda: "eth_accounts" in wallet.answered)
+    wait_until(page, lambda: "eth_accounts" in wallet.handled)
     expect(menu).to_have_attribute("data-seen", "")
 
 

@@ -1,4 +1,4 @@
-"""The pages with scripts switched off: what is free can be found and read."""
+"""The pages with scripts switched off: free posts can be found and read."""
 
 import time
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ SENTENCE = "Paper was made of rags, and rags were made of sails."
 
 @dataclass(frozen=True, slots=True)
 class Posts:
-    """A free post and a paid one of an author of their own."""
+    """A free post and a paid one of a new author."""
 
     author: str
     free: str
@@ -87,7 +87,7 @@ def test_a_paid_post_explains_how_to_buy_it(page: Page, service: Service, posts:
 
 
 @pytest.mark.parametrize("path", ["/library", "/studio"])
-def test_a_page_that_needs_scripts_says_so(page: Page, service: Service, path: str) -> None:
+def test_a_page_that_needs_scripts_explains_that(page: Page, service: Service, path: str) -> None:
     page.goto(service.url + path)
     assert "needs JavaScript" in page.locator("main").inner_text()
 

@@ -46,7 +46,7 @@ KEYS = """async () => {
   opening.result.close();
   return count.result;
 }"""
-"""Counts the keys that this browser has to write with."""
+"""Counts the writing keys in this browser."""
 
 
 def test_a_text_is_saved_with_one_signature_and_listed(
@@ -213,7 +213,7 @@ def test_a_draft_is_written_and_saved_by_keyboard_alone(
 
 
 def press(page: Page, wanted: Locator, step: str = "Tab") -> None:
-    """Go to something with the keyboard, and press Enter there."""
+    """Move the focus to something with the keyboard, and press Enter."""
     wanted.wait_for()
     for _ in range(100):
         page.keyboard.press(step)
@@ -249,6 +249,6 @@ def test_every_state_passes_axe_and_fits_a_phone(
 
 
 def expect_to_fit(page: Page) -> None:
-    """Nothing is cut off or scrolls sideways, and axe finds nothing."""
+    """Check that nothing is clipped or scrolls sideways, and that axe finds nothing."""
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     assert axe_violations_in_both_schemes(page) == []

@@ -1,7 +1,7 @@
 """A wallet for a browser: announced by EIP-6963, it signs with the keys of accounts of the tests.
 
-What a person does in a real one, the test does here: unlock it, reject a request, choose another
-account or another network.
+The test plays the person at the wallet: it unlocks it, rejects requests, chooses another account or
+another network.
 """
 
 import json
@@ -21,7 +21,7 @@ PROMPTS = (
     "wallet_switchEthereumChain",
     "wallet_addEthereumChain",
 )
-"""Requests that a person has to confirm."""
+"""Requests that the person has to confirm."""
 
 BALANCE_OF = "0x00fdd58e"
 """The selector of ERC-6909's `balanceOf`."""
@@ -56,24 +56,24 @@ class BrowserWallet:
     undecided: set[str] = field(default_factory=set)
     """Methods that the person has not confirmed yet: they wait until they are removed."""
     waits_for_blocks: bool = False
-    """Whether its node seems to have mined nothing of what was sent."""
+    """Whether its node seems to have mined nothing."""
     withholds: set[str] = field(default_factory=set)
-    """Methods that its node answers with null, as one does that has not seen a transaction yet."""
+    """Methods for which its node returns null, like one that has not seen a transaction yet."""
     loses: set[str] = field(default_factory=set)
     """Methods that are carried out, but whose responses never reach the page."""
     misreports: set[str] = field(default_factory=set)
-    """Methods that are carried out, and then told to the page as failed."""
+    """Methods that are carried out, but reported to the page as failed."""
     prompts: list[str] = field(default_factory=list)
-    """What the person was asked, in order."""
+    """The person's prompts, in order."""
     asked: set[str] = field(default_factory=set)
     """Methods that pages have called."""
-    answered: set[str] = field(default_factory=set)
-    """Methods of which pages have heard."""
+    handled: set[str] = field(default_factory=set)
+    """Methods whose responses have reached pages."""
     sent: list[str] = field(default_factory=list)
     """The hashes of the transactions that were sent."""
     pages: list[Any] = field(default_factory=list)
     last: tuple[str, str] = ("", "")
-    """What the person was asked last: a method and its parameters as JSON."""
+    """The last prompt: a method and its parameters as JSON."""
     keys: dict[str, Account] = field(default_factory=dict)
     """All accounts that it ever showed, by their addresses in lower case."""
 
@@ -95,7 +95,7 @@ class BrowserWallet:
 
         # Not the bound method: Playwright sets attributes on its object, which has slots.
         def respond(source: Any, method: str, parameters: str, looks: int) -> dict[str, Any]:
-            return self._answer(source, method, parameters, looks)
+            return self._receive(source, method, parameters, looks)
 
         context.expose_binding("__walletRequest", respond)
         context.add_init_script(SCRIPT)
@@ -115,7 +115,7 @@ class BrowserWallet:
         self.emit("chainChanged", hex(chain_id))
 
     def confirm_last(self) -> None:
-        """Confirm what was asked last, also if its page is gone."""
+        """Confirm the last prompt, even if its page is gone."""
         method, parameters = self.last
         self._respond(method, json.loads(parameters))
 
@@ -127,14 +127,14 @@ class BrowserWallet:
                     "([event, value]) => window.__walletEmit(event, value)", [event, value]
                 )
 
-    def _answer(self, source: Any, method: str, parameters: str, looks: int) -> dict[str, Any]:
+    def _receive(self, source: Any, method: str, parameters: str, looks: int) -> dict[str, Any]:
         if method in PROMPTS and looks == 0:
             self.prompts.append(method)
             self.last = method, parameters
         self.asked.add(method)
         if method in self.undecided:
             return {"undecided": True}
-        self.answered.add(method)
+        self.handled.add(method)
         try:
             result = self._respond(method, json.loads(parameters))
             if method in self.misreports:
@@ -212,7 +212,7 @@ NewWallet = Callable[..., BrowserWallet]
 
 
 def wait_until(page: Any, is_so: Callable[[], bool]) -> None:
-    """Let the page go on until its wallet has seen what no locator shows."""
+    """Let the page run until its wallet has seen something that no locator shows."""
     for _ in range(600):
         if is_so():
             return

@@ -1,4 +1,4 @@
-"""What authors do in the Studio, and what tests wait for there."""
+"""Actions of authors in the Studio, and what tests wait for there."""
 
 import asyncio
 import re
@@ -31,7 +31,7 @@ KEPT = """async (text) => {
 
 
 def sign_in(opened: Opened, page: Page) -> None:
-    """Open the Studio and connect the wallet, if the page does not do that by itself."""
+    """Open the Studio and connect the wallet, unless the page does so automatically."""
     page.goto(f"{opened.url}/studio")
     heading = page.get_by_role("heading", name="Drafts")
     connect = page.get_by_role("button", name="Connect your wallet")
@@ -54,7 +54,7 @@ def begin(page: Page, text: str) -> None:
 
 
 def add(page: Page, text: str) -> None:
-    """Write on at the end of the text."""
+    """Continue writing at the end of the text."""
     editor(page).focus()
     page.keyboard.press("Control+End")
     page.keyboard.insert_text(text)
@@ -67,12 +67,12 @@ def save(page: Page) -> None:
 
 
 def ask_to_save(page: Page) -> None:
-    """Press the button that has the wallet sign."""
+    """Press the button that makes the wallet sign."""
     page.get_by_role("button", name="Save your wallet signs once").click()
 
 
 def save_without_prompts(page: Page) -> None:
-    """Let the wallet allow this browser to save by itself."""
+    """Have the wallet allow this browser to save without prompts."""
     page.get_by_text("Each save asks your wallet").click()
     page.get_by_role("button", name="Write without prompts for 24 hours").click()
     panel = page.get_by_text("Saves without prompts")
@@ -85,7 +85,7 @@ def editor(page: Page) -> Locator:
 
 
 def standing(page: Page) -> Locator:
-    """How the text stands, beside the button that saves it."""
+    """The save state next to the save button."""
     return page.locator(".standing")
 
 
@@ -106,9 +106,9 @@ def wait_until_kept(page: Page, text: str) -> None:
 
 @contextmanager
 def full_storage(opened: Opened) -> Iterator[None]:
-    """Give the browser no room to keep anything for the service.
+    """Leave the browser no storage for the service.
 
-    It remembers for some seconds how much room there was: begin before anything is kept.
+    It remembers its quota for some seconds: call this before anything is stored.
     """
     devtools = opened.context.new_cdp_session(opened.page)
     devtools.send("Storage.overrideQuotaForOrigin", {"origin": opened.url, "quotaSize": 1})

@@ -43,7 +43,7 @@ def test_adopt_shows_the_documents_and_asks_for_confirmation(here, strange):
     asked = run(strange, "adopt")
     assert asked.exit_code == 1
     assert before in asked.output
-    assert "4 documents looked at, 0 of them known here" in asked.output
+    assert "4 documents checked, 0 of them known here" in asked.output
     assert "imprint gc --dry-run" in asked.output
     assert marker_of(here) == before
     adopted = run(strange, "adopt", "--yes")
@@ -61,7 +61,7 @@ def test_adopting_twice_is_the_same_as_once(here, strange):
     assert marker_of(here) == marker
 
 
-def test_a_copy_of_a_catalog_gets_an_id_of_its_own(here, tmp_path):
+def test_a_copy_of_a_catalog_gets_its_own_id(here, tmp_path):
     assert run(environment_of(here), "export", "--out", tmp_path / "all.car").exit_code == 0
     copy = tmp_path / "copy"
     shutil.copytree(here, copy)

@@ -79,7 +79,7 @@ async def test_a_report_for_programs_is_one_object(world: World):
     assert all(each.keys() == {"name", "status", "detail", "remedy"} for each in report["checks"])
 
 
-def test_a_report_says_which_settings_are_wrong(tmp_path):
+def test_a_report_names_the_wrong_settings(tmp_path):
     environ = environment_of(tmp_path) | {"IMPRINT_CHAIN_ID": "none", "IMPRINT_WORKERS": "0"}
     result = run(environ, "check", "--json")
     assert result.exit_code == 2
@@ -160,7 +160,7 @@ async def test_an_unreachable_store_is_reported_with_the_reason(world: World):
     assert store["status"] == "failed"
     assert "cannot be reached right now: " in store["detail"]
     assert store["detail"].endswith(". (kubo:http://127.0.0.1:1)")
-    assert "whether it runs" in store["remedy"]
+    assert "whether it is running" in store["remedy"]
 
 
 async def test_a_warning_does_not_fail_the_command(world: World):

@@ -34,7 +34,7 @@ async def deploy(world: World, *arguments: str | Path):
     return await asyncio.to_thread(run, environ, "deploy", *arguments)
 
 
-async def test_a_key_deploys_and_standard_output_has_the_settings_alone(
+async def test_a_key_deploys_and_only_the_settings_go_to_standard_output(
     world: World, key_file: Path
 ):
     result = await deploy(world, "--key-file", key_file, "--yes")

@@ -1,4 +1,4 @@
-"""Modules whose libraries an extra installs."""
+"""Modules whose libraries come with an extra."""
 
 import pytest
 

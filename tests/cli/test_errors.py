@@ -1,4 +1,4 @@
-"""What a command prints, and its exit status, when it cannot go on."""
+"""The output and the exit status of a command that cannot continue."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_a_service_that_cannot_start_prints_the_reason(capsys):
     "error",
     [NotABackup("It is damaged."), Unavailable(Code.STORAGE_UNAVAILABLE, "It is damaged.")],
 )
-def test_a_command_that_fails_midway_says_why(capsys, error: Exception):
+def test_a_command_that_fails_midway_prints_the_reason(capsys, error: Exception):
     assert exit_of(error) == 1
     assert capsys.readouterr().err == "It is damaged.\n"
 

@@ -68,7 +68,7 @@ def test_a_damaged_record_gets_a_hint_to_repair(here):
 
 
 def test_the_documents_of_another_installation_are_not_made_records(here, tmp_path):
-    """The data folder is right, and the database is a new one of somewhere else."""
+    """The data folder is right, and the database is a new one elsewhere."""
     other = tmp_path / "other.db"
     environ = environment_of(here)
     assert run(environ | {"IMPRINT_DATA_DIR": str(tmp_path / "other")}, "upgrade").exit_code == 0
@@ -93,7 +93,7 @@ def test_a_lost_id_comes_from_the_folder(here):
 
 @pytest.mark.parametrize("damage", ["nothing", "index", "installation", "file"])
 def test_a_backup_of_another_installation_is_refused(here, tmp_path, damage):
-    """Also one that was made before the installation got another id."""
+    """Including one that was made before the installation got another id."""
     environ = environment_of(here)
     assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
     assert run(environ, "adopt", "--new-id", "--yes").exit_code == 0
@@ -247,7 +247,7 @@ def test_damage_in_the_index_loses_no_records_and_the_index_is_reset(here, tree)
     assert (result.exit_code, "run imprint repair" in result.output) == (1, True)
     result = run(environment_of(here), "repair")
     assert result.exit_code == 0, result.output
-    assert "The index of posts begins again" in result.output
+    assert "The index of posts is rebuilt" in result.output
     assert files_in(here) == before
     with closing(sqlite3.connect(here / "imprint.db")) as connection:
         assert connection.execute("SELECT * FROM private_feeds").fetchall() == [feed]
@@ -306,7 +306,7 @@ def test_a_later_generation_is_not_replaced_by_that_of_a_backup(here, tmp_path):
     environ = environment_of(here)
     assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
     with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
-        # So many rows that the table has several pages, of which one is lost.
+        # Enough rows for several pages, of which one is lost.
         connection.executemany(
             "INSERT INTO ended_sessions VALUES (?, 1, 9)", [(f"0-{n:064x}",) for n in range(400)]
         )
@@ -353,7 +353,7 @@ def test_a_catalog_of_an_earlier_release_is_repaired_without_its_missing_tables(
 
 
 def _with_damaged_index(path, tree="files_by_name"):
-    """The bytes of a catalog, of which the root of a table or an index is lost."""
+    """The bytes of a catalog with the root of a table or an index lost."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         (root,) = connection.execute(

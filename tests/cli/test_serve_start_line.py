@@ -1,4 +1,4 @@
-"""The first line of a service: everything is spelled as in the settings, and no secret is there."""
+"""The first log line of a service: everything is spelled as in the settings, without secrets."""
 
 import pytest
 from tests.settings.environments import JWT, KEY, PINATA, read

@@ -1,4 +1,4 @@
-"""A running `imprint dev`, which the client uses as any program does."""
+"""A running `imprint dev`, used through the client like any program would."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

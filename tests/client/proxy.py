@@ -1,4 +1,4 @@
-"""A proxy between the client and the service, which loses and refuses what it is told to."""
+"""A proxy between the client and the service, which loses and refuses on command."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ Fault = web.Response | str
 
 @dataclass(slots=True)
 class Proxy:
-    """Passes requests on, after each of the faults that it is told; `seen` has the bodies."""
+    """Passes requests on, after each of the given faults; `seen` has the bodies."""
 
     target: str
     http: aiohttp.ClientSession
@@ -29,7 +29,7 @@ class Proxy:
     seen: list[bytes] = field(default_factory=list)
     url: str = ""
 
-    async def answer(self, request: web.Request) -> web.StreamResponse:
+    async def respond(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         self.seen.append(body)
         fault = self.faults.pop(0) if self.faults else PASS
@@ -48,9 +48,9 @@ class Proxy:
 
 @asynccontextmanager
 async def open_proxy(imprint: Imprint) -> AsyncIterator[tuple[Proxy, Imprint]]:
-    """A proxy before the service of a client, and another client that uses it."""
+    """A proxy in front of the service of a client, and another client that uses it."""
     proxy = Proxy(imprint.url, imprint.http)
-    runner = web.ServerRunner(web.Server(proxy.answer))
+    runner = web.ServerRunner(web.Server(proxy.respond))
     await runner.setup()
     try:
         server = await asyncio.get_running_loop().create_server(runner.server, "127.0.0.1", 0)

@@ -1,4 +1,4 @@
-"""Saves that go on after what was lost or refused on the way, and the name of a signing domain."""
+"""Saves that survive lost and refused requests, and the name of a signing domain."""
 
 import json
 import secrets
@@ -35,7 +35,7 @@ def refusal(status: int, code: str, **members: object) -> web.Response:
 
 
 def sorry() -> web.Response:
-    """What a proxy says while the service restarts."""
+    """A proxy's response while the service restarts."""
     return web.Response(status=502, text="<html>Bad Gateway</html>", headers=AT_ONCE)
 
 
@@ -231,7 +231,7 @@ async def test_a_part_of_a_document_is_fetched(imprint: Imprint, wallet: KeyWall
 
 @pytest.fixture
 def compatible_service(tmp_path: Path) -> Iterator[Service]:
-    """A service that the front end of the earlier one can be pointed at."""
+    """A service that is compatible with the earlier front end."""
     given = {"DEV_RPC_PORT": str(free_port()), "COMPATIBILITY": "inkdao"}
     with running(Service(tmp_path, given, "dev")) as opened:
         yield opened

@@ -30,7 +30,7 @@ BESIDE = {
     "save_draft",
     "wait_for_post",
 }
-"""Methods that are no operations, but use some."""
+"""Methods that are not operations, but use some."""
 
 
 def test_every_operation_for_programs_has_a_method():

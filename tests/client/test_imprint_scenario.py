@@ -1,4 +1,5 @@
-"""The scenario that every client of this project passes: clients/scenario.json tells its words."""
+"""The scenario that every client of this project passes: clients/scenario.json defines its
+words."""
 
 import asyncio
 import json

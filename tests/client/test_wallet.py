@@ -30,7 +30,7 @@ NUMBERS = st.integers(0, 2**64)
 
 
 class NodeOnFive:
-    """A node on chain 5 that notes what it is asked, and has one response."""
+    """A node on chain 5 that records its calls, and has one response."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []

@@ -34,7 +34,7 @@ OWNER = bytes(range(1, 33))
 
 @dataclass(frozen=True, slots=True)
 class ContractWallet:
-    """A wallet of the chain that takes the signatures of its owner."""
+    """A wallet on the chain that accepts the signatures of its owner."""
 
     address: str
     owner: KeyWallet
@@ -127,7 +127,7 @@ async def test_a_transaction_without_effect_is_reverted(imprint: Imprint) -> Non
     node = imprint.node()
     wallet = await open_account(node, 5)
     call = buy_post_call(imprint.marketplace, UNKNOWN_POST, 1)
-    # With a limit of gas, the node does not try it out before.
+    # With a gas limit, the node does not simulate it first.
     sent = {"from": wallet.address, "gas": hex(200_000), **call.as_json()}
     transaction = await node.request("eth_sendTransaction", sent)
     with pytest.raises(Reverted, match=transaction):

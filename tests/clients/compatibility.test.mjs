@@ -1,4 +1,4 @@
-// A service that takes the signatures of the earlier front end, under its domain name.
+// A service that accepts the signatures of the earlier front end, under its domain name.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Imprint } from "imprint-press";
@@ -14,7 +14,7 @@ test("every action is signed in the form inkdao-1, under the name that the servi
   assert.equal((await earlier.deleteDraft(wallet, cid)).status, "deleted");
 });
 
-test("the name is for that form only", async () => {
+test("the name applies to that form only", async () => {
   const bound = open({ domainName: "InkDAO" });
   assert.ok((await bound.createDraft(openStranger(), "# Words")).cid);
   const unnamed = open({ form: "inkdao-1" });

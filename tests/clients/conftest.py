@@ -1,4 +1,4 @@
-"""The service that the clients use: `imprint dev`, which hears of posts by deliveries alone."""
+"""The service that the clients use: `imprint dev`, which discovers posts by deliveries alone."""
 
 import asyncio
 import secrets
@@ -38,7 +38,7 @@ def scenario_service(tmp_path: Path) -> Iterator[Service]:
 
 @pytest.fixture
 def compatible_service(tmp_path: Path) -> Iterator[Service]:
-    """A service that the front end of the earlier one can be pointed at."""
+    """A service that is compatible with the earlier front end."""
     given = {
         "DEV_RPC_PORT": str(free_port()),
         "CHAIN_FOLLOW_SECONDS": "0",

@@ -1,4 +1,4 @@
-// Contract wallets, made with what viem has for them: before they are deployed, and after.
+// Contract wallets, made with viem: before they are deployed, and after.
 import assert from "node:assert/strict";
 import { createHash, generateKeyPairSync, sign } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -39,7 +39,9 @@ async function deployFactory() {
   return { address: contractAddress, abi };
 }
 
-/** A wallet that the factory is yet to deploy; `signHash` gives what its contract takes. */
+/**
+ * A wallet that the factory has not deployed yet; `signHash` returns what its contract accepts.
+ */
 async function openCounterfactual(name, args, signHash) {
   const code = encodeDeployData({ ...readArtifact(name), args });
   const prepare = encodeFunctionData({ abi: factory.abi, functionName: "deploy", args: [code, zeroHash] });
@@ -65,7 +67,7 @@ async function openOwned() {
   return { ...opened, owner };
 }
 
-/** A wallet of a passkey, which the authenticator of a browser would have. */
+/** A wallet of a passkey, which a browser's authenticator would hold. */
 async function openPasskey() {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const { x, y } = publicKey.export({ format: "jwk" });
@@ -84,7 +86,7 @@ async function openPasskey() {
   });
 }
 
-/** What an authenticator says about a challenge of this site: the user was present and verified. */
+/** An authenticator's response to a challenge of this site: the user was present and verified. */
 function respond(privateKey, challenge, rpId) {
   const text = Buffer.from(challenge).toString("base64url");
   const clientDataJSON = Buffer.from(JSON.stringify({ type: "webauthn.get", challenge: text, origin }));
@@ -94,7 +96,10 @@ function respond(privateKey, challenge, rpId) {
   return { authenticatorData, clientDataJSON, signature };
 }
 
-/** viem takes `r` of a passkey's signature for 32 bytes, and so garbles one in 256: those are not what is tested. */
+/**
+ * viem assumes 32 bytes for `r` of a passkey's signature, and so garbles one in 256: those are not
+ * tested.
+ */
 function signInFull(bytes, privateKey) {
   for (;;) {
     const signature = sign("sha256", bytes, privateKey);
@@ -142,7 +147,7 @@ for (const [who, open] of [
     }
   });
 
-  test(`${who} is asked whether it signed`, async () => {
+  test(`the signature of ${who} is verified`, async () => {
     const { wallet, deploy } = await open();
     const { wallet: other } = await open();
     const { signature: forged } = await signFirst(other, "create");
@@ -155,7 +160,7 @@ for (const [who, open] of [
         const refusal = await refusalOf(imprint.send("/create/group", { ...body, signature }));
         assert.deepEqual([refusal.status, refusal.code], [401, "signature_invalid"]);
       }
-      // A signature that was refused has spent nothing.
+      // A refused signature has spent nothing.
       assert.ok(await imprint.send("/create/group", body));
     }
   });

@@ -1,4 +1,4 @@
-// The code of the pages about the client, as it stands there, run in a page's surroundings.
+// Runs the code of the docs about the client, in the environment of a page.
 import "fake-indexeddb/auto";
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -17,7 +17,7 @@ async function readBlocks(page) {
   return blocks.map((code) => code.replaceAll("http://127.0.0.1:8000", imprint.url));
 }
 
-/** What a block declares, after it ran with these names around it. */
+/** The names that a block declares, after running it with these names in scope. */
 async function run(code, around) {
   const body = code.replace(/^import (\{.*?\}) from "(.*?)";$/gms, 'const $1 = packages["$2"];');
   const declared = [...code.matchAll(/^(?:const|let) (\w+) =/gm)].map(([, name]) => name);
@@ -26,7 +26,7 @@ async function run(code, around) {
   return block(...Object.values(given));
 }
 
-/** What a page has around its code: a wallet, its origin, and what the text before a block tells of. */
+/** What a page has in scope: a wallet, its origin, and what the text before a block mentions. */
 async function openPage() {
   const wallet = openUnlocked(6);
   const content = "# Hello";

@@ -1,9 +1,9 @@
-// Drafts: written, read by their owner alone, replaced and deleted.
+// Drafts: written, read only by their owner, replaced and deleted.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { cover, imprint, openStranger, refusalOf, signFirst, signIn } from "./world.mjs";
 
-test("a draft reads as it was written", async () => {
+test("a draft is read back unchanged", async () => {
   const wallet = openStranger();
   const content = "# Überschrift\n\n\tZeichen: “”, 墨, 🖋, \\u0000, \"quoted\"\r\n";
   const draft = await imprint.createDraft(wallet, content);
@@ -23,21 +23,21 @@ test("an update has a new cid in the same group, and the old one is gone", async
   assert.equal((await refusalOf(signedIn.readDraft(first.cid))).code, "not_found");
 });
 
-test("a thumbnail is public, and a PNG again", async () => {
+test("a thumbnail is public, and recoded as PNG", async () => {
   const wallet = openStranger();
   const draft = await imprint.createDraft(wallet, "Words.");
   const publication = { thumbnail: cover, hashtags: ["Essays", "#Ink"] };
   const { thumbnailCid } = await imprint.publishDraft(wallet, draft.cid, publication);
-  const answer = await fetch(`${imprint.url}/ipfs/${thumbnailCid}`);
-  assert.equal(answer.headers.get("content-type"), "image/png");
-  const bytes = new Uint8Array(await answer.arrayBuffer());
+  const response = await fetch(`${imprint.url}/ipfs/${thumbnailCid}`);
+  assert.equal(response.headers.get("content-type"), "image/png");
+  const bytes = new Uint8Array(await response.arrayBuffer());
   assert.deepEqual([...bytes.slice(0, 8)], [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
   const [file] = await imprint.listPosts({ cid: draft.cid }).collect();
   assert.deepEqual(file.hashtags, ["essays", "ink"]);
   assert.equal(file.thumbnail_cid, thumbnailCid);
 });
 
-test("a text is no thumbnail", async () => {
+test("a text is refused as a thumbnail", async () => {
   const wallet = openStranger();
   const draft = await imprint.createDraft(wallet, "Words.");
   const refusal = await refusalOf(imprint.publishDraft(wallet, draft.cid, { thumbnail: new Blob(["<svg/>"]), hashtags: [] }));
@@ -52,7 +52,7 @@ test("a deleted draft is gone", async () => {
   assert.equal((await refusalOf(signedIn.readDraft(draft.cid))).code, "not_found");
 });
 
-test("a write that is sent again is refused with the file that it made", async () => {
+test("a repeated write is refused with the file that it made", async () => {
   const wallet = openStranger();
   const body = { ...(await signFirst(wallet, "create")), content: "Once." };
   const { updatedUpload: draft } = await imprint.send("/create/group", body);
@@ -61,7 +61,7 @@ test("a write that is sent again is refused with the file that it made", async (
   assert.equal(refusal.problem.file.cid, draft.cid);
 });
 
-test("a delete that is sent again is refused without a file", async () => {
+test("a repeated delete is refused without a file", async () => {
   const wallet = openStranger();
   const draft = await imprint.createDraft(wallet, "Words.");
   const body = await signFirst(wallet, "delete");
@@ -84,18 +84,18 @@ for (const [act, attempt] of [
 }
 
 test("a refusal is a problem document with a sentence for people", async () => {
-  const answer = await fetch(`${imprint.url}/fileByCid?cid=nonsense`);
-  const problem = await answer.json();
-  assert.equal(answer.headers.get("content-type"), "application/problem+json");
-  assert.equal(problem.status, answer.status);
+  const response = await fetch(`${imprint.url}/fileByCid?cid=nonsense`);
+  const problem = await response.json();
+  assert.equal(response.headers.get("content-type"), "application/problem+json");
+  assert.equal(problem.status, response.status);
   assert.equal(problem.error, problem.detail);
   for (const member of ["type", "title", "detail", "code"]) assert.equal(typeof problem[member], "string");
 });
 
-test("a protected read without a session is refused, and told how to log in", async () => {
+test("a protected read without a session is refused with a hint to log in", async () => {
   const draft = await imprint.createDraft(openStranger(), "Private words.");
-  const answer = await fetch(`${imprint.url}/fileByCid?cid=${draft.cid}`);
-  assert.equal(answer.status, 401);
-  assert.match(answer.headers.get("www-authenticate"), /^Bearer/);
-  assert.equal((await answer.json()).code, "session_missing");
+  const response = await fetch(`${imprint.url}/fileByCid?cid=${draft.cid}`);
+  assert.equal(response.status, 401);
+  assert.match(response.headers.get("www-authenticate"), /^Bearer/);
+  assert.equal((await response.json()).code, "session_missing");
 });

@@ -32,7 +32,7 @@ const WALLETS = [
 const LONG = "Long words, 墨 🖋.\n".repeat(8_000);
 const otherCover = new Blob([cover, new Uint8Array(1)]);
 
-/** What a request writes, or what a signature is for. */
+/** The content of a request, or of a signature. */
 const requestOf = (action, cid, changes = {}) => ({
   action,
   cid,
@@ -88,7 +88,7 @@ test("the service lists the three forms", () => {
   assert.deepEqual(imprint.facts.signing_forms, Object.keys(TYPES));
 });
 
-test("viem and ethers hash a text alike", () => {
+test("viem and ethers hash a text the same way", () => {
   assert.equal(keccak256(stringToBytes(LONG)), id(LONG));
 });
 
@@ -112,7 +112,7 @@ for (const [what, action, sent] of [
   ["thumbnail", "publish", { image: otherCover }],
   ["list of hashtags", "publish", { hashtags: "ink,theft" }],
 ]) {
-  test(`another ${what} than the signed one is refused, and the signed one is accepted after that`, async () => {
+  test(`another ${what} than the signed one is refused, and the signed one is accepted afterwards`, async () => {
     for (const wallet of [openStranger(), openEthers()]) {
       const request = await prepare(wallet, action, what.startsWith("large") ? { content: LONG } : {});
       const signed = await sign(wallet, "imprint-2", request);
@@ -124,7 +124,7 @@ for (const [what, action, sent] of [
 }
 
 for (const action of ACTIONS.slice(1)) {
-  test(`a ${action} that is signed for one draft is refused for another`, async () => {
+  test(`a ${action} signed for one draft is refused for another`, async () => {
     for (const form of ["inkdao-1", "imprint-2"]) {
       const wallet = openStranger();
       const [one, other] = [await prepare(wallet, action), await prepare(wallet, action)];
@@ -135,7 +135,7 @@ for (const action of ACTIONS.slice(1)) {
 }
 
 for (const action of ACTIONS) {
-  test(`a ${action} that is signed for another service is refused`, async () => {
+  test(`a ${action} signed for another service is refused`, async () => {
     const wallet = openEthers();
     const request = await prepare(wallet, action);
     const signed = await sign(wallet, "imprint-2", { ...request, service: "https://other.example" });
@@ -144,7 +144,7 @@ for (const action of ACTIONS) {
   });
 }
 
-test("a client whose nonce another action spent can tell", async () => {
+test("a client whose nonce was spent by another action can tell", async () => {
   const wallet = openStranger();
   const request = requestOf("create");
   const signed = await sign(wallet, "imprint-2", request);

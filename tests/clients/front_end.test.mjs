@@ -1,4 +1,5 @@
-// Writing sessions and logouts, as a page uses them: IndexedDB is that of a package, all else is real.
+// Writing sessions and logouts, as a page uses them: IndexedDB comes from a package, everything
+// else is real.
 import "fake-indexeddb/auto";
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -79,7 +80,7 @@ test("a revoked session needs the wallet again, and its key is gone", async () =
   assert.deepEqual(await signedIn.listWritingSessions(), []);
 });
 
-test("a session that is revoked by itself ends everywhere, with its key", async () => {
+test("a session that revokes itself ends everywhere, with its key", async () => {
   const wallet = openStranger();
   const signedIn = await signIn(wallet);
   const writing = await signedIn.openWritingSession(wallet, { keyStore });
@@ -113,7 +114,7 @@ test("a session that may only update does not create, and none publishes", async
   assert.deepEqual([refusal.status, refusal.code], [403, "writing_session_scope"]);
 });
 
-test("a reader who signs out needs to log in again, and so do all other browsers if all are ended", async () => {
+test("a reader who signs out has to log in again, and so do all other browsers if all sessions are ended", async () => {
   const wallet = openStranger();
   const read = (signedIn) => signedIn.listDrafts().collect();
   const [first, second, third] = [await signIn(wallet), await signIn(wallet), await signIn(wallet)];

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { buyPost, imprint, makePost, openLocal, openStranger, refusalOf, signIn } from "./world.mjs";
 
-/** What a read gives once it is as wanted; the index follows the chain a moment later. */
+/** The result of a read once it is as expected; the index follows the chain a moment later. */
 async function eventually(read, isWanted) {
   for (let attempt = 0; attempt < 150; attempt++) {
     const found = await read().catch(() => undefined);

@@ -1,4 +1,5 @@
-// The client beside the description of the service: every operation has a method, every code a name.
+// The client compared with the description of the service: every operation has a method, every code
+// a name.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CODES, Imprint, POST_LIMITS, ProviderError, Unreachable, documentCid } from "imprint-press";
@@ -18,11 +19,11 @@ test("every operation of the description has a method of its name", () => {
   assert.deepEqual(missing, []);
 });
 
-test("the client knows exactly the codes that the service may refuse with", () => {
+test("the client knows exactly the service's refusal codes", () => {
   assert.deepEqual([...CODES].sort(), [...components.schemas.ProblemCode.enum].sort());
 });
 
-test("reads that need nothing give what they say", async () => {
+test("reads without arguments return what they promise", async () => {
   for (const [name, wanted] of [
     ["getFeedAtom", /<feed/],
   ]) {
@@ -39,13 +40,15 @@ const POST = {
   hashtags: Array.from({ length: POST_LIMITS.hashtags }, (_, number) => `tag${number}`),
 };
 
-/** Create a post of a document that is nowhere, since the contract takes each once. */
+/**
+ * Create a post of a document that is stored nowhere, since the contract accepts each cid once.
+ */
 async function create(post) {
   const cid = await documentCid(crypto.getRandomValues(new Uint8Array(16)));
   return createPost(openLocal(9), { ...post, cid, thumbnailCid: cid });
 }
 
-test("the contract takes a post at its limits", async () => {
+test("the contract accepts a post at its limits", async () => {
   assert.match(await create(POST), /^[0-9]+$/);
 });
 
@@ -55,7 +58,7 @@ for (const [what, beyond, error] of [
   ["price", { price: POST.price + 1n }, "PriceTooHigh(uint256,uint256)"],
   ["list of hashtags", { hashtags: [...POST.hashtags, "more"] }, "TooManyHashtags(uint256,uint256)"],
 ]) {
-  test(`the contract refuses a ${what} beyond its limit`, async () => {
+  test(`the contract refuses a ${what} above its limit`, async () => {
     const selector = toFunctionSelector(error);
     await assert.rejects(create({ ...POST, ...beyond }), (thrown) => {
       assert.ok(thrown instanceof ProviderError);
@@ -65,7 +68,7 @@ for (const [what, beyond, error] of [
   });
 }
 
-test("clients that are made of one share its clock", async () => {
+test("derived clients share one clock", async () => {
   const client = await Imprint.connect(imprint.url);
   const { signal } = new AbortController();
   for (const each of [client.as(null), client.within(signal), client]) {
@@ -75,7 +78,7 @@ test("clients that are made of one share its clock", async () => {
   }
 });
 
-test("who logs in with a client that is made of another leaves that one as it is", async () => {
+test("a login with a derived client does not affect the original", async () => {
   const client = await Imprint.connect(imprint.url);
   const session = await client.login(openStranger());
   const other = client.within(new AbortController().signal);
@@ -96,11 +99,11 @@ test("waiting for a post ends with its signal, and with that of the client", asy
   await Promise.all(waiting.map((each) => assert.rejects(each, reason)));
 });
 
-test("an address where nothing listens is unreachable", async () => {
+test("an address without a listener is unreachable", async () => {
   await assert.rejects(Imprint.connect("http://127.0.0.1:1"), Unreachable);
 });
 
-test("a request is ended by its signal, with the signal's reason", async () => {
+test("a request is aborted by its signal, with the signal's reason", async () => {
   const reason = new Error("Enough.");
   await assert.rejects(imprint.within(AbortSignal.abort(reason)).checkHealth(), reason);
 });

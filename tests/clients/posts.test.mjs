@@ -1,4 +1,4 @@
-// Posts: published on the chain by the wallet, learned of by the service, read by who may.
+// Posts: published on the chain by the wallet, discovered by the service, read by entitled readers.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { buyPost, cover, createPost, imprint, makePost, openLocal, openStranger, openUnlocked, refusalOf, signIn } from "./world.mjs";
@@ -7,7 +7,7 @@ for (const [how, open] of [
   ["a private key", openLocal],
   ["a node's account", openUnlocked],
 ]) {
-  test(`a post that ${how} publishes is read by who buys it with the same`, async () => {
+  test(`a post that ${how} publishes is read by a buyer with the same`, async () => {
     const [author, reader] = [open(5), open(6)];
     const price = 10n ** 15n;
     const { postId, file } = await makePost(author, { content: "Words for sale.", price, hashtags: ["sale"] });
@@ -32,20 +32,20 @@ test("an author reads without buying", async () => {
   assert.equal((await (await signIn(author)).readPost(postId)).content, "My own words.");
 });
 
-test("a post at no price is read by everybody, with a session and without", async () => {
+test("a free post is read by everybody, with a session and without", async () => {
   const { postId } = await makePost(openLocal(5), { content: "Words for all.", price: 0n });
   assert.equal((await imprint.readFreePost(postId)).content, "Words for all.");
   const signedIn = await signIn(openStranger());
   assert.equal((await signedIn.readPost(postId)).content, "Words for all.");
 });
 
-test("a post at a price is not free", async () => {
+test("a paid post is not free", async () => {
   const { postId } = await makePost(openLocal(5));
   const refusal = await refusalOf(imprint.readFreePost(postId));
   assert.deepEqual([refusal.status, refusal.code], [403, "not_free"]);
 });
 
-test("a session reads for its own address alone", async () => {
+test("a session reads only for its own address", async () => {
   const reader = openStranger();
   const { postId } = await makePost(openLocal(5));
   const signedIn = await signIn(reader);
@@ -54,7 +54,7 @@ test("a session reads for its own address alone", async () => {
   assert.deepEqual([refusal.status, refusal.code], [403, "subject_mismatch"]);
 });
 
-test("a post is a draft no more", async () => {
+test("a post is no longer a draft", async () => {
   const author = openLocal(5);
   const { file } = await makePost(author);
   const signedIn = await signIn(author);
@@ -70,7 +70,7 @@ test("a post is a draft no more", async () => {
   assert.deepEqual([refusal.status, refusal.code], [409, "already_onchain"]);
 });
 
-test("a stranger who publishes a draft's cid gets nothing, and its owner loses nothing", async () => {
+test("a stranger who publishes a draft's cid gains nothing, and its owner loses nothing", async () => {
   const owner = openStranger();
   const draft = await imprint.createDraft(owner, "Private words.");
   const thief = openLocal(7);

@@ -1,4 +1,4 @@
-// The scenario of all clients, step by step: clients/scenario.json says what its words mean.
+// The scenario of all clients, step by step: clients/scenario.json defines its words.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { test } from "node:test";

@@ -1,4 +1,5 @@
-// Writing sessions: a browser's key saves all day on one signature of a wallet, until it is revoked.
+// Writing sessions: a browser's key saves all day on one signature of a wallet, until it is
+// revoked.
 import "fake-indexeddb/auto";
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -7,7 +8,7 @@ import { cover, imprint, openStranger, refusalOf, signIn } from "./world.mjs";
 
 const SAVES = 100;
 
-/** The same service in another process, over the same records. */
+/** The same service in another process, with the same records. */
 const replica = await Imprint.connect(process.env.SECOND_URL);
 
 /** The same browser, whose requests reach the other process. */
@@ -28,7 +29,7 @@ function openCounting() {
   return counting;
 }
 
-/** The code with which a key is refused that the wallet has to replace. */
+/** The code with which a key that the wallet has to replace is refused. */
 async function needed(promise) {
   const error = await promise.then(
     () => undefined,

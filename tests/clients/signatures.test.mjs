@@ -1,4 +1,4 @@
-// Typed data, signed in every way that wallets and their libraries have.
+// Typed data, signed in every way that wallets and their libraries support.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Signature, Wallet } from "ethers";
@@ -27,7 +27,7 @@ for (const [who, wallet] of [
   });
 }
 
-test("eth_signTypedData_v4, asked for by hand, signs what the service accepts, as it was signed", async () => {
+test("a manual eth_signTypedData_v4 request is accepted as it was signed", async () => {
   const wallet = openUnlocked(4);
   const { salt, address } = await signFirst(wallet, "create");
   const typedData = { ...salt, types: { EIP712Domain: EIP712_DOMAIN, ...salt.types } };
@@ -72,7 +72,7 @@ test("a signature for another action is refused", async () => {
   assert.deepEqual([refusal.status, refusal.code], [400, "invalid_typed_data"]);
 });
 
-test("a domain that binds the signature to a contract is refused, since it is not the service's", async () => {
+test("a domain that binds the signature to a contract is refused", async () => {
   const wallet = openStranger();
   const body = await signFirst(wallet, "create");
   body.salt.domain = { ...body.salt.domain, verifyingContract: imprint.facts.chain.marketplace };

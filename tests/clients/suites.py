@@ -1,4 +1,4 @@
-"""The suites of JavaScript clients, by the service that each of them needs."""
+"""The suites of JavaScript clients, by the service that each needs."""
 
 from pathlib import Path
 
@@ -19,4 +19,4 @@ COMPATIBILITY_SUITE = "compatibility.test.mjs"
 APART = {*INDEX_SUITES, SCENARIO_SUITE, SESSION_SUITE, COMPATIBILITY_SUITE}
 
 SUITES = sorted({path.name for path in HERE.glob("*.test.mjs")} - APART)
-"""The others, which any service will do for."""
+"""The others, for which any service will do."""

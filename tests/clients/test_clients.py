@@ -18,7 +18,7 @@ EXAMPLES = HERE.parents[1] / "examples"
 
 
 def run(service: Service, *command: str, **environ: str) -> str:
-    """What a command printed; fails with all of it if the command failed."""
+    """The output of a command; fails with all of it if the command failed."""
     environ = {**os.environ, "SERVICE_URL": service.url, **environ}
     done = subprocess.run(
         command,

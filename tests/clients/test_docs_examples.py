@@ -54,7 +54,7 @@ def test_every_typescript_example_passes_the_type_check(tmp_path: Path) -> None:
 def test_the_guide_signs_for_a_curl_command(tmp_path: Path, service: Service) -> None:
     _, module = CURL_SIGNING
     (tmp_path / "sign.mjs").write_text(module.replace(SERVICE, service.url))
-    # The module resolves the packages as it would beside the tests of the clients.
+    # The module resolves packages like the tests of the clients do.
     (tmp_path / "node_modules").symlink_to(Path(__file__).parent / "node_modules")
     path = "/create/group"
     command = curl_command("post", path, DOCUMENT["paths"][path]["post"])

@@ -25,7 +25,7 @@ OF_PYTHON = {
     "node",  # a page has a provider of its own
     "resume_writing_session",  # a function, so that pages for readers do not load it
 }
-"""Methods that the other client has in another way."""
+"""Methods that the other client provides differently."""
 
 
 def camel_case(name: str) -> str:

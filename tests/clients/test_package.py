@@ -16,7 +16,7 @@ WHOLE = "export { Imprint, buyPostCall, findReceipt } from 'imprint-press';"
 
 
 def run(*command: str, cwd: Path) -> str:
-    """What a command printed; fails with all of it if the command failed."""
+    """The output of a command; fails with all of it if the command failed."""
     quiet = {**os.environ, "npm_config_loglevel": "error"}
     done = subprocess.run(
         command, cwd=cwd, env=quiet, capture_output=True, text=True, timeout=100, check=False

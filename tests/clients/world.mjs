@@ -1,4 +1,4 @@
-// The service that the tests were given, and people with wallets of every kind.
+// The service under test, and people with wallets of every kind.
 import { readFile } from "node:fs/promises";
 import { Wallet } from "ethers";
 import {
@@ -24,17 +24,17 @@ export const cover = new Blob([await readFile(new URL("../../examples/viem/cover
 /** The chain's node. */
 export const node = httpProvider(imprint.facts.chain.rpc_url);
 
-/** Somebody with money, whose key is here. */
+/** Somebody with coins and a local key. */
 export const openLocal = (addressIndex) =>
   walletOfAccount(mnemonicToAccount(MNEMONIC, { addressIndex }), node);
 
-/** The same people, whose keys the node has, as a browser's wallet has them. */
+/** The same people with keys held by the node, like a browser's wallet. */
 export const openUnlocked = (addressIndex) => walletOfProvider(node, openLocal(addressIndex).address);
 
-/** Somebody whom nobody has met, without money. */
+/** A new account without coins. */
 export const openStranger = () => walletOfAccount(privateKeyToAccount(generatePrivateKey()), node);
 
-/** The same, as far as signing goes, made of an ethers wallet. */
+/** The same for signing, made of an ethers wallet. */
 export function openEthers(signer = Wallet.createRandom()) {
   return {
     address: signer.address,
@@ -48,18 +48,18 @@ export async function signIn(wallet) {
   return imprint.as(await imprint.login(wallet, { remember: false }));
 }
 
-/** A write in the form `imprint-1`, which says neither which draft nor which content it is for. */
+/** A write in the form `imprint-1`, which binds neither the draft nor the content. */
 export const signFirst = (wallet, action) =>
   new Imprint(imprint.url, imprint.facts, { form: "imprint-1" }).signWrite(wallet, action, {});
 
-/** What became of a transaction; fails if it was reverted. */
+/** The receipt of a transaction; fails if it was reverted. */
 export async function transact(wallet, call) {
   const receipt = await waitForReceipt(node, await wallet.sendTransaction(call), { everyMs: 50 });
   if (receipt.status !== "success") throw new Error("The transaction was reverted.");
   return receipt;
 }
 
-/** Publish a cid on the chain; the id of the post. */
+/** Publish a cid on the chain; returns the id of the post. */
 export async function createPost(wallet, { title = "A title", description = "", price = 0n, hashtags = [], ...cids }) {
   const { marketplace } = imprint.facts.chain;
   const call = createPostCall(marketplace, { title, description, price, hashtags, ...cids });
@@ -69,7 +69,7 @@ export async function createPost(wallet, { title = "A title", description = "", 
 export const buyPost = (wallet, postId, price) =>
   transact(wallet, buyPostCall(imprint.facts.chain.marketplace, postId, price));
 
-/** Make a post of a new draft; its id and its file. */
+/** Publish a new draft; returns the post's id and its file. */
 export async function makePost(wallet, { content = "Words for sale.", price = 10n ** 15n, hashtags = [] } = {}) {
   const { cid } = await imprint.createDraft(wallet, content);
   const { thumbnailCid } = await imprint.publishDraft(wallet, cid, { thumbnail: cover, hashtags });
@@ -77,7 +77,7 @@ export async function makePost(wallet, { content = "Words for sale.", price = 10
   return { postId, file: await imprint.waitForPost(cid) };
 }
 
-/** The refusal that a promise ends with; fails if it ends with anything else. */
+/** The refusal with which a promise rejects; fails for anything else. */
 export async function refusalOf(promise) {
   const said = await promise.then(
     () => undefined,

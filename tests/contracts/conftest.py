@@ -1,4 +1,4 @@
-"""Both marketplaces, deployed on a chain of their own and spoken to through their interface."""
+"""Both marketplaces, deployed on their own chains and called through their interface."""
 
 import json
 from dataclasses import dataclass

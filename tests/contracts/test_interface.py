@@ -61,7 +61,7 @@ def test_the_legacy_interface_creates_posts_without_hashtags(legacy_market: Any)
     assert [part["name"] for part in given["components"]] == names
 
 
-def test_the_own_interface_adds_hashtags_at_the_end(own_market: Any) -> None:
+def test_the_interface_of_our_contract_adds_hashtags_at_the_end(own_market: Any) -> None:
     (given,) = own_market.entry("function", "createPost")["inputs"]
     assert (given["components"][-1]["name"], given["components"][-1]["type"]) == (
         "hashtags",

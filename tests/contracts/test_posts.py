@@ -1,4 +1,4 @@
-"""Posts: published, priced, sold and handed on."""
+"""Posts: published, priced, sold and transferred."""
 
 from typing import Any
 

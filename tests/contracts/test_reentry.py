@@ -8,7 +8,7 @@ PRICE = 10**17
 
 
 def assemble_reentrant_buyer(market: Any) -> bytes:
-    """Forward a call to the marketplace, and buy again whenever money arrives without a call."""
+    """Forward a call to the marketplace, and buy again whenever coins arrive without a call."""
     marketplace = "73" + market.address[2:]
     again = market.calldata("subscribePost", 1)
     on_call = f"365f5f37 5f5f365f34{marketplace}5af1 5000"
@@ -56,7 +56,7 @@ def test_the_reentrant_buyer_can_buy(market: Any) -> None:
 
 
 def test_an_author_that_refuses_money_cannot_be_paid(market: Any) -> None:
-    # Forwards whatever it is called with, and reverts when money arrives without a call.
+    # Forwards every call, and reverts when coins arrive without a call.
     marketplace = "73" + market.address[2:]
     runtime = bytes.fromhex(f"36600757 5f5ffd 5b 365f5f37 5f5f365f34{marketplace}5af1 5000")
     creation = bytes([0x60, len(runtime), 0x60, 0x0A, 0x5F, 0x39, 0x60, len(runtime), 0x5F, 0xF3])

@@ -1,4 +1,4 @@
-"""Authors who write without pause to a service that keeps dying, and remember its responses."""
+"""Authors who write continuously to a service that keeps dying, and remember its responses."""
 
 import asyncio
 import random
@@ -17,12 +17,12 @@ from imprint.domain.posts.lists import OwnDrafts
 PAUSE = 0.01
 MOST_DRAFTS = 8
 NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-"""What certainly never reached the service."""
+"""Errors of requests that certainly never reached the service."""
 
 
 @dataclass(slots=True)
 class Draft:
-    """What an author knows of a draft."""
+    """An author's knowledge of a draft."""
 
     content: str
     hashtags: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Draft:
 
 @dataclass(slots=True)
 class Author:
-    """One wallet, the drafts that it must have, and every response that made no sense."""
+    """One wallet, its expected drafts, and every response that made no sense."""
 
     world: World
     wallet: Wallet
@@ -43,12 +43,12 @@ class Author:
     _written: int = 0
 
     async def write_until(self, stopping: asyncio.Event) -> None:
-        """One write after the other; each is repeated until its outcome is known."""
+        """Write one thing after the other; each is repeated until its outcome is known."""
         while not stopping.is_set():
             await self.write()
 
     async def write(self) -> None:
-        """One write of any kind, and what it does to the drafts."""
+        """One random write, and its effect on the drafts."""
         self._written += 1
         nonce, text = f"nonce-{self._written}", f"{self.wallet.address} {self._written}"
         few = len(self.drafts) < 2
@@ -72,7 +72,7 @@ class Author:
                 del self.drafts[cid]
 
     async def find_losses(self, world: World) -> list[str]:
-        """What a world has of these drafts, against the responses that their author got."""
+        """Compare a world's drafts with the responses that their author got."""
         owner = Address(self.wallet.address)
         files = await world.adapters.stores.files.list_files(OwnDrafts(owner), None, 1000)
         found = {str(file.cid): list(file.hashtags) for file in files}
@@ -88,7 +88,7 @@ class Author:
         return faults
 
     async def _insist(self, send: Callable[[], Awaitable[httpx2.Response]]) -> dict[str, Any]:
-        """Send until the outcome is known: with the same nonce, whatever happened before."""
+        """Send until the outcome is known, always with the same nonce."""
         unknown = False
         while True:
             began = time.monotonic()

@@ -1,4 +1,4 @@
-"""One fork server for all tests of a module, and both databases for those that name `records`."""
+"""One fork server for all tests of a module, and both databases for those that use `records`."""
 
 from collections.abc import Iterator
 

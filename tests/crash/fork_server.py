@@ -31,7 +31,7 @@ class ForkServer:
     _process: "subprocess.Popen[str] | None" = None
 
     def ask(self, request: Mapping[str, Any]) -> int:
-        """The pid of a new child, or what became of one."""
+        """The pid of a new child, or the status of an ended one."""
         if self._process is None:
             paths = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
             self._process = subprocess.Popen(
@@ -69,7 +69,7 @@ class Child:
     _status: int | None = field(default=None)
 
     def spawn(self) -> None:
-        """Run it, whatever becomes of it."""
+        """Run it without waiting until it is ready."""
         request = {"run": self.failpoint, "log": str(self.log), "environ": dict(self.environ)}
         self.pid, self._status = self.fork_server.ask(request), None
 
@@ -90,16 +90,16 @@ class Child:
         return self._status
 
     def kill(self) -> None:
-        """End it without asking, if it still runs."""
+        """Kill it, if it is still running."""
         self._end(signal.SIGKILL)
 
     def stop(self, seconds: float = 20) -> int:
-        """Ask it to end, and wait for it; its exit status."""
+        """Ask it to end, and wait; returns its exit status."""
         self._end(signal.SIGTERM, seconds)
         return self._status or 0
 
     def tail(self, lines: int = 40) -> str:
-        """The end of what it wrote."""
+        """The end of its output."""
         written = self.log.read_text("utf-8", "replace") if self.log.exists() else ""
         return "\n".join(written.splitlines()[-lines:])
 
@@ -113,7 +113,7 @@ def _serve() -> int:
     """Serve as the only worker of `imprint serve` does, without a supervisor that replaces it."""
     settings = read_settings(os.environ)
     server = settings.server
-    # Only the first worker measures what is stored; that would disturb what is traced.
+    # Only the first worker measures storage; that would disturb the trace.
     return run_worker(settings, listen(server.host, server.port), place=1)
 
 

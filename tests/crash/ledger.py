@@ -1,4 +1,4 @@
-"""The records of a service that is not running, read from its disk and compared with each other."""
+"""The records of a stopped service, read from its disk and checked for consistency."""
 
 import json
 import sqlite3
@@ -26,7 +26,7 @@ def stored_documents(folder: Path) -> set[Document]:
 
 
 def known_documents(folder: Path) -> set[Document]:
-    """Every document that a record, an intent or a tombstone is about."""
+    """Every document that a record, an intent or a tombstone refers to."""
     with _reading(folder) as catalog:
         versions = {(cid, "private") for (cid,) in catalog.execute("SELECT cid FROM files")}
         thumbnails = {
@@ -45,9 +45,9 @@ def known_documents(folder: Path) -> set[Document]:
 
 
 def find_faults(folder: Path, *, destroyed: bool = False) -> list[str]:
-    """Everything on the disk that must not be so, whatever happened.
+    """Every inconsistency on the disk.
 
-    Versions that were `destroyed` leave their nonces behind, which are not looked at then.
+    `destroyed` versions leave their nonces behind, which are then not checked.
     """
     faults = [f"{document} is unknown" for document in sorted(_unknown(folder))]
     stored = stored_documents(folder)
@@ -71,7 +71,7 @@ def find_faults(folder: Path, *, destroyed: bool = False) -> list[str]:
 
 
 def open_intents(folder: Path) -> int:
-    """How many intents nobody has ended."""
+    """The number of unfinished intents."""
     with _reading(folder) as catalog:
         (number,) = catalog.execute("SELECT count(*) FROM intents").fetchone()
         return int(number)

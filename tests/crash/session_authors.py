@@ -13,7 +13,7 @@ from tests.writing_sessions import WritingKey, send_create
 class SessionAuthor:
     """Opens and ends sessions without pause, and remembers what was acknowledged.
 
-    A key is in `live` or `ended`, and a session in `logged_out`, only if a response said so.
+    A key is in `live` or `ended`, and a session in `logged_out`, only if a response confirmed it.
     """
 
     world: World
@@ -73,7 +73,7 @@ class SessionAuthor:
             self._session = {}
 
     async def _send(self, method: str, path: str, body: object = None) -> httpx2.Response | None:
-        """The response, or None if nobody knows what became of the request."""
+        """The response, or None if the outcome is unknown."""
         try:
             response = await self.world.client.request(
                 method, path, json=body, headers=self._session
@@ -88,7 +88,7 @@ class SessionAuthor:
         return response
 
     async def find_faults(self, world: World) -> list[str]:
-        """What does not hold that was acknowledged."""
+        """Acknowledged states that do not hold."""
         faults = list(self.faults)
         wallet = replace(self.wallet, clock=world.clock)
         for keys, expected in ((self.live, 200), (self.ended, 401)):

@@ -1,4 +1,5 @@
-"""What strace saw: calls of a process that changed the disk or sent a response, as they ended."""
+"""The output of strace: calls of a process that changed the disk or sent a response, in the order
+of their ends."""
 
 import re
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ class Call:
 
     @property
     def renamed(self) -> tuple[str, str] | None:
-        """From where to where this call moved a file, if it did."""
+        """The source and target of this call, if it moved a file."""
         if not self.name.startswith("rename") or self.result != 0:
             return None
         source, target = re.findall(r'"(.*?)"', self.arguments)[:2]
@@ -36,13 +37,13 @@ class Call:
 
     @property
     def responds(self) -> bool:
-        """Whether this call sends the beginning of a response to a client."""
+        """Whether this call sends the start of a response to a client."""
         to_somebody = re.match(r"\d+<(socket|TCP)", self.arguments) is not None
         return to_somebody and '"HTTP/1.1 200' in self.arguments
 
 
 def read_trace(path: Path) -> Iterator[Call]:
-    """The calls in the order of their ends; a response counts from when it began, to be strict."""
+    """The calls in the order of their ends; a response counts from its start, to be strict."""
     begun: dict[str, str] = {}
     for line in path.read_text("utf-8", "replace").splitlines():
         if found := _BEGUN.match(line):

@@ -1,4 +1,4 @@
-"""No response to a write is sent before the disk has it, seen from the system calls themselves."""
+"""No response to a write is sent before it is on disk, as seen in the system calls."""
 
 import shutil
 import signal
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(
 
 @contextmanager
 def tracing(pid: int, written: Path) -> Iterator[None]:
-    """Write down the calls of a process while the block runs; it goes on undisturbed after."""
+    """Trace the calls of a process while the block runs."""
     assert STRACE is not None
     options = ["-f", "-y", "-s", "40", "-e", f"trace={TRACED}", "-o", str(written)]
     tracer = subprocess.Popen([STRACE, *options, "-p", str(pid)], stderr=subprocess.PIPE)
@@ -61,7 +61,7 @@ async def trace(folder: Path, fork_server: ForkServer) -> dict[str, list[list[Ca
         await scene.victim.start(world.client)
 
         async def send(kind: str, write: Awaitable[httpx2.Response]) -> dict[str, Any]:
-            # A read before each write: its response ends whatever went on before.
+            # A read before each write: its response ends all earlier activity.
             await world.client.get("/healthz")
             response = await write
             assert response.status_code == 200, response.text
@@ -104,7 +104,7 @@ async def test_every_response_is_sent_after_the_data_is_on_disk(
 
 
 def check(kind: str, calls: list[Call]) -> None:
-    """The document and then the commit were durable when the response went out."""
+    """Check that the document and then the commit were durable when the response was sent."""
     synced = [(at, call.synced) for at, call in enumerate(calls) if call.synced]
     log = [at for at, path in synced if path.endswith("imprint.db-wal")]
     assert log, f"{kind}: the commit was not durable, only {synced}"
@@ -117,13 +117,13 @@ def check(kind: str, calls: list[Call]) -> None:
 
 
 def _sync_of_small_documents(kind: str, synced: list[tuple[int, str]]) -> int | None:
-    """When the database of small documents was durable."""
+    """When the database of small documents became durable."""
     database = f"/content/{'public' if kind == 'publish' else 'private'}/small.db-wal"
     return next((at for at, path in synced if path.endswith(database)), None)
 
 
 def _sync_of_file(calls: list[Call], synced: list[tuple[int, str]]) -> int | None:
-    """When the file of the document was durable: its bytes before its name, then its name."""
+    """When the file of the document became durable: its bytes before its name, then its name."""
     moved = [(at, call.renamed) for at, call in enumerate(calls) if call.renamed]
     ((renamed_at, renamed),) = moved
     assert renamed is not None

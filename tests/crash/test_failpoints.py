@@ -31,12 +31,13 @@ STORING = (
     "after_commit",
     "before_response",
 )
-"""Where a write with a document can end: its intent is the first commit, its effect the second."""
+"""The failpoints of a write with a document: its intent is the first commit, its effect the
+second."""
 
 DELETING = ("before_commit", "during_commit:1", "after_commit", "before_response")
 COLLECTING = ("after_condemn", "after_condemn:3", "after_remove", "after_remove:2", "after_purge")
 DONE = ("after_commit", "before_response")
-"""Where the effect is there, and only the response is missing."""
+"""Failpoints after which the effect is there, and only the response is missing."""
 
 CASES = [(kind, at) for kind in ("create", "update", "publish") for at in STORING] + [
     ("delete", at) for at in DELETING
@@ -47,7 +48,7 @@ PICTURE = picture()
 
 @dataclass(slots=True)
 class Before:
-    """What was there, acknowledged, before the write that is cut off."""
+    """The acknowledged state before the interrupted write."""
 
     drafts: list[str]
     clock: MovableClock = field(default_factory=lambda: MovableClock(datetime.now(UTC)))
@@ -58,7 +59,7 @@ async def prepare(folder: Path) -> Before:
         author = world.wallet(0)
         made = [(await world.create(author, f"Words {n}."))["cid"] for n in range(2)]
         await world.publish(author, made[1], "kept")
-        # What the first start of a service commits, so that the next one commits nothing.
+        # Commits of a first start, so that the next start commits nothing.
         await MasterKeys(world.adapters.stores.keys, world.adapters.cipher).verify()
     return Before(made)
 
@@ -94,13 +95,13 @@ async def collect(world: World, grace: timedelta = timedelta(hours=24)) -> None:
 
 @pytest.mark.rotates
 @pytest.mark.parametrize(("kind", "at"), CASES)
-async def test_a_write_cut_off_by_a_crash_is_complete_or_absent(
+async def test_a_write_interrupted_by_a_crash_is_complete_or_absent(
     tmp_path: Path, fork_server: ForkServer, kind: str, at: str
 ):
     before = await prepare(tmp_path)
     target, other = before.drafts
     async with open_scene(tmp_path, fork_server, at) as scene:
-        # Not until it is ready: to find that out, it commits something.
+        # Not until it is ready: finding that out would commit something.
         await scene.victim.start(scene.world.client, "/healthz")
         with pytest.raises(httpx2.TransportError):
             await write(scene.world, kind, target)
@@ -119,7 +120,8 @@ async def test_a_write_cut_off_by_a_crash_is_complete_or_absent(
         await collect(world)
     assert find_faults(tmp_path) == []
     assert open_intents(tmp_path) == 0
-    # Of a version or picture that was never held, nothing is left; the replaced one is kept a day.
+    # Nothing is left of a version or picture that never took effect; a replaced one is kept for a
+    # day.
     expected = {"create": 3 + 1, "update": 3 + 1, "publish": 3 + 1, "delete": 3}
     assert len(stored_documents(tmp_path)) == expected[kind]
 
@@ -152,7 +154,7 @@ async def check_once(world: World, kind: str, cid: str) -> None:
 
 @pytest.mark.rotates
 @pytest.mark.parametrize("at", COLLECTING)
-async def test_a_collection_cut_off_by_a_crash_is_finished_by_the_next_one(
+async def test_a_collection_interrupted_by_a_crash_is_finished_by_the_next_one(
     tmp_path: Path, fork_server: ForkServer, at: str
 ):
     before = await prepare(tmp_path)

@@ -1,4 +1,4 @@
-"""A disk that is full stops writes and nothing else; with space again, they go on."""
+"""A full disk stops only writes; with space again, they continue."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ CONTENT = 64 * 1024
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on a small disk of its own."""
+    """A folder on its own small disk."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(
@@ -37,7 +37,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 async def fill(world: World) -> tuple[int, str]:
-    """Write until the service refuses; how it does."""
+    """Write until the service refuses; returns the refusal."""
     for _ in range(1000):
         response = await world.send_create(world.wallet(0), secrets.token_hex(CONTENT // 2))
         if response.status_code != 200:

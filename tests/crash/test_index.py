@@ -1,4 +1,5 @@
-"""A process that ends anywhere while it fills the index leaves one that the next one completes."""
+"""A process that ends at any point of filling the index leaves one that the next process
+completes."""
 
 import asyncio
 import json
@@ -22,10 +23,10 @@ from imprint.bootstrap.stores import Stores
 
 POSTS = 6
 LOGS_AT_ONCE = 8
-"""Logs that the node sends at once, so that the index is filled in several steps."""
+"""Logs per response of the node, so that the index is filled in several steps."""
 
 INDEXING = ("during_restart", "during_step", "during_step:2", "after_step")
-"""Where a process that fills the index can end."""
+"""The failpoints of filling the index."""
 
 COMMAND = """
 import sys
@@ -35,11 +36,11 @@ from imprint.cli import main
 failpoints.arm(sys.argv.pop(1))
 main()
 """
-"""`imprint` that ends at a failpoint, which is its first argument."""
+"""`imprint` that ends at the failpoint in its first argument."""
 
 
 def send_few_logs(said: bytes) -> bytes:
-    """What a node says that refuses to send many logs at once."""
+    """The error of a node that refuses to send many logs at once."""
     body = json.loads(said)
     for each in body if isinstance(body, list) else [body]:
         found = each.get("result")
@@ -63,14 +64,14 @@ async def prepare(folder: Path) -> None:
 
 
 async def database_of(folder: Path) -> dict[str, str]:
-    """The setting of the database in which the world of this folder keeps its records."""
+    """The database setting of the world in this folder."""
     return {
         name.removeprefix("IMPRINT_"): text for name, text in (await records_of(folder)).items()
     }
 
 
 async def free_leases(stores: Stores) -> None:
-    """What the process held expires after some seconds; this does not wait for it."""
+    """Expire the leases of the process without waiting for them."""
 
     async def free(tx: Transaction) -> None:
         await tx.execute("DELETE FROM leases")
@@ -79,7 +80,7 @@ async def free_leases(stores: Stores) -> None:
 
 
 async def texts_of(stores: Stores) -> set[int]:
-    """The posts whose texts are searched, or will be."""
+    """The posts whose texts are searchable, or will be."""
 
     async def read(tx: Transaction) -> set[int]:
         texts = "SELECT place FROM post_texts UNION SELECT place FROM pending_texts"
@@ -89,12 +90,12 @@ async def texts_of(stores: Stores) -> set[int]:
 
 
 async def compared(stores: Stores) -> dict[str, Any]:
-    """Everything in the index; the texts that were read already are as good as those that wait."""
+    """The content of the index; texts that were already read are equivalent to pending ones."""
     return {**await read_tables(stores), "pending_texts": await texts_of(stores)}
 
 
 async def expect_complete(world: World) -> None:
-    """Index on from what is there, and compare that with a fresh build."""
+    """Continue indexing, and compare the result with a fresh build."""
     stores = world.adapters.stores
     await free_leases(stores)
     indexer = build_indexer(world.settings, world.adapters)
@@ -126,7 +127,7 @@ async def test_a_process_killed_while_indexing_applies_no_block_twice(
         scene.world.node.fault = send_few_logs
         scene.victim.process.spawn()
         assert await scene.victim.end() == failpoints.KILLED
-    # A step is there as a whole or not at all.
+    # A step is applied as a whole or not at all.
     assert await blocks_indexed(tmp_path) == (at in ("during_step:2", "after_step"), False)
     async with open_world(tmp_path) as world:
         await expect_complete(world)

@@ -26,11 +26,11 @@ AUTHORS = 16
 STARTS = 5
 SHORTEST, LONGEST = 0.005, 0.120
 READY_SECONDS = 2.0
-"""Seconds after which a killed service is ready again. Half of the starts may take longer: one can
-meet a moment in which the machine does something else. None may hang."""
+"""Seconds after which a killed service is ready again. Half of the starts may take longer, because
+the machine may be busy. None may hang."""
 
 BUSY = 1.5
-"""How much work a processor may have queued before times that are taken say nothing."""
+"""The load per processor above which measured times are meaningless."""
 
 
 @pytest.mark.timeout(1800)
@@ -106,5 +106,5 @@ async def test_a_killed_service_is_ready_again_within_two_seconds(
 
 
 def overloaded() -> bool:
-    """Whether others keep this machine so busy that no time can be judged."""
+    """Whether this machine is too busy to judge any duration."""
     return os.getloadavg()[0] > BUSY * (os.cpu_count() or 1)

@@ -1,4 +1,5 @@
-"""A service that ends while a session is opened or ended has done that as a whole, or not."""
+"""A service that ends while a session is opened or ended has done that completely, or not at
+all."""
 
 import asyncio
 import os
@@ -31,7 +32,8 @@ SECRET = "5f0c81be27d4693b1f0c8e9d2a7465fd"
 KINDS = ("open", "revoke", "revoke_all", "logout", "logout_all")
 LOGOUTS = {"logout": {}, "logout_all": {"all": True}}
 ENDS = ("during_commit", "after_commit")
-"""Where a request can end: its effect is one commit, after which only the response is missing."""
+"""The failpoints of a request: its effect is one commit, after which only the response is
+missing."""
 
 KILLS = int(os.environ.get("KILLS") or 5)
 SEED = int(os.environ.get("SEED") or time.time())
@@ -40,7 +42,7 @@ READERS = 6
 
 @dataclass(slots=True)
 class Before:
-    """What was there, acknowledged, before the request that is cut off."""
+    """The acknowledged state before the interrupted request."""
 
     key: WritingKey
     session: dict[str, str]
@@ -53,7 +55,7 @@ async def prepare(folder: Path) -> Before:
         author = world.wallet(0)
         key = await open_session(world, author)
         session, other = [await world.login(author) for _ in range(2)]
-        # What the first start of a service commits, so that the next one commits nothing.
+        # Commits of a first start, so that the next start commits nothing.
         await MasterKeys(world.adapters.stores.keys, world.adapters.cipher).verify()
         opening = author.sign_envelope(key.opening(nonce=NONCE))
         return Before(key, session, other, opening)
@@ -61,7 +63,7 @@ async def prepare(folder: Path) -> Before:
 
 @asynccontextmanager
 async def open_again(folder: Path) -> AsyncIterator[World]:
-    """The service in this process, on what the killed one has left."""
+    """The service in this process, on the data of the killed one."""
     clock = MovableClock(datetime.now(UTC))
     async with open_world(folder, clock=clock, JWT_SECRET=SECRET) as world:
         yield world
@@ -108,13 +110,13 @@ async def opened_and_spent(world: World) -> tuple[int, int]:
 @pytest.mark.rotates
 @pytest.mark.parametrize("at", ENDS)
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_request_cut_off_by_a_crash_is_complete_or_absent(
+async def test_a_request_interrupted_by_a_crash_is_complete_or_absent(
     tmp_path: Path, fork_server: ForkServer, records: None, kind: str, at: str
 ):
     before = await prepare(tmp_path)
     done = at == "after_commit"
     async with open_victim(tmp_path, fork_server, at) as scene:
-        # Not until it is ready: to find that out, it commits something.
+        # Not until it is ready: finding that out would commit something.
         await scene.victim.start(scene.world.client, "/healthz")
         with pytest.raises(httpx2.TransportError):
             await send(scene.world, kind, before)
@@ -146,7 +148,7 @@ async def expect_session(world: World, headers: dict[str, str], *, ended: bool) 
 
 
 async def expect_repeated(world: World, kind: str, again: httpx2.Response, done: bool) -> None:
-    """The repetition has the effect, or says that it is there already."""
+    """The repetition has the effect, or reports that it is already there."""
     if kind == "open":
         assert again.status_code == (409 if done else 201), again.text
         if done:

@@ -1,4 +1,4 @@
-"""A service in a process of its own that ends where, or when, a test wants it to."""
+"""A service in a separate process that ends where, or when, a test wants it to."""
 
 import asyncio
 import time
@@ -38,7 +38,7 @@ class PresentClock(MovableClock):
 
 
 class Running(Protocol):
-    """A process, wherever it comes from."""
+    """A process, however it was started."""
 
     @property
     def runs(self) -> bool: ...
@@ -56,7 +56,7 @@ class Running(Protocol):
 
 @dataclass(slots=True)
 class Victim:
-    """`imprint serve` on a folder, started as often as it is killed.
+    """`imprint serve` on a folder, restarted as often as it is killed.
 
     It is started with `command` if that is given, and otherwise forked by the fork server.
     """
@@ -83,7 +83,8 @@ class Victim:
         return f"http://127.0.0.1:{self.port}"
 
     async def start(self, client: httpx2.AsyncClient, path: str = "/readyz") -> float:
-        """Run it until it is ready to write, or says well at `path`; how many seconds that took."""
+        """Run it until it is ready to write, or responds with 200 at `path`; returns the seconds
+        that took."""
         began = time.monotonic()
         self.process.spawn()
         while time.monotonic() < began + TIMEOUT:
@@ -95,7 +96,7 @@ class Victim:
         raise TimeoutError(self.process.tail())
 
     async def end(self) -> int:
-        """The exit status, once it has ended by itself."""
+        """The exit status, once it has ended on its own."""
         return await asyncio.to_thread(self.process.wait, TIMEOUT)
 
 
@@ -108,7 +109,7 @@ class Scene:
 
 
 def settings_beside(node: Node, marketplace: str) -> dict[str, str]:
-    """The settings of a service beside this node, by their names; its background tasks are off."""
+    """The settings of a service with this node, by name; its background tasks are off."""
     settings = {
         **{name.removeprefix("IMPRINT_"): text for name, text in DEVELOPMENT.items()},
         "CHAIN_RPC_URL": node.url,

@@ -1,4 +1,4 @@
-"""What the tests of deploy/ share: the built image, and the programs that check its files."""
+"""Shared by the tests of deploy/: the built image, and the programs that check its files."""
 
 import subprocess
 from collections.abc import Iterator

@@ -1,4 +1,5 @@
-"""The image of the service, run without a container engine, as an engine with strict settings does.
+"""The image of the service, run without a container engine, like an engine with strict settings
+would.
 
 Its processes have namespaces of mounts and processes, a root that cannot be written, the user of
 the image, no capability and no way to gain one. The network is that of this machine.
@@ -54,13 +55,13 @@ for folder in environ["PATH"].split(":"):
 
 
 def capture(*command: object, **options: Any) -> "subprocess.CompletedProcess[str]":
-    """Run a command, whatever its status, and keep what it prints."""
+    """Run a command, whatever its status, and capture its output."""
     words = [str(each) for each in command]
     return subprocess.run(words, capture_output=True, text=True, check=False, **options)
 
 
 def buildah(*arguments: str) -> str:
-    """What buildah prints, with the storage of tools/build-image."""
+    """The output of buildah, with the storage of tools/build-image."""
     storage = ROOT / ".tools" / "containers"
     places = ["--root", str(storage / "root"), "--runroot", str(storage / "run")]
     command = ["buildah", "--storage-driver", "vfs", *places, *arguments]
@@ -69,7 +70,7 @@ def buildah(*arguments: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The image: its files, and what it says about how it is run."""
+    """The image: its files and its configuration."""
 
     root: Path
     config: Mapping[str, Any]
@@ -143,14 +144,14 @@ class Container:
 
     @property
     def pid(self) -> int:
-        """The first process of the container, as this machine counts."""
+        """The pid of the container's first process on this machine."""
         assert self._running is not None
         outer = self._running.pid
         return int(Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
 
     @property
     def status(self) -> dict[str, str]:
-        """What the kernel says about its first process."""
+        """The kernel's status of its first process."""
         text = Path(f"/proc/{self.pid}/status").read_text()
         return dict(re.findall(r"^(\w+):\s+(.*)$", text, re.MULTILINE))
 
@@ -170,14 +171,14 @@ class Container:
         raise TimeoutError(self.log.read_text())
 
     def run(self, command: Sequence[str], **given: str) -> "subprocess.CompletedProcess[str]":
-        """Run another command beside it, as `docker exec` does; `given` is for it alone."""
+        """Run another command in it, like `docker exec`; `given` is for it alone."""
         user, group = map(str, self.image.user)
         enter = ["nsenter", "--target", str(self.pid), "--mount", "--pid", "--root", "--wd"]
         words = [f"{name}={text}" for name, text in {**self.environ, **given}.items()]
         return capture(*enter, "--setuid", user, "--setgid", group, "env", "-i", *words, *command)
 
     def run_shell(self, text: str) -> "subprocess.CompletedProcess[str]":
-        """Run a line of the shell beside it."""
+        """Run a shell line in it."""
         return self.run(["sh", "-c", text])
 
     def stop(self) -> int:
@@ -186,12 +187,12 @@ class Container:
         return self.wait()
 
     def wait(self, seconds: float = 60) -> int:
-        """The exit status, once it ends by itself."""
+        """The exit status, once it ends on its own."""
         assert self._running is not None
         return self._running.wait(seconds)
 
     def kill(self) -> None:
-        """End it without asking, if it still runs."""
+        """Kill it, if it is still running."""
         if self._running is not None and self._running.poll() is None:
             # All processes of the namespace end with the first one. That unshare ends it is undone
             # when it changes its user.

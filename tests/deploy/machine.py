@@ -1,7 +1,7 @@
 """A Debian that runs systemd as its first process, in namespaces of this machine.
 
-Units are started by the real systemd, with every sandbox that they ask for. The network is that of
-this machine.
+Units are started by the real systemd, with all their sandboxing. The network is that of this
+machine.
 """
 
 import os
@@ -51,13 +51,13 @@ _ENVIRON = {
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The running machine: its files, and its first process as this machine counts."""
+    """The running machine: its files, and the pid of its first process on this machine."""
 
     root: Path
     pid: int
 
     def run(self, text: str, seconds: float = 300) -> "subprocess.CompletedProcess[str]":
-        """Run lines of a shell in it, as root; they end at the first command that fails."""
+        """Run shell lines in it as root; they stop at the first failing command."""
         enter = ["nsenter", "--target", str(self.pid), "--mount", "--pid", "--cgroup"]
         enter += ["--uts", "--ipc", "--root", "--wd"]
         return subprocess.run(
@@ -70,14 +70,14 @@ class Machine:
         )
 
     def succeed(self, text: str, seconds: float = 300) -> str:
-        """What lines of a shell print; all of them must succeed."""
+        """The output of shell lines; all of them must succeed."""
         ran = self.run(text, seconds)
         assert ran.returncode == 0, f"{text}\n{ran.stdout}\n{ran.stderr}"
         return ran.stdout
 
 
 def make_root(folder: Path, suite: str, packages: str) -> Path:
-    """A minimal Debian with these packages in a folder; the archive of it is kept in .tools/."""
+    """A minimal Debian with these packages in a folder; its archive is cached in .tools/."""
     stamp = sha256(f"{suite} {packages}".encode()).hexdigest()[:16]
     archive = ROOT / ".tools" / f"machine-{stamp}.tar"
     if not archive.exists():
@@ -99,7 +99,7 @@ def booted(root: Path, log: Path) -> Iterator[Machine]:
     group.mkdir()
     namespaces = ["--cgroup", "--mount", "--pid", "--uts", "--ipc", "--propagation=private"]
     command = ["unshare", *namespaces, "--fork", "--kill-child=SIGKILL", "sh", "-ec", _BOOT, "sh"]
-    # Its control groups are below one of its own, which becomes the root of what it sees.
+    # Its control groups are below a dedicated one, which becomes the root of what it sees.
     join = ["sh", "-ec", 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"', "sh", str(group)]
     with log.open("ab") as sink:
         running = subprocess.Popen(
@@ -129,7 +129,7 @@ def _wait_for_boot(running: "subprocess.Popen[bytes]", root: Path, log: Path) ->
         with suppress(OSError, IndexError):
             machine = Machine(root, int(children.read_text().split()[0]))
             state = machine.run("systemctl is-system-running || true").stdout.strip()
-            # Some units of Debian have no place in a namespace, as the one of kernel modules.
+            # Some units of Debian do not work in a namespace, such as the one for kernel modules.
             if state in ("running", "degraded"):
                 return machine
         time.sleep(POLL_SECONDS)

@@ -21,14 +21,14 @@ _NAME = re.compile(r"\b(?:imprint|process)_[a-z_]+")
 
 
 def run(*command: str) -> str:
-    """What promtool prints; fails with all of it if it finds anything."""
+    """The output of promtool; fails with all of it if it finds anything."""
     done = subprocess.run(["promtool", *command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def sample_names() -> set[str]:
-    """Everything that a query may name."""
+    """Every metric that a query may name."""
     names = set(PROCESS_METRICS)
     for name, metric in declared_metrics().items():
         suffixes = ("_bucket", "_sum", "_count") if isinstance(metric, Histogram) else ("",)

@@ -1,4 +1,4 @@
-"""The proxies of `deploy/` as Debian's packages run them, on free ports, each in its folder."""
+"""The proxies of `deploy/` as Debian's packages run them, on free ports, each in its own folder."""
 
 import json
 import os
@@ -40,11 +40,11 @@ http {{
     include {folder}/imprint.conf;
 }}
 """
-"""What `/etc/nginx/nginx.conf` is to the snippet."""
+"""The surrounding `/etc/nginx/nginx.conf` of the snippet."""
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until this holds, as a line in a log that is written after the response."""
+    """Wait until this holds, for example for a log line that is written after the response."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it took too long"
@@ -53,7 +53,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A certificate for this machine that it signed itself."""
+    """A self-signed certificate for this machine."""
 
     chain: Path
     key: Path
@@ -134,7 +134,7 @@ class Proxy:
 
     @contextmanager
     def connection(self, *protocols: str) -> Iterator[ssl.SSLSocket]:
-        """A connection for a client that writes its request by hand."""
+        """A connection for a client that writes raw requests."""
         context = ssl.create_default_context(cafile=str(self.authority))
         context.set_alpn_protocols(protocols or ("http/1.1",))
         with (
@@ -144,7 +144,7 @@ class Proxy:
             yield opened
 
     def exchange(self, request: bytes) -> tuple[int, dict[str, object]]:
-        """The status of the problem, and the problem, that these bytes get."""
+        """The status and the problem that these bytes get."""
         with self.connection() as opened:
             opened.sendall(request)
             said = opened.recv(65536)
@@ -162,7 +162,7 @@ class Proxy:
         return self.client()
 
     def copy(self, source: Path, changes: Mapping[str, str]) -> Path:
-        """A copy of the file in which these texts, which it must have, are replaced."""
+        """A copy of the file with these texts, which must occur in it, replaced."""
         text = source.read_text("utf-8")
         for old, new in {**changes, **self.changes}.items():
             assert old in text, f"{source.name} has no {old!r}"
@@ -254,7 +254,7 @@ NAMES = tuple(_SET_UPS)
 
 @contextmanager
 def running_proxy(proxy: Proxy) -> Iterator[Proxy]:
-    """The proxy while it runs; it ends with the block, however that ends."""
+    """The proxy while it runs; it ends with the block in any case."""
     proxy.process.start(proxy.responds)
     try:
         yield proxy

@@ -1,4 +1,5 @@
-"""The alert rules of `deploy/prometheus`: valid, tested, explained, about metrics that exist."""
+"""The alert rules of `deploy/prometheus`: valid, tested, explained, and only about existing
+metrics."""
 
 import re
 from collections import Counter
@@ -46,7 +47,7 @@ def test_every_alert_has_a_test_that_fires_it_and_one_that_does_not(rule: dict[s
         if case["alertname"] == rule["alert"]
     ]
     assert Counter(fires for fires, _ in asked) == {True: 1, False: 1}
-    # One that stays quiet because nothing is known would prove nothing.
+    # An alert that is silent because there is no data would prove nothing.
     names = {
         name for _, test in asked for each in test["input_series"] for name in [each["series"]]
     }

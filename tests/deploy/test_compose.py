@@ -1,4 +1,5 @@
-"""The compose files: read by Compose's own library, and true to the service and its image."""
+"""The compose files: parsed by Compose's own library, and consistent with the service and its
+image."""
 
 import json
 import re
@@ -29,7 +30,7 @@ VARIANTS = {"kubo": ["compose.yaml"], "s3": ["compose.yaml", "compose.s3.yaml"]}
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A copy of the folder with secrets, and what Compose makes of it."""
+    """A copy of the folder with secrets, and the parsed configuration."""
 
     folder: Path
     validator: Path
@@ -47,7 +48,7 @@ class Project:
         return dict(json.loads(loaded.stdout))
 
     def environ(self, variant: str) -> dict[str, str]:
-        """The environment of the service, with its secrets where they are outside."""
+        """The environment of the service, with its secrets from the outside."""
         given: Mapping[str, str | None] = self.services(variant)["imprint"]["environment"]
         return {
             name: (text or "").replace(SECRETS, f"{self.folder}/secrets/")
@@ -111,7 +112,7 @@ def test_every_variable_is_in_the_example(project: Project):
     text = "".join((DEPLOY / name).read_text() for name in VARIANTS["s3"])
     read = set(re.findall(r"\$\{(\w+)", text))
     shown = set(re.findall(r"^(\w+)=", (DEPLOY / "compose.env.example").read_text(), re.MULTILINE))
-    # An image of one's own, and what belongs to a bucket, are explained where they are used.
+    # A custom image, and the settings of a bucket, are explained where they are used.
     assert read - shown == {"IMAGE", "S3_ALLOW_HTTP", "S3_ENDPOINT", "S3_REGION"}
     assert shown - read == {"COMPOSE_PROFILES"}
 
@@ -216,7 +217,7 @@ def test_secrets_that_exist_are_kept(project: Project):
     subprocess.run([project.folder / "make-secrets", "https://other.example"], check=True)
     assert {path.name: path.read_text() for path in folder.iterdir()} == before
     assert folder.stat().st_mode & 0o777 == 0o700
-    # Containers read them as other users, and their owner can write a new one into a file.
+    # Containers read them as other users, and their owner can rewrite a file.
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o644}
 
 
@@ -243,7 +244,7 @@ async def _open_replicas(scene: Scene, environ: Mapping[str, str], address: Mapp
     chain = {name: scene.given[name] for name in own if name in scene.given}
     replicas = []
     for index in range(2):
-        # As in the containers, each has a folder of its own.
+        # As in the containers, each has its own folder.
         folder = {"DATA_DIR": str(scene.folder / f"data-{index}")}
         settings = {**given, "CHAIN_START_BLOCK": "0", **chain, **address, **folder}
         scene.given = {"HOST": "127.0.0.1", **settings}

@@ -1,4 +1,5 @@
-"""The page about deploying: its commands, the files that it names, and a new machine made by it."""
+"""The page about deploying: its commands, the files that it names, and a new machine set up by
+it."""
 
 import asyncio
 import os
@@ -65,13 +66,13 @@ def test_the_scores_and_versions_on_the_page_are_those_of_the_files():
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A new Debian with the files of deploy/, and a chain beside it."""
+    """A new Debian with the files of deploy/, and a chain."""
 
     machine: Machine
     scene: Scene
 
     def follow(self, name: str) -> str:
-        """Type the commands of a block, with the names of this trial in place of the examples."""
+        """Run the commands of a block, with the names of this test instead of the examples."""
         text = BLOCKS[name].replace("YOUR-SITE", SITE)
         text = re.sub(r"imprint_press-[\d.]+-py3-none-any\.whl", "./imprint_press-*.whl", text)
         text = text.replace("https://node.example/key", self.scene.given["CHAIN_RPC_URL"])

@@ -1,4 +1,4 @@
-"""The container image: what it says about itself, and how the service runs in it."""
+"""The container image: its configuration, and how the service runs in it."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.rotates("module")
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A container that serves beside a chain; the wallets of the scene send to it."""
+    """A container that serves with a chain; the wallets of the scene send to it."""
 
     container: Container
     scene: Scene
@@ -122,7 +122,7 @@ async def test_the_image_has_ca_certificates_and_the_extras(deployed: Deployed):
     assert int(re.findall(r"'x509_ca': (\d+)", ran.stdout)[0]) > 50
 
 
-async def test_commands_run_beside_the_service(deployed: Deployed):
+async def test_commands_run_while_the_service_is_running(deployed: Deployed):
     ran = await asyncio.to_thread(deployed.container.run, ["imprint", "check"])
     assert ran.returncode == 0, ran.stdout + ran.stderr
 

@@ -1,4 +1,4 @@
-"""The Kubernetes manifests: decoded by Kubernetes' own types, and true to the service."""
+"""The Kubernetes manifests: decoded by Kubernetes' own types, and consistent with the service."""
 
 import json
 import re

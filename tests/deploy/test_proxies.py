@@ -35,7 +35,7 @@ OWN_HEADERS = {
     *("alt-svc", "connection", "date", "server", "strict-transport-security", "x-request-id"),
     *("content-encoding", "content-length", "transfer-encoding"),
 }
-"""Headers that a proxy may set, and the id, which differs from request to request."""
+"""Headers that a proxy may set, and the request id, which always differs."""
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def publish(client: httpx2.Client, wallet: Wallet, cid: str, image: bytes) -> ht
 
 
 def visible(response: httpx2.Response) -> dict[str, Any]:
-    """What a client sees of a response, without what a proxy may set, and without the time."""
+    """What a client sees of a response, without the headers that a proxy may set and the time."""
     kept = [(name, value) for name, value in response.headers.multi_items() if name != "vary"]
     vary = set(re.split(r", *", response.headers.get("vary", ""))) - {"", "Accept-Encoding"}
     return {
@@ -171,7 +171,7 @@ def test_wallet_libraries_work_through_the_proxy(proxy: Proxy, service: Service)
 
 
 def escaped_body(wallet: Wallet, size: int) -> bytes:
-    """A create of so many bytes: content of the largest size, every character escaped."""
+    """A create of this many bytes: content of the largest size, every character escaped."""
     signed = json.dumps(wallet.sign("create"))
     content = b"\\u0061" * MAX_CONTENT
     body = signed.removesuffix("}").encode() + b', "content": "' + content + b'"}'
@@ -214,7 +214,7 @@ def test_the_largest_body_passes_over_http_2(proxy: Proxy, wallet: Wallet, tmp_p
     assert done.stdout == "200 2", done.stderr
 
 
-def test_content_of_four_mebibytes_comes_back(client: httpx2.Client, wallet: Wallet) -> None:
+def test_content_of_four_mebibytes_is_read_back(client: httpx2.Client, wallet: Wallet) -> None:
     content = "Words. " * (MAX_CONTENT // 7)
     cid = create(client, wallet, content)
     message = wallet.login_message("localhost:8000")
@@ -238,7 +238,7 @@ def test_a_body_far_above_every_limit_gets_problem_json(
 
 
 def large_picture(size: int) -> bytes:
-    """A PNG of so many bytes, most of them in a chunk that decoders skip."""
+    """A PNG of this many bytes, most of them in a chunk that decoders skip."""
     small = picture()
     kind = b"prVt"
     data = bytes(size - len(small) - 12)
@@ -389,7 +389,7 @@ def test_plain_http_is_redirected_with_its_method(proxy: Proxy) -> None:
     assert location.raw_path == b"/create/group?a=b"
 
 
-def test_browsers_are_told_to_stay_with_tls(client: httpx2.Client) -> None:
+def test_browsers_are_told_to_keep_using_tls(client: httpx2.Client) -> None:
     for path in ("/healthz", "/nothing"):
         assert client.get(path).headers["strict-transport-security"] == "max-age=31536000"
 
@@ -409,7 +409,7 @@ def test_neither_queries_nor_sessions_are_in_the_logs_of_the_proxy(proxy: Proxy)
         client.get(
             "/filesByNextPageToken", params=query, headers={"Authorization": "Bearer hidden"}
         )
-        # A token is as valid in an address that a program has put together wrongly.
+        # A token is also secret in a malformed address.
         client.get("/elsewhere/feeds/private/seen-by-nobody.atom")
         for spelled in ("/FEEDS/Private", "/feeds/%70rivate", "/feeds/%2570rivate"):
             client.get(f"{spelled}/seen-by-nobody.atom")

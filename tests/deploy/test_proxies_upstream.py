@@ -38,14 +38,14 @@ KEEP_ALIVE_FILES = {
     "caddy": (CADDY, r"\bkeepalive (\d+)([sm])\n"),
     "haproxy": (HAPROXY, r"pool-purge-delay (\d+)([sm])"),
 }
-"""Where each file has the idle time of its connections to the service."""
+"""Where each file sets the idle time of its connections to the service."""
 
 SHORT_TIMES = {
     "nginx": {"keepalive_timeout 60s;": "keepalive_timeout 1s;"},
     "caddy": {"keepalive 60s": "keepalive 1s", "read_body 20s": "read_body 10s"},
     "haproxy": {"pool-purge-delay 5s": "pool-purge-delay 1s"},
 }
-"""What a test cannot wait for, in seconds."""
+"""Seconds too long for a test to wait."""
 
 KEEP_ALIVE = 10
 """How long the service keeps idle connections: HAProxy closes half of them each second, so the last
@@ -54,7 +54,7 @@ of several are idle for some seconds, and a busy machine is late."""
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that believes the proxy, with low limits for each client."""
+    """A service that trusts the proxy, with low limits for each client."""
     given = {
         "DEV_RPC_PORT": str(free_port()),
         "CHAIN_FOLLOW_SECONDS": "0",
@@ -74,7 +74,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def proxies(
     service: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Proxy]]:
-    """Proxies that close idle connections earlier than the service, as the shipped ones do."""
+    """Proxies that close idle connections earlier than the service, like the shipped ones."""
     with ExitStack() as stack:
         folder = tmp_path_factory.mktemp("proxies")
         made = [Proxy(name, folder / name, service.port, SHORT_TIMES[name]) for name in NAMES]
@@ -150,7 +150,7 @@ def test_idle_connections_are_closed_before_the_service_closes_them(name: str) -
 
 
 def test_no_write_is_lost_on_a_connection_that_was_idle(proxies: dict[str, Proxy]) -> None:
-    """The pauses are around the idle time of the proxies (1 s) and of the service."""
+    """The pauses are close to the idle times of the proxies (1 s) and of the service."""
 
     def send(index: int) -> list[int]:
         statuses = []
@@ -169,7 +169,7 @@ def test_no_write_is_lost_on_a_connection_that_was_idle(proxies: dict[str, Proxy
 
 
 class Broken(socketserver.StreamRequestHandler):
-    """Responds to reads and never closes; of a write it closes the connection."""
+    """Responds to reads and never closes; for a write it closes the connection."""
 
     server: "BrokenServer"
 
@@ -206,7 +206,7 @@ class BrokenServer(socketserver.ThreadingTCPServer):
         self.closed_by_proxy: list[str] = []
 
     def handle_error(self, *given: object) -> None:
-        """Say nothing of connections that are reset when a proxy ends."""
+        """Ignore connections that are reset when a proxy ends."""
 
 
 @pytest.fixture(scope="module")
@@ -230,9 +230,7 @@ def before_broken(
         yield opened
 
 
-def test_a_proxy_closes_idle_connections_by_itself(
-    before_broken: Proxy, broken: BrokenServer
-) -> None:
+def test_a_proxy_closes_idle_connections(before_broken: Proxy, broken: BrokenServer) -> None:
     path = f"/filesMetaData?{before_broken.name}"
     with before_broken.client() as client:
         assert client.get(path).status_code == 200

@@ -1,4 +1,4 @@
-"""The systemd unit: its exposure, and the service in the sandbox that systemd makes from it."""
+"""The systemd unit: its exposure, and the service in its sandbox."""
 
 import asyncio
 import re
@@ -22,11 +22,11 @@ FOLDER = ROOT / "deploy" / "systemd"
 UNIT = FOLDER / "imprint.service"
 SETTINGS = FOLDER / "imprint.toml.example"
 MOST_EXPOSURE = 20
-"""Tenths, as `systemd-analyze security --threshold` counts."""
+"""Tenths, in the units of `systemd-analyze security --threshold`."""
 
 
 def _install(root: Path, environment: Path | None = None) -> None:
-    """Put what the unit names into a root, or files of the same names."""
+    """Put the files that the unit names into a root, or files of the same names."""
     program = root / "opt/imprint/bin/imprint"
     if environment is None:
         program.parent.mkdir(parents=True)
@@ -72,7 +72,7 @@ def test_the_settings_of_the_example_are_accepted(tmp_path: Path):
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A machine with the unit, and a chain beside it; the wallets of the scene send to it."""
+    """A machine with the unit, and a chain; the wallets of the scene send to it."""
 
     machine: Machine
     scene: Scene
@@ -189,7 +189,7 @@ async def test_a_reload_reads_the_settings_and_keeps_the_service(installed: Inst
     before = installed.show("MainPID")
     installed.config.write_text(installed.config.read_text() + 'signing_name = "Renamed"\n')
     installed.machine.succeed("systemctl reload imprint")
-    # systemd only sends the signal; the service says when it has begun, and when it has ended.
+    # systemd only sends the signal; the service reports when it begins and ends.
     installed.wait_for_log(DONE)
     installed.wait_for("ActiveState", "active")
     await _wait_until_ready(installed)
@@ -198,7 +198,7 @@ async def test_a_reload_reads_the_settings_and_keeps_the_service(installed: Inst
 
 
 async def _wait_until_named(unit: Installed, name: str) -> None:
-    # Old workers answer until they have ended.
+    # Old workers serve requests until they have ended.
     async with asyncio.timeout(60):
         while True:
             facts = await unit.scene.world.client.get("/.well-known/imprint.json")

@@ -29,7 +29,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """A chain, and short ways to use it."""
+    """A chain, and shortcuts for using it."""
 
     chain: Chain
     watch: Watch = field(default_factory=Watch)
@@ -63,7 +63,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A JSON-RPC client, right in front of the dispatcher."""
+    """A JSON-RPC client, directly in front of the dispatcher."""
 
     dispatcher: Dispatcher
 

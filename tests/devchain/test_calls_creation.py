@@ -39,7 +39,7 @@ def test_a_simulated_constructor_leaves_no_state(client: Any, bench: Any, code: 
     assert bench.chain.account(SENDER).nonce == 0
 
 
-def test_a_constructor_that_reverts_says_why(client: Any) -> None:
+def test_a_reverting_constructor_returns_its_reason(client: Any) -> None:
     error = client.fail("eth_call", {"data": "0x602a5f5260205ffd"}, "latest")
     assert error["data"] == "0x" + (42).to_bytes(32).hex()
 

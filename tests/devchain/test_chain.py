@@ -1,4 +1,4 @@
-"""The chain: blocks, fees, nonces, and what it refuses."""
+"""The chain: blocks, fees, nonces, and refusals."""
 
 from typing import Any
 

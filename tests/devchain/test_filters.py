@@ -1,4 +1,4 @@
-"""Log filters, on a chain with two contracts that say different things."""
+"""Log filters, on a chain with two contracts that log different things."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def speaker(first: int, second: int) -> str:
 
 @pytest.fixture
 def voices(bench: Any) -> tuple[str, str]:
-    """Two contracts, in blocks 1 and 2; they speak in blocks 3, 4 and 5: left, right, left."""
+    """Two contracts, in blocks 1 and 2; they log in blocks 3, 4 and 5: left, right, left."""
     left, right = bench.deploy(speaker(1, 2)), bench.deploy(speaker(1, 3))
     for one in (left, right, left):
         bench.send(to=one)

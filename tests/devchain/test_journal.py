@@ -1,4 +1,4 @@
-"""The journal: a chain that is opened again is the same chain."""
+"""The journal: a reopened chain is the same chain."""
 
 import json
 from collections.abc import Callable, Iterator

@@ -125,7 +125,7 @@ def test_time_can_be_advanced(client: Any, bench: Any) -> None:
     assert int(block["timestamp"], 16) == bench.watch.now + 3_600
 
 
-def test_a_snapshot_can_be_returned_to_once(client: Any) -> None:
+def test_a_snapshot_can_be_restored_once(client: Any) -> None:
     name = client.ask("evm_snapshot")
     client.ask("evm_mine")
     assert client.ask("evm_revert", name) is True

@@ -103,7 +103,7 @@ def test_a_receipt_names_the_created_contract(client: Any, bench: Any) -> None:
     assert receipt["blockHash"] == block["hash"]
 
 
-def test_fee_history_covers_the_blocks_asked_for(client: Any, bench: Any) -> None:
+def test_fee_history_covers_the_requested_blocks(client: Any, bench: Any) -> None:
     bench.send(to=STRANGER, gas_price=7)
     history = client.ask("eth_feeHistory", "0x5", "latest", [25, 75])
     assert history["oldestBlock"] == "0x0"
@@ -123,7 +123,7 @@ def test_a_call_that_creates_returns_the_code(client: Any) -> None:
     assert client.ask("eth_call", {"data": creation}, "latest") == "0x" + f"{42:064x}"
 
 
-def test_a_custom_error_comes_back_as_data(client: Any, marketplace: str) -> None:
+def test_a_custom_error_is_returned_as_data(client: Any, marketplace: str) -> None:
     data = selector("subscribePost(uint256)") + encode(["uint256"], [9]).hex()
     error = client.fail("eth_call", {"to": marketplace, "data": data}, "latest")
     expected = selector("UnknownPost(uint256)") + encode(["uint256"], [9]).hex()
@@ -132,7 +132,7 @@ def test_a_custom_error_comes_back_as_data(client: Any, marketplace: str) -> Non
 
 def test_a_sentence_in_a_revert_is_part_of_the_message(client: Any, bench: Any) -> None:
     revert_data = bytes.fromhex("08c379a0") + encode(["string"], ["no ink left"])
-    # Copies what follows its own ten bytes of code, and reverts with it.
+    # Copies everything after its own ten bytes of code, and reverts with it.
     size = f"{len(revert_data):02x}"
     runtime = f"60{size}600a5f39 60{size}5ffd".replace(" ", "")
     reverting = bench.deploy(runtime + revert_data.hex())

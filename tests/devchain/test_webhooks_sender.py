@@ -1,4 +1,4 @@
-"""The sender of deliveries, against a webhook that writes down what it gets."""
+"""The sender of deliveries, against a webhook that records them."""
 
 import asyncio
 import contextlib
@@ -109,7 +109,7 @@ async def test_blocks_without_logs_of_the_marketplace_are_not_delivered(
     assert post.webhook.received == []
 
 
-async def test_blocks_arrive_in_order_though_one_is_refused_at_first(
+async def test_blocks_arrive_in_order_although_one_is_refused_at_first(
     bench: Any, marketplace: str, post: Post, draw: Any
 ) -> None:
     post.webhook.statuses = [503, 201]

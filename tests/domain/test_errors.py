@@ -36,7 +36,7 @@ def test_a_problem_carries_its_code_and_its_detail() -> None:
         (Unavailable.database(), Code.DATABASE_UNAVAILABLE),
     ],
 )
-def test_a_special_problem_has_a_code_of_its_own(problem: Problem, code: Code) -> None:
+def test_a_special_problem_has_its_own_code(problem: Problem, code: Code) -> None:
     assert problem.code is code
     assert problem.detail.endswith(".")
 

@@ -33,7 +33,7 @@ def test_as_many_requests_as_the_count_are_admitted_at_once() -> None:
     assert [refused_for(limiter, "a", NOW) for _ in range(4)] == [None, None, None, 20]
 
 
-def test_a_refusal_says_rate_limited() -> None:
+def test_a_refused_request_has_the_code_rate_limited() -> None:
     limiter = RateLimiter(Rate(1, 60))
     limiter.admit("a", NOW)
     with pytest.raises(RateLimited) as caught:
@@ -129,7 +129,7 @@ def test_taking_back_from_an_unknown_key_gives_no_credit() -> None:
     st.integers(1, 100_000),
     st.lists(st.tuples(st.integers(1, 2**32), st.floats(0, 10_000)), max_size=20),
 )
-def test_a_client_that_waits_as_told_is_admitted(
+def test_a_client_that_waits_for_retry_after_is_admitted(
     count: int, seconds: int, requests: list[tuple[int, float]]
 ) -> None:
     limiter, moment = RateLimiter(Rate(count, seconds)), 0.0

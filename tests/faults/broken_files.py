@@ -1,4 +1,4 @@
-"""Damage to SQLite files: pages that are zeroed, flipped, swapped or cut off."""
+"""Damage to SQLite files: pages that are zeroed, flipped, swapped or truncated."""
 
 import sqlite3
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def pages_of(path: Path, tree: str) -> list[int]:
 
 
 def _children(page: bytes) -> list[int]:
-    """The pages below one; the first byte says whether it is inside a tree, and not a leaf."""
+    """The pages below one; the first byte tells whether it is an interior page or a leaf."""
     if page[0] not in (2, 5):
         return []
     cells = int.from_bytes(page[3:5], "big")
@@ -66,13 +66,13 @@ def swap_pages(path: Path, one: int, other: int) -> None:
 
 
 def flip_text(path: Path, text: str) -> None:
-    """Change one letter of a text wherever it is first in the file."""
+    """Change one letter of a text at its first occurrence in the file."""
     at = path.read_bytes().index(text.encode())
     flip(path, at + len(text) // 2)
 
 
 def cut(path: Path, share: float) -> None:
-    """Cut the file off after a share of its pages."""
+    """Truncate the file after a share of its pages."""
     pages = path.stat().st_size // PAGE
     with path.open("r+b") as file:
         file.truncate(int(pages * share) * PAGE)
@@ -83,7 +83,7 @@ def _page(tree: str, which: int) -> Callable[[Path], None]:
 
 
 def _cell_count(tree: str) -> Callable[[Path], None]:
-    """A page says that it has one cell, so that the others are no longer seen."""
+    """Let a page claim that it has one cell, so that the others are no longer seen."""
     return lambda path: overwrite(path, (pages_of(path, tree)[-1] - 1) * PAGE + 3, b"\0\1")
 
 

@@ -17,7 +17,7 @@ ALWAYS = {
     "test_supervisor_bounds",
     "test_workers",
 }
-"""Modules that run with every change: processes as they start, serve and end."""
+"""Modules that run with every change: processes that start, serve and end."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -26,7 +26,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let the cases of this suite rotate, but for those of `ALWAYS`."""
+    """Let the cases of this suite rotate, except for those of `ALWAYS`."""
     if item.path.stem not in ALWAYS:
         item.add_marker("rotates")
 

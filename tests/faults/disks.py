@@ -1,4 +1,4 @@
-"""Small disks of their own, which a test fills to the last byte."""
+"""Small separate disks, which a test fills to the last byte."""
 
 import itertools
 import os
@@ -27,7 +27,7 @@ def small_disk(folder: Path, megabytes: int, files: int = 10_000) -> Iterator[Pa
 
 
 def fill(disk: Path) -> Path:
-    """Take what is left of a disk; the file that has it."""
+    """Fill a disk; returns the file that does."""
     path = disk / "others"
     with path.open("ab", buffering=0) as file:
         for size in (MEGABYTE, 4096, 1):
@@ -38,7 +38,7 @@ def fill(disk: Path) -> Path:
 
 
 def fill_with_files(disk: Path) -> Path:
-    """Take all files that a disk can still have; the folder that has them."""
+    """Use up all inodes of a disk; returns the folder that does."""
     folder = disk / "other files"
     folder.mkdir()
     with suppress(OSError):

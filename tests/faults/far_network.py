@@ -1,8 +1,8 @@
-"""A program whose connections travel for a while: it stops a server while clients connect to it.
+"""A program with slow connections: it stops a server while clients connect to it.
 
-It runs in a network namespace of its own (`unshare --map-root-user --net`). A device there sends
-every packet back to this machine after a delay, with its two addresses exchanged, so that what is
-sent to `FAR` arrives at `NEAR`. It prints how many connections had which end.
+It runs in its own network namespace (`unshare --map-root-user --net`). A device there sends every
+packet back to this machine after a delay, with its two addresses exchanged, so that what is sent to
+`FAR` arrives at `NEAR`. It prints the number of connections by outcome.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ async def respond(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def request() -> str:
-    """Connect, send a request and read the response; how that ended."""
+    """Connect, send a request and read the response; returns the outcome."""
     try:
         reader, writer = await asyncio.open_connection(FAR, PORT)
     except ConnectionRefusedError:

@@ -33,15 +33,15 @@ Request = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """What the requests gave before anything was damaged, and the session they need."""
+    """The responses before anything was damaged, and the session they need."""
 
-    answers: Mapping[Request, Any]
+    responses: Mapping[Request, Any]
     session: Mapping[str, str]
 
 
 @dataclass(slots=True)
 class Tally:
-    """What the requests gave afterwards."""
+    """The responses afterwards."""
 
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Tally:
 
 
 def facts(response: httpx2.Response) -> Any:
-    """What a response says, without the token of the next page, which differs every time."""
+    """The content of a response, without the token of the next page, which always differs."""
     if "json" not in response.headers["content-type"]:
         return response.content
     said = response.json()
@@ -66,7 +66,7 @@ def facts(response: httpx2.Response) -> Any:
 
 @asynccontextmanager
 async def serve(scene: Scene, folder: Path) -> AsyncIterator[httpx2.AsyncClient]:
-    """The service on this folder: in this process, or with LONG in one of its own.
+    """The service on this folder: in this process, or with LONG in a separate one.
 
     Raises `CannotStart` if it refuses to start, which nobody can overlook.
     """
@@ -95,7 +95,8 @@ async def serve(scene: Scene, folder: Path) -> AsyncIterator[httpx2.AsyncClient]
 
 
 async def fill(world: World) -> Truth:
-    """Drafts, prepared drafts, posts, replaced and deleted drafts; and what can be read of them."""
+    """Create drafts, prepared drafts, posts, replaced and deleted drafts; returns all readable
+    responses."""
     requests: list[Request] = []
     cids: list[str] = []
     for number in range(DRAFTS):
@@ -124,15 +125,15 @@ async def fill(world: World) -> Truth:
     requests += [("/filesMetaData", ()), ("/filesByTags", (("tags", "letters"),))]
     requests.append(("/filesByTags", (("tags", "letters,number0"),)))
     requests.append(("/pendingFilesByOwner", (("owner", reader.address),)))
-    answers = {}
+    responses = {}
     for request in requests:
         response = await ask(world.client, request, session)
         if response.status_code == 200:
-            answers[request] = facts(response)
+            responses[request] = facts(response)
         else:
             assert response.status_code in (401, 403), response.text
-    assert len(answers) > DRAFTS
-    return Truth(answers, session)
+    assert len(responses) > DRAFTS
+    return Truth(responses, session)
 
 
 async def ask(
@@ -143,13 +144,13 @@ async def ask(
 
 
 async def read_everything(client: httpx2.AsyncClient, truth: Truth, tally: Tally) -> None:
-    """Ask for everything."""
-    for request, right in truth.answers.items():
+    """Request everything."""
+    for request, right in truth.responses.items():
         tally.add(request, await ask(client, request, truth.session), right)
 
 
 def flip(path: Path, random: Random) -> str:
-    """Damage a file: one bit, one byte or some bytes; says where."""
+    """Damage a file: one bit, one byte or some bytes; returns the location."""
     content = bytearray(path.read_bytes())
     at = random.randrange(len(content))
     kind = random.choice(("bit", "byte", "bytes"))
@@ -166,7 +167,7 @@ def flip(path: Path, random: Random) -> str:
 async def read_damaged(
     scene: Scene, original: Path, name: str, seed: int, *, truth: Truth, tally: Tally
 ) -> None:
-    """Damage a file of a copy of the data, serve the copy and ask for everything."""
+    """Damage a file of a copy of the data, serve the copy and request everything."""
     folder = original.with_name(f"{original.name}-{seed}")
     await asyncio.to_thread(shutil.copytree, original, folder)
     try:

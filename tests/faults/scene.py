@@ -1,4 +1,4 @@
-"""Replicas of the service in processes of their own beside one node, each with its own clock."""
+"""Replicas of the service in separate processes with one node, each with its own clock."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ from imprint.devchain.deployment import deploy_marketplace
 from imprint.settings import read_settings
 
 LONG = bool(os.environ.get("LONG"))
-"""Whether to run everything, and not the share for every change."""
+"""Whether to run everything, and not only the share for every change."""
 
 POLL_SECONDS = 0.05
 TIMEOUT = 60.0
@@ -36,16 +36,17 @@ def find_faketime() -> Path:
 
 @dataclass(slots=True)
 class WrongClock:
-    """A wall clock that is so many seconds ahead of the real one, and can be set while it is read.
+    """A wall clock that is this many seconds ahead of the real one, and can be set while it is
+    read.
 
-    The clock that counts the seconds since the machine was started stays right.
+    The time since the machine was booted stays correct.
     """
 
     file: Path
     ahead: float = 0.0
 
     def set(self, ahead: float) -> None:
-        """Be so many seconds ahead from now on."""
+        """Be this many seconds ahead from now on."""
         self.ahead = ahead
         written = self.file.with_suffix(".new")
         written.write_text(f"{ahead:+f}\n")
@@ -80,7 +81,7 @@ class PresentClockAhead(PresentClock):
 
 
 def signing_ahead(wallet: Wallet, seconds: float) -> Wallet:
-    """The same wallet for a service whose clock is so far ahead."""
+    """The same wallet for a service whose clock is this far ahead."""
     return Wallet(wallet.account, PresentClockAhead(ahead=seconds))
 
 
@@ -133,7 +134,7 @@ class Replica:
 class Scene:
     """A chain with a node, wallets, and any number of replicas on the same records and documents.
 
-    `world.client` sends to the replica that was made first.
+    `world.client` sends to the first replica.
     """
 
     folder: Path
@@ -171,7 +172,7 @@ async def open_scene(folder: Path, **given: str) -> AsyncIterator[Scene]:
         **given,
     }
     read = read_settings({f"IMPRINT_{name}": text for name, text in settings.items()})
-    # Without idle connections, which a replica that stops would wait for.
+    # Without idle connections, for which a stopping replica would wait.
     limits = httpx2.Limits(max_connections=64, max_keepalive_connections=0)
     client = httpx2.AsyncClient(timeout=20, limits=limits, verify=PLAIN)
     world = World(chain, node, marketplace, read, None, None, client, clock)

@@ -39,7 +39,7 @@ async def wait_until(condition: Callable[[], bool], process: Process) -> None:
 
 
 def end_leases(folder: Path, dead: Process | None = None) -> None:
-    """What a minute without their holder, or without any, does."""
+    """Do what a minute without their holder does to leases."""
     with closing(sqlite3.connect(folder / "imprint.db", timeout=30)) as connection:
         holder = "%" if dead is None else f"%, process {dead.pid} #%"
         connection.execute("UPDATE leases SET held_until = 0 WHERE holder LIKE ?", (holder,))
@@ -60,7 +60,7 @@ async def end_leases_of(scene: Scene, dead: Process) -> None:
 
 
 def _holds(condition: Callable[[], bool]) -> bool:
-    """Whether a condition holds of files that may be gone at any moment."""
+    """Whether a condition holds for files that may vanish at any moment."""
     with suppress(FileNotFoundError):
         return condition()
     return False
@@ -78,7 +78,7 @@ def _discard(out: Path) -> None:
 
 
 async def start_until(scene: Scene, out: Path, name: str, condition: Callable[[], bool]) -> Process:
-    """A backup that is frozen at this moment; it is begun again if it was over before."""
+    """A backup that is frozen at this moment; it is restarted if it was already finished."""
     for attempt in range(ATTEMPTS):
         process = start_backup(scene, out, f"{name}-{attempt}")
         deadline = time.monotonic() + SECONDS
@@ -128,7 +128,7 @@ async def test_a_killed_backup_is_begun_again_under_the_same_name(tmp_path: Path
                 await asyncio.sleep(1)
                 await end_leases_of(scene, killed)
             assert await asyncio.to_thread(again.wait, 120) == 0, again.tail()
-            assert "begun again" in again.tail()
+            assert "started over" in again.tail()
             assert leftovers(tmp_path) == []
             restored = await asyncio.to_thread(run, {}, "restore", out, "--to", tmp_path / "new")
             assert restored.exit_code == 0, restored.output

@@ -1,4 +1,4 @@
-"""Clocks that are wrong, jump and are set right: leases and rate limits hold."""
+"""Clocks that are wrong, jump and are corrected: leases and rate limits hold."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ from imprint.services.tasks.leases import COLLECTOR_LEASE, LEASE_TIME, SHORT_LEA
 HOUR = 3600.0
 FOLLOW = "0.5"
 TAKEOVER_SECONDS = 10.0
-"""In this time another process follows, whatever the clocks say."""
+"""The time within which another process follows, whatever the clocks say."""
 
 
 async def wait_until(happened: Callable[[], Awaitable[bool]], seconds: float = TIMEOUT) -> None:
@@ -61,7 +61,7 @@ async def is_published(scene: Scene, replica: Replica, cid: str) -> bool:
 
 
 async def see_death(stores: Stores, replica: Replica) -> None:
-    """Kill the follower; its lease ends so early that another one follows in time."""
+    """Kill the follower; its lease ends early enough for another one to follow in time."""
     assert await follows(stores, replica)
     replica.process.kill()
     found = await stores.leases.find_lease(FOLLOWER_LEASE)
@@ -70,7 +70,7 @@ async def see_death(stores: Stores, replica: Replica) -> None:
 
 
 async def see_takeover(scene: Scene, stores: Stores, heir: Replica) -> None:
-    """The heir takes the lease, and applies what the chain has."""
+    """The heir takes the lease, and applies the events of the chain."""
     await wait_until(lambda: follows(stores, heir))
     wallet = scene.world.wallet(1)
     if heir.clock is not None:
@@ -92,7 +92,7 @@ async def test_another_replica_takes_over_within_seconds_despite_wrong_clocks(
             await fast.start()
             assert first.clock is not None
             first.clock.set(HOUR)
-            # Rounds of both, in which one prolongs its lease and the other one does not take it.
+            # Rounds of both, in which one renews its lease and the other does not take it.
             for _ in range(int(3 * float(FOLLOW) / POLL_SECONDS)):
                 assert await follows(stores, first)
                 await asyncio.sleep(POLL_SECONDS)
@@ -121,7 +121,7 @@ async def test_a_rate_limit_lasts_at_most_its_period_after_a_clock_jump(tmp_path
         refused = [response for response in read if response.status_code == 429]
         assert refused
         replica.clock.set(0.0)
-        # What the wrong clock stored counts as nothing.
+        # What the wrong clock stored is ignored.
         response = await world.send_create(wallet)
         assert response.status_code == 200, response.text
         for response in (written[-1], *refused):
@@ -136,7 +136,7 @@ async def test_a_rate_limit_lasts_at_most_its_period_after_a_clock_jump(tmp_path
         await wait_until(is_served)
 
 
-# What takes as long as the service promises
+# Tests that take as long as the service promises
 
 
 async def test_readiness_reports_that_no_replica_follows_the_chain(tmp_path: Path, records: None):
@@ -145,7 +145,7 @@ async def test_readiness_reports_that_no_replica_follows_the_chain(tmp_path: Pat
         await replica.start()
         async with opened(scene) as stores:
             await wait_until(lambda: follows(stores, replica))
-            # From now on the database refuses the lease, and nothing else.
+            # From now on the database refuses only the lease.
             await stores.database.transact((), run_statement, FORBID[kind_of(stores)])
 
             async def has_stopped() -> bool:
@@ -193,7 +193,7 @@ async def run_statement(tx: Transaction, text: str) -> None:
 
 
 async def test_a_command_waits_at_most_a_minute_for_a_dead_one_and_reports_it(tmp_path: Path):
-    # Backups are of records in SQLite, whatever the test before this one used.
+    # Backups need records in SQLite, whatever the previous test used.
     database = f"sqlite:///{tmp_path / 'records.db'}"
     async with open_scene(tmp_path, DATABASE_URL=database) as scene:
         replica = scene.replica()

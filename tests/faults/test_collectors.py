@@ -1,4 +1,4 @@
-"""Garbage collectors at the same time, with wrong clocks or stopped, destroy nothing live."""
+"""Concurrent garbage collectors, with wrong clocks or paused, destroy nothing live."""
 
 import asyncio
 import io
@@ -23,20 +23,20 @@ SKEWS = (-900.0, 0.0, 900.0)
 AUTHORS = 6
 
 THEFT_SECONDS = 0.02
-"""Seconds between two deletions of the lease, so that every collector takes it at once."""
+"""Seconds between two deletions of the lease, so that all collectors take it at once."""
 
 STEPS = 600 if LONG else 14
-"""What each author does in a row."""
+"""The actions of each author, in order."""
 
 EAGER = {"JANITOR_SECONDS": "0.02", "GRACE_HOURS": "0", "RATE_LIMITS": "off"}
-"""Documents are destroyed as soon as nothing refers to them, again and again."""
+"""Documents are repeatedly destroyed as soon as nothing refers to them."""
 
 SETTLED = (200, 503)
 """Every write takes effect, or is refused because its document is not safe."""
 
 
 def paint(seed: int, side: int) -> bytes:
-    """A picture of this many pixels each way, the same for the same seed."""
+    """A picture with this many pixels per side, the same for the same seed."""
     pixels = random.Random(seed).randbytes(3 * side * side)
     file = io.BytesIO()
     Image.frombytes("RGB", (side, side), pixels).save(file, "PNG")
@@ -44,7 +44,7 @@ def paint(seed: int, side: int) -> bytes:
 
 
 PICTURES = [paint(seed, side) for seed, side in enumerate([8] * 8 + [160] * 2)]
-"""More than there are authors, so that nobody has some; the last two are stored as files."""
+"""More than there are authors, so that some are unused; the last two are stored as files."""
 
 
 @asynccontextmanager
@@ -82,7 +82,7 @@ class Author:
                 self.published += response.status_code == 200
 
     async def _look(self) -> None:
-        """The thumbnail that this author has is there, whatever others do."""
+        """Check that this author's thumbnail exists, whatever others do."""
         if self.thumbnail:
             response = await self.world.client.get(f"/ipfs/{self.thumbnail}")
             assert response.status_code == 200, (self.thumbnail, response.text)
@@ -105,7 +105,7 @@ class Author:
 
 @asynccontextmanager
 async def stolen_leases(scene: Scene) -> AsyncIterator[None]:
-    """Delete the lease of the collector again and again, as if every clock were wrong."""
+    """Delete the lease of the collector repeatedly, as if every clock were wrong."""
     stealing = asyncio.create_task(_steal(scene))
     try:
         yield
@@ -135,7 +135,7 @@ async def _steal(scene: Scene) -> None:
 
 
 async def check_readable(scene: Scene, authors: list[Author]) -> None:
-    """Every draft and every thumbnail that the records name can be read."""
+    """Check that every draft and every thumbnail in the records can be read."""
     replica = scene.replica()
     await replica.start()
     async with behind(scene, replica) as world:
@@ -185,7 +185,7 @@ async def test_a_paused_collector_does_not_destroy_documents_published_meanwhile
             authors = [Author(world, world.wallet(n), random.Random(n)) for n in range(AUTHORS)]
             work = asyncio.gather(*(author.work(STEPS) for author in authors))
             while not work.done():
-                # It may be stopped with the lock of SQLite, so not for long.
+                # It may be paused while it holds the lock of SQLite, so not for long.
                 stopped.process.freeze()
                 await asyncio.wait([work], timeout=0.3)
                 stopped.process.thaw()

@@ -1,4 +1,4 @@
-"""Nodes that lie or lag while contract wallets sign: a refusal, never a wrong yes."""
+"""Nodes that lie or lag while contract wallets sign: a refusal, never a false acceptance."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -39,7 +39,7 @@ async def second_node(chain: Chain) -> AsyncIterator[Node]:
 
 
 def accept_all(said: bytes) -> bytes:
-    """What a node says that takes every signature for valid."""
+    """The response of a node that accepts every signature."""
     return said.replace(b'"0x00"', b'"0x01"')
 
 
@@ -61,7 +61,7 @@ async def test_one_lying_node_cannot_satisfy_a_quorum(tmp_path: Path):
         both = scene.replica(CHAIN_RPC_URL=nodes, CHAIN_QUORUM="2")
         await alone.start()
         await both.start()
-        # Without a quorum the operator trusts the first node: the lie is one that could succeed.
+        # Without a quorum the operator trusts the first node: this lie could succeed.
         assert (await login(scene, forger)).status_code == 200
         scene.world.client.base_url = both.url
         assert (await login(scene, wallet)).status_code == 200

@@ -1,5 +1,5 @@
-"""A catalog or its log is deleted or replaced under a running service: no write is acknowledged and
-lost after that."""
+"""A catalog or its log is deleted or replaced under a running service: afterwards no write is
+acknowledged and lost."""
 
 import asyncio
 import shutil
@@ -12,10 +12,10 @@ from tests.faults.scene import Replica, Scene, open_scene
 
 WRITERS = 4
 BEFORE = 20
-"""How many writes are acknowledged before the file goes."""
+"""The number of writes acknowledged before the file is removed."""
 
 REFUSED = 8
-"""How many are refused after it."""
+"""The number of writes refused after it."""
 
 
 def delete(*suffixes: str) -> Callable[[Path], None]:
@@ -56,11 +56,12 @@ FAULTS: dict[str, Callable[[Path], None]] = {
 }
 
 KEPT = {"log deleted", "index of the log deleted", "log and its index deleted"}
-"""After these, everything that was acknowledged is there again after a kill."""
+"""After these, everything acknowledged is there again after a kill."""
 
 
 async def write_until_refused(scene: Scene, act: Callable[[], None]) -> tuple[list[str], list[str]]:
-    """Create drafts all the time, act in the middle: what was acknowledged before and after."""
+    """Create drafts continuously, act in the middle; returns what was acknowledged before and
+    after."""
     before: list[str] = []
     after: list[str] = []
     acted, refused = asyncio.Event(), 0
@@ -134,7 +135,7 @@ async def test_files_that_are_moved_back_are_used_again(tmp_path: Path):
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
-async def test_small_documents_are_refused_when_their_file_or_log_is_gone(
+async def test_small_documents_are_refused_when_their_file_or_log_is_missing(
     tmp_path: Path, suffix: str
 ):
     async with open_scene(tmp_path, RATE_LIMITS="off") as scene:

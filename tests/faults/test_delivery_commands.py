@@ -1,4 +1,4 @@
-"""The commands of the docs page that sign a delivery: run by a shell, and accepted."""
+"""The commands of the docs page that sign a delivery, run in a shell, are accepted."""
 
 import os
 import subprocess

@@ -32,7 +32,7 @@ def test_free_ports_are_found_and_printed_in_a_welcome(tmp_path: Path) -> None:
     service.process.start(lambda: "\nOpen http" in service.process.tail())
     try:
         url = _find_url(service.process)
-        # It ends with one address that is not wrapped.
+        # The output ends with one unwrapped address.
         lines = service.process.tail().splitlines()
         place = lines.index(f"Open {url}")
         assert len(lines[place]) < 80

@@ -1,4 +1,4 @@
-"""The example client against a real `imprint dev`, which is stopped, cut off and started again."""
+"""The example client against a real `imprint dev`, which is stopped, disconnected and restarted."""
 
 import asyncio
 import signal
@@ -31,7 +31,7 @@ def _run_example(service: Service) -> list[str]:
 
 
 def _read_as_bob(service: Service) -> Content:
-    """What Bob, who bought the first post, reads of it now."""
+    """What Bob, who bought the first post, can currently read of it."""
 
     async def read() -> Content:
         async with Imprint.connect(service.url) as imprint:

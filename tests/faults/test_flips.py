@@ -1,4 +1,4 @@
-"""Damaged files: what is read is right, or 503; it is never wrong and never silently absent."""
+"""Damaged files: a read is correct, or 503; it is never wrong and never silently empty."""
 
 import shutil
 import sqlite3
@@ -31,7 +31,7 @@ LOG_FLIPS = 100 if LONG else 25
 
 @asynccontextmanager
 async def filled_scene(folder: Path) -> AsyncIterator[tuple[Scene, Truth, Path, Path]]:
-    """A scene, what can be read, its data, and its data as a kill would have left it."""
+    """A scene, its responses, its data, and its data as a kill would have left it."""
     async with open_scene(folder, **SETTINGS) as scene:
         data, killed = folder / "data", folder / "killed"
         async with serve(scene, data) as client:
@@ -78,7 +78,7 @@ COLUMNS = {
     "files": ["id", "group_id", "name", "size", "created_at", "published_at", "tx_hash"],
     "file_groups": ["hashtags"],
 }
-"""What is changed: not what an index has too, because a statement changes that as well."""
+"""The columns that are changed: not those in an index, because a statement changes that as well."""
 
 
 async def test_a_changed_value_of_a_record_is_never_served(tmp_path: Path, records: None):
@@ -123,7 +123,7 @@ async def _change_value(scene: Scene, random: Random) -> tuple[str, ...]:
 
 
 async def _execute(scene: Scene, *statements: str) -> list[list[tuple[Any, ...]]]:
-    """Run statements without triggers and foreign keys, as damage does not know them either."""
+    """Run statements without triggers and foreign keys, which damage ignores as well."""
     database = scene.world.settings.storage.database
     if isinstance(database, PostgresqlDatabase):
         connection = await asyncpg.connect(database.url.reveal())

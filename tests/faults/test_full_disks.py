@@ -1,4 +1,5 @@
-"""Full disks: a restart serves reads, readiness says what writes get, and space mends it all."""
+"""Full disks: a restart serves reads, readiness reports the outcome of writes, and space fixes it
+all."""
 
 import asyncio
 import shutil
@@ -15,10 +16,11 @@ from tests.postgresql import Server, keeping_records_on
 from tests.world import problem
 
 REFUSALS = 20
-"""Writes that are refused on a full disk; after each, the service says whether it is ready."""
+"""The number of refused writes on a full disk; after each, readiness is checked."""
 
 MOST_WRITES = 500
-"""Writes after which one must have been refused: rows still fit into pages that exist."""
+"""The number of writes after which one must have been refused: rows still fit into existing
+pages."""
 
 PAUSE = 2.5
 """Seconds without writes, in which readiness relies on its probes."""
@@ -34,7 +36,7 @@ async def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 async def expect_reads(scene: Scene, file: dict[str, Any], session: dict[str, str]) -> None:
-    """The draft is there, with its content."""
+    """Check that the draft exists, with its content."""
     client, params = scene.world.client, {"cid": file["cid"]}
     read = await client.get("/fileByCid", params=params, headers=session)
     assert (read.status_code, read.json().get("content")) == (200, "Kept words.")
@@ -42,7 +44,7 @@ async def expect_reads(scene: Scene, file: dict[str, Any], session: dict[str, st
 
 
 async def wait_for_status(scene: Scene, status: str) -> None:
-    """Wait until the service says that it is in this condition; reads are served all the time."""
+    """Wait until the service reports this condition; reads are served all the time."""
     deadline = time.monotonic() + 60
     while (said := await scene.world.client.get("/readyz")).json()["status"] != status:
         assert said.status_code == 200, said.text
@@ -51,7 +53,7 @@ async def wait_for_status(scene: Scene, status: str) -> None:
 
 
 async def expect_no_writes(scene: Scene) -> None:
-    """A write is refused as one that may be sent again."""
+    """Check that a write is refused as one that may be repeated."""
     assert problem(await scene.world.send_create(scene.world.wallet(0), "x" * 30_000)) in REFUSED
 
 
@@ -111,7 +113,7 @@ async def test_a_start_without_a_reserve_waits_for_space(tmp_path: Path, lack: s
 
 
 async def look_after_refusals(scene: Scene) -> list[tuple[int, str]]:
-    """Write until enough writes were refused; what readiness said after each of these."""
+    """Write until enough writes were refused; returns the readiness after each of these."""
     said: list[tuple[int, str]] = []
     for number in range(MOST_WRITES):
         wallet = scene.world.wallet(number % 8)
@@ -126,7 +128,8 @@ async def look_after_refusals(scene: Scene) -> list[tuple[int, str]]:
 
 
 async def expect_true_readiness(scene: Scene, replica: Replica, disk: Path) -> None:
-    """Readiness is what writes get: degraded on the full disk, as reads go on; ready with space."""
+    """Readiness matches the outcome of writes: degraded on the full disk, as reads continue; ready
+    with space."""
     others = fill(disk)
     assert await look_after_refusals(scene) == [(200, "degraded")] * REFUSALS
     await asyncio.sleep(PAUSE)

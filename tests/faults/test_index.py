@@ -1,4 +1,4 @@
-"""The index of posts while processes stop and go on, and while their database is away."""
+"""The index of posts while processes pause and continue, and while their database is away."""
 
 import asyncio
 import sqlite3
@@ -17,10 +17,10 @@ from imprint.bootstrap import build_indexer, open_adapters
 from imprint.services.posts.indexer import take_index
 
 MARK = "In the middle of a step."
-"""A description: only who fills the index asks for it, after it has read the logs."""
+"""A description: only the process that fills the index requests it, after it has read the logs."""
 
 PAUSE = 0.2
-"""Seconds in which a process that waits for its node ends what it has begun in its database."""
+"""Seconds in which a process that waits for its node finishes its database work."""
 
 
 async def fill(scene: Scene, first: int, count: int) -> None:
@@ -33,7 +33,7 @@ async def fill(scene: Scene, first: int, count: int) -> None:
 
 
 async def wait_for_posts(scene: Scene, url: str, count: int) -> None:
-    """Wait until the index of a replica has so many posts."""
+    """Wait until the index of a replica has this many posts."""
     deadline, posts = time.monotonic() + TIMEOUT, -1
     while time.monotonic() < deadline:
         response = await scene.world.client.get(f"{url}/stats")
@@ -53,7 +53,7 @@ async def wait_for_log(replica: Replica, *texts: str) -> None:
 
 
 async def tables(scene: Scene, *, rebuilt: bool = False) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of the index, also after it was built anew."""
+    """The rows of the index, also after it was rebuilt."""
     adapters = open_adapters(scene.world.settings)
     try:
         stores = adapters.stores
@@ -68,7 +68,7 @@ async def tables(scene: Scene, *, rebuilt: bool = False) -> dict[str, list[tuple
 
 
 async def end_leases(scene: Scene) -> None:
-    """What some seconds without their holders do."""
+    """Do what some seconds without their holders do to leases."""
     adapters = open_adapters(scene.world.settings)
     try:
         await free_leases(adapters.stores)
@@ -77,7 +77,7 @@ async def end_leases(scene: Scene) -> None:
 
 
 async def interrupt_step(scene: Scene, interrupt: Callable[[], object]) -> None:
-    """Publish the sixth post, and interrupt when the indexer has asked for its description."""
+    """Publish the sixth post, and interrupt when the indexer has requested its description."""
     happened = asyncio.Event()
 
     def look(said: bytes) -> bytes:
@@ -94,7 +94,7 @@ async def interrupt_step(scene: Scene, interrupt: Callable[[], object]) -> None:
 
 
 def freeze_without_locks(scene: Scene, replica: Replica) -> None:
-    """Freeze a replica at a moment in which it keeps nobody from writing."""
+    """Freeze a replica at a moment in which it blocks nobody."""
     path = scene.world.settings.storage.data_dir / "imprint.db"
     while True:
         time.sleep(PAUSE)
@@ -123,7 +123,7 @@ async def test_a_frozen_replica_does_not_apply_a_step_twice(tmp_path: Path, reco
         scene.world.client.base_url = other.url
         await wait_for_posts(scene, other.url, 6)
         one.process.thaw()
-        # A step that was frozen for long has lost its question to the node, and is given up.
+        # A step that was frozen for long has lost its request to the node, and is abandoned.
         await wait_for_log(one, "another process changed the index", "chain node failed")
         await fill(scene, 7, 3)
         await wait_for_posts(scene, one.url, 9)

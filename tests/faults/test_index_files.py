@@ -30,7 +30,7 @@ async def test_damage_in_the_index_gives_503_and_files_are_still_served(tmp_path
         assert (await client.get("/posts")).status_code == 503
         assert (await client.get("/readyz")).json()["checks"]["records"] == "damaged"
         for number in range(5):
-            # A step of the index that fails does not take them along.
+            # A failing step of the index does not affect them.
             file = await scene.world.create(scene.world.wallet(0), f"More words {number}.")
             await scene.world.metadata(file["cid"])
         missing = "bafkreieq5jui4j25lacwomsqgjeswwl3y5zcdrresptwgmfylxo2depppq"

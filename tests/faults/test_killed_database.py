@@ -14,7 +14,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 class Load:
-    """Authors who go on whatever happens, and remember which writes were confirmed."""
+    """Authors who continue whatever happens, and remember which writes were confirmed."""
 
     def __init__(self, world: World) -> None:
         self.world = world

@@ -1,4 +1,4 @@
-"""Fifty creates of four megabytes at once: memory is bounded, and every response is true."""
+"""Fifty concurrent creates of four megabytes: memory is bounded, and every response is correct."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ WALLETS = 5
 CONTENT = ("Words. " * (600 * 1024))[: 4 * 1024 * 1024 - 64]
 
 GROWTH = 250
-"""Megabytes by which the memory of the service may grow. All bodies in flight have 128; without
+"""Megabytes by which the memory of the service may grow. All bodies in flight take 128; without
 turns for large documents, 320 to 400 were measured, and 170 to 200 with them."""
 
 RATES = ("RATE_READS", "RATE_SIGNED", "RATE_WRITES", "RATE_LOGINS", "RATE_BYTES")
@@ -26,17 +26,17 @@ UNLIMITED = dict.fromkeys(RATES, "1000000000/60")
 
 
 def peak_megabytes(replica: Replica) -> int:
-    """The most memory that the service has ever used."""
+    """The peak memory of the service."""
     status = Path(f"/proc/{replica.process.worker}/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) // 1024
 
 
 async def send_from(address: str, port: int, wallet: Wallet) -> tuple[int, dict[str, Any]]:
-    """Create a large draft from this address of the machine; the status and body of the response.
+    """Create a large draft from this address of the machine; returns the status and body.
 
-    A request that is refused before its end may be cut off: the connection is reset after the
-    response, which streams of asyncio would then not give.
+    A request that is refused early may be interrupted: the connection is reset after the response,
+    which asyncio's streams would then not return.
     """
     signed = json.dumps(wallet.sign("create")).encode()
     body = signed[:-1] + b', "content": "' + CONTENT.encode() + b'"}'

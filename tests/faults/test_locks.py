@@ -1,4 +1,4 @@
-"""Somebody else holds a lock: every write ends in time with 503, and none takes effect later."""
+"""Another process holds a lock: every write ends in time with 503, and none takes effect later."""
 
 import asyncio
 import sqlite3
@@ -15,16 +15,17 @@ from tests.faults.scene import Scene, open_scene
 from tests.world import Wallet, problem
 
 WRITERS = 12
-"""Writes at once: more than a process has connections."""
+"""Concurrent writes: more than a process has connections."""
 
 PROMISED = 5.0
-"""Seconds within which a call of the database or of the content store ends."""
+"""Seconds within which a call to the database or the content store ends."""
 
 MARGIN = 4.0
-"""Seconds more for a slow machine: before, two calls of five seconds came one after the other."""
+"""Additional seconds for a slow machine: earlier, two calls of five seconds ran one after the
+other."""
 
 ATTEMPTS = 3
-"""A machine that is too busy for the margin is not so each time; two calls in turn are."""
+"""Attempts: a busy machine does not exceed the margin each time; two calls in sequence would."""
 
 _HOLD = """
 import sqlite3, sys
@@ -71,7 +72,7 @@ async def timed(sending: "asyncio.Future[httpx2.Response]") -> tuple[httpx2.Resp
 
 
 async def write_all(scene: Scene, nonces: dict[str, Wallet]) -> list[tuple[httpx2.Response, float]]:
-    """Create a draft with every nonce, all at once, and say how long each took."""
+    """Create a draft with every nonce concurrently; returns the duration of each."""
     sending = (
         timed(asyncio.ensure_future(scene.world.send_create(wallet, f"Words {nonce}.", nonce)))
         for nonce, wallet in nonces.items()
@@ -85,7 +86,7 @@ def nonces_of(scene: Scene) -> dict[str, Wallet]:
 
 
 async def expect_in_time(scene: Scene, code: str) -> dict[str, Wallet]:
-    """Writes at once, and one behind them, are refused in time; the nonces of the former."""
+    """Concurrent writes, and one behind them, are refused in time; returns their nonces."""
     nonces = nonces_of(scene)
     slowest = []
     while len(slowest) < ATTEMPTS:
@@ -101,7 +102,7 @@ async def expect_in_time(scene: Scene, code: str) -> dict[str, Wallet]:
 
 
 async def expect_all_unused(scene: Scene, nonces: dict[str, Wallet]) -> None:
-    """No refused write has taken effect: all nonces are accepted now, each once."""
+    """Check that no refused write has taken effect: all nonces are accepted now, each once."""
     for nonce, wallet in nonces.items():
         response = await scene.world.send_create(wallet, "Words again.", nonce)
         assert response.status_code == 200, response.text

@@ -27,7 +27,7 @@ WATCHDOG = "10000000"
 """Microseconds; few messages to systemd fit into its socket, and all others are dropped."""
 
 KUBO = "kubo:http://127.0.0.1:1"
-FAILED = "reload failed; the service goes on as before"
+FAILED = "reload failed; the service continues as before"
 
 
 def configure(folder: Path, **given: object) -> Path:
@@ -63,12 +63,12 @@ def count_writes(counted: dict[str, float]) -> float:
     return sum(
         value
         for name, value in counted.items()
-        if name.startswith("imprint_answers_total") and "/create/group" in name
+        if name.startswith("imprint_responses_total") and "/create/group" in name
     )
 
 
 async def scrape_complete(port: int, writes: int) -> dict[str, float]:
-    """The metrics with those of all workers: one that is slow is left out for a moment."""
+    """The metrics of all workers: a slow one may be missing for a moment."""
     deadline = time.monotonic() + SECONDS
     while True:
         counted = await scrape(port)
@@ -102,7 +102,7 @@ async def test_reloads_under_load_drop_no_request_and_counters_never_decrease(
             counters = {name for name in before if re.search(r"_(total|count|bucket|sum)\b", name)}
             fallen = [name for name in counters if after.get(name, 0) < before[name]]
             assert fallen == []
-        # Every worker that has ended is still counted.
+        # Workers that have ended still count.
         assert count_writes(seen[-1]) == load.done["write"]
         assert seen[-1]['imprint_reloads_total{result="done"}'] == RELOADS
         assert seen[-1]['imprint_workers{state="ready"}'] == int(workers)
@@ -185,7 +185,7 @@ async def test_a_reload_with_wrong_settings_changes_nothing_and_is_logged(
             await fail(2, "IMPRINT_CONTENT_STORE has changed: restart", **elsewhere)
             with listen("127.0.0.2", replica.port):
                 await fail(3, "Cannot listen on 127.0.0.2", HOST="127.0.0.2")
-            # A new worker that cannot start, though its settings are right.
+            # A new worker that cannot start, although its settings are right.
             execute(scene.folder, "INSERT INTO schema_migrations VALUES (9999, 'of tomorrow')")
             await fail(4, "this version of Imprint knows only")
             execute(scene.folder, "DELETE FROM schema_migrations WHERE number = 9999")
@@ -204,7 +204,7 @@ async def test_systemd_is_notified_of_every_step(tmp_path: Path):
         receiver.settimeout(60)
 
         async def next_message() -> str:
-            """The first line of the next message, without signs of life."""
+            """The first line of the next message, without watchdog notifications."""
             while True:
                 received = await asyncio.to_thread(receiver.recv, 4096)
                 if received != b"WATCHDOG=1":
@@ -235,7 +235,7 @@ async def test_metrics_are_served_while_the_only_worker_hangs(tmp_path: Path):
         os.kill(replica.process.worker, signal.SIGSTOP)
         after = await scrape(metrics)
         os.kill(replica.process.worker, signal.SIGCONT)
-        counted = [name for name in before if name.startswith("imprint_answers_total")]
+        counted = [name for name in before if name.startswith("imprint_responses_total")]
         assert counted
         assert all(after[name] == before[name] for name in counted)
         assert "imprint_connections" not in after
@@ -253,7 +253,7 @@ async def test_workers_are_pinned_to_their_cpus(tmp_path: Path):
         def pinned() -> list[set[int]]:
             return sorted((os.sched_getaffinity(pid) for pid in workers_of(replica)), key=sorted)
 
-        # Each pins itself, some time after it is there; the order of their ids says nothing.
+        # Each pins itself some time after its start; the order of their ids means nothing.
         expected = sorted(({chosen[place % len(chosen)]} for place in range(3)), key=sorted)
         await until(lambda: pinned() == expected)
         assert os.sched_getaffinity(replica.process.pid) == set(usable)
@@ -264,7 +264,7 @@ async def test_readiness_stays_ready_while_workers_are_replaced(tmp_path: Path):
         replica = scene.replica()
         await replica.start()
         async with httpx2.AsyncClient(base_url=replica.url, verify=PLAIN, timeout=20) as client:
-            # Each on a connection of its own, which stays open: some lead to either worker.
+            # Each on its own connection, which stays open: some lead to either worker.
             found = await asyncio.gather(*(client.get("/readyz") for _ in range(8)))
             reloading = asyncio.create_task(reload(replica))
             while not reloading.done():

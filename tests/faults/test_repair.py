@@ -45,7 +45,7 @@ POSSIBLY_LOST = (
     "What was written after the backup",
     "Files that no backup has, if there are more",
 )
-"""What a report says of rows that have no names, even if all of them are in the backup."""
+"""What a report says about rows without names, even if all of them are in the backup."""
 
 
 async def fill(world: World, files: int = FILES) -> None:
@@ -101,7 +101,7 @@ async def repair(world: World, folder: Path, *arguments: str | Path) -> tuple[in
 def differences(
     before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]], columns: tuple[str, ...]
 ) -> list[str]:
-    """What is not as it was in live files; a version that is not live is nobody's business."""
+    """The differences in live files; other versions do not matter."""
     found = []
     for cid, row in before.items():
         if row["state"] not in ("pending", "onchain"):
@@ -146,7 +146,7 @@ async def test_with_a_backup_all_damage_is_repaired(tmp_path: Path):
             assert list(folder.glob("imprint.db.damaged-*")), name
 
 
-async def test_without_a_backup_a_catalog_that_lost_records_is_left_as_it_is(tmp_path: Path):
+async def test_without_a_backup_a_catalog_that_lost_records_is_unchanged(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
         before = records(world.settings.storage.data_dir)
@@ -223,7 +223,7 @@ async def test_an_unreadable_file_is_replaced_by_the_backup_as_a_whole(tmp_path:
 
 FRAME = 24 + PAGE
 FEW_FILES = 16
-"""So few that SQLite has moved nothing of the log into the database yet."""
+"""So few that SQLite has not moved any of the log into the database yet."""
 
 
 def place_in_header(_: Path, at: int) -> int:
@@ -400,7 +400,7 @@ async def test_a_dry_run_changes_nothing(tmp_path: Path):
 
 
 @pytest.mark.parametrize("log_too", [False, True])
-async def test_a_catalog_that_is_gone_comes_from_the_backup(tmp_path: Path, log_too: bool):
+async def test_a_missing_catalog_is_restored_from_the_backup(tmp_path: Path, log_too: bool):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
         saved = await save(world, tmp_path / "saved.tar")
@@ -475,7 +475,7 @@ async def test_documents_are_restored_from_a_backup_or_reported_as_lost(tmp_path
 
 
 def command(scene: Scene, name: str, *arguments: str) -> Process:
-    """A command of this installation, in a process of its own."""
+    """A command of this installation, in a separate process."""
     environ = {f"IMPRINT_{key}": text for key, text in scene.given.items()}
     log = scene.folder / f"{name}.log"
     return Process([sys.executable, "-m", "imprint", *arguments], log, environ)

@@ -1,4 +1,4 @@
-"""Restarts under load and at bad moments: nothing that was sent is dropped, and nothing hangs."""
+"""Restarts under load and at bad moments: no request is dropped, and nothing hangs."""
 
 import asyncio
 import json
@@ -35,12 +35,12 @@ async def until(condition: Callable[[], bool], seconds: float = SECONDS) -> None
 
 
 def workers_of(replica: Replica) -> set[int]:
-    """The ids of the workers that a supervisor has now, without those that have just ended."""
+    """The ids of a supervisor's current workers, without those that have just ended."""
     return {pid for pid in replica.process.children if not has_ended(pid)}
 
 
 class Balancer(httpx2.AsyncBaseTransport):
-    """Sends to the replicas in turn; only a refused connection is tried elsewhere."""
+    """Sends to the replicas in turn; only a refused connection is retried elsewhere."""
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         self.ports = [replica.port for replica in replicas]
@@ -66,7 +66,7 @@ class Balancer(httpx2.AsyncBaseTransport):
 
 @dataclass(slots=True)
 class Load:
-    """Reads and signed writes through a balancer, and what became of them."""
+    """Reads and signed writes through a balancer, and their outcomes."""
 
     scene: Scene
     replicas: Sequence[Replica]
@@ -91,7 +91,7 @@ class Load:
         await until(lambda: self.done["read"] > reads and self.done["write"] > writes)
 
     async def _read(self, index: int) -> None:
-        # Half of the readers keep their connections, the others make a new one for each request.
+        # Half of the readers keep their connections, the others open a new one for each request.
         headers = {"Connection": "close"} if index % 2 else {}
         async with self._client() as client:
             while not self._ends:
@@ -137,7 +137,7 @@ async def test_a_rolling_restart_drops_no_request(tmp_path: Path, records: None)
         async with load.running():
             for _ in range(ROLLING_RESTARTS):
                 for replica in replicas:
-                    # Both are in use, so that the one that stops has something to drop.
+                    # Both are in use, so that the stopping one has something to drop.
                     await load.go_on()
                     await stop(replica)
                     await replica.start()
@@ -176,7 +176,7 @@ def test_a_distant_client_is_served_or_refused_during_a_stop():
     alone = ("unshare", "--map-root-user", "--net")
     if subprocess.run([*alone, "ip", "link"], capture_output=True, check=False).returncode != 0:
         pytest.skip("needs the right to make a network")
-    # Packets travel for 100 ms, so a connection is made after 200.
+    # Packets travel for 100 ms, so a connection is established after 200.
     command = [*alone, sys.executable, "-m", "tests.faults.far_network", "0.1"]
     ended = subprocess.run(command, capture_output=True, check=True)
     ends = json.loads(ended.stdout)

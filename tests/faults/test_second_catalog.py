@@ -41,7 +41,7 @@ async def other_records(folder: Path) -> str:
 
 
 async def fill(scene: Scene) -> list[tuple[int, str]]:
-    """Drafts of several wallets, some of them with a thumbnail; their wallets and cids."""
+    """Create drafts of several wallets, some with a thumbnail; returns their wallets and cids."""
     made = []
     for number in range(DRAFTS):
         author = scene.world.wallet(number % 3)
@@ -149,7 +149,7 @@ async def test_several_replicas_start_on_a_new_folder_at_once(
         await asyncio.gather(*(each.start() for each in replicas))
         marker = (tmp_path / "data" / "content" / "installation").read_text().strip()
         await fill(scene)
-        # Each worker says it; a replica is ready with the first of them.
+        # Each worker logs it; a replica is ready with the first of them.
         await until(lambda: all(replica.log.count(marker) == 2 for replica in replicas))
 
 

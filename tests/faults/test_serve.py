@@ -1,4 +1,4 @@
-"""`imprint serve` as a process: what starts, and what says why not."""
+"""`imprint serve` as a process: what starts, and the reasons for not starting."""
 
 import asyncio
 import sqlite3
@@ -19,7 +19,7 @@ OTHER_SECRET = "c41d9e7720fb4a8f93b6e15d08a2c7f4"
 
 
 def _given(world: World, **changes: str) -> dict[str, str]:
-    """Good settings for a service beside this world's chain, changed."""
+    """Good settings for a service with this world's chain, changed."""
     good = {
         "CHAIN_RPC_URL": world.node.url,
         "CHAIN_ID": "31337",
@@ -31,7 +31,7 @@ def _given(world: World, **changes: str) -> dict[str, str]:
 
 
 async def _refused(service: Service) -> str:
-    """What a service that must not start says about it."""
+    """The message of a service that must not start."""
     service.process.spawn()
     try:
         status = await asyncio.to_thread(service.process.wait)

@@ -46,12 +46,12 @@ ENDED = (401, "session_ended")
 
 
 async def create(replica: Replica, key: WritingKey) -> tuple[int, str | None]:
-    """What becomes of a create that the key has signed."""
+    """The outcome of a create that the key has signed."""
     return outcome(await send(replica, "/create/group", key.create_body()))
 
 
 async def read(replica: Replica, session: dict[str, str]) -> tuple[int, str | None]:
-    """What becomes of a request in the session of a reader."""
+    """The outcome of a request in a reader's session."""
     return outcome(await send(replica, "/writing/sessions", None, "GET", session))
 
 
@@ -61,7 +61,7 @@ async def log_out(replica: Replica, session: dict[str, str], **body: bool) -> No
 
 
 async def pair(scene: Scene, **ahead: float) -> tuple[Replica, Replica]:
-    """Two replicas that run."""
+    """Two running replicas."""
     first, second = scene.replica(), scene.replica(**ahead)
     await asyncio.gather(first.start(), second.start())
     return first, second
@@ -79,7 +79,7 @@ async def test_a_frozen_replica_refuses_sessions_ended_meanwhile(tmp_path: Path,
             assert await read(second, each) == WORKS
         freeze_without_locks(scene, second)
         try:
-            # One that arrives while the replica does nothing.
+            # One that arrives while the replica is paused.
             waiting = asyncio.create_task(create(second, one))
             await asyncio.sleep(0.1)
             path = f"/writing/sessions/{one.id}"
@@ -127,7 +127,7 @@ async def test_a_fast_clock_ends_sessions_earlier_and_never_later(tmp_path: Path
         assert outcome(await send(right, "/writing/sessions", body))[0] in (400, 401)
         response = await send(fast, "/writing/sessions", body)
         assert response.status_code == 201, response.text
-        # It begins in the future of the others, and of this one after its clock is set right.
+        # It begins in the future of the others, and of this one after its clock is corrected.
         early = WritingKey(other, id=response.json()["session"]["id"])
         assert await create(right, early) == INVALID
         assert fast.clock is not None
@@ -145,7 +145,7 @@ async def test_ended_sessions_stay_ended_whatever_the_clocks_say(tmp_path: Path,
         path = f"/writing/sessions/{key.id}"
         assert (await send(right, path, None, "DELETE", one)).status_code == 204
         await log_out(right, one)
-        # Its generation is one of the future; those after it are higher nevertheless.
+        # Its generation is from the future; later ones are still higher.
         await log_out(moved, another, all=True)
         third = await scene.world.login(author)
         assert await read(right, third) == await read(moved, third) == WORKS
@@ -188,7 +188,7 @@ async def test_acknowledged_session_changes_survive_a_killed_database_server(
 
 
 async def test_a_request_refused_for_a_locked_file_has_no_later_effect(tmp_path: Path):
-    # Records in SQLite, whatever the test before this one used.
+    # Records in SQLite, whatever the previous test used.
     database = f"sqlite:///{tmp_path / 'records.db'}"
     async with open_scene(tmp_path, PUBLIC_URL=ORIGIN, DATABASE_URL=database) as scene:
         world, replica, author = scene.world, scene.replica(), scene.world.wallet(1)

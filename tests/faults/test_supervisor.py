@@ -1,4 +1,4 @@
-"""The supervisor of workers, in a process of its own: signals at the worst moments."""
+"""The supervisor of workers, in a separate process: signals at the worst moments."""
 
 import signal
 import subprocess
@@ -69,7 +69,7 @@ def test_a_stop_while_a_worker_waits_to_be_replaced_starts_none():
         assert running.stdout is not None
         assert [running.stdout.readline() for _ in range(2)] == [
             "born\n",
-            "ERROR:imprint.server.supervisor:worker died and is replaced\n",
+            "ERROR:imprint.server.supervisor:worker died and will be replaced\n",
         ]
         running.send_signal(signal.SIGTERM)
         out, err = running.communicate(timeout=SECONDS)
@@ -79,7 +79,7 @@ def test_a_stop_while_a_worker_waits_to_be_replaced_starts_none():
 
 
 def _end(running: "subprocess.Popen[str]") -> str:
-    """What it printed from now on; it must end well."""
+    """Its further output; it must exit with 0."""
     try:
         out, err = running.communicate(timeout=SECONDS)
     finally:
@@ -171,7 +171,7 @@ def test_a_worker_that_cannot_start_is_tried_again_while_others_serve(tmp_path: 
         """,
     )
     try:
-        refused = "worker cannot start; the others go on, and it is tried again"
+        refused = "worker cannot start; the others continue, and it is retried"
         assert [_line(running) for _ in range(4)] == [refused] * 3 + ["serves at last"]
         running.send_signal(signal.SIGTERM)
     finally:
@@ -203,13 +203,14 @@ GENERATIONS = """
     {more}
 """
 
-FAILED = "reload failed; the service goes on as before"
+FAILED = "reload failed; the service continues as before"
 
 
 def _start_generations(
     folder: Path, new: str = "pass", more: str = "", options: str = ""
 ) -> "subprocess.Popen[str]":
-    """Workers that say when they serve and when they have left; later ones run `new` first."""
+    """Workers that report when they serve and when they have stopped; later ones run `new`
+    first."""
     return _start_program(folder, GENERATIONS.format(new=new, more=more), options)
 
 
@@ -234,7 +235,7 @@ def test_old_workers_exit_once_all_new_ones_serve(tmp_path: Path):
 
 
 def _fail_to_reload(running: "subprocess.Popen[str]") -> None:
-    """Reload in vain, and stop: the first workers have served until then, and no others."""
+    """Fail to reload, and stop: only the first workers have served until then."""
     try:
         assert sorted(_lines(running, 2)) == FIRST
         running.send_signal(signal.SIGHUP)
@@ -380,13 +381,13 @@ def test_an_old_worker_that_dies_during_a_reload_is_replaced_if_that_fails(tmp_p
         assert sorted(_lines(running, 2)) == FIRST
         running.send_signal(signal.SIGHUP)
         said = _lines(running, 3)
-        assert sorted(said) == [FAILED, "serves 2 1", "worker died and is replaced"]
+        assert sorted(said) == [FAILED, "serves 2 1", "worker died and will be replaced"]
         running.send_signal(signal.SIGTERM)
     finally:
         assert sorted(_end(running).splitlines()) == ["left 1 0", "left 2 1"]
 
 
-def test_a_worker_that_hangs_when_it_should_leave_is_killed(tmp_path: Path):
+def test_a_worker_that_hangs_when_it_should_stop_is_killed(tmp_path: Path):
     more = """
     def hang(place, link):
         link.report_ready()
@@ -407,7 +408,7 @@ def test_a_worker_that_hangs_when_it_should_leave_is_killed(tmp_path: Path):
         assert sorted(_lines(running, 2)) == FIRST
         running.send_signal(signal.SIGHUP)
         said = _lines(running, 4)
-        killed = ["worker does not stop and is killed"] * 2
+        killed = ["worker did not stop and was killed"] * 2
         assert sorted(said) == ["serves 3 0", "serves 3 1", *killed]
         running.send_signal(signal.SIGTERM)
     finally:
@@ -445,4 +446,4 @@ def test_a_worker_that_does_not_stop_is_killed(tmp_path: Path):
     )
     assert [_line(running) for _ in range(2)] == ["serves"] * 2
     running.send_signal(signal.SIGTERM)
-    assert _end(running).splitlines() == ["worker does not stop and is killed"] * 2
+    assert _end(running).splitlines() == ["worker did not stop and was killed"] * 2

@@ -1,4 +1,4 @@
-"""A supervisor that does not get what it needs: processes, metrics of a worker, good settings."""
+"""A supervisor without what it needs: processes, metrics of a worker, good settings."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ SECONDS = 90
 
 
 def _run(program: str) -> str:
-    """What a program prints that ends well."""
+    """The output of a program that exits with 0."""
     command = [sys.executable, "-c", dedent(program)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert ended.returncode == 0, ended.stderr

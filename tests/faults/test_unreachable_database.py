@@ -1,4 +1,4 @@
-"""A database that cannot be reached: the service waits for it, and those who serve go on."""
+"""An unreachable database: the service waits for it, and running workers continue."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ async def fetch(replica: Replica, path: str, method: str = "GET", **more: Any) -
 async def expect_waiting(scene: Scene, replica: Replica, workers: int) -> None:
     """It is alive, not ready, and refuses everything else with the code of its database."""
     await replica.wait_for(503)
-    # One that starts late would find the database there, and not wait at all.
+    # One that starts late would find the database running, and not wait at all.
     await until(lambda: replica.log.count(WAITS) == workers)
     assert (await fetch(replica, "/healthz")).status_code == 200
     ready = (await fetch(replica, "/readyz")).json()
@@ -76,7 +76,7 @@ async def test_a_service_starts_when_its_server_does(tmp_path: Path, server: Ser
         replica = scene.replica()
         replica.process.spawn()
         await expect_waiting(scene, replica, int(workers))
-        # A connection from before stays open and gets the real service.
+        # An earlier connection stays open and gets the real service.
         async with httpx2.AsyncClient(base_url=replica.url, timeout=20, verify=PLAIN) as client:
             assert (await client.get("/readyz")).status_code == 503
             server.start()
@@ -130,8 +130,8 @@ async def test_a_worker_that_dies_while_the_server_is_down_is_replaced_later(
         died, *stayed = sorted(workers_of(replica))
         os.kill(died, signal.SIGKILL)
         await until(lambda: WAITS in replica.log)
-        # The connections are for one that serves, if there is one; without its database it
-        # refuses, too.
+        # Connections go to a worker that serves, if there is one; without its database it refuses,
+        # too.
         response = await fetch(replica, "/filesMetaData")
         assert response.json()["code"] == "database_unavailable"
         server.start()

@@ -1,4 +1,4 @@
-"""Wrong settings: a service refuses to start with them, or says so, and changes nothing."""
+"""Wrong settings: a service refuses to start with them, or reports them, and changes nothing."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ async def expect_refused(replica: Replica, *words: str) -> None:
 
 
 async def start_instead(scene: Scene, replica: Replica) -> None:
-    """Start a replica, and send what comes to it from now on."""
+    """Start a replica, and send its requests to it from now on."""
     await replica.start()
     scene.world.client.base_url = replica.url
 
@@ -40,7 +40,7 @@ async def test_a_master_key_that_does_not_decrypt_the_stored_documents_is_refuse
         await expect_refused(scene.replica(**WRONG), "IMPRINT_ENCRYPTION_KEY does not open")
         await expect_refused(scene.replica(WORKERS="2"), "IMPRINT_ENCRYPTION_KEY is not given")
 
-        # The new key first beside the old one, then alone.
+        # The new key first next to the old one, then alone.
         both = scene.replica(**ROTATED)
         await start_instead(scene, both)
         newer = await scene.world.create(author, "Newer words.")
@@ -91,7 +91,7 @@ async def test_the_start_line_names_the_stores_and_later_lines_name_the_problems
     password = secrets.token_hex(16)
     async with open_scene(tmp_path) as scene:
         address = scene.given.get("DATABASE_URL", "")
-        # The server of the tests asks for no password, and ignores one.
+        # The server of the tests requires no password, and ignores one.
         address = address.replace("postgres@", f"postgres:{password}@")
         given = {"DATABASE_URL": address} if address else {}
         logs = {"LOG_FORMAT": "json", "LOG_LEVEL": "info"}

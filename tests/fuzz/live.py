@@ -1,4 +1,4 @@
-"""A whole world behind a real socket, in a thread of its own, with something to find in it."""
+"""A whole world behind a real socket, in a separate thread, with data in it."""
 
 import asyncio
 import threading
@@ -16,12 +16,12 @@ from imprint.server.listeners import listen
 
 @dataclass(slots=True)
 class Live:
-    """Where the service listens, and what was put there for a reader with a session."""
+    """The address of the service, and its data for a reader with a session."""
 
     origin: str = ""
     session: dict[str, str] = field(default_factory=dict)
     ending: dict[str, str] = field(default_factory=dict)
-    """The session of somebody else, for whoever tries out a logout."""
+    """The session of another reader, for trying out a logout."""
     reader: str = ""
     draft_cid: str = ""
     thumbnail_cid: str = ""

@@ -1,4 +1,4 @@
-"""The running service against its own description: what it promises is what it does."""
+"""The running service compared with its own description: it does what it promises."""
 
 import itertools
 import os
@@ -34,7 +34,7 @@ UNPROMISED = [
     "/me/library",
     "/me/sales",
 ]
-"""No pattern makes up a page token, and a limit of a table is refused without `text/csv`."""
+"""No pattern generates a page token, and a table's limit is refused without `text/csv`."""
 
 UNREAD = ["/webhook/provider-b/publish", "/webhook/quicknode/publish"]
 """Without its three headers a request is a connection test, whatever its body is."""
@@ -44,19 +44,20 @@ TAGGED = [
     for each in OPERATIONS
     if any(parameter.schema in ("Hashtag", "Hashtags") for parameter in each.parameters)
 ]
-"""What breaks the narrowed pattern of a hashtag may be one: a letter of a rarer script."""
+"""A text that violates the narrowed pattern of a hashtag may still be one: a letter of a rarer
+script."""
 
 REFUSED = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429, "5xx"]
-"""How a request that breaks its schema may be refused: as usual, or because it is too large."""
+"""How a request that violates its schema may be refused: as usual, or because it is too large."""
 
 LOGOUT = "/auth/logout"
-"""Ends the session that it is sent with, which the others still need."""
+"""Ends its own session, which the others still need."""
 
 CASES = int(os.environ.get("CASES", "0"))
-"""How many requests to send at least; 0 is one short round, as much as a test run bears."""
+"""The least number of requests to send; 0 is one short round."""
 
 EXAMPLES = min(100, max(5, CASES // len(LABELS)))
-"""Random requests to an operation in a round, beside its examples and edge cases."""
+"""Random requests per operation and round, besides its examples and edge cases."""
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +109,7 @@ def configure(live: Live, seed: int) -> SchemathesisConfig:
 
 @dataclass(slots=True)
 class Findings:
-    """What the whole run found out about one operation."""
+    """The results of the whole run for one operation."""
 
     cases: int = 0
     statuses: set[int] = field(default_factory=set)
@@ -127,7 +128,7 @@ def findings(description: dict[str, Any], live: Live) -> dict[str, Findings]:
 
 
 def fuzz(schema: BaseSchema, found: dict[str, Findings]) -> None:
-    """One round, which adds to what was found."""
+    """One round, which adds to the results."""
     for event in from_schema(schema).execute():
         if isinstance(event, events.FatalError):
             raise event.exception

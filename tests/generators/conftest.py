@@ -14,7 +14,7 @@ from tests.processes import Service, free_port, running
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CLIENTS = ROOT / "docs" / "clients.md"
-"""The page with the commands that front ends are told to run."""
+"""The page with the commands for front ends."""
 
 DOCUMENTED = "http://127.0.0.1:8000"
 """The address of the service in that page."""
@@ -28,7 +28,7 @@ class Project:
     service: Service
 
     def run(self, *command: str) -> str:
-        """What a command printed; fails with all of it if the command failed."""
+        """The output of a command; fails with all of it if the command failed."""
         paths = [str(self.folder / "node_modules" / ".bin"), str(HERE / ".venv" / "bin")]
         environ = {
             **os.environ,
@@ -53,7 +53,7 @@ class Project:
         return done.stdout
 
     def generate(self, heading: str) -> None:
-        """Run the commands under this heading of the page about clients, as they stand there."""
+        """Run the commands under this heading of the page about clients, unchanged."""
         for command in documented_commands(heading):
             self.run("bash", "-euc", command.replace(DOCUMENTED, self.service.url))
 

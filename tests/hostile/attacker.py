@@ -1,4 +1,4 @@
-"""What every attack is written with: an address to send from, a deadline, and a tally."""
+"""The building blocks of attacks: an address to send from, a deadline, and a tally."""
 
 import asyncio
 import time
@@ -19,7 +19,7 @@ PATIENCE = 30.0
 
 
 class Tally(msgspec.Struct):
-    """What an attack did and what came back; `figures` are those of one attack alone."""
+    """The requests and responses of an attack; `figures` are specific to one attack."""
 
     connections: int = 0
     turned_away: int = 0
@@ -47,7 +47,7 @@ class Tally(msgspec.Struct):
 
 
 class Report(msgspec.Struct):
-    """What the process of an attacker writes when it ends; times are monotonic."""
+    """The report of an attacker's process; times are monotonic."""
 
     began: float
     ended: float
@@ -73,7 +73,7 @@ class Attacker:
         return time.monotonic() < self.deadline
 
     async def connect(self, *, source: str = "", receive_buffer: int = 0) -> Connection | None:
-        """A new connection; None if the service turned it away."""
+        """A new connection; None if the service refused it."""
         parts = urlsplit(self.url)
         self.tally.connections += 1
         try:
@@ -88,7 +88,7 @@ class Attacker:
             return None
 
     async def send(self, connection: Connection, data: bytes, requests: int = 0) -> bool:
-        """Send bytes, counted as so many requests; False if the connection has ended."""
+        """Send bytes, counted as this many requests; False if the connection has ended."""
         try:
             await connection.send(data)
         except OSError:
@@ -120,7 +120,7 @@ class Attacker:
         connection: Connection | None = None,
         source: str = "",
     ) -> Response | None:
-        """The response to one request, on a connection of its own unless one is given."""
+        """The response to one request, on a new connection unless one is given."""
         used = connection or await self.connect(source=source)
         if used is None:
             return None
@@ -128,14 +128,15 @@ class Attacker:
             data = request(method, path, headers, body)
             if await self.send(used, data, requests=1):
                 return await self.response(used)
-            # A service that has refused a body closes before it is sent; the response is there.
+            # A service that refuses a body closes the connection before all of it is sent; its
+            # response has arrived.
             return await self.response(used)
         finally:
             if connection is None:
                 used.abort()
 
     async def crowd(self, count: int, act: Callable[[int], Coroutine[Any, Any, None]]) -> None:
-        """Let so many act at once until the deadline; whoever still acts then is stopped."""
+        """Run this many attackers concurrently until the deadline; then stop the rest."""
         tasks = [asyncio.create_task(act(number)) for number in range(count)]
         try:
             _, _ = await asyncio.wait(tasks, timeout=max(0.0, self.deadline - time.monotonic()))
@@ -148,7 +149,7 @@ class Attacker:
                 raise each
 
     async def repeat(self, act: Callable[[], Awaitable[object]], pause: float = 0.0) -> None:
-        """Act again and again until the deadline."""
+        """Repeat an action until the deadline."""
         while self.goes_on:
             await act()
             await asyncio.sleep(pause)
@@ -161,7 +162,7 @@ class Attacker:
         """Wait for the deadline."""
         await asyncio.sleep(max(0.0, self.deadline - time.monotonic()))
 
-    # What a wallet does
+    # Actions of a wallet
 
     async def wallet(self, key: PrivateKey | None = None) -> Wallet:
         """A wallet that signs for this service, a new one unless a key is given."""

@@ -1,4 +1,4 @@
-"""A client's side of an HTTP connection: any bytes are sent, and responses are read if wanted."""
+"""The client side of an HTTP connection: sends any bytes, and reads responses on demand."""
 
 import asyncio
 import socket
@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 
 MAX_HEAD = 64 * 1024
-"""Bytes of the head of a response."""
+"""The most bytes of the head of a response."""
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
@@ -40,7 +40,7 @@ class Response:
 
 @dataclass(slots=True)
 class Connection:
-    """A TCP connection from one address of this machine; `received` counts bytes that were read."""
+    """A TCP connection from one address of this machine; `received` counts the bytes read."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -89,7 +89,7 @@ class Connection:
             self.received += len(piece)
 
     def stop_reading(self) -> None:
-        """Leave everything that comes in the kernel, which tells the service to wait."""
+        """Leave all incoming bytes in the kernel, which tells the service to wait."""
         cast(asyncio.Transport, self.writer.transport).pause_reading()
 
     def abort(self) -> None:

@@ -1,8 +1,8 @@
-"""An honest client in a process of its own: it reads at a steady rate, and writes now and then.
+"""An honest client in a separate process: it reads at a steady rate, and sometimes writes.
 
-It is started with the address of a service, its own address, and what is there to read. Every
-request is one line of its output: when it was due, how long its response took, how late the client
-itself was, and the status, which is 0 if no response came.
+It is started with the address of a service, its own address, and the things to read. Every request
+is one line of its output: when it was due, how long its response took, how late the client itself
+was, and the status, which is 0 if no response came.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ TIMEOUT = 10.0
 """Seconds after which it gives up on a response."""
 
 FRESH_EVERY = 4
-"""Every so many requests come on a connection of their own, as from somebody who has just come."""
+"""One in this many requests comes on a new connection, like that of a new visitor."""
 
 IDLE_SECONDS = 2.0
 """How long it keeps an idle connection: less than the service does."""
@@ -53,7 +53,7 @@ class Sample(msgspec.Struct, frozen=True):
 
     @property
     def seconds(self) -> float:
-        """How long the service took: not counting how long the client waited for a processor."""
+        """How long the service took, without the client's own wait for a processor."""
         return max(0.0, self.took - self.late)
 
     @property
@@ -62,7 +62,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What there is: a free post, one that the reader has bought, another one, a thumbnail."""
+    """The things to read: a free post, one that the reader has bought, another one, a thumbnail."""
 
     free_post: int
     paid_post: int
@@ -72,7 +72,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """What the client is told on its command line."""
+    """The command line of the client."""
 
     host: str
     port: int
@@ -183,7 +183,7 @@ class HonestClient:
             await asyncio.sleep(1 / WRITES_PER_SECOND)
 
     async def _tick(self) -> None:
-        """Note how late this process is woken, which is no fault of the service."""
+        """Record how late this process is woken, which is not the service's fault."""
         while True:
             began = time.monotonic()
             await asyncio.sleep(TICK_SECONDS)

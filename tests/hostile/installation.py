@@ -1,4 +1,4 @@
-"""The service as an operator starts it, with posts to read, beside a node in another process."""
+"""The service as an operator starts it, with posts to read, and a node in another process."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ OPERATOR = {
     "WEBHOOK_A_SECRET": "whsec_5f0c1b7a93e84d26a1f47c3b9e60",
     "WEBHOOK_B_SECRET": "qnsec_c41d9e7720fb4a8f93b6e15d08a2",
 }
-"""What an operator has to set, beside the node, the contract, the port and the folder."""
+"""The settings of an operator, besides the node, the contract, the port and the folder."""
 
 _POST = "(string,string,string,string,uint256,string[])"
 
@@ -61,7 +61,7 @@ class Node:
         return counts
 
     def enlarge(self, post: int, size: int) -> None:
-        """Let it answer questions about this post with at least so many bytes."""
+        """Make it respond to queries about this post with at least this many bytes."""
         asked = {"post": post, "bytes": size}
         httpx2.post(f"{self.url}/huge", params=asked, timeout=60, verify=PLAIN)
 

@@ -1,7 +1,8 @@
-"""A node in a process of its own: the development chain, which counts and can be made to lie.
+"""A node in a separate process: the development chain, which counts requests and can be made to
+lie.
 
-It mines a block every two seconds, as a real chain does. `GET /counts` says how many batches it was
-sent, and how many of them asked about a contract wallet; `POST /huge?post=7&bytes=9000000` makes
+It mines a block every two seconds, like a real chain. `GET /counts` returns how many batches it
+received, and how many of them were about a contract wallet; `POST /huge?post=7&bytes=9000000` makes
 its responses about one post that large.
 """
 
@@ -53,7 +54,7 @@ class Node:
         return web.Response(body=said, content_type="application/json")
 
     async def _respond_hugely(self, request: web.BaseRequest, size: int) -> web.StreamResponse:
-        """White space, in pieces, so that other questions are answered in between."""
+        """White space in pieces, so that other requests are served in between."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         response.content_length = size
         await response.prepare(request)

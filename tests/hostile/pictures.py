@@ -1,4 +1,4 @@
-"""Pictures that cost much to decode."""
+"""Pictures that are expensive to decode."""
 
 import io
 import struct
@@ -11,7 +11,7 @@ END_OF_IMAGE = b"\xff\xd9"
 
 
 def progressive_jpeg(scans: int = 1200, side: int = 3900) -> bytes:
-    """A progressive JPEG of one colour whose last scan comes again and again."""
+    """A progressive JPEG of one colour whose last scan is repeated many times."""
     file = io.BytesIO()
     Image.new("L", (side, side), 128).save(file, "JPEG", progressive=True, quality=90)
     written = file.getvalue().removesuffix(END_OF_IMAGE)

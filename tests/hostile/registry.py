@@ -1,4 +1,4 @@
-"""An attack, by its name, and what was observed while it was tried."""
+"""An attack, by its name, and the observations during it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,18 +9,18 @@ from tests.hostile.honest_client import Sample
 MAX_GROWTH_MEGABYTES = 200.0
 MAX_P99_SECONDS = 1.0
 MAX_RECOVERY_SECONDS = 5.0
-"""What no attack may cost: a wide margin over what was measured, not a measurement of speed."""
+"""What no attack may cost: far above the measured cost, not a measurement of speed."""
 
 FEWEST_READS = 100
-"""Reads during an attack below which their p99 would say little."""
+"""The number of reads during an attack below which their p99 is meaningless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One attack, what it needs, and what must hold beside the bounds of all attacks.
+    """One attack, its requirements, and what must hold besides the bounds of all attacks.
 
-    `attacked` says whether a tally shows that the attack took place; `check` gives a sentence for
-    what does not hold; `node_bytes` is the size of the node's responses about the newest post;
+    `attacked` tells whether a tally shows that the attack took place; `check` returns a sentence
+    for what does not hold; `node_bytes` is the size of the node's responses about the newest post;
     `kept_open` are connections to the node that stay open for later; `texts` are published as free
     posts before, or if they are `held`, as paid ones that the attacker buys.
     """
@@ -43,11 +43,11 @@ class Attack:
 
 @dataclass(slots=True)
 class Observation:
-    """What an attack did, and what became of the service and of its honest client.
+    """What an attack did, and how the service and its honest client fared.
 
-    Pairs are what was before the attack and after it: open descriptors, what the node was asked,
-    and bytes stored. `starved` is the part of the time in which the service could have run, but
-    had to wait for a processor.
+    Pairs are values before and after the attack: open descriptors, requests to the node, and bytes
+    stored. `starved` is the part of the time in which the service could have run, but had to wait
+    for a processor.
     """
 
     attack: Attack
@@ -66,7 +66,7 @@ class Observation:
 
     @property
     def during(self) -> list[Sample]:
-        """The honest client's requests that were under way during the attack."""
+        """The honest client's requests during the attack."""
         return [each for each in self.samples if self.began <= each.ended and each.at <= self.ended]
 
     @property
@@ -75,17 +75,17 @@ class Observation:
 
     @property
     def refusals(self) -> list[Sample]:
-        """Requests of the honest client that were not served, from the attack's begin on."""
+        """Requests of the honest client that were not served, from the start of the attack on."""
         return [each for each in self.samples if each.ended >= self.began and each.status != 200]
 
     def quantile(self, part: float) -> float:
-        """The seconds within which this part of the reads was answered."""
+        """The seconds within which this share of the reads completed."""
         ordered = sorted(each.seconds for each in self.reads)
         return ordered[min(len(ordered) - 1, int(len(ordered) * part))] if ordered else 0.0
 
     @property
     def quiet_p99(self) -> float:
-        """The same for 99 of 100 reads while there was no attack."""
+        """The same for 99 of 100 reads without an attack."""
         during = {id(each) for each in self.during}
         quiet = [each for each in self.samples if id(each) not in during and not each.writes]
         ordered = sorted(each.seconds for each in quiet)
@@ -97,7 +97,7 @@ class Observation:
 
     @property
     def is_late(self) -> bool:
-        """Whether anything was not done in its time: reads, too few of them, or the recovery."""
+        """Whether anything was late: reads, too few of them, or the recovery."""
         recovered = self.recovery is not None or not self.survived
         return self.is_slow or len(self.reads) < FEWEST_READS or not recovered
 
@@ -107,13 +107,13 @@ class Observation:
         return self.attack.attacked(self.tally)
 
     def asked(self, figure: str) -> int:
-        """How often the node was asked this during the attack."""
+        """How many such requests the node got during the attack."""
         before, after = self.node
         return after.get(figure, 0) - before.get(figure, 0)
 
     @property
     def violations(self) -> list[str]:
-        """Every bound that was broken, as a sentence."""
+        """Every violated bound, as a sentence."""
         p99 = self.quantile(0.99)
         before, after = self.descriptors
         rules = [
@@ -139,4 +139,5 @@ class Observation:
 
 
 Check = Callable[[Observation], str]
-"""What must hold beside the bounds of every attack: a sentence if it does not, else nothing."""
+"""What must hold besides the bounds of every attack: a sentence if it does not, otherwise
+nothing."""

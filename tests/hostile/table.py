@@ -1,4 +1,4 @@
-"""Tables: what each attack does, and what it did and cost."""
+"""Tables: what each attack does, its effect and its cost."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ _HEAD = (
 
 
 def write_table(observations: Sequence[Observation]) -> list[str]:
-    """Lines of text, one for each attack."""
+    """Lines of text, one per attack."""
     rows = [_HEAD, *(_row(each) for each in observations)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
     return [

@@ -1,6 +1,6 @@
-"""Hostile archives: a command that reads one ends soon, with a sentence, and in little memory.
+"""Hostile archives: a command that reads one ends soon, with a message, and in little memory.
 
-Each attack is a process of its own. `pytest tests/hostile/test_archives.py -k NAME -s` replays one
+Each attack is a separate process. `pytest tests/hostile/test_archives.py -k NAME -s` replays one
 and prints what it took.
 """
 
@@ -18,10 +18,10 @@ from tests.services.hostile_exports import EXPORTS
 from tests.services.hostile_exports import valid as valid_export
 
 SECONDS = 10
-"""Seconds within which a command ends, of CPU time and of any time; it takes about one."""
+"""Seconds of CPU time and of wall time within which a command ends; it takes about one."""
 
 MEMORY = 200 * 1024
-"""Kilobytes that a command needs more than for an archive that is as it should be, at most."""
+"""The most kilobytes that a command needs more than for a valid archive."""
 
 WRITTEN = 16 * 1024**2
 """The largest file that a command may write, in bytes."""
@@ -44,7 +44,7 @@ finally:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a command ended: what it printed, and what it took."""
+    """How a command ended: its output and its cost."""
 
     status: int
     text: str
@@ -53,7 +53,7 @@ class Outcome:
 
 
 def run(*arguments: str | Path) -> Outcome:
-    """Run a command under limits that end it if it does not end by itself."""
+    """Run a command under limits that end it if it does not end on its own."""
     command = [sys.executable, "-c", _LAUNCH, *map(str, arguments)]
     kept = {name: text for name, text in os.environ.items() if not name.startswith("IMPRINT_")}
     process = subprocess.Popen(command, env=kept, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -82,7 +82,7 @@ def check(name: str, outcome: Outcome, usual: Outcome) -> None:
 
 @pytest.fixture(scope="module")
 def usual_export(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    """What it takes to verify an export that is as it should be."""
+    """The cost of verifying a valid export."""
     path = tmp_path_factory.mktemp("good") / "good.car"
     path.write_bytes(valid_export())
     outcome = run("verify", path)
@@ -92,7 +92,7 @@ def usual_export(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
 
 @pytest.fixture(scope="module")
 def usual_backup(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
-    """What it takes to restore a backup that is as it should be."""
+    """The cost of restoring a valid backup."""
     folder = tmp_path_factory.mktemp("good")
     outcome = run("restore", valid_backup(folder), "--to", folder / "restored")
     assert outcome.status == 0, outcome.text

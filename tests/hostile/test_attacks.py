@@ -1,4 +1,4 @@
-"""No attack stops the service: an honest client at another address goes on as if nothing was."""
+"""No attack stops the service: an honest client at another address is not affected."""
 
 import pytest
 from tests.hostile.attacks import ATTACKS

@@ -1,4 +1,4 @@
-"""One attack on a service of its own, while an honest client at another address uses it."""
+"""One attack on a separate service, while an honest client at another address uses it."""
 
 import subprocess
 import sys
@@ -24,18 +24,19 @@ RECOVERED_SECONDS = 0.5
 """How long everything must be as before to count as recovered."""
 
 MAX_LEFT_OPEN = 12
-"""Descriptors above those before the attack: the honest client opens and closes connections."""
+"""Tolerated descriptors above those before the attack: the honest client opens and closes
+connections."""
 
 ATTACKER, HONEST = "127.0.0.1", "127.0.0.2"
 ROOT = Path(__file__).parents[2]
 POLL_SECONDS = 0.1
 ATTACKER_PATIENCE = 45.0
-"""Seconds after which an attack that should have stopped by itself is ended."""
+"""Seconds after which an attack that should have stopped on its own is killed."""
 
 
 MOST_STARVED = 0.2
-"""The part of an attack's time that a service may wait for a processor: beyond it, the machine has
-other work, and how fast responses come says nothing about the service."""
+"""The share of an attack's time that a service may wait for a processor: above it, the machine is
+busy, and response times say nothing about the service."""
 
 MOST_TRIALS = 3
 
@@ -43,7 +44,7 @@ MOST_TRIALS = 3
 def try_attack(
     installation: Installation, attack: Attack, postgresql: Server | None = None
 ) -> Observation:
-    """Attack a new service, again if a busy machine explains that something was too slow."""
+    """Attack a new service, and repeat if a busy machine explains a slow result."""
     for _ in range(MOST_TRIALS):
         seen = run_trial(installation, attack, postgresql)
         if not (seen.is_late and seen.starved > MOST_STARVED) and seen.took_place:
@@ -54,7 +55,7 @@ def try_attack(
 def run_trial(
     installation: Installation, attack: Attack, postgresql: Server | None = None
 ) -> Observation:
-    """Attack a new service, and say what happened."""
+    """Attack a new service, and return the observations."""
     seen = Observation(attack)
     with (
         installation.serve(attack, postgresql) as (service, facts),
@@ -67,7 +68,7 @@ def run_trial(
         node.enlarge(facts.other_post, attack.node_bytes)
         memory_before, open_before = memory(pid), descriptors(pid)
         node_before, stored_before = node.counts, stored(service)
-        Path(f"/proc/{pid}/clear_refs").write_text("5")  # the peak begins anew
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # reset the peak
         waited_before = waited(pid)
         report = begin()
         seen.tally, seen.began, seen.ended = report.tally, report.began, report.ended
@@ -91,7 +92,7 @@ def run_trial(
 
 
 def memory(pid: int, name: str = "VmRSS") -> float:
-    """Megabytes of a process: resident now, or at most."""
+    """Memory of a process in megabytes: current resident size, or peak."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) / 1024
@@ -139,7 +140,7 @@ class Lines:
         return [msgspec.json.decode(line, type=Sample) for line in lines]
 
     def since(self, moment: float) -> list[Sample]:
-        """Those of requests that were sent after a moment."""
+        """The samples of requests that were sent after a moment."""
         return [each for each in self.all() if each.at >= moment]
 
 
@@ -163,7 +164,7 @@ def _reading_honestly(service: Service, facts: Facts) -> Iterator[Lines]:
 
 
 def _check_peace(lines: Lines) -> None:
-    """Without an attack, nobody is refused: otherwise the attack would prove nothing."""
+    """Check that nobody is refused without an attack: otherwise the attack would prove nothing."""
     refused = [each for each in lines.all() if each.status != 200]
     assert not refused, f"refused before the attack: {refused[:3]}"
 
@@ -178,8 +179,8 @@ def _attacking(service: Service, attack: Attack) -> Iterator[Callable[[], Report
     command += ["--source", ATTACKER, "--seconds", str(attack.seconds), "--wait", "--json"]
     path = service.folder / "attacker.log"
     with path.open("wb") as log:
-        # In the world the attacker has a machine of its own: here it must not take the processor
-        # from those who are measured.
+        # A real attacker has its own machine: here it must not take the processor from those who
+        # are measured.
         process = subprocess.Popen(
             ["nice", "-n", "10", *command],
             cwd=ROOT,
@@ -225,7 +226,7 @@ def _is_served(samples: Sequence[Sample]) -> bool:
 
 
 def _responds(service: Service) -> bool:
-    """Whether the address that attacked is served again where no rate limit applies."""
+    """Whether the attacking address is served again where no rate limit applies."""
     try:
         return httpx2.get(f"{service.url}/healthz", timeout=1, verify=PLAIN).status_code == 200
     except httpx2.TransportError:

@@ -46,7 +46,7 @@ class Wallet:
         self.address = parse_address("0x" + keccak256(public)[12:].hex())
 
     def sign(self, action: Action) -> dict[str, Any]:
-        """The members that every signed body has."""
+        """The members of every signed body."""
         nonce, timestamp = secrets.token_hex(16), str(int(time.time()))
         kind = f"{action.value.capitalize()}File"
         members = [{"name": name, "type": "string"} for name in ("action", "nonce", "timestamp")]

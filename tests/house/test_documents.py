@@ -193,7 +193,7 @@ def test_the_page_about_the_contract_agrees_with_its_abi():
 
 
 def _signature(entry: dict[str, Any]) -> str:
-    """A function or event with the names of its parameters, as the page writes it."""
+    """A function or event with the names of its parameters, as the page spells it."""
 
     def write(part: dict[str, Any]) -> str:
         if part["type"] != "tuple":

@@ -84,7 +84,7 @@ class Trace:
 
 
 def clear_caches() -> None:
-    """Clear the caches of functions: a test before may have filled them, and they run again."""
+    """Clear function caches: an earlier test may have filled them, and then they would not run."""
     for name, module in list(sys.modules.items()):
         if name.startswith("imprint."):
             for value in vars(module).values():

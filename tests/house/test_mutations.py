@@ -1,4 +1,4 @@
-"""The deliberate faults: each can be put into the code as it is, and names tests that exist."""
+"""The deliberate faults: each applies to the current code, and names existing tests."""
 
 import tomllib
 
@@ -14,14 +14,14 @@ APART = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pyt
 """Has the folders that `make test` leaves to other suites."""
 
 
-def test_there_are_many_faults_and_each_has_a_promise_of_its_own():
+def test_there_are_many_faults_and_each_has_its_own_promise():
     promises = [each.promise for each in MUTATIONS]
     assert len(promises) >= FEWEST
     assert len(set(promises)) == len(promises)
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.promise)
-def test_a_fault_can_be_put_in_its_place_and_its_tests_exist(mutation: Mutation):
+def test_every_fault_applies_to_the_code_and_its_tests_exist(mutation: Mutation):
     text = (ROOT / mutation.path).read_text("utf-8")
     assert text.count(mutation.before) == 1
     assert mutation.before != mutation.after

@@ -95,7 +95,7 @@ def test_no_file_names_a_path_outside_the_project():
 
 
 def _foreign_installs(text: str) -> list[str]:
-    """The instructions in a text that install something else than our package or our lock."""
+    """Instructions in a text that install something other than our package or our lock."""
     told = INSTALLS.findall(text.replace("\\\n", " "))
     return [each for each in told if not OURS.search(each) or STRANGERS.search(each)]
 

@@ -78,7 +78,7 @@ def test_no_folder_has_too_many_modules():
     assert full == {}
 
 
-def test_no_name_of_a_module_stands_in_many_folders():
+def test_no_module_name_is_used_in_many_folders():
     names = Counter(path.stem for path in python_files("src") if path.stem != "__init__")
     repeated = {name: count for name, count in names.items() if count > MOST_OF_A_NAME}
     assert set(repeated) <= SUBJECTS, repeated

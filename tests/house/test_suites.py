@@ -234,7 +234,7 @@ async def test_suites_run_side_by_side_as_far_as_the_cores_allow():
     assert {each.suite.target for each in outcomes} == {"a", "b", "c"}
 
 
-async def test_nothing_begins_after_a_suite_has_failed():
+async def test_no_suite_starts_after_one_has_failed():
     async def run(suite: Suite, _: dict[str, str]) -> Outcome:
         return Outcome(suite, status=1)
 
@@ -250,7 +250,7 @@ def test_cases_are_counted_from_the_closing_lines():
     assert count_cases(log) == {"passed": 20, "skipped": 1, "deselected": 2}
 
 
-def test_the_summary_says_what_ran_and_what_did_not():
+def test_the_summary_lists_what_ran_and_what_did_not():
     ran = Outcome(Suite("test", "", 0), seconds=61.4, counts={"passed": 3})
     failed = Outcome(Suite("check", "", 0), status=2, seconds=1)
     skipped = Outcome(Suite("test-deploy", "", 0), left_out="not reached")

@@ -1,4 +1,4 @@
-"""The JSON of records: amounts are texts of digits, and what a client does not know is ignored."""
+"""The JSON of records: amounts are texts of digits, and unknown members are ignored."""
 
 from datetime import UTC, datetime
 

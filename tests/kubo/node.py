@@ -1,4 +1,4 @@
-"""A real Kubo node on loopback, with a repository that is thrown away."""
+"""A real Kubo node on loopback, with a temporary repository."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ START_TIMEOUT = 90.0
 
 
 class KuboNode:
-    """One node: alone if it has no `swarm`, otherwise open to neighbours on loopback."""
+    """One node: isolated without `swarm`, otherwise open to neighbours on loopback."""
 
     def __init__(self, folder: Path, swarm: bool = False, authorization: str = "") -> None:
         self.folder = folder
@@ -23,7 +23,7 @@ class KuboNode:
         self._swarm = swarm
         self._authorization = authorization
         self._process: asyncio.subprocess.Process | None = None
-        # A repository must not be looked for in the home, nor anything be sent to anybody.
+        # It must not use a repository in the home folder, nor send anything to anybody.
         self._environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(folder),
@@ -32,7 +32,7 @@ class KuboNode:
         }
 
     async def prepare(self) -> None:
-        """Make the repository, if there is none."""
+        """Create the repository, if there is none."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "repo").exists():
             await self.run("init", "--empty-repo", "--profile=test")
@@ -52,7 +52,7 @@ class KuboNode:
             await self._wait_until_ready()
 
     def _write_settings(self) -> None:
-        """Let the node listen on loopback only, on ports of its own, and look for nobody."""
+        """Let the node listen only on loopback, on its own ports, and search for nobody."""
         path = self.folder / "repo" / "config"
         settings = json.loads(path.read_text())
         settings["Routing"]["Type"] = "none"
@@ -92,7 +92,7 @@ class KuboNode:
         return await self._run("cat", "--timeout=60s", cid)
 
     async def run(self, *arguments: str) -> str:
-        """What a command of the node's own client prints."""
+        """The output of a command of the node's own client."""
         return (await self._run(*arguments)).decode().strip()
 
     async def _run(self, *arguments: str) -> bytes:

@@ -31,7 +31,7 @@ async def test_concurrent_storing_and_destroying_loses_nothing(bench: KuboWorkbe
             second.put(cid, document, Network.PUBLIC),
             return_exceptions=True,
         )
-        # Either may be unavailable and is repeated then, as by the collector and by clients.
+        # Either may be unavailable and is then repeated, like the collector and clients do.
         assert isinstance(removed, Unavailable | None)
         assert isinstance(stored, Unavailable | None)
         if stored is not None:

@@ -25,7 +25,7 @@ def kept_blocks(node: KuboNode) -> set[bytes]:
 
 
 async def expect_nothing_left(node: KuboNode, before: set[bytes], document: bytes) -> None:
-    """Nothing but the unpinned directory that `add` creates, with an entry for the document.
+    """Only the unpinned directory that `add` creates, with an entry for the document.
 
     It is removed when the node collects garbage.
     """

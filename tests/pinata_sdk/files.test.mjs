@@ -1,12 +1,12 @@
-// Pinata's own client against the double of Pinata: what the double takes and answers, Pinata's
-// client sends and understands.
+// Runs Pinata's own client against our double of Pinata: the double must accept what the client
+// sends, and return what it understands.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { PinataSDK } from "pinata";
 
 const { PINATA_ORIGIN: origin, PINATA_JWT: pinataJwt } = process.env;
 
-// The client knows gateways over https only; this name stands for the double, which has no TLS.
+// The client accepts only https gateways; this name stands for the double, which has no TLS.
 const gateway = "gateway.test";
 const fetchDirectly = globalThis.fetch;
 before(() => {
@@ -63,7 +63,7 @@ for (const network of ["private", "public"]) {
   });
 }
 
-test("a long list comes in pages, each file once", async () => {
+test("a long list is paged, each file once", async () => {
   for (let number = 0; number < 7; number += 1) {
     await pinata.upload.private.file(document(`number ${number}`)).keyvalues({ kind: "numbered" });
   }
@@ -75,7 +75,7 @@ test("a long list comes in pages, each file once", async () => {
   assert.equal(new Set(names).size, 7);
 });
 
-test("a private file is read through a signed link only", async () => {
+test("a private file is only readable through a signed link", async () => {
   const { cid } = await pinata.upload.private.file(document("for a few"));
   const link = await pinata.gateways.private.createAccessLink({ cid, expires: 30 });
   assert.equal(await (await fetch(link)).text(), "for a few");
@@ -107,7 +107,7 @@ test("groups are created, found by name, joined, left and deleted", async () => 
   await assert.rejects(groups.get({ groupId: group.id }));
 });
 
-test("a wrong key is refused as the client expects it", async () => {
+test("a wrong key is refused as the client expects", async () => {
   const stranger = open("another key");
   await assert.rejects(async () => stranger.upload.private.file(document("x")), {
     name: "AuthenticationError",
@@ -116,7 +116,7 @@ test("a wrong key is refused as the client expects it", async () => {
   await assert.rejects(async () => stranger.files.private.list(), { statusCode: 401 });
 });
 
-test("what the store of this project wrote, the client finds", async () => {
+test("the client finds what the store of this project wrote", async () => {
   const stored = await pinata.files.private.list().keyvalues({ imprint_private: HELLO });
   assert.equal(stored.files.length, Number(process.env.STORED ?? 0));
 });

@@ -1,4 +1,4 @@
-"""Pinata's own client uses the double of Pinata that the content store is tested with."""
+"""Pinata's own client works with our double of Pinata."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ TIMEOUT = 100
 
 
 async def run_client(fake: PinataFake, *options: str, stored: int = 0) -> str:
-    """What the suite of the client printed; fails with it if a test there failed."""
+    """The output of the client's suite; fails with it if a test there failed."""
     process = await asyncio.create_subprocess_exec(
         "node",
         "--test",

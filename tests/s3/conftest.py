@@ -16,7 +16,7 @@ from imprint.domain.installation import UNNAMED, Identity
 def access_to(
     server: MinioServer, bucket: str, prefix: str = "imprint", endpoint: str | None = None
 ) -> BucketAccess:
-    """What opens a bucket of the server."""
+    """The access to a bucket of the server."""
     endpoint = endpoint or server.endpoint
     return BucketAccess("s3", bucket, prefix, endpoint, "us-east-1", KEY_ID, SECRET)
 
@@ -28,7 +28,7 @@ def keys_in(server: MinioServer, bucket: str, prefix: str = "imprint") -> list[s
 
 
 class BucketWorkbench:
-    """A store in a bucket of its own, and the objects in it."""
+    """A store in a separate bucket, and the objects in it."""
 
     def __init__(self, server: MinioServer) -> None:
         self.server = server

@@ -14,7 +14,7 @@ SLOW_DOWN = (
     b"<Message>Reduce your request rate.</Message></Error>"
 )
 FAULTS = ("reset", "error", "slow down", "silence", "truncation", "lost response")
-"""What becomes of a request: all but the last two happen before the object store sees it."""
+"""The outcomes of a request: all but the last two happen before the object store sees it."""
 
 SILENCE = 10.0
 """Seconds without a response, longer than any client waits for a small document."""
@@ -50,7 +50,7 @@ class FlakyProxy:
             writer.close()
 
     async def end(self) -> None:
-        """End what is still silent."""
+        """Cancel the requests that are still held back."""
         for task in self._connections:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
@@ -96,7 +96,7 @@ class FlakyProxy:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """End a connection with RST, as a process does that is killed."""
+    """End a connection with RST, like a killed process does."""
     sock = writer.get_extra_info("socket")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
@@ -111,7 +111,7 @@ async def _read_message(reader: asyncio.StreamReader) -> bytes:
 
 @asynccontextmanager
 async def open_proxy(target: int, share: float = 0.0) -> AsyncIterator[FlakyProxy]:
-    """A proxy on a port of its own."""
+    """A proxy on its own port."""
     proxy = FlakyProxy(target, share)
     listener = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     proxy.port = listener.sockets[0].getsockname()[1]

@@ -1,4 +1,4 @@
-"""A real MinIO server on loopback, with a folder that is thrown away."""
+"""A real MinIO server on loopback, with a temporary folder."""
 
 import os
 import signal
@@ -68,7 +68,7 @@ class MinioServer:
         raise TimeoutError("MinIO did not start.")
 
     def kill(self) -> None:
-        """End it at once, as a loss of power would."""
+        """Kill it, like a power loss."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()

@@ -11,7 +11,7 @@ from tests.s3.server import KEY_ID, SECRET, MinioServer
 
 
 def open_to_strangers(server: MinioServer, bucket: str, below: str) -> None:
-    """Let anybody read the objects of a bucket whose keys begin like this."""
+    """Let anybody read the objects of a bucket with this prefix."""
     policy = {
         "Version": "2012-10-17",
         "Statement": [

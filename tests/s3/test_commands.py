@@ -16,11 +16,11 @@ from tests.world import picture
 from imprint.adapters.content.bucket_access import open_objects
 
 NOWHERE = "/proc/imprint-has-no-disk"
-"""A folder that nobody can make."""
+"""A folder that nobody can create."""
 
 
 async def command(given: Mapping[str, str], *words: str) -> str:
-    """What a command prints that ends well."""
+    """The output of a command that exits with 0."""
     done = await asyncio.to_thread(run_command, given, *words)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -131,7 +131,7 @@ async def test_a_backup_has_the_documents_of_the_bucket(
         world.client.base_url = back.url
         await expect_all(scene, files, thumbnail)
         back.process.stop()
-        # What was restored is another installation, so it gets a prefix of its own.
+        # The restored data is another installation, so it gets its own prefix.
         refused = await asyncio.to_thread(
             run_command,
             {**scene.given, "CONTENT_STORE": "embedded", "DATA_DIR": str(restored)},

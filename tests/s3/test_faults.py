@@ -28,11 +28,11 @@ AUTHORS = 8
 SECONDS = 60.0 if LONG else 4.0
 DOCUMENTS = 400 if LONG else 60
 GENEROUS = 15.0
-"""Seconds in which a refusal of about five seconds has come on a machine that is busy."""
+"""Seconds within which a refusal after about five seconds arrives on a busy machine."""
 
 
 async def store_all(store: BucketStore, documents: list[bytes]) -> list[bytes]:
-    """Those that were stored; the others are unavailable."""
+    """The writes that were stored; the others are unavailable."""
     stored = []
     for document in documents:
         try:
@@ -122,7 +122,7 @@ async def test_a_service_behind_a_failing_network_loses_nothing(
 
 
 async def expect_tidy(world: World, drafts: int) -> None:
-    """Once all leases are over, the bucket has the documents of the drafts, and no others."""
+    """Once all leases have ended, the bucket has exactly the documents of the drafts."""
     world.clock.advance(24 * 3600)
     content, catalog = world.adapters.content, world.adapters.stores
     assert isinstance(content, BucketStore)
@@ -132,7 +132,7 @@ async def expect_tidy(world: World, drafts: int) -> None:
         pass
     listed = [cid async for cid in content.list_documents(Network.PRIVATE)]
     strays = await catalog.garbage.find_strays(listed, Network.PRIVATE)
-    # Those that arrived after their collection are found by the stocktaking.
+    # Documents that arrived after their collection are found by the scan for strays.
     assert len(listed) - len(strays) == drafts
 
 
@@ -200,7 +200,7 @@ async def test_a_service_starts_while_the_store_is_away(
         assert problem(refused) == (503, "storage_unavailable")
         await asyncio.to_thread(own_server.start)
         await replica.wait_for(200)
-        # Nothing is stored in a bucket before it is marked, which comes some seconds later.
+        # Nothing is stored in a bucket before it is marked, which happens some seconds later.
         for _ in range(600):
             if (await scene.world.send_create(scene.world.wallet(0))).status_code == 200:
                 return

@@ -40,7 +40,7 @@ def present() -> MovableClock:
 
 
 @pytest.mark.parametrize(("kind", "at"), CASES)
-async def test_a_write_cut_off_by_a_crash_is_complete_or_absent(
+async def test_a_write_interrupted_by_a_crash_is_complete_or_absent(
     tmp_path: Path, fork_server: ForkServer, server: MinioServer, kind: str, at: str
 ) -> None:
     given = server.settings(server.make_bucket())
@@ -62,7 +62,7 @@ async def test_a_write_cut_off_by_a_crash_is_complete_or_absent(
 
 
 @pytest.mark.parametrize("at", COLLECTING)
-async def test_a_collection_cut_off_by_a_crash_is_finished_by_the_next_one(
+async def test_a_collection_interrupted_by_a_crash_is_finished_by_the_next_one(
     tmp_path: Path, fork_server: ForkServer, server: MinioServer, at: str
 ) -> None:
     given = server.settings(server.make_bucket())

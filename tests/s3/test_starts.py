@@ -52,7 +52,7 @@ async def test_the_wrong_region_is_refused_at_the_start(
         server.kill()
 
 
-async def test_a_bucket_open_to_strangers_is_refused_unless_documents_are_encrypted(
+async def test_a_public_bucket_is_refused_unless_documents_are_encrypted(
     tmp_path: Path, server: MinioServer
 ) -> None:
     bucket = server.make_bucket()

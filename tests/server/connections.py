@@ -37,7 +37,7 @@ async def name_path(scope: Scope, receive: Receive, send: Send) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a server listens."""
+    """The address of a server."""
 
     port: int
 
@@ -45,7 +45,7 @@ class Place:
         return await asyncio.open_connection("127.0.0.1", self.port, local_addr=(source, 0))
 
     async def connect_deaf(self) -> socket.socket:
-        """A connection whose client reads nothing, and whose system accepts little for it."""
+        """A connection whose client reads nothing, and whose system buffers little."""
         client = socket.socket()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.setblocking(False)
@@ -62,7 +62,7 @@ async def serving_until_stopped(
 ) -> AsyncIterator[tuple[HttpServer, Place]]:
     """A server that the test may stop before the block ends."""
     listener = listen("127.0.0.1", 0)
-    # What is sent and not read must not vanish in a buffer of the system.
+    # Unread bytes must not vanish in a buffer of the system.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     server = HttpServer(
         app,

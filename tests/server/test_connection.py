@@ -30,7 +30,7 @@ HURRIED = ConnectionLimits(head_seconds=0.5)
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a refused client still sends is drained however long it takes."""
+    """A refused client's further bytes are drained, however long it takes."""
     for module in (connection, middleware):
         monkeypatch.setattr(module, "DRAIN_SECONDS", 60.0)
 

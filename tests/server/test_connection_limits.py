@@ -1,4 +1,4 @@
-"""Limits on connections: in all, of one address, and below the limit of open files."""
+"""Limits on connections: in total, per address, and below the limit of open files."""
 
 import resource
 import socket
@@ -64,7 +64,7 @@ async def test_an_address_with_too_many_connections_is_refused_and_others_are_se
         writer.close()
         assert await ask(place, "127.0.0.1") == 503
         assert await ask(place, "127.0.0.2") == 200
-        # Places are given back.
+        # Slots are released.
         for _, each in idle:
             each.close()
         await until(lambda: connections() == [])
@@ -82,7 +82,7 @@ async def test_connections_beyond_the_limit_of_the_process_are_closed() -> None:
             writer.close()
 
 
-async def test_a_trusted_proxy_has_no_limit_of_its_own() -> None:
+async def test_a_trusted_proxy_has_no_limit() -> None:
     limits = ConnectionLimits.within(
         10_000, connections=20, per_address=2, proxies=["127.0.0.0/30"], write_seconds=1
     )
@@ -212,13 +212,14 @@ def test_one_address_cannot_use_all_file_descriptors_of_a_process() -> None:
 
 
 def test_a_process_out_of_file_descriptors_recovers() -> None:
-    # The limits are wrong on purpose: the process is out of files before they hold.
+    # The limits are wrong on purpose: the process runs out of files before they apply.
     _, after = besiege(hard=64, connections=9999, per_address=9999, sockets=200)
     assert after == 200
 
 
 def besiege(hard: int, connections: int, per_address: int, sockets: int) -> tuple[list[int], int]:
-    """Open idle connections to a process; what another address gets meanwhile and afterwards."""
+    """Open idle connections to a process; returns what another address gets meanwhile and
+    afterwards."""
     arguments = [str(each) for each in (hard, connections, per_address)]
     process = subprocess.Popen(
         [sys.executable, "-c", dedent(SERVER), *arguments], stdout=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""Connections that send requests before they have the responses to earlier ones."""
+"""Connections that send requests before the responses to earlier ones."""
 
 import asyncio
 import json
@@ -110,13 +110,13 @@ async def test_bytes_behind_a_full_pipeline_queue_are_bounded() -> None:
         assert len(connection.pipeline) <= MAX_QUEUED
         assert len(connection._unparsed) <= MAX_UNPARSED_BYTES
         gate.opened.set()
-        # Either all were answered, or the connection was closed after some of them.
+        # Either all got responses, or the connection was closed after some of them.
         responses = await read_or_reset(reader)
         assert responses.startswith(b"HTTP/1.1 200 ")
 
 
 async def read_or_reset(reader: asyncio.StreamReader) -> bytes:
-    """What is read until the connection ends in whatever way."""
+    """Everything that is read until the connection ends in any way."""
     found = b""
     async with asyncio.timeout(SECONDS):
         try:
@@ -144,7 +144,7 @@ async def test_the_next_request_starts_after_the_response_before_it_is_read() ->
         await Response(bytes(500_000))(scope, receive, send)
 
     async with serving(respond_at_length) as place:
-        # Were the client to read at once, its system could take a whole response before the look.
+        # If the client read at once, its system could buffer a whole response before the check.
         client = await place.connect_deaf()
         await asyncio.get_running_loop().sock_sendall(client, get(0) + get(1) + LAST)
         await until(lambda: bool(connections()) and connections()[0].flow.write_paused)
@@ -255,7 +255,7 @@ async def test_complete_requests_get_responses_after_a_half_close(count: int) ->
 
 
 class Gated:
-    """An application that responds late enough for the end of the input to be seen before."""
+    """An application that responds late enough for the end of the input to be seen first."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Connections whose clients are slow to take their responses, or never do."""
+"""Connections whose clients read their responses slowly, or never."""
 
 import asyncio
 

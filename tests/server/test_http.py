@@ -1,4 +1,4 @@
-"""The server: an application takes over from another one, and start-up ends or is ended."""
+"""The server: replacing an application, and start-up that ends or is interrupted."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from imprint.server.listeners import listen
 
 @dataclass(slots=True)
 class Named:
-    """Responds with its name, and notes when it is started and shut down."""
+    """Responds with its name, and records when it is started and shut down."""
 
     name: str
     fails: bool = False

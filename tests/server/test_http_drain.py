@@ -1,4 +1,4 @@
-"""The end of a server: what is under way is served, what does not arrive is refused."""
+"""The end of a server: running requests are served, late ones are refused."""
 
 import asyncio
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The link between a worker and its supervisor: messages whole, in order and bounded."""
+"""The link between a worker and its supervisor: messages are whole, ordered and bounded."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Listening sockets: what waits is kept, and nothing new begins."""
+"""Listening sockets: waiting connections are kept, and no new one begins."""
 
 import errno
 import select
@@ -51,7 +51,7 @@ def test_a_late_connection_is_refused_and_not_reset(host: str) -> None:
             assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
 
 
-def test_refusing_connections_of_a_closed_socket_is_no_error() -> None:
+def test_refusing_connections_of_a_closed_socket_is_not_an_error() -> None:
     listener = listen("127.0.0.1", 0)
     listener.close()
     refuse_connections(listener)

@@ -1,4 +1,4 @@
-"""The port of the metrics: one request per connection, with bounds on clients."""
+"""The metrics port: one request per connection, with bounds on clients."""
 
 import select
 import socket
@@ -143,7 +143,7 @@ def test_the_number_of_waiting_clients_is_bounded(server: MetricsServer):
             break
         found, _, _ = select.select([*server.readers], [], [], 5)
         server.on_readable(found)
-    # The listener is not looked at before one of them has its response.
+    # The listener is ignored until one of them has its response.
     assert [*server.readers] == []
     server.respond(_values())
     assert [each for each in server.readers if isinstance(each, socket.socket)]

@@ -17,9 +17,9 @@ from imprint.server.samples import (
 def _process(responses: float, **gauges: float) -> list[Family]:
     """The samples of a process with this many responses."""
     registry = CollectorRegistry()
-    counter = Counter("imprint_answers", "Responses.", ["path"], registry=registry)
+    counter = Counter("imprint_responses", "Responses.", ["path"], registry=registry)
     counter.labels("/healthz").inc(responses)
-    Histogram("imprint_answer_seconds", "Time.", registry=registry, buckets=(1,)).observe(0.5)
+    Histogram("imprint_response_seconds", "Time.", registry=registry, buckets=(1,)).observe(0.5)
     for name, value in gauges.items():
         Gauge(name, "A gauge.", registry=registry).set(value)
     return read_samples(registry)
@@ -38,16 +38,16 @@ def _merged(*processes: list[Family], ended: tuple[list[Family], ...] = ()) -> d
 
 def test_counters_and_histograms_of_all_processes_are_added_up():
     found = _merged(_process(2), _process(3))
-    assert found['imprint_answers_total{path="/healthz"}'] == 5
-    assert found['imprint_answer_seconds_bucket{le="1.0"}'] == 2
-    assert found["imprint_answer_seconds_count"] == 2
-    assert found["imprint_answer_seconds_sum"] == 1
+    assert found['imprint_responses_total{path="/healthz"}'] == 5
+    assert found['imprint_response_seconds_bucket{le="1.0"}'] == 2
+    assert found["imprint_response_seconds_count"] == 2
+    assert found["imprint_response_seconds_sum"] == 1
 
 
 def test_an_ended_process_counts_towards_sums_only():
     gone = _process(4, imprint_connections=7)
     found = _merged(_process(1, imprint_connections=2), ended=(gone, gone))
-    assert found['imprint_answers_total{path="/healthz"}'] == 9
+    assert found['imprint_responses_total{path="/healthz"}'] == 9
     assert found["imprint_connections"] == 2
 
 
@@ -56,7 +56,7 @@ def test_totals_of_ended_processes_can_be_merged_again():
     for _ in range(3):
         ended.add(_process(1), current=False)
     found = _merged(_process(1), ended=(ended.families(),))
-    assert found['imprint_answers_total{path="/healthz"}'] == 4
+    assert found['imprint_responses_total{path="/healthz"}'] == 4
 
 
 def test_every_gauge_has_its_rule():
@@ -85,8 +85,8 @@ def test_encoded_samples_are_decoded_by_the_supervisor():
     metrics.RESPONSES.labels("/healthz", "200", "").inc()
     received = decode_samples(encode_samples())
     assert known(received) == known(read_samples())
-    (responses,) = [each for each in received if each.name == "imprint_answers"]
-    assert ("imprint_answers_total", {"path": "/healthz", "status": "200", "code": ""}) in [
+    (responses,) = [each for each in received if each.name == "imprint_responses"]
+    assert ("imprint_responses_total", {"path": "/healthz", "status": "200", "code": ""}) in [
         (name, labels) for name, labels, _ in responses.samples
     ]
 

@@ -1,4 +1,4 @@
-"""Messages to systemd, received on a socket as systemd has one."""
+"""Messages to systemd, received on a socket like systemd's."""
 
 import os
 import socket

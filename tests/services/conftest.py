@@ -33,7 +33,7 @@ DEPTH = 8
 
 @dataclass
 class Ledger:
-    """The catalog and the chain, with short ways to change both."""
+    """The catalog and the chain, with shortcuts to change both."""
 
     folder: Path
     clock: MovableClock = field(default_factory=MovableClock)
@@ -137,14 +137,14 @@ async def running(
 
 
 async def wait_until(happened: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until something has happened; fails if it does not within half a minute."""
+    """Wait until something has happened; fails after half a minute."""
     async with asyncio.timeout(30):
         while not await happened():  # noqa: ASYNC110 - most of it has no event
             await asyncio.sleep(0.002)
 
 
 def forge(event: PostCreated, **place: object) -> PostCreated:
-    """The same event at another place."""
+    """The same event at another position."""
     return replace(event, place=replace(event.place, **place))
 
 

@@ -1,6 +1,6 @@
-"""Exports that nobody should send: one function for each attack, so that a finding is replayed.
+"""Hostile exports: one function per attack, so that a finding can be replayed.
 
-Every one is signed, and small: what it costs, it costs by what it says.
+Each is signed and small: its cost comes from its claims.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +42,7 @@ MOMENT = datetime(2026, 11, 15, tzinfo=UTC)
 LEAF = 262_144
 WIDTH = 174
 ABSENT = cid_of(Codec.RAW, bytes(32))
-"""The CID of a block that nobody has."""
+"""The CID of a missing block."""
 
 Block = tuple[Cid, bytes]
 
@@ -51,7 +51,7 @@ Block = tuple[Cid, bytes]
 
 
 def car_of(root: bytes, *parts: bytes | Block) -> bytes:
-    """A CAR of DAG-JSON nodes and other blocks; each of them once."""
+    """A CAR of DAG-JSON nodes and other blocks, each of them once."""
     sections = [(node_cid(each), each) if isinstance(each, bytes) else each for each in parts]
     unique = dict([(node_cid(root), root), *sections])
     written = b"".join(write_section(cid, block) for cid, block in unique.items())
@@ -86,7 +86,7 @@ def file_of(number: int, cid: Cid, size: int, **given: Any) -> ExportedFile:
 
 
 def with_files(files: Sequence[ExportedFile], *parts: bytes | Block) -> bytes:
-    """An export of these files, 250 on a page."""
+    """An export of these files, 250 per page."""
     pages = [write_page(list(files[at : at + 250])) for at in range(0, len(files), 250)]
     manifest = manifest_of([node_cid(page) for page in pages], len(files))
     return signed(manifest, *pages, *parts)
@@ -119,7 +119,7 @@ def link_to(cid: Cid, size: int = 0) -> bytes:
 
 
 def tree_above(child: Block, levels: int, width: int) -> list[Block]:
-    """Nodes of which each links to the one below it `width` times."""
+    """Nodes each of which links to the one below it `width` times."""
     made = [child]
     for _ in range(levels):
         data = field(0x0A, b"\x08\x02\x18" + write_varint(2**40))
@@ -132,7 +132,7 @@ def document(content: str, number: int = 0) -> bytes:
 
 
 def valid() -> bytes:
-    """An export that nobody has to fear, of three files; one of them has a tree."""
+    """A valid export of three files; one of them has a tree."""
     documents = [document("A.", 0), document("B. " * 200_000, 1), document("C.", 2)]
     files = [
         file_of(number, document_cid(each), len(each)) for number, each in enumerate(documents)
@@ -145,7 +145,7 @@ def valid() -> bytes:
 
 
 def index_that_names_pages_twice() -> bytes:
-    """8 KB in which 2^40 pages seem to be."""
+    """8 KB that seem to contain 2^40 pages."""
     nodes = [write_node({"files": []})]
     for _ in range(40):
         nodes.append(write_index([node_cid(nodes[-1])] * 2))
@@ -299,7 +299,7 @@ def link_of_a_million_numbers() -> bytes:
 
 
 def tree_that_repeats_a_large_leaf() -> bytes:
-    """Two megabytes that become gigabytes, although they claim to be fifteen."""
+    """Two megabytes that expand to gigabytes, although they claim to be fifteen."""
     made = tree_above(raw(b"a" * 2_000_000), 3, WIDTH)
     return with_document(made[-1][0], 15_000_000, *made)
 
@@ -331,7 +331,7 @@ def tree_too_deep() -> bytes:
 
 
 def documents_that_repeat_a_leaf() -> bytes:
-    """Documents as they should be, of 12 MB each, which share their blocks."""
+    """Valid documents of 12 MB each, which share their blocks."""
     made = {}
     files = []
     for number in range(5):
@@ -342,7 +342,7 @@ def documents_that_repeat_a_leaf() -> bytes:
 
 
 def sizes_that_lie() -> bytes:
-    """A tree whose node says that its two leaves have other sizes."""
+    """A tree whose node claims other sizes for its two leaves."""
     leaves = [raw(bytes([each]) * LEAF) for each in range(2)]
     data = field(0x0A, b"\x08\x02\x18\x05\x20\x02\x20\x03")
     node = dag_pb(b"".join(link_to(cid, 2**62) for cid, _ in leaves) + data)

@@ -1,7 +1,7 @@
-"""Tar files that nobody should send as a backup: one function for each attack.
+"""Hostile tar files instead of backups: one function per attack.
 
-Each function makes a file in a folder and returns its path. Few of them take space on the disk:
-what is large has holes.
+Each function makes a file in a folder and returns its path. Few of them take space on disk: large
+ones are sparse.
 """
 
 import io
@@ -77,14 +77,14 @@ def extended_header_of_3_megabytes(folder: Path) -> Path:
 
 
 def extended_header_that_claims_gigabytes(folder: Path) -> Path:
-    """The header is a hole on the disk; whoever reads it whole needs the memory."""
+    """The header is a hole on disk; reading it whole takes the memory."""
     path = write_tar(folder, header_of("x", GIGABYTES, tarfile.XHDTYPE))
     os.truncate(path, GIGABYTES + 4096)
     return path
 
 
 def extended_header_of_digits(folder: Path) -> Path:
-    """Quadratic for a search that begins anew at every digit."""
+    """Quadratic for a search that restarts at every digit."""
     return _with_extended(folder, b"1" * 60_000)
 
 
@@ -101,7 +101,7 @@ def long_names_without_end(folder: Path) -> Path:
 
 
 def size_below_zero(folder: Path) -> Path:
-    """A reader that goes on at header + size stands still, or goes back."""
+    """A reader that continues at header + size stands still, or goes back."""
     header = bytearray(header_of("imprint.db", 0))
     header[124:136] = (-512).to_bytes(12, "big", signed=True)
     return write_tar(folder, _with_checksum(header))
@@ -162,7 +162,7 @@ def name_that_is_no_utf_8(folder: Path) -> Path:
 
 
 def _beside(folder: Path, member: bytes) -> Path:
-    """A good backup with one member more."""
+    """A valid backup with one more member."""
     return write_tar(folder, member, tar_of(entries_of()))
 
 
@@ -203,7 +203,7 @@ def document_of_3_gigabytes(folder: Path) -> Path:
 
 
 def catalog_of_3_gigabytes(folder: Path) -> Path:
-    """A hole where the catalog should be, of the size that a false manifest says."""
+    """A hole where the catalog should be, of the size that a false manifest claims."""
     path = folder / "saved.tar"
     manifest = manifest_of(good_catalog())
     with path.open("wb") as file:
@@ -214,7 +214,7 @@ def catalog_of_3_gigabytes(folder: Path) -> Path:
 
 
 def manifest_that_hides_in_a_document(folder: Path) -> Path:
-    """What looks like a manifest at the end is the content of another member."""
+    """The apparent manifest at the end is the content of another member."""
     hidden = tar_of({"backup.json": manifest_of(good_catalog())})
     entries = {"imprint.db": good_catalog(), **document_entries(), "content/more": hidden}
     return write_tar(folder, tar_of(entries))

@@ -80,7 +80,7 @@ class IndexedChain:
         self.indexer = self.new_indexer()
 
     async def settle(self) -> None:
-        """Index the chain twice, with a block between: what is deep enough is final then."""
+        """Index the chain twice, with a block in between: deep enough blocks are then final."""
         await self.indexer.index_once()
         self.chain.mine()
         await self.indexer.index_once()
@@ -93,7 +93,7 @@ class IndexedChain:
         return [say_created(self.posts, author, f"cid {self.posts}"), *tagged]
 
     def happen(self, random: Random) -> list[Said]:
-        """The logs of something that happens on a marketplace."""
+        """The logs of an event on a marketplace."""
         kind = random.choice(["publish", "buy", "buy", "move", "price"])
         if kind == "publish" or not self.posts:
             return self.publish(*random.sample([b"poetry", b"law", b"\xff"], 2))
@@ -110,7 +110,7 @@ class IndexedChain:
         return {name: sorted(map(_plain, rows), key=repr) for name, rows in tables.items()}
 
     async def expected(self, folder: Path) -> dict[str, list[tuple[Any, ...]]]:
-        """What an index that is filled from the beginning shows."""
+        """The content of an index that is filled from scratch."""
         fresh = IndexedChain(
             SqliteFile.migrated(folder / f"fresh-{next(self._fresh)}.db"), self.clock
         )

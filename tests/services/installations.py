@@ -17,7 +17,7 @@ KEY = ExportKey(bytes(range(32)))
 
 
 def say_nothing(sentence: str) -> None:
-    """Show nothing."""
+    """Report nothing."""
 
 
 def ignore(done: int, total: int) -> None:
@@ -83,6 +83,6 @@ async def import_car(world: World, folder: Path, car: bytes) -> dict[str, int]:
 
 
 async def files_of(world: World) -> list[ExportedFile]:
-    """Everything about every live file but its position, in order."""
+    """Everything about every live file except its position, in order."""
     walked = world.adapters.stores.archives.walk_files(None, 100)
     return [each async for files in walked for each in files]

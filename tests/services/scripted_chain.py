@@ -1,4 +1,4 @@
-"""A chain under the control of a test: blocks with logs, forks, refusals, nodes that are behind."""
+"""A chain under the control of a test: blocks with logs, forks, refusals, lagging nodes."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import suppress
@@ -256,7 +256,7 @@ def copy_chain(chain: ScriptedChain, blocks: int) -> ScriptedChain:
 
 @dataclass
 class SeveralNodes:
-    """A `ChainReader` over several nodes; `turns` picks the node for each question."""
+    """A `ChainReader` over several nodes; `turns` picks the node for each request."""
 
     nodes: Sequence[ScriptedChain]
     turns: Callable[[str], int] = lambda question: 0

@@ -22,7 +22,7 @@ def read(**given: str) -> Settings:
 
 
 def problems_of(**given: str) -> list[str]:
-    """What is wrong with the required settings and these."""
+    """The problems of the required settings and these."""
     with pytest.raises(SettingsProblems) as raised:
         read(**given)
     return raised.value.problems

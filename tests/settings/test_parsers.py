@@ -1,4 +1,4 @@
-"""The value that each parser makes of a text, and the sentence with which it refuses others."""
+"""The value that each parser returns for a text, and the message with which it refuses others."""
 
 import os
 from collections.abc import Callable

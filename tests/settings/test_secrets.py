@@ -78,7 +78,7 @@ def test_a_secret_is_never_printed():
     assert JWT not in f"{secret} {secret!r} {secret!s} {secret:>40} {[secret]}"
 
 
-def test_a_secret_is_not_pickled():
+def test_a_secret_cannot_be_pickled():
     with pytest.raises(TypeError):
         pickle.dumps(Secret(JWT))
 

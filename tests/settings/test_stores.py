@@ -12,7 +12,7 @@ from imprint.settings.stores import (
     is_exposed,
     parse_authorization,
     parse_base_url,
-    parse_content_place,
+    parse_content_store,
     parse_gateway,
 )
 
@@ -59,7 +59,7 @@ def test_a_base_url_has_no_trailing_slash():
     ],
 )
 def test_a_bucket_has_a_name_and_perhaps_a_prefix(text: str, place: BucketContent):
-    assert parse_content_place(text) == place
+    assert parse_content_store(text) == place
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_bucket_has_a_name_and_perhaps_a_prefix(text: str, place: BucketConten
 )
 def test_an_invalid_bucket_address_is_refused(text: str):
     with pytest.raises(InvalidSetting):
-        parse_content_place(text)
+        parse_content_store(text)
 
 
 @pytest.mark.parametrize(

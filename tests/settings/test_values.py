@@ -1,4 +1,4 @@
-"""What is derived from the settings: login domains, page token secrets, texts to hide in logs."""
+"""Values derived from the settings: login domains, page token secrets, texts to hide in logs."""
 
 import pytest
 from tests.settings.environments import JWT, REQUIRED, read
@@ -62,7 +62,7 @@ def test_the_derived_secret_of_page_tokens_differs_from_that_of_sessions():
     assert previous is None
 
 
-def test_a_given_page_token_secret_is_used_as_it_is():
+def test_a_given_page_token_secret_is_used_unchanged():
     given = {"IMPRINT_PAGE_TOKEN_SECRET": JWT[::-1]}
     assert read_settings(REQUIRED | given).page_token_secrets == (Secret(JWT[::-1]), None)
 

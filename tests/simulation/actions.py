@@ -46,7 +46,7 @@ async def update(universe: Universe, model: Model) -> None:
 def note_update(
     universe: Universe, model: Model, version: Version, response: httpx2.Response, content: str
 ) -> None:
-    """A new version is in the place of another one."""
+    """A new version replaces another one."""
     _check_not_published(model, version)
     model.retire(version.cid, universe.clock.now())
     model.add(response.json()["upload"]["cid"], version.owner, content, version)
@@ -84,7 +84,7 @@ async def dress(universe: Universe, model: Model) -> None:
 
 
 async def post(universe: Universe, model: Model) -> None:
-    """Publish a version: mostly a draft, now and then one replaced, and not always one's own."""
+    """Publish a version: mostly a draft, sometimes a replaced one, and not always one's own."""
     state = GONE if universe.random.random() < 0.25 else LIVE
     version = choose(universe, model, state)
     if version is None:
@@ -103,7 +103,7 @@ async def post(universe: Universe, model: Model) -> None:
 
 
 async def post_poison(universe: Universe, model: Model) -> None:
-    """Publish what is no cid, or no text at all."""
+    """Publish a text that is not a cid, or not a text at all."""
     spelled = universe.random.choice([b"\xff\xfe", b"a\0b", b"x" * 600, b"no cid"])
     call = universe.market.creation(spelled, 0, universe.texts())
     block = universe.market.send(universe.anybody().address, call)
@@ -112,7 +112,7 @@ async def post_poison(universe: Universe, model: Model) -> None:
 
 
 async def post_foreign(universe: Universe, model: Model) -> None:
-    """Publish what is nobody's file here."""
+    """Publish a cid that is nobody's file here."""
     block = universe.market.send(universe.anybody().address, _foreign(universe, model))
     universe.say(f"post of another service: {_outcome(block)}")
     universe.spread(block)
@@ -126,7 +126,7 @@ async def buy(universe: Universe, model: Model) -> None:
 
 
 async def transfer(universe: Universe, model: Model) -> None:
-    """Move tokens, to oneself and to the contract as well, and none at all, also of no post."""
+    """Transfer tokens, also to oneself, to the contract, in zero amounts, or of no post."""
     holder, receiver, post_id, amount = _movement(universe)
     block = universe.market.send(holder, universe.market.transfer(receiver, post_id, amount))
     universe.say(
@@ -162,7 +162,7 @@ async def set_price(universe: Universe, model: Model) -> None:
 
 
 async def batch(universe: Universe, model: Model) -> None:
-    """Several things in one transaction, often about one post, so that one block has many logs."""
+    """Several calls in one transaction, often about one post, so that one block has many logs."""
     market, random = universe.market, universe.random
     holder, receiver, post_id, amount = _movement(universe)
     author, _ = market.entry(post_id)
@@ -205,7 +205,7 @@ async def reorganize(universe: Universe, model: Model) -> None:
 
 
 async def deliver(universe: Universe, model: Model) -> None:
-    """Some of what the providers have to say, in any order."""
+    """Some of the pending deliveries of the providers, in any order."""
     universe.random.shuffle(universe.undelivered)
     for _ in range(universe.random.randint(1, 6)):
         if not universe.undelivered:
@@ -218,7 +218,7 @@ async def deliver(universe: Universe, model: Model) -> None:
 
 
 async def lie(universe: Universe, model: Model) -> None:
-    """Somebody has the secret of a provider, and says what is not so."""
+    """Somebody has the secret of a provider, and delivers lies."""
     version = universe.random.choice([*model.versions.values(), None])
     if version is None:
         return
@@ -231,7 +231,7 @@ async def lie(universe: Universe, model: Model) -> None:
     index = random.choice([0, 1, 5])
     newest = market.created()[-3:]
     if newest and random.random() < 0.5:
-        # The very place of a log that the service may not have read yet.
+        # The exact position of a log that the service may not have read yet.
         event = random.choice(newest)
         block, index = event.block, event.index
     assert block is not None
@@ -254,7 +254,7 @@ async def follow(universe: Universe, model: Model) -> None:
 
 
 async def follow_in_trouble(universe: Universe, model: Model) -> None:
-    """A round during which the node fails, or the chain goes on or is reorganized."""
+    """A round during which the node fails, or the chain continues or is reorganized."""
     random = universe.random
     kind = random.choice(["errors", "dies", "moves"])
     left = random.randint(0, 6)
@@ -296,7 +296,7 @@ async def index_behind(universe: Universe, model: Model) -> None:
 
 
 async def index_texts(universe: Universe, model: Model) -> None:
-    """Make the texts of free posts searchable, as far as they are here."""
+    """Make the texts of free posts searchable, as far as they are stored here."""
     for pending in await universe.search.pending_texts(-1, 100):
         contents = [
             model.versions[cid].content
@@ -384,7 +384,7 @@ async def collect(universe: Universe, model: Model) -> None:
 
 
 async def read(universe: Universe, model: Model) -> None:
-    """Read a post in the middle of everything: never what one was never let in for."""
+    """Read a post in the middle of everything: never one that the reader was never entitled to."""
     reader, post_id = universe.anybody(), _choose_post(universe)
     session = await universe.session(reader)
     _note_free(universe, model)
@@ -433,7 +433,7 @@ ACTIONS: dict[Action, int] = {
     collect: 2,
     read: 6,
 }
-"""How often each action comes, before a run gives some of them more weight or none."""
+"""The frequency of each action, before a run gives some of them more weight or none."""
 
 
 def choose(universe: Universe, model: Model, state: str) -> Version | None:
@@ -461,7 +461,7 @@ def sign_update(universe: Universe, author: Wallet, cid: str, content: str) -> d
 
 
 def new_content(universe: Universe) -> str:
-    """A text with a word that no other text has."""
+    """A text with a unique word."""
     return f"Words canary{universe.random.getrandbits(64):x} end"
 
 
@@ -486,7 +486,7 @@ def _movement(universe: Universe) -> tuple[str, str, int, int]:
 
 
 def _move_chain(universe: Universe, model: Model) -> None:
-    """The chain goes on, or is reorganized."""
+    """The chain continues, or is reorganized."""
     random = universe.random
     if random.random() < 0.5:
         universe.market.mine(random.randint(1, 3))

@@ -28,7 +28,7 @@ Rows = dict[str, list[Any]]
 
 
 async def check_index(universe: Universe, model: Model) -> Ledger:
-    """Fails where the index and the chain differ. The universe must have come to rest."""
+    """Fail where the index and the chain differ. The universe must be settled."""
     ledger = read_ledger(universe.market)
     stores = universe.adapters.stores
     rows = await stores.database.read(_read_tables)
@@ -150,7 +150,7 @@ def _check_sums(ledger: Ledger, rows: Rows) -> None:
 
 
 def _compare(found: dict[Any, Any], expected: dict[Any, Any]) -> None:
-    """Fail with what differs: what the index has, and what the chain says."""
+    """Fail with the difference between the index and the chain."""
     differing = {
         key: (found.get(key), expected.get(key))
         for key in found.keys() | expected.keys()

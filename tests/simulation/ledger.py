@@ -1,6 +1,6 @@
-"""What the index must show: computed from the receipts of the chain and the contract's state.
+"""The expected index, computed from the receipts of the chain and the contract's state.
 
-Every sum is made anew from single posts, purchases and holdings; nothing of the service is used.
+Every sum is recomputed from single posts, purchases and holdings; no code of the service is used.
 """
 
 from collections import Counter
@@ -20,12 +20,12 @@ MOVED = keccak256(b"Transfer(address,address,address,uint256,uint256)")
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
 MOST_OF_A_CID = 512
-"""Bytes that are kept of the text in the place of a cid."""
+"""The number of bytes that are kept of a cid's text."""
 
 
 @dataclass
 class Post:
-    """A post and what happened to it."""
+    """A post and its history."""
 
     place: int
     author: str
@@ -61,7 +61,7 @@ class Holding:
 
 @dataclass
 class Account:
-    """What an address did."""
+    """The activity of an address."""
 
     posts: int = 0
     first_post_at: int | None = None
@@ -77,7 +77,7 @@ class Account:
 
 @dataclass
 class Ledger:
-    """Everything that happened on the market, in order of the chain."""
+    """Everything that happened on the market, in chain order."""
 
     posts: dict[int, Post] = field(default_factory=dict)
     purchases: dict[int, Purchase] = field(default_factory=dict)
@@ -191,7 +191,7 @@ def read_ledger(market: Market) -> Ledger:
 
 
 def _move(ledger: Ledger, log: Any, place: int, at: int) -> tuple[str, int] | None:
-    """Apply a transfer; whose token of which post it minted, if it did."""
+    """Apply a transfer; returns the holder and post of a minted token, if any."""
     sender, receiver = _address(log.topics[1]), _address(log.topics[2])
     post_id = int.from_bytes(log.topics[3])
     _, amount = decode(["address", "uint256"], log.data)

@@ -1,4 +1,4 @@
-"""The chain's side of a simulation: posts and purchases, and a chain that reorganizes."""
+"""The chain of a simulation: posts and purchases, and a chain that reorganizes."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from imprint.devchain.transactions import TransactionRefused
 from imprint.domain.formats.addresses import Address, keccak256
 
 DEPTH = 64
-"""How many blocks a reorg may replace, as the service is configured."""
+"""The most blocks that a reorg may replace, as the service is configured."""
 
 CONTRACT_OWNER = 4
 """The account that owns the contract wallet."""
@@ -36,7 +36,7 @@ CONTRACT = Path(__file__).with_name("OpenMarketplace.json")
 
 @dataclass(frozen=True)
 class Texts:
-    """What an author writes about a post."""
+    """An author's input for a post."""
 
     title: bytes = b"A title"
     description: bytes = b""
@@ -53,7 +53,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Created:
-    """One PostCreated, read from the block without any help of the service."""
+    """One PostCreated event, read from the block without any code of the service."""
 
     post_id: int
     author: str
@@ -64,7 +64,7 @@ class Created:
 
 @dataclass(frozen=True)
 class ChainBehind:
-    """The chain, as a node shows it that has not seen its newest blocks."""
+    """The chain as seen by a node that lacks its newest blocks."""
 
     chain: Chain
     last: int
@@ -129,7 +129,7 @@ class Lies:
 
 @dataclass
 class Market:
-    """A chain with the marketplace on it; every height can be returned to."""
+    """A chain with the marketplace on it; every height can be restored."""
 
     clock: MovableClock
     chain: Chain = field(init=False)
@@ -160,7 +160,7 @@ class Market:
             self._note()
 
     def catch_up(self) -> None:
-        """Grow past every block there ever was, as the branch that wins does in the end."""
+        """Grow past every earlier block, as the winning branch does in the end."""
         self.mine(max(1, self.highest + 1 - self.chain.head.number))
 
     def creation(self, spelled: str | bytes, price: int, texts: Texts) -> Call:
@@ -208,7 +208,7 @@ class Market:
     def reorganize(self, random: Random, depth: int) -> tuple[int, list[Block]]:
         """Replace the newest blocks: their transactions come back shuffled, late, or never.
 
-        The depth it became, and the new blocks with a transaction.
+        Returns the actual depth, and the new blocks with a transaction.
         """
         head = self.chain.head.number
         fork = max(min(self._heights), self.highest - DEPTH, head - depth)
@@ -216,7 +216,7 @@ class Market:
         if not gone:
             return 0, []
         self.chain.restore(self._heights[fork])
-        # The new blocks are made later than the old ones, or they would be the same again.
+        # The new blocks are made later than the old ones, or they would be identical.
         ahead = self.chain.advance_clock(0)
         self.chain.advance_clock(max(0, gone[-1].timestamp + 1 - self.clock.seconds - ahead))
         self._heights = {h: name for h, name in self._heights.items() if h < fork}
@@ -241,11 +241,11 @@ class Market:
             try:
                 yield self._take(raw)
             except TransactionRefused:
-                # One that came after a transaction which did not come back.
+                # One that depended on a transaction which did not come back.
                 continue
 
     def created(self) -> list[Created]:
-        """Every PostCreated of the chain as it is now, in order."""
+        """Every PostCreated event of the current chain, in order."""
         return [each for block in self.blocks() for each in self.created_in(block)]
 
     def created_in(self, block: Block) -> list[Created]:
@@ -254,7 +254,7 @@ class Market:
         return self._created[block.hash]
 
     def entry(self, post_id: int) -> tuple[str, int]:
-        """Author and price of a post, as the contract says now."""
+        """The current author and price of a post, from the contract."""
         kinds = ["(address,bytes,bytes,bytes,bytes,uint256)"]
         data = self._ask("getPostInfo(uint256)", ["uint256"], [post_id])
         ((author, _, _, _, _, price),) = decode(kinds, data)
@@ -266,7 +266,7 @@ class Market:
         return int.from_bytes(data)
 
     def admits(self, reader: str, post_id: int) -> bool:
-        """Whether the chain lets this reader read this post now."""
+        """Whether the chain currently lets this reader read this post."""
         author, price = self.entry(post_id)
         if author == ZERO:
             return False
@@ -280,7 +280,7 @@ class Market:
         return description
 
     def blocks(self) -> Iterator[Block]:
-        """Every block of the chain as it is now."""
+        """Every block of the current chain."""
         for number in range(self.chain.head.number + 1):
             block = self.chain.block(number)
             assert block is not None

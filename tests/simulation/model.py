@@ -1,4 +1,4 @@
-"""What must be true: computed from the chain and from the writes that the service accepted."""
+"""The expected state, computed from the chain and from the writes that the service accepted."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,7 +8,7 @@ from tests.simulation.universe import GRACE
 from tests.writing_sessions import WritingKey
 
 LIVE, GONE, DESTROYED = "live", "gone", "destroyed"
-"""A version that its author has; one replaced or deleted; one whose document is no more."""
+"""A version that its author has; a replaced or deleted one; one whose document is destroyed."""
 
 
 @dataclass
@@ -38,7 +38,7 @@ class OpenedSession:
 
 @dataclass
 class Model:
-    """The versions there are, and what the chain makes of them."""
+    """All versions, and their state according to the chain."""
 
     market: Market
     versions: dict[str, Version] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Model:
     posts: dict[str, int] = field(default_factory=dict)
     post_blocks: dict[str, set[bytes]] = field(default_factory=dict)
     foreign: dict[bytes, str] = field(default_factory=dict)
-    """CIDs that are no file's here, by their spellings."""
+    """CIDs that belong to no file here, by their spellings."""
 
     def add(self, cid: str, owner: str, content: str, replaced: Version | None = None) -> None:
         self.versions[cid] = Version(cid, owner, content)
@@ -62,13 +62,14 @@ class Model:
         version.state, version.detached_at = GONE, at
 
     def collect(self, now: datetime) -> None:
-        """The garbage collector ran: what has been inaccessible for long may be destroyed."""
+        """The garbage collector ran: documents that have long been inaccessible may be
+        destroyed."""
         for version in self.versions.values():
             if version.detached_at is not None and version.detached_at < now - GRACE:
                 version.perhaps_destroyed = True
 
     def hear(self, cid: str) -> None:
-        """Somebody says that this version is published, truly or not: it may come back."""
+        """Somebody claims that this version is published, truly or not: it may come back."""
         self.versions[cid].published = True
 
     def claims(self) -> dict[str, list[Created]]:
@@ -81,11 +82,11 @@ class Model:
         return found
 
     def cid_of(self, spelled: bytes) -> str | None:
-        """The CID that a text on the chain is, if it is one."""
+        """The CID in a text on the chain, if it is one."""
         return self.spellings.get(spelled) or self.foreign.get(spelled)
 
     def note_admission(self, reader: str, post_id: int) -> None:
-        """Remember for what the chain has ever let this reader read."""
+        """Remember which posts the chain has ever let this reader read."""
         for event in self.market.created():
             cid = self.spellings.get(event.spelled)
             if cid is not None and event.post_id == post_id:

@@ -1,4 +1,4 @@
-"""The verdict on what readers see of the index: posts, authors, libraries, totals and search."""
+"""The verdict on the readers' view of the index: posts, authors, libraries, totals and search."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +14,7 @@ PAGE = 7
 
 
 async def check_posts(universe: Universe, model: Model, ledger: Ledger) -> None:
-    """Fails where a response and the ledger of the chain differ."""
+    """Fail where a response and the ledger of the chain differ."""
     await _check_lists(universe, ledger)
     await _check_accounts(universe, ledger)
     await _check_libraries(universe, ledger)

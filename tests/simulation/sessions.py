@@ -37,7 +37,7 @@ async def open_writing_session(universe: Universe, model: Model) -> None:
 
 
 async def write_by_session(universe: Universe, model: Model) -> None:
-    """Create or update with the key of any session that there ever was."""
+    """Create or update with the key of any session, live or not."""
     if not model.sessions:
         return
     random, world = universe.random, universe.either
@@ -66,15 +66,15 @@ async def write_by_session(universe: Universe, model: Model) -> None:
 def _expect(
     universe: Universe, opened: OpenedSession, action: str, response: httpx2.Response
 ) -> bool:
-    """Whether a write by a session took effect; fails if it should not have, or should have."""
+    """Whether a write by a session took effect; fails if that is wrong."""
     code = None if response.status_code == 200 else response.json()["code"]
     refused = {"writing_session_invalid", "writing_session_expired", "writing_session_scope"}
     expired = universe.clock.seconds >= opened.expires
     if opened.revoked or expired or action not in opened.actions:
         assert code in refused, response.text
         return False
-    # One that has expired may be forgotten, and the clock may have been set back since; or the
-    # session begins in the future now.
+    # An expired session may be forgotten, and the clock may have been set back since; or the
+    # session now begins in the future.
     unsure = universe.latest.timestamp() >= min(opened.expires, universe.clock.seconds + EARLY)
     possible = {None, "not_pending", "not_found", "not_owner"} | (refused if unsure else set())
     assert code in possible, response.text
@@ -122,7 +122,7 @@ async def log_out(universe: Universe, model: Model) -> None:
 
 
 async def use_session(universe: Universe, model: Model) -> None:
-    """Ask for something in any session that there ever was."""
+    """Send a request in any session, live or not."""
     if not universe.issued:
         return
     chosen = universe.random.choice(universe.issued[-12:])
@@ -160,4 +160,4 @@ SESSIONS: dict[Action, int] = {
     log_out: 2,
     use_session: 3,
 }
-"""How often each of these actions comes."""
+"""The frequency of each of these actions."""

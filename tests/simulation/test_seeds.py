@@ -1,7 +1,7 @@
-"""Seeded simulation: a random history of everything, and at every rest the model's state.
+"""Seeded simulation: a random history of everything, compared with the model at every rest.
 
-One number decides a whole run. `make simulate SEEDS=500` runs as many, `SEEDS=501-900` others, and
-`make simulate SEED=7` runs that one again.
+One number determines a whole run. `make simulate SEEDS=500` runs as many, `SEEDS=501-900` others,
+and `make simulate SEED=7` runs that one again.
 """
 
 import os
@@ -25,20 +25,20 @@ ROUNDS = 6
 """How often a run comes to rest."""
 
 STEPS = 24
-"""How many things happen between two rests, on average."""
+"""The average number of actions between two rests."""
 
 POSTGRESQL = 5
 """Every fifth seed keeps its records on PostgreSQL."""
 
 FEW_SEEDS = 3
-"""How many seeds run if nobody says otherwise."""
+"""The default number of seeds."""
 
 MEMORY = Path("/dev/shm")
-"""A folder in memory, where there is one: runs are many, and none needs to survive."""
+"""A folder in memory, if there is one: runs are many, and none needs to survive."""
 
 
 def choose_seeds() -> list[int]:
-    """One seed, or as many as are asked for and all that have ever failed; without a word, few."""
+    """One seed, or as many as requested and all that have ever failed; few by default."""
     if one := os.environ.get("SEED"):
         return [int(one)]
     if not (asked := os.environ.get("SEEDS")):
@@ -87,7 +87,7 @@ async def test_a_simulated_history_ends_in_the_state_of_the_chain(
 
 
 def choose_weights(chance: random.Random) -> dict[Action, int]:
-    """Every run has its own habits: some things it does often, some never."""
+    """Every run has its own habits: it does some things often, some never."""
     weights = {
         action: weight * chance.choice([0, 1, 1, 1, 3]) for action, weight in ACTIONS.items()
     }

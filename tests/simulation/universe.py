@@ -49,7 +49,7 @@ DESCRIPTIONS = (b"granite", b"harbour", b"island", "日本".encode())
 """Words of descriptions, and of nothing else."""
 
 HOSTILE = (b"", b"\xff\xfe", b"\x00\x07", "\u202e".encode(), b"<script>", b'" OR *')
-"""What is between words now and then: no UTF-8, control characters, marks, and syntax."""
+"""Occasional separators of words: invalid UTF-8, control characters, marks, and syntax."""
 
 TAGS: dict[bytes, str | None] = {
     b"ink": "ink",
@@ -63,7 +63,7 @@ TAGS: dict[bytes, str | None] = {
     b"\xff": None,
     b"x" * 33: None,
 }
-"""Hashtags as they are on the chain, and what the index makes of them."""
+"""Hashtags on the chain, and their forms in the index."""
 
 
 def normal_tags(spelled: Iterable[bytes]) -> tuple[str, ...]:
@@ -73,11 +73,11 @@ def normal_tags(spelled: Iterable[bytes]) -> tuple[str, ...]:
 
 
 TURNS = 12
-"""Rounds in which the index reaches the head of a chain that rests."""
+"""Rounds in which the index reaches the head of a chain at rest."""
 
 
 class PlainRecoder:
-    """Takes every image as it is: what pictures are is not simulated."""
+    """Accepts every image unchanged: pictures are not simulated."""
 
     async def recode(self, image: bytes, signer: Address) -> bytes:
         return image
@@ -88,7 +88,7 @@ class PlainRecoder:
 
 @dataclass
 class ReaderSession:
-    """A session that was issued, and whether a logout has ended it."""
+    """An issued session, and whether a logout has ended it."""
 
     address: str
     headers: dict[str, str]
@@ -98,7 +98,7 @@ class ReaderSession:
 
 @dataclass
 class Universe:
-    """Everything there is in a run, and the one source of chance."""
+    """Everything in a run, and the one source of randomness."""
 
     random: Random
     folder: Path
@@ -109,7 +109,7 @@ class Universe:
     settings: Settings = field(init=False)
     world: World = field(init=False)
     replica: World = field(init=False)
-    """The same service in another process, with caches of its own."""
+    """The same service in another process, with its own caches."""
     follower: Follower = field(init=False)
     indexers: tuple[Indexer, Indexer] = field(init=False)
     pair: tuple[Follower, Indexer] = field(init=False)
@@ -170,7 +170,7 @@ class Universe:
         return World(chain, self.node, address, self.settings, adapters, app, client, self.clock)
 
     async def restart(self) -> None:
-        """End the service and start it anew on the same data."""
+        """Stop the service and restart it on the same data."""
         await self._stop()
         self._start()
 
@@ -202,7 +202,7 @@ class Universe:
 
     @property
     def authors(self) -> list[Wallet]:
-        """Those who write: accounts, and a contract."""
+        """The writers: accounts, and a contract."""
         owner = self.world.wallet(CONTRACT_OWNER)
         contract = ContractWallet(owner.account, self.clock, self.market.contract)
         return [*(self.world.wallet(index) for index in AUTHORS), contract]
@@ -211,7 +211,7 @@ class Universe:
         return self.world.wallet(self.random.choice(AUTHORS + READERS))
 
     def texts(self) -> Texts:
-        """What an author writes about a post."""
+        """An author's input for a post."""
         chance = self.random
         title = [chance.choice(TITLES) for _ in range(chance.randint(1, 3))]
         if chance.random() < 0.3:
@@ -245,7 +245,7 @@ class Universe:
                 self.undelivered.append((provider, block))
 
     async def deliver(self, provider: str, block: Block) -> httpx2.Response:
-        """What a provider says of a block, with this and that left out now and then."""
+        """A provider's delivery of a block, sometimes with parts left out."""
         if provider == "a":
             body = json.loads(self.world.body_a(block))
             named = body["event"]["data"]["block"]
@@ -268,14 +268,14 @@ class Universe:
     async def lie(
         self, log: dict[str, Any], number: int | None, block_hash: str
     ) -> httpx2.Response:
-        """A delivery with a good signature about what is not so."""
+        """A correctly signed delivery of a lie."""
         block: dict[str, Any] = {"hash": block_hash, "logs": [log]}
         if number is not None:
             block["number"] = number
         return await self.world.send_a(json.dumps({"event": {"data": {"block": block}}}).encode())
 
     async def follow(self, trouble: Callable[[bytes], bytes | None] | None = None) -> bool:
-        """Run a round of the follower, which may fail if the node is in trouble."""
+        """Run a round of the follower, which may fail if the node does."""
         self.node.fault = trouble
         try:
             return await self.follower.follow_once()
@@ -298,7 +298,7 @@ class Universe:
         indexer: int = 0,
         behind: int = 0,
     ) -> bool:
-        """Run a round of an indexer, which may fail if the node is in trouble or behind."""
+        """Run a round of an indexer, which may fail if the node does or is behind."""
         chain = self.market.chain
         self.node.fault = trouble
         if behind:
@@ -351,7 +351,7 @@ class Universe:
             self.clock.advance(31)
             self.market.catch_up()
             while not await self.follow():
-                # The clock went back, and the lease of the one before has not run out again.
+                # The clock was set back, and the lease of the previous holder has not ended again.
                 self.clock.advance(7)
             await self._index_to_head()
         assert not self.follower.deep_reorg

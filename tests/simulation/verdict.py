@@ -1,4 +1,4 @@
-"""The verdict: what the service shows, compared with the model."""
+"""The verdict: the service's responses, compared with the model."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ Record = dict[str, Any]
 """A file, as the service shows it."""
 
 SAMPLE = 3
-"""How many files and readers are looked at closely; at the end of a run, all of them."""
+"""How many files and readers are checked closely; at the end of a run, all of them."""
 
 
 async def check(universe: Universe, model: Model, whole: bool) -> None:
-    """Fails where the service and the model differ. The universe must have come to rest."""
+    """Fail where the service and the model differ. The universe must be settled."""
     ledger = await check_index(universe, model)
     if whole or universe.random.random() < 0.3:
         await check_posts(universe, model, ledger)
@@ -135,7 +135,7 @@ async def _check_draft(universe: Universe, version: Version) -> None:
 
 
 async def _check_unbound(universe: Universe, model: Model) -> None:
-    """Post ids that no version of ours has are nobody's, whatever deliveries said."""
+    """Post ids of no version of ours belong to nobody, whatever deliveries claimed."""
     bound = set(model.posts.values())
     reader = universe.anybody()
     session = await universe.session(reader)

@@ -1,4 +1,4 @@
-"""A world that is shared by a module, for tests that use new accounts and do not disturb others."""
+"""A world that is shared by a module, for tests that use new accounts and do not affect others."""
 
 from collections.abc import AsyncIterator
 
@@ -10,11 +10,11 @@ EVERY_DATABASE = [
     pytest.mark.usefixtures("records"),
     pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True, scope="module"),
 ]
-"""Put on a module, it runs all its tests with every database."""
+"""Marks a module whose tests run with every database."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def town(tmp_path_factory: pytest.TempPathFactory, records: None) -> AsyncIterator[World]:
-    """A world that tests share: everybody in it uses wallets and files of their own."""
+    """A shared world: everybody in it uses their own wallets and files."""
     async with open_world(tmp_path_factory.mktemp("town")) as opened:
         yield opened

@@ -1,9 +1,9 @@
 """The description, narrowed to requests that a service with certain facts accepts.
 
-The description is the same for all services, and its patterns take every string that some service
-takes. For random requests that must be accepted, this adds what the facts and the descriptions of
-the strings say beyond that: the chain, the domains, checksums, the order of members. For responses
-it adds the codes that each one lists.
+The description is the same for all services, and its patterns accept every string that some service
+accepts. For random requests that must be accepted, this adds the restrictions of the facts and of
+the texts: the chain, the domains, checksums, the order of members. For responses it adds the codes
+that each one lists.
 """
 
 import copy
@@ -22,7 +22,7 @@ UNMIXED_ADDRESS_PATTERN = "^0x([0-9a-f]{40}|[0-9A-F]{40})$"
 """An address that needs no checksum."""
 
 SIGNATURE_PATTERN = "^0x([0-9a-fA-F]{128}|[0-9a-fA-F]{130})$"
-"""A signature of an account with a key: those of contracts are too long to make up."""
+"""A signature of an account with a key: those of contracts are too long to generate."""
 
 SHORT_POST_ID_PATTERN = "^(0|[1-9][0-9]{0,76})$"
 """A number of up to 77 digits, which is always below 2^256."""
@@ -31,10 +31,10 @@ TAG_CHARACTERS = "A-Za-z0-9_\\-À-ÖØ-öø-ÿа-яα-ωא-תぁ-ゖァ-ヺ一-�
 """Letters of common scripts that normalization does not change."""
 
 TAG = f"#?[{TAG_CHARACTERS}]{{1,{MAX_TAG_LENGTH}}}"
-"""A hashtag that needs no normalization but that of case."""
+"""A hashtag that needs no normalization except of case."""
 
 TIMESTAMP = "#/components/schemas/Timestamp"
-"""Digits. Random integers would have a decimal point sometimes, as JSON Schema allows."""
+"""Digits. Random integers would sometimes have a decimal point, as JSON Schema allows."""
 
 DOMAIN_MEMBERS = [
     {"name": "name", "type": "string"},
@@ -73,7 +73,7 @@ def narrow(document: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, A
     }
     for name, pattern in patterns.items():
         components[name]["pattern"] = pattern
-    # A message of exactly the greatest length is looked for in vain, for a minute.
+    # Generating a message of exactly the greatest length would take a minute and fail.
     del components["LoginMessage"]["maxLength"]
     signing = facts["signing"]
     components["SigningDomain"]["properties"] = {
@@ -100,7 +100,7 @@ def _narrow_writing_sessions(components: dict[str, Any], facts: Mapping[str, Any
         "EIP712Domain": {"const": DOMAIN_MEMBERS},
     }
     example = OPENING.salt["message"]
-    # Few points are on the curve; and the end is after the beginning, and no float.
+    # Few points are on the curve; and the end is after the beginning, and not a float.
     expires = facts.get("now", example["expires"]) + 12 * 3600
     components["WritingSessionPublicKey"] = {"const": example["publicKey"]}
     components["WritingSessionMessage"]["properties"] |= {
@@ -125,14 +125,14 @@ def _narrow_problems(document: dict[str, Any]) -> None:
 
 
 def hashtags_pattern(none_allowed: bool) -> str:
-    """A comma-separated list of hashtags that need no normalization but that of case."""
+    """A comma-separated list of hashtags that need no normalization except of case."""
     some = f"{TAG}(,{TAG}){{0,{MAX_TAGS - 1}}}"
     return f"^({some})?$" if none_allowed else f"^{some}$"
 
 
 def login_message_pattern(domains: Sequence[str], chain_id: int) -> str:
     """Login messages for these domains; the host of the URI is the domain."""
-    # A service for development takes every port, of which this is one.
+    # A service for development accepts every port; this is one of them.
     ports = [domain.replace(":*", ":5173") for domain in domains]
     messages = [_login_message_pattern(_literal(domain), chain_id) for domain in ports]
     return f"^({'|'.join(messages)})$"

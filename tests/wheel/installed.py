@@ -1,4 +1,4 @@
-"""The package as an operator installs it: an environment of its own, and the command in it."""
+"""The package as an operator installs it: a separate environment, and the command in it."""
 
 import json
 import os
@@ -36,7 +36,7 @@ print(json.dumps({
     "sys_platform": sys.platform,
 }))
 """
-"""Prints the environment markers of a Python, which has no library to ask."""
+"""Prints the environment markers of a Python that has no library for it."""
 
 LISTED = """
 import json
@@ -55,7 +55,7 @@ def plain_environ(given: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def run_python(python: str | Path, code: str) -> str:
-    """What a program prints in another Python, which sees nothing of this one."""
+    """The output of a program in another Python, which sees nothing of this one."""
     command = [str(python), "-I", "-c", code]
     done = subprocess.run(command, env=plain_environ(), capture_output=True, text=True, check=True)
     return done.stdout
@@ -69,7 +69,7 @@ def markers_of(python: str | Path) -> Environment:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The package in an environment without anything else, with some of its extras."""
+    """The package alone in an environment, with some of its extras."""
 
     folder: Path
     extras: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class Installed:
         return self.folder / "bin" / "imprint"
 
     def install(self, wheel: Path) -> None:
-        """Make the environment, with what the lock names for these extras, and the wheel."""
+        """Create the environment, with the locked packages of these extras, and the wheel."""
         _run([PYTHON, "-m", "venv", "--without-pip", str(self.folder)])
         needed = self.folder / "requirements.txt"
         entries = runtime_entries(self.extras, [markers_of(PYTHON)])
@@ -112,7 +112,7 @@ class Installed:
         settings: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> "subprocess.CompletedProcess[str]":
-        """Run the command as a shell does, with its output; it sees no other settings."""
+        """Run the command like a shell does, with its output; it sees no other settings."""
         return subprocess.run(
             [str(self.command), *map(str, arguments)],
             env=plain_environ(settings),

@@ -1,4 +1,4 @@
-"""The command of the bare package: every command loads, and says what it misses."""
+"""The command of the bare package: every command loads, and reports what it lacks."""
 
 import shutil
 import subprocess
@@ -18,16 +18,16 @@ NEEDED = {
     "migrate-content": ["--to", "embedded:there"],
     "reconcile": ["--from-block", "0"],
 }
-"""The arguments without which a command is wrong usage."""
+"""The minimal arguments of commands."""
 
 WITHOUT_SETTINGS = {
     "completion", "contract", "deploy", "dev", "migrate-catalog", "restore", "verify",
 }  # fmt: skip
-"""The commands that need no settings, or that have defaults for them."""
+"""The commands that need no settings, or have defaults for them."""
 
 
 def sentence_of(done: "subprocess.CompletedProcess[str]") -> str:
-    """The message of a command that could not begin: no traceback, and nothing on its output."""
+    """The message of a command that could not start: no traceback, and no output."""
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert "Traceback" not in done.stderr
     return done.stderr.strip()

@@ -1,4 +1,4 @@
-"""What is in the wheel and in the sdist, and what they say of themselves."""
+"""The contents of the wheel and the sdist, and their metadata."""
 
 import re
 import zipfile

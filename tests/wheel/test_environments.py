@@ -1,4 +1,4 @@
-"""What an installation consists of: the locked packages that it needs, and no others."""
+"""The packages of an installation: the locked ones that it needs, and no others."""
 
 import subprocess
 
@@ -15,7 +15,7 @@ def installed(request: pytest.FixtureRequest) -> Installed:
 
 
 def test_the_lock_has_everything_that_the_package_needs(installed: Installed):
-    """Every package is there in a version that the others accept."""
+    """Check that every package is installed in a version that the others accept."""
     command = [str(UV), "pip", "check", "--python", str(installed.python)]
     done = subprocess.run(command, env=plain_environ(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

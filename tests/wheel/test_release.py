@@ -1,4 +1,4 @@
-"""`make release`, in a copy of the project with a history of its own."""
+"""`make release`, in a copy of the project with its own history."""
 
 import json
 import re

@@ -1,4 +1,5 @@
-"""The installed service: started, asked, saved, moved, on each database and with its own chain."""
+"""The installed service: started, used, backed up, moved, on each database and with its own
+chain."""
 
 import asyncio
 import json
@@ -38,7 +39,7 @@ def start(installation: Installation, command: str = "serve") -> Process:
 
 
 def result_of(done: "subprocess.CompletedProcess[str]", status: int = 0) -> Any:
-    """The JSON object that a command has printed, and nothing else on its output."""
+    """The JSON object that a command has printed, and nothing else."""
     assert done.returncode == status, done.stderr
     return json.loads(done.stdout)
 
@@ -137,7 +138,7 @@ def run_example(python: str | Path, *addresses: str) -> None:
 
 
 def start_dev(python: str | Path, folder: Path) -> tuple[Process, str, str]:
-    """A running `imprint dev` with the addresses of its service and of its node."""
+    """A running `imprint dev` with the URLs of its service and of its node."""
     ports = {name: str(free_port()) for name in ("IMPRINT_PORT", "IMPRINT_DEV_RPC_PORT")}
     settings = ports | {"IMPRINT_DATA_DIR": str(folder / "dev")}
     process = Process([str(python), "-m", "imprint", "dev"], folder / "dev.log", settings)

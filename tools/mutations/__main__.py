@@ -1,7 +1,7 @@
-"""Puts deliberate faults into a copy of the code, one by one, and sees that suites find each.
+"""Puts deliberate faults into a copy of the code, one by one, and checks that suites find each.
 
-`python -m tools.mutations [part of a promise ...]` tries all of them, or those whose promises have
-one of the parts. `--list` shows them. `--baseline` runs their tests once without any fault.
+`python -m tools.mutations [part of a promise ...]` tries all of them, or those whose promises
+contain one of the parts. `--list` shows them. `--baseline` runs their tests once without any fault.
 """
 
 import os
@@ -32,7 +32,7 @@ BUILT = (
     *("tests/*/node_modules", "examples/*/node_modules", "contracts/node_modules"),
     "tests/*/.venv",
 )
-"""What targets of the Makefile make and no commit has: the copy uses that of the checkout."""
+"""Build results that no commit has: the copy uses those of the checkout."""
 
 PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
 
@@ -40,7 +40,7 @@ SECONDS = 900
 """How long the tests of one fault may take."""
 
 TEST_SECONDS = "300"
-"""How long one test may take: a fault may make it wait for ever."""
+"""How long one test may take: a fault may make it wait forever."""
 
 _FAILED = re.compile(
     r"^ *(?:FAILED |not ok \d+ - |✖ )(?!\S+\.m?js\b)(.+?)(?: - .*| \([\d.]+ms\))?$"
@@ -49,11 +49,12 @@ _FAILED = re.compile(
 )
 """How pytest, Node's test runner, the import contracts and the compiler's check name what failed.
 
-A file that Node cannot load fails under its own name, which is no finding."""
+A file that Node cannot load fails under its own name, which does not count as a finding.
+"""
 
 
 class Outcome(StrEnum):
-    """What became of a fault."""
+    """The outcome of a fault."""
 
     FOUND = "found"
     NOT_FOUND = "NOT FOUND"
@@ -62,7 +63,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What became of one fault, and the test that found it."""
+    """The outcome of one fault, and the test that found it."""
 
     mutation: Mutation
     outcome: Outcome
@@ -88,7 +89,7 @@ class Copy:
         return made
 
     def link_built(self) -> None:
-        """Use what was built in the checkout, also in the place of what a command has built."""
+        """Use the build results of the checkout, replacing those of a command."""
         for built in (path for pattern in BUILT for path in ROOT.glob(pattern)):
             link = self.folder / built.relative_to(ROOT)
             if link.is_symlink():
@@ -99,13 +100,13 @@ class Copy:
             link.symlink_to(built)
 
     def write(self, path: str, text: str) -> None:
-        """Change a file. What Python has compiled may have its size and its time, so that goes."""
+        """Change a file. Compiled Python may have the same size and time, so it is removed."""
         file = self.folder / path
         file.write_text(text, "utf-8")
         Path(cache_from_source(str(file))).unlink(missing_ok=True)
 
     def run(self, command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-        """Run a command in the copy; what is imported is the code of the copy."""
+        """Run a command in the copy, with the code of the copy."""
         tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
         environ = {**os.environ, "PYTHONPATH": str(self.folder / "src"), "PATH": tools}
         return subprocess.run(  # noqa: S603 - our own commands
@@ -122,15 +123,15 @@ class Copy:
 
 
 def command_of(mutation: Mutation) -> tuple[str, ...]:
-    """What has to find a fault."""
+    """The tests that have to find a fault."""
     return mutation.command or (sys.executable, *PYTEST, "--timeout", TEST_SECONDS, *mutation.tests)
 
 
 def judge(status: int, text: str) -> tuple[Outcome, str]:
-    """What a run says about its fault, and the test that failed.
+    """The outcome of a run, and the test that failed.
 
-    A run that ends otherwise than with a failed test is no finding: the fault may have kept the
-    tests from being imported.
+    A run that ends without a failed test is not a finding: the fault may have kept the tests from
+    being imported.
     """
     if status == 0:
         return Outcome.NOT_FOUND, ""
@@ -186,7 +187,8 @@ def run_baseline(copy: Copy, chosen: Sequence[Mutation]) -> bool:
 
 
 def try_all(copy: Copy, chosen: Sequence[Mutation]) -> bool:
-    """Try these faults one after the other and print what became of them; whether all are found."""
+    """Try these faults one after the other and print the outcomes; returns whether all are
+    found."""
     findings = []
     for mutation in chosen:
         finding = try_mutation(copy, mutation)

@@ -1,4 +1,4 @@
-"""Deliberate faults in who may write and read, and in what others learn."""
+"""Deliberate faults in read and write access, and in confidentiality."""
 
 from tools.mutations.mutation import Mutation
 
@@ -34,7 +34,7 @@ ACCESS = (
         "    if write.body_hash is not None and not body:\n",
         "test",
         (
-            "tests/web/api/test_signing_forms.py::test_a_swapped_body_stores_nothing_and_spends_no_nonce",
+            "tests/web/api/test_signing_forms.py::test_a_body_that_was_not_signed_stores_nothing_and_spends_no_nonce",
         ),
     ),
     Mutation(

@@ -1,4 +1,4 @@
-"""Deliberate faults that other suites than `make test` find first, or find best."""
+"""Deliberate faults that suites other than `make test` find first, or find best."""
 
 from tools.mutations.mutation import Mutation
 
@@ -44,7 +44,7 @@ SCRIPTS = (
         ("tests/browser/test_reading.py::test_a_post_is_refused_then_bought_and_read",),
     ),
 )
-"""What runs elsewhere than in the service."""
+"""Faults in code that runs outside the service."""
 
 RANDOM = (
     Mutation(
@@ -76,7 +76,7 @@ RANDOM = (
         ),
     ),
 )
-"""What is found with random values, or with what others generate."""
+"""Faults found with random values, or with generated clients."""
 
 DISASTERS = (
     Mutation(
@@ -102,7 +102,9 @@ DISASTERS = (
         "        await self.content.put(intent.cid, made.document, intent.network)\n"
         "        reserved = await begin(intent)\n",
         "test-crash",
-        ("tests/crash/test_failpoints.py::test_a_write_cut_off_by_a_crash_is_complete_or_absent",),
+        (
+            "tests/crash/test_failpoints.py::test_a_write_interrupted_by_a_crash_is_complete_or_absent",
+        ),
     ),
     Mutation(
         "No write is acknowledged in a database that was deleted",
@@ -142,7 +144,7 @@ DISASTERS = (
         ("tests/hostile/test_watchdog.py::test_no_request_holds_the_event_loop[emphasis-sqlite]",),
     ),
 )
-"""What is found by kills, faults and attacks."""
+"""Faults found by kills, faults and attacks."""
 
 NEIGHBOURS = (
     Mutation(
@@ -180,7 +182,7 @@ NEIGHBOURS = (
         "test-s3",
         (
             "tests/s3/test_starts.py"
-            "::test_a_bucket_open_to_strangers_is_refused_unless_documents_are_encrypted",
+            "::test_a_public_bucket_is_refused_unless_documents_are_encrypted",
         ),
     ),
     Mutation(
@@ -219,6 +221,6 @@ NEIGHBOURS = (
         ("tests/deploy/test_compose.py::test_only_the_proxy_is_trusted",),
     ),
 )
-"""What is found beside other programs: nodes, stores, proxies, installers."""
+"""Faults found with other programs: nodes, stores, proxies, installers."""
 
 OF_SUITES: tuple[Mutation, ...] = (*SCRIPTS, *RANDOM, *DISASTERS, *NEIGHBOURS)

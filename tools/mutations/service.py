@@ -1,4 +1,4 @@
-"""Deliberate faults in limits, in what the chain says and what is stored, and in how it runs."""
+"""Deliberate faults in limits, the handling of the chain, stored data, and operation."""
 
 from tools.mutations.mutation import Mutation
 
@@ -75,7 +75,7 @@ LIMITS = (
         ),
     ),
 )
-"""What one client may take."""
+"""Limits of one client."""
 
 CHAIN = (
     Mutation(
@@ -164,7 +164,7 @@ CHAIN = (
         ),
     ),
 )
-"""What the chain says."""
+"""The handling of the chain."""
 
 STORAGE = (
     Mutation(
@@ -271,7 +271,7 @@ STORAGE = (
         ("tests/adapters/database/test_schema.py::test_a_migration_that_fails_leaves_nothing",),
     ),
 )
-"""What is stored stays what it is."""
+"""The integrity of stored data."""
 
 OPERATION = (
     Mutation(
@@ -293,9 +293,9 @@ OPERATION = (
     Mutation(
         "A worker that dies is replaced",
         "src/imprint/server/supervisor.py",
-        '            log.error("worker died and is replaced", extra=fields)\n'
+        '            log.error("worker died and will be replaced", extra=fields)\n'
         "            self._schedule(worker)\n",
-        '            log.error("worker died and is replaced", extra=fields)\n',
+        '            log.error("worker died and will be replaced", extra=fields)\n',
         "test-faults",
         ("tests/faults/test_workers.py::test_a_killed_worker_is_replaced_and_all_end_together",),
     ),
@@ -316,6 +316,6 @@ OPERATION = (
         ("tests/web/api/test_login.py::test_a_login_is_accepted_once",),
     ),
 )
-"""How the service runs, and what it says about itself."""
+"""How the service runs, and what it reports about itself."""
 
 OF_SERVICE: tuple[Mutation, ...] = (*LIMITS, *CHAIN, *STORAGE, *OPERATION)

@@ -9,7 +9,7 @@ for (const [wei, text] of [
   ["1500000000000000000", "1.5"],
   ["12000000000000000000", "12"],
 ] as const) {
-  test(`${wei} wei are written and read as ${text}`, () => {
+  test(`${wei} wei is formatted and parsed as ${text}`, () => {
     assert.equal(formatCoin(wei), text);
     assert.equal(parseCoin(text), BigInt(wei));
   });
@@ -20,7 +20,7 @@ test("spaces around an amount do not matter", () => {
 });
 
 for (const text of ["", "1,5", "-1", "1e3", ".5", "1.", "0x1", "١", "0.0000000000000000001"]) {
-  test(`${JSON.stringify(text)} is not an amount, and people are told so`, () => {
+  test(`${JSON.stringify(text)} is refused with a message for people`, () => {
     assert.throws(() => parseCoin(text), { name: "RangeError", message: /amount.*\.$/ });
   });
 }

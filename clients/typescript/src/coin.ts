@@ -1,8 +1,8 @@
-/** Amounts of the chain's coin, between wei and what people read and write. */
+/** Amounts of the chain's coin: conversion between wei and decimal notation. */
 
 const DECIMALS = 18;
 
-/** An amount in wei as a number that people read: `10000000000000000` is `0.01`. */
+/** An amount in wei in decimal notation: `10000000000000000` is `0.01`. */
 export function formatCoin(wei: string | bigint): string {
   const digits = BigInt(wei)
     .toString()
@@ -12,7 +12,7 @@ export function formatCoin(wei: string | bigint): string {
   return fraction ? `${whole}.${fraction}` : whole;
 }
 
-/** The wei of an amount that somebody wrote. Throws `RangeError` with a sentence for them. */
+/** Parse an amount in wei. Throws `RangeError` with a sentence for its author. */
 export function parseCoin(text: string): bigint {
   const [, whole, fraction = ""] = /^(\d+)(?:\.(\d+))?$/.exec(text.trim()) ?? [];
   if (whole === undefined)

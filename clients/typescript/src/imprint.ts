@@ -1,4 +1,4 @@
-/** The client of a service: everything that readers do, and everything that authors do. */
+/** The client of a service: everything for readers and for authors. */
 
 import type { Wallet } from "./wallet.js";
 import { ImprintWriter } from "./writer.js";
@@ -9,7 +9,7 @@ import {
 } from "./writing-session.js";
 
 export class Imprint extends ImprintWriter {
-  /** Ask the wallet, with one signature, to let a new key of this browser save drafts for it. */
+  /** Ask the wallet for one signature that lets a new key of this browser save drafts for it. */
   openWritingSession(wallet: Wallet, options: WritingSessionOptions = {}): Promise<WritingSession> {
     return openWritingSession(this, wallet, options);
   }

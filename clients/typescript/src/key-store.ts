@@ -1,21 +1,21 @@
-/** Where the key of a writing session is kept between visits. */
+/** Where the key of a writing session is stored between visits. */
 
 import type { Address, WritingSessionRecord } from "./records.js";
 
 export interface StoredKey {
   session: WritingSessionRecord;
-  /** Not extractable: it can be used on this origin, and read by no script. */
+  /** Not extractable: it can be used on this origin, but no script can read it. */
   privateKey: CryptoKey;
 }
 
-/** One key for a service and a wallet. */
+/** One key per service and wallet. */
 export interface KeyStore {
   load(service: string, wallet: Address): Promise<StoredKey | null>;
   save(service: string, wallet: Address, key: StoredKey): Promise<void>;
   remove(service: string, wallet: Address): Promise<void>;
 }
 
-/** Keys that are gone with the page or the process. */
+/** Keys in memory, which are gone with the page or the process. */
 export class MemoryKeyStore implements KeyStore {
   private readonly keys = new Map<string, StoredKey>();
 
@@ -32,7 +32,7 @@ export class MemoryKeyStore implements KeyStore {
   }
 }
 
-/** Keys in IndexedDB, which stores a key that cannot be exported as it is. */
+/** Keys in IndexedDB, which can store non-extractable keys. */
 export class BrowserKeyStore implements KeyStore {
   constructor(private readonly database = "imprint") {}
 

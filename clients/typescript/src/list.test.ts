@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { List } from "./list.js";
 
-/** Three pages, and which tokens were asked for. */
+/** Three pages, and the requested tokens. */
 function openList() {
   const asked: (string | undefined)[] = [];
   const pages = [[1, 2], [], [3]];
@@ -14,7 +14,7 @@ function openList() {
   return { list, asked };
 }
 
-test("a list is read to its end, over an empty page", async () => {
+test("a list is read to its end, across an empty page", async () => {
   const { list, asked } = openList();
   assert.deepEqual(await list.collect(), [1, 2, 3]);
   assert.deepEqual(asked, [undefined, "1", "2"]);
@@ -27,7 +27,7 @@ test("no page is requested before it is needed", async () => {
   assert.deepEqual(await list.collect(1), [1]);
 });
 
-test("a list is walked page by page, and from a token on", async () => {
+test("a list is walked page by page, also from a token", async () => {
   const { list } = openList();
   const sizes = [];
   for await (const { items } of list.pages()) sizes.push(items.length);

@@ -1,4 +1,4 @@
-/** Lists that span pages: item by item, page by page, or from a page token on. */
+/** Paged lists: item by item, page by page, or starting from a page token. */
 
 export interface Page<T> {
   items: T[];
@@ -6,10 +6,10 @@ export interface Page<T> {
   nextPageToken: string | null;
 }
 
-/** All items of a list. A page is requested when its first item is asked for. */
+/** All items of a list. A page is requested when its first item is needed. */
 export class List<T> implements AsyncIterable<T> {
   constructor(
-    /** The first page, or the one of a token. */
+    /** The first page, or the page of a token. */
     readonly page: (token?: string) => Promise<Page<T>>,
   ) {}
 

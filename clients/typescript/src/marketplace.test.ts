@@ -45,7 +45,7 @@ interface AbiItem {
   inputs: AbiParameter[];
 }
 
-/** What the service deploys and follows; the token's errors are those of ERC-6909. */
+/** The contract that the service deploys and follows; the token's errors are those of ERC-6909. */
 const CONTRACT = new URL("../../../src/imprint/marketplace/Marketplace.json", import.meta.url);
 const { abi: compiled } = JSON.parse(await readFile(CONTRACT, "utf-8")) as { abi: AbiItem[] };
 
@@ -60,12 +60,12 @@ const compiledSelectors = (kind: "function" | "error"): Map<string, Hex> =>
       .map(({ name, inputs }) => [name, toFunctionSelector(`${name}(${inputs.map(typeOf)})`)]),
   );
 
-test("the errors are all of the contract's own, with their selectors", () => {
+test("the list has all errors of the contract, with their selectors", () => {
   const own = [...compiledSelectors("error")].filter(([name]) => !name.startsWith("ERC6909"));
   assert.deepEqual({ ...ERRORS }, Object.fromEntries(own));
 });
 
-test("the selectors are those of the contract's functions", () => {
+test("the selectors match the contract's functions", () => {
   const functions = compiledSelectors("function");
   for (const [name, selector] of Object.entries(SELECTORS))
     assert.equal(selector, functions.get(name), name);
@@ -122,14 +122,14 @@ test("calls name the chain that they are for, if they are given one", () => {
   for (const { chainId } of calls) assert.equal(chainId, 5);
 });
 
-test("a balance is asked for as viem asks", async () => {
+test("a balance is read like viem reads it", async () => {
   const asked: unknown[] = [];
   assert.equal(await balanceOf(responding("0x01", asked), MARKETPLACE, READER, "3"), 1n);
   const data = encodeFunctionData({ abi, functionName: "balanceOf", args: [READER, 3n] });
   assert.deepEqual(asked, [{ method: "eth_call", params: [{ to: MARKETPLACE, data }, "latest"] }]);
 });
 
-test("a receipt says whether a transaction was mined, and how it ended", async () => {
+test("a receipt tells whether a transaction was mined, and its outcome", async () => {
   const logs: never[] = [];
   const find = (found: unknown) => findReceipt(responding(found), "0x00");
   assert.equal(await find(null), null);
@@ -139,7 +139,7 @@ test("a receipt says whether a transaction was mined, and how it ended", async (
   assert.equal((await find({ status: "0x0", blockNumber: "0x1", logs }))?.status, "reverted");
 });
 
-test("waiting for a receipt ends with its signal, between two questions and during one", async () => {
+test("aborting the signal ends the wait for a receipt, between two requests and during one", async () => {
   const reason = new Error("Enough.");
   const never = new Promise(() => {});
   for (const provider of [responding(null), responding(never)]) {
@@ -152,7 +152,7 @@ test("waiting for a receipt ends with its signal, between two questions and duri
   }
 });
 
-test("the id of a new post is that of the marketplace's own log", () => {
+test("the id of a new post comes from the marketplace's own log", () => {
   const id: Hex = `0x${"2a".padStart(64, "0")}`;
   const log = { address: MARKETPLACE.toLowerCase() as Hex, topics: [POST_CREATED, id], data: "0x" };
   const receipt = { status: "success", blockNumber: 1, logs: [log as never] } as const;

@@ -1,11 +1,11 @@
-/** The marketplace contract: calls for a wallet to send, and what the chain says of them. */
+/** The marketplace contract: calls for a wallet to send, and queries of the chain about them. */
 
 import { encodeAbiParameters } from "viem/utils";
 import type { Address, Hex } from "./records.js";
 import { endBy, pause } from "./transport.js";
 import type { Call, Provider } from "./wallet.js";
 
-/** What the contract accepts at most. */
+/** The limits of the contract. */
 export const POST_LIMITS = {
   titleBytes: 100,
   descriptionBytes: 500,
@@ -13,7 +13,7 @@ export const POST_LIMITS = {
   hashtags: 10,
 } as const;
 
-/** The first four bytes of a call, which name its function. */
+/** Function selectors: the first four bytes of a call. */
 export const SELECTORS = {
   createPost: "0x9b466dcc",
   subscribePost: "0xdf58067d",
@@ -23,7 +23,7 @@ export const SELECTORS = {
   postCidToTokenId: "0xe8be2748",
 } as const;
 
-/** The contract's own errors, by the first four bytes of what a refused call reverts with. */
+/** The contract's own errors, by their selectors. */
 export const ERRORS = {
   CidMissing: "0xa6afc551",
   CidAlreadyPublished: "0x7b639cd0",
@@ -81,7 +81,10 @@ export interface Receipt {
   logs: Log[];
 }
 
-/** Make a draft a post, for its author's wallet to send. With `chainId`, on no other chain. */
+/**
+ * The call that publishes a draft, for its author's wallet to send. With `chainId`, on no other
+ * chain.
+ */
 export function createPostCall(marketplace: Address, post: NewPost, chainId?: number): Call {
   const { cid, title, thumbnailCid, description, price, hashtags } = post;
   const encoded = encodeAbiParameters(NEW_POST, [
@@ -98,7 +101,10 @@ export function createPostCall(marketplace: Address, post: NewPost, chainId?: nu
   return { to: marketplace, data, ...pin(chainId) };
 }
 
-/** Buy a token of the post, which lets its holder read. With `chainId`, on no other chain. */
+/**
+ * The call that buys a token of the post, which lets its holder read. With `chainId`, on no other
+ * chain.
+ */
 export function buyPostCall(
   marketplace: Address,
   postId: string | bigint,
@@ -109,8 +115,10 @@ export function buyPostCall(
   return { to: marketplace, data, value: price, ...pin(chainId) };
 }
 
-/** Change the price of a post from now on, for its author's wallet to send. With `chainId`, on no
- *  other chain. */
+/**
+ * The call that changes the price of a post, for its author's wallet to send. With `chainId`, on no
+ * other chain.
+ */
 export function changePriceCall(
   marketplace: Address,
   postId: string | bigint,
@@ -124,7 +132,7 @@ export function changePriceCall(
 const pin = (chainId: number | undefined): Pick<Call, "chainId"> =>
   chainId === undefined ? {} : { chainId };
 
-/** What became of a transaction; null while it is not mined. */
+/** The receipt of a transaction; null while it is not mined. */
 export async function findReceipt(provider: Provider, hash: Hex): Promise<Receipt | null> {
   const found = (await provider.request({
     method: "eth_getTransactionReceipt",
@@ -139,9 +147,10 @@ export async function findReceipt(provider: Provider, hash: Hex): Promise<Receip
   return { status, blockNumber: Number(found.blockNumber), logs: found.logs };
 }
 
-/** The receipt, once the transaction is mined; it may say that it was reverted.
+/**
+ * The receipt, once the transaction is mined; it may have been reverted.
  *
- * Throws at once what the signal is aborted with.
+ * Throws the signal's reason at once when it is aborted.
  */
 export async function waitForReceipt(
   provider: Provider,
@@ -164,7 +173,7 @@ export function createdPostId(receipt: Receipt, marketplace: Address): string | 
   return created?.topics[1] ? BigInt(created.topics[1]).toString() : null;
 }
 
-/** How many tokens of a post somebody holds. */
+/** How many tokens of a post an address holds. */
 export async function balanceOf(
   provider: Provider,
   marketplace: Address,

@@ -53,7 +53,7 @@ export const CODES = [
   "internal_error",
 ] as const satisfies readonly Code[];
 
-/** The service said no. Act upon `code`; show `detail` to people. */
+/** The service refused. Branch on `code`; show `detail` to people. */
 export class Refusal extends Error {
   override readonly name = "Refusal";
   readonly code: Code;
@@ -62,7 +62,7 @@ export class Refusal extends Error {
 
   constructor(
     readonly problem: Problem,
-    /** Seconds after which to try again, if the service said so. */
+    /** Seconds after which to try again, if the service named them. */
     readonly retryAfter: number | null = null,
   ) {
     super(problem.detail);
@@ -72,13 +72,13 @@ export class Refusal extends Error {
   }
 }
 
-/** No response of the service: no network, or something before it responded in its place. */
+/** No response from the service: no network, or something in front of it responded instead. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";
 
   constructor(
     message: string,
-    /** The status of what responded in place of the service, if anything did. */
+    /** The status of whatever responded instead of the service, if anything did. */
     readonly status: number | null = null,
     readonly retryAfter: number | null = null,
     options?: ErrorOptions,
@@ -87,13 +87,15 @@ export class Unreachable extends Error {
   }
 }
 
-/** A save may have taken effect: its response was lost, and its signature is now too old to be sent
- *  again. Look for the draft before saving anew. */
+/**
+ * A save may have taken effect: its response was lost, and its signature is now too old to be sent
+ * again. Look for the draft before saving again.
+ */
 export class Unconfirmed extends Error {
   override readonly name = "Unconfirmed";
 }
 
-/** The key of a writing session is not, or no longer, valid: the wallet has to sign once more. */
+/** The key of a writing session is not, or no longer, valid: the wallet has to sign again. */
 export class WalletNeeded extends Error {
   override readonly name = "WalletNeeded";
 }

@@ -1,4 +1,7 @@
-/** Reading from a service: sessions, texts, posts, lists and feeds. A page for readers needs no more. */
+/**
+ * Reading from a service: sessions, texts, posts, lists and feeds. A page for readers needs no
+ * more.
+ */
 
 import { createSiweMessage } from "viem/siwe";
 import { List, type Page } from "./list.js";
@@ -12,22 +15,22 @@ export interface ClientOptions {
   fetch?: Fetch;
   /** How writes are signed; `imprint-2` unless the service does not accept it. */
   form?: Form;
-  /** The name of the signing domain in `inkdao-1`, where a service has another one for it. */
+  /** The name of the signing domain in `inkdao-1`, if the service has a different one for it. */
   domainName?: string;
-  /** Ends all requests of this client. */
+  /** Aborts all requests of this client. */
   signal?: AbortSignal;
 }
 
 export interface LoginOptions {
-  /** The origin of the page that asks, which the wallet shows; that of the service if absent. */
+  /** The origin of the requesting page, which the wallet shows; the service's own by default. */
   origin?: string;
   statement?: string;
-  /** With `false` the session is only returned, and `session` stays as it is. */
+  /** With `false` the session is only returned, and `session` does not change. */
   remember?: boolean;
 }
 
 export interface WaitOptions {
-  /** The pause between two questions, in milliseconds. */
+  /** The pause between two requests, in milliseconds. */
   everyMs?: number;
   signal?: AbortSignal;
 }
@@ -38,15 +41,15 @@ interface Sending {
   method?: string;
   body?: FormData | object;
   accept?: string;
-  /** Give back a response with this status, too. */
+  /** Also return a response with this status. */
   except?: number;
 }
 
 const ZERO_ADDRESS = "0x0000000000000000000000000000000000000000";
 
-/** A connection to a service, with one session at most. */
+/** A connection to a service, with at most one session. */
 export class ImprintReader {
-  /** Sent as bearer where it is set; `login` sets it. */
+  /** Sent as bearer token if set; `login` sets it. */
   session: Session | null = null;
   readonly url: string;
   protected readonly fetch: Fetch;
@@ -54,7 +57,7 @@ export class ImprintReader {
   /** Shared with the clients that `as` and `within` make. */
   private readonly clock = { ahead: 0 };
 
-  /** Ask the service what it signs with and which chain it reads. */
+  /** Fetch the facts of the service: its signing domain and its chain. */
   static async connect<T>(
     this: new (
       url: string,
@@ -68,11 +71,11 @@ export class ImprintReader {
     const address = `${trimSlash(url)}/.well-known/imprint.json`;
     const init: RequestInit = { headers: { Accept: "application/json" }, signal: signal ?? null };
     const response = await fetchResponse(fetch, address, init);
-    // `this` is the class whose `connect` is called.
+    // `this` is the class on which `connect` is called.
     return new this(url, await readJson<ServiceFacts>(response, signal), options);
   }
 
-  /** A page that has the facts already needs no request. */
+  /** A page that already has the facts needs no request. */
   constructor(
     url: string,
     readonly facts: ServiceFacts,
@@ -85,22 +88,25 @@ export class ImprintReader {
     this.setClock(facts.now);
   }
 
-  /** The same client with another session. Whoever logs in there or out does so there only; the
-   * clock is one for all.
+  /**
+   * The same client with another session. A login or logout there stays there; the clock is shared.
    */
   as(session: Session | null): this {
     return Object.assign(Object.create(this), { session });
   }
 
-  /** The same client, whose requests this signal ends, too. It has this one's session until
-   * somebody logs in there or out; the clock is one for both.
+  /**
+   * The same client, whose requests this signal also aborts. It has this client's session until a
+   * login or logout there; the clock is shared.
    */
   within(signal: AbortSignal): this {
     const ends = this.signal ? AbortSignal.any([this.signal, signal]) : signal;
     return Object.assign(Object.create(this), { signal: ends });
   }
 
-  /** Take over the time of the service, in Unix seconds: `now` of its facts or of a refusal. */
+  /**
+   * Synchronize with the time of the service, in Unix seconds: `now` of its facts or of a refusal.
+   */
   setClock(unixSeconds: number): void {
     this.clock.ahead = unixSeconds - Date.now() / 1000;
   }
@@ -136,7 +142,7 @@ export class ImprintReader {
     return session;
   }
 
-  /** End this session, or every session of its address, at once and everywhere. */
+  /** End this session, or every session of its address, everywhere and at once. */
   async logout({ all = false }: { all?: boolean } = {}): Promise<void> {
     await this.request("/auth/logout", { method: "POST", body: all ? { all } : {} });
     this.session = null;
@@ -149,7 +155,7 @@ export class ImprintReader {
     return this.read("/fileByCid", { cid });
   }
 
-  /** A post, for its author, for who holds its token, and for all if its price is 0. */
+  /** A post, for its author, for holders of its token, and for everybody if its price is 0. */
   readPost(
     postId: string | bigint,
     user: string = this.session?.address ?? ZERO_ADDRESS,
@@ -157,12 +163,12 @@ export class ImprintReader {
     return this.read("/fileByPostId", { user, postId });
   }
 
-  /** A post whose price is 0 needs no session. */
+  /** A post whose price is 0; needs no session. */
   readFreePost(postId: string | bigint): Promise<records.Content> {
     return this.read("/freeFileByPostId", { postId });
   }
 
-  /** A post by the session, or without one if its price is 0. */
+  /** A post, with the session, or without one if its price is 0. */
   readPostContent(id: string | bigint): Promise<records.Content> {
     return this.read(`/posts/${id}/content`);
   }
@@ -171,7 +177,7 @@ export class ImprintReader {
     return this.readText(`/posts/${id}.md`);
   }
 
-  /** The bytes of a thumbnail or of a text that is public; `range` as in HTTP, such as `bytes=0-99`. */
+  /** The bytes of a thumbnail or of a public text; `range` as in HTTP, such as `bytes=0-99`. */
   async fetchDocument(
     cid: string,
     options: { format?: "raw" | "car"; scope?: "block" | "entity" | "all"; range?: string } = {},
@@ -183,7 +189,7 @@ export class ImprintReader {
     return { bytes, mediaType: response.headers.get("Content-Type") ?? "" };
   }
 
-  // Lists of what this service hosts
+  // Lists of files on this service
 
   /** The drafts of the session's address, newest first. */
   listDrafts({ owner }: { owner?: string } = {}): List<records.HostedFile> {
@@ -201,9 +207,11 @@ export class ImprintReader {
     return this.listFiles("/filesByTags", { tags: tags.join(",") });
   }
 
-  /** The file with a cid, once the service knows that it is a post on the chain.
+  /**
+   * The file with a cid, once the service knows that it is a post on the chain.
    *
-   * Throws at once what the signal is aborted with, by default a `TimeoutError` after 60 seconds.
+   * Throws the signal's reason at once when it is aborted, by default a `TimeoutError` after 60
+   * seconds.
    */
   async waitForPost(
     cid: string,
@@ -240,19 +248,20 @@ export class ImprintReader {
     return this.read(`/authors/${address}`);
   }
 
-  /** What the session's address holds, newest purchase first. */
+  /** The posts that the session's address holds, newest purchase first. */
   listLibrary(query: { q?: string; limit?: number } = {}): List<records.HeldPost> {
     return this.list<"posts", records.HeldPost>("/me/library", "posts", query);
   }
 
-  /** What the session's address has sold, newest first. */
+  /** The sales of the session's address, newest first. */
   listSales(query: { limit?: number } = {}): List<records.Sale> {
     return this.list<"sales", records.Sale>("/me/sales", "sales", query);
   }
 
-  /** All sales of the session's address as one table (CSV, RFC 4180), with a line of names.
+  /**
+   * All sales of the session's address as one table (CSV, RFC 4180), with a header line.
    *
-   * `limit` is the size of a page, of which there may be several.
+   * `limit` is the page size; all pages are fetched.
    */
   async salesCsv({ limit = 1000 }: { limit?: number } = {}): Promise<string> {
     let table = "";
@@ -261,7 +270,7 @@ export class ImprintReader {
       const path = addQuery("/me/sales", { limit, next_page_token: token });
       const response: Response = await this.request(path, { accept: "text/csv" });
       const text = await response.text();
-      // Every page has the line of names.
+      // Every page repeats the header line.
       table += table ? text.slice(text.indexOf("\n") + 1) : text;
       const link = /<([^>]+)>;\s*rel="?next/.exec(response.headers.get("Link") ?? "");
       token = link?.[1] ? new URL(link[1], this.url).searchParams.get("next_page_token") : null;
@@ -312,7 +321,7 @@ export class ImprintReader {
     return this.read(`/feeds/authors/${address}.json`);
   }
 
-  /** A feed of all that the session's address may read; its addresses are shown once. */
+  /** A feed of everything that the session's address may read; its URLs are shown once. */
   addPrivateFeed(): Promise<records.FeedAccess> {
     return this.send("/me/feeds", {});
   }
@@ -321,7 +330,7 @@ export class ImprintReader {
     return (await this.read<{ feeds: records.PrivateFeed[] }>("/me/feeds")).feeds;
   }
 
-  /** New addresses for a private feed; the old ones end. */
+  /** New URLs for a private feed; the old ones stop working. */
   rotatePrivateFeed(id: string): Promise<records.FeedAccess> {
     return this.send(`/me/feeds/${id}`, {});
   }
@@ -330,7 +339,7 @@ export class ImprintReader {
     await this.request(`/me/feeds/${id}`, { method: "DELETE" });
   }
 
-  /** `before` is that of `next_url`, for what is older. */
+  /** `before` is taken from `next_url`, for older posts. */
   getPrivateFeedAtom(token: string, query: { before?: string } = {}): Promise<string> {
     return this.readText(addQuery(`/feeds/private/${token}.atom`, query));
   }
@@ -357,14 +366,14 @@ export class ImprintReader {
     return this.read("/healthz");
   }
 
-  /** A service that is not ready says why, too. */
+  /** A service that is not ready also reports why. */
   async checkReadiness(): Promise<records.Readiness> {
     return readJson(await this.request("/readyz", { except: 503 }), this.signal);
   }
 
-  // How it is all sent
+  // Requests
 
-  /** GET a path of the service that has JSON. */
+  /** GET JSON from a path of the service. */
   async read<T>(path: string, query: Query = {}): Promise<T> {
     return readJson<T>(await this.request(addQuery(path, query)), this.signal);
   }

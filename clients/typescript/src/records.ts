@@ -1,28 +1,28 @@
-/** The types of what the service takes and gives, with the names of the contract. */
+/** The types of requests and responses, with the names of the contract. */
 
 export type Address = `0x${string}`;
 export type Hex = `0x${string}`;
 
-/** The ways to sign a write; `imprint-2` is bound to the service and to what is written. */
+/** The forms of signed writes; `imprint-2` is bound to the service and to the content. */
 export type Form = "imprint-1" | "inkdao-1" | "imprint-2";
 export type Action = "create" | "update" | "publish" | "delete";
 export type WritingAction = "create" | "update";
 
-/** What an author gives to publish a draft; `thumbnail` is PNG, JPEG or WebP. */
+/** The author's input for publishing a draft; `thumbnail` is PNG, JPEG or WebP. */
 export interface Publication {
   thumbnail: Blob;
   thumbnailName?: string;
   hashtags: string[];
 }
 
-/** The bytes of `/ipfs/{cid}` and what they are. */
+/** The bytes of `/ipfs/{cid}` and their media type. */
 export interface FetchedDocument {
   bytes: Uint8Array<ArrayBuffer>;
   mediaType: string;
 }
 
 export interface PostQuery {
-  /** All of these hashtags. */
+  /** Posts with all of these hashtags. */
   tag?: string | string[];
   author?: string;
   free?: boolean;
@@ -31,7 +31,7 @@ export interface PostQuery {
   /** Words to search for in titles, descriptions and free texts. */
   q?: string;
   sort?: "newest" | "oldest" | "sales" | "price";
-  /** Posts of a page, 1 to 50. */
+  /** Posts per page, 1 to 50. */
   limit?: number;
 }
 
@@ -39,7 +39,7 @@ export interface PostQuery {
 
 // records: begin
 
-/** What differs between services, and what a client must know. */
+/** Facts that differ between services, which a client must know. */
 export interface ServiceFacts {
   /** The name of the software. */
   name: string;
@@ -241,7 +241,7 @@ export interface WritingSessionRecord {
   createdAt: string;
 }
 
-/** A file as lists and reads return it, with what publishing added. */
+/** A file as lists and reads return it, with its publication. */
 export interface HostedFile {
   /** A UUID. */
   id: string;
@@ -268,7 +268,7 @@ export interface HostedFile {
   tx_hash: Hex | null;
 }
 
-/** A text, and the file that it is of. */
+/** A text, and the file that contains it. */
 export interface Content {
   /** The text. */
   content: string;
@@ -281,7 +281,7 @@ export interface PublishedDraft {
   thumbnailCid: string;
 }
 
-/** A draft that is deleted. */
+/** A deleted draft. */
 export interface DeletedDraft {
   /** A UUID. */
   id: string;
@@ -336,7 +336,7 @@ export interface Block {
   hash: Hex;
 }
 
-/** How many purchases, and what was paid for them. */
+/** The number of purchases, and the total paid. */
 export interface SalesTotal {
   /** How many purchases. */
   count: number;
@@ -460,7 +460,7 @@ export interface Stats {
   days: Day[];
 }
 
-/** What happened on one day, UTC. */
+/** The activity of one day, UTC. */
 export interface Day {
   /** The day, in UTC. */
   day: string;
@@ -587,7 +587,7 @@ export interface FeedAuthor {
   url: string;
 }
 
-/** What JSON Feed has no members for. */
+/** Fields that JSON Feed does not define. */
 export interface FeedPost {
   /** The post's id, a decimal number below 2^256. */
   id: string;

@@ -14,7 +14,7 @@ const request = (response: Response | Error, signal: AbortSignal | null = null) 
     { signal },
   );
 
-test("a query repeats lists and leaves out what is not given", () => {
+test("a query repeats lists and leaves out missing values", () => {
   const query = { tag: ["a b", "ä"], author: undefined, free: false, limit: 0, q: null };
   assert.equal(addQuery("/posts", query), "/posts?tag=a+b&tag=%C3%A4&free=false&limit=0");
   assert.equal(addQuery("/posts", {}), "/posts");
@@ -30,7 +30,7 @@ test("a problem becomes a refusal with all its members", async () => {
   assert.deepEqual([refusal.message, refusal.problem.now], ["Too many requests.", 5]);
 });
 
-test("what a proxy says in its own words is no refusal of the service", async () => {
+test("a proxy's own error page is not a refusal of the service", async () => {
   for (const body of ["<html>", "null", "[]", '{"message": "no"}']) {
     const error = await request(new Response(body, { status: 502 })).catch((thrown) => thrown);
     assert.ok(error instanceof Unreachable, body);
@@ -38,7 +38,7 @@ test("what a proxy says in its own words is no refusal of the service", async ()
   }
 });
 
-test("a lost connection is unreachable, but an ended request is what it was ended with", async () => {
+test("a lost connection is unreachable, but an aborted request throws its reason", async () => {
   const failed = new TypeError("fetch failed");
   await assert.rejects(request(failed), (error: Error) => {
     return error instanceof Unreachable && error.cause === failed;

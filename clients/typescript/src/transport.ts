@@ -1,4 +1,4 @@
-/** Requests over HTTP: what is sent, and what a failure becomes. */
+/** Requests over HTTP, and how failures are reported. */
 
 import { Refusal, Unreachable } from "./problems.js";
 import type { Problem } from "./records.js";
@@ -16,9 +16,10 @@ export function addQuery(path: string, query: { readonly [name: string]: QueryVa
   return pairs.length ? `${path}?${new URLSearchParams(pairs)}` : path;
 }
 
-/** A response with a status of success, or with that of `except`.
+/**
+ * A response with a success status, or with that of `except`.
  *
- * Throws `Refusal` or `Unreachable`, or what the signal was aborted with.
+ * Throws `Refusal` or `Unreachable`, or the signal's reason when it is aborted.
  */
 export async function fetchResponse(
   fetch: Fetch,
@@ -36,7 +37,7 @@ export async function fetchResponse(
   throw await readFailure(response);
 }
 
-/** The body of a response. Throws `Unreachable` if it breaks off or is not JSON. */
+/** The body of a response. Throws `Unreachable` if it is truncated or not JSON. */
 export async function readJson<T>(response: Response, signal?: AbortSignal | null): Promise<T> {
   try {
     return (await response.json()) as T;
@@ -45,7 +46,7 @@ export async function readJson<T>(response: Response, signal?: AbortSignal | nul
   }
 }
 
-/** Wait. Throws what the signal is aborted with, at once. */
+/** Wait. Throws the signal's reason at once when it is aborted. */
 export function pause(ms: number, signal?: AbortSignal | null): Promise<void> {
   let timer: ReturnType<typeof setTimeout>;
   const passed = new Promise<void>((resolve) => {
@@ -54,7 +55,7 @@ export function pause(ms: number, signal?: AbortSignal | null): Promise<void> {
   return endBy(passed, signal).finally(() => clearTimeout(timer));
 }
 
-/** What is promised. Throws what the signal is aborted with, at once. */
+/** Await a promise. Throws the signal's reason at once when it is aborted. */
 export async function endBy<T>(promised: Promise<T>, signal?: AbortSignal | null): Promise<T> {
   if (!signal) return promised;
   let end = () => {};

@@ -16,7 +16,7 @@ const values = {
   title: "Words",
 };
 
-/** The type as EIP-712 writes it. */
+/** The type in EIP-712 notation. */
 function encodeType(form: Form, action: Action): string {
   const { types, primaryType } = buildWrite({ facts, form, address, now: 7 }, action, values);
   const members = types[primaryType]?.map(({ name, type }) => `${type} ${name}`);

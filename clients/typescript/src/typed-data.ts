@@ -15,17 +15,17 @@ export interface TypedData {
   message: Record<string, unknown>;
 }
 
-/** What a write is bound to, as far as its form says it. */
+/** What a write is bound to, as far as its form covers it. */
 export interface WriteValues {
   cid?: string;
   contentHash?: Hex;
   thumbnailHash?: Hex;
   hashtags?: string;
-  /** Of `inkdao-1`, which shows it in the wallet's prompt. */
+  /** For `inkdao-1`, which shows it in the wallet's prompt. */
   title?: string;
 }
 
-/** The circumstances of a signature. */
+/** The context of a signature. */
 export interface Signing {
   facts: Pick<ServiceFacts, "service" | "signing">;
   form: Form;
@@ -44,7 +44,7 @@ const DRAFT_TYPES: Record<Action, string> = {
 const FILE_TYPE = "string action,string nonce,string timestamp";
 const INKDAO_TAIL = "string nonce,address address,uint256 timestamp";
 
-/** What the signer signs for one write. Its nonce is random, so it takes effect once. */
+/** The typed data of one write. Its nonce is random, so it takes effect once. */
 export function buildWrite(signing: Signing, action: Action, values: WriteValues): TypedData {
   const { facts, form, address, now } = signing;
   const nonce = randomNonce();
@@ -62,7 +62,7 @@ export function buildWrite(signing: Signing, action: Action, values: WriteValues
   return buildTypedData(facts, primaryType, `string ${subject},${INKDAO_TAIL}`, message);
 }
 
-/** Typed data of this service; members that the type does not have are left out. */
+/** Typed data of this service; values that the type does not have are left out. */
 export function buildTypedData(
   facts: Pick<ServiceFacts, "signing">,
   primaryType: string,
@@ -74,7 +74,7 @@ export function buildTypedData(
   return { domain: facts.signing, types: { [primaryType]: members }, primaryType, message: kept };
 }
 
-/** The members of an EIP-712 type, from its text. */
+/** The members of an EIP-712 type, parsed from its notation. */
 export function parseMembers(declaration: string): TypedDataMember[] {
   return declaration.split(",").map((member) => {
     const [type = "", name = ""] = member.split(" ");
@@ -82,10 +82,10 @@ export function parseMembers(declaration: string): TypedDataMember[] {
   });
 }
 
-/** The hash of a text that a signature is bound to. */
+/** The hash of a text to which a signature is bound. */
 export const hashText = (text: string): Hex => keccak256(stringToBytes(text));
 
-/** The hash of a thumbnail that a signature is bound to. */
+/** The hash of a thumbnail to which a signature is bound. */
 export const hashBytes = (bytes: Uint8Array): Hex => keccak256(bytes);
 
 export const randomNonce = (): string => {

@@ -8,7 +8,7 @@ const RPC_URL = "http://127.0.0.1/secret-key";
 const ask = (responding: () => Promise<Response>) =>
   httpProvider(RPC_URL, responding).request({ method: "eth_chainId" });
 
-test("a node is asked by JSON-RPC", async () => {
+test("a node is called by JSON-RPC", async () => {
   const asked: unknown[] = [];
   const node = httpProvider(RPC_URL, async (url, init) => {
     asked.push(url, JSON.parse(String(init?.body)));
@@ -18,7 +18,7 @@ test("a node is asked by JSON-RPC", async () => {
   assert.deepEqual(asked, [RPC_URL, { jsonrpc: "2.0", id: 1, method: "eth_call", params: [1] }]);
 });
 
-test("what a node refuses has its code and data, whatever the status", async () => {
+test("a node's refusal has its code and data, whatever the status", async () => {
   const error = { code: 3, message: "execution reverted", data: "0x08c379a0" };
   for (const status of [200, 400, 500]) {
     await assert.rejects(
@@ -32,7 +32,7 @@ test("what a node refuses has its code and data, whatever the status", async () 
   }
 });
 
-test("a node that does not respond is unreachable, and its address is not told", async () => {
+test("a node that does not respond is unreachable, and its URL is not shown", async () => {
   const cause = new TypeError(`fetch failed: ${RPC_URL}`);
   await assert.rejects(
     ask(async () => Promise.reject(cause)),
@@ -45,7 +45,7 @@ test("a node that does not respond is unreachable, and its address is not told",
   );
 });
 
-test("what responds in place of a node is unreachable, with its status", async () => {
+test("something that responds instead of a node is unreachable, with its status", async () => {
   for (const body of ["<html>", "", "null", "[]", "7", '"no"', '{"message": "no"}']) {
     await assert.rejects(
       ask(async () => new Response(body, { status: 502 })),
@@ -55,7 +55,7 @@ test("what responds in place of a node is unreachable, with its status", async (
   }
 });
 
-/** A node on chain 5 that notes what it is asked. */
+/** A node on chain 5 that records its calls. */
 function nodeOnFive() {
   const asked: { method: string; params?: unknown }[] = [];
   const request = async (args: { method: string; params?: unknown }) => {
@@ -77,7 +77,7 @@ test("a browser's wallet is told which chain a transaction is for", async () => 
   );
 });
 
-test("a key signs no transaction for another chain than that of its node", async () => {
+test("a key signs no transaction for a chain other than its node's", async () => {
   const signed: { chainId: number }[] = [];
   const node = nodeOnFive();
   const account = {

@@ -4,16 +4,16 @@ import { Unreachable } from "./problems.js";
 import type { Address, Hex } from "./records.js";
 import type { TypedData } from "./typed-data.js";
 
-/** A transaction that a wallet is asked to send. */
+/** A transaction for a wallet to send. */
 export interface Call {
   to: Address;
   data: Hex;
   value?: bigint;
-  /** The chain that it is meant for; a wallet on another one refuses it. */
+  /** Its chain; a wallet on another one refuses it. */
   chainId?: number;
 }
 
-/** Whoever signs a write: a wallet, or a writing session for it. */
+/** A signer of writes: a wallet, or a writing session for it. */
 export interface Signer {
   readonly address: Address;
   /** The id of a writing session; a wallet has none. */
@@ -23,19 +23,19 @@ export interface Signer {
   forget?(): Promise<void>;
 }
 
-/** Somebody who can sign: a browser wallet (EIP-1193) or a private key. */
+/** An account that can sign: a browser wallet (EIP-1193) or a private key. */
 export interface Wallet extends Signer {
   signMessage(message: string): Promise<Hex>;
-  /** The hash of the transaction, which is not mined yet. */
+  /** Returns the hash of the transaction, which is not mined yet. */
   sendTransaction(call: Call): Promise<Hex>;
 }
 
-/** A node or a wallet that takes requests (EIP-1193). */
+/** A node or a wallet that handles requests (EIP-1193). */
 export interface Provider {
   request(args: { method: string; params?: unknown }): Promise<unknown>;
 }
 
-/** A private key or a contract wallet, as viem's accounts are. */
+/** A private key or a contract wallet, like viem's accounts. */
 export interface Account {
   readonly address: Address;
   signMessage(args: { message: string }): Promise<Hex>;
@@ -46,7 +46,10 @@ export interface Account {
   signTransaction?(transaction: any): Promise<Hex>;
 }
 
-/** What a node or a wallet refused a request with; 4001 is "the user said no" (EIP-1193). */
+/**
+ * The error with which a node or a wallet refused a request; 4001 is a rejection by the user
+ * (EIP-1193).
+ */
 export class ProviderError extends Error {
   override readonly name = "ProviderError";
 
@@ -59,7 +62,7 @@ export class ProviderError extends Error {
   }
 }
 
-/** An account of a browser's wallet, or one whose key a node has. */
+/** An account of a browser's wallet, or one whose key is held by a node. */
 export function walletOfProvider(provider: Provider, address: Address): Wallet {
   const ask = async (method: string, params: unknown[]) =>
     (await provider.request({ method, params })) as Hex;
@@ -75,7 +78,7 @@ export function walletOfProvider(provider: Provider, address: Address): Wallet {
   };
 }
 
-/** A key that is here; it sends its transactions by a provider. */
+/** A local key; it sends its transactions through a provider. */
 export function walletOfAccount(account: Account, provider?: Provider): Wallet {
   return {
     address: account.address,
@@ -91,9 +94,10 @@ export function walletOfAccount(account: Account, provider?: Provider): Wallet {
   };
 }
 
-/** A node's JSON-RPC address as a provider.
+/**
+ * A node's JSON-RPC URL as a provider.
  *
- * Throws `ProviderError` where the node refuses, and `Unreachable` where no node responds.
+ * Throws `ProviderError` if the node refuses, and `Unreachable` if no node responds.
  */
 export function httpProvider(
   rpcUrl: string,
@@ -120,7 +124,7 @@ interface RpcResult {
   error?: { code: number; message: string; data?: unknown };
 }
 
-/** What a node says, whatever the status: many refuse with one of failure. */
+/** A node's result, whatever the status: many refuse with an error status. */
 async function readResult(responding: Promise<Response>): Promise<RpcResult> {
   let status: number | null = null;
   let said: RpcResult | null;
@@ -129,7 +133,7 @@ async function readResult(responding: Promise<Response>): Promise<RpcResult> {
     status = response.status;
     said = await response.json();
   } catch (cause) {
-    // Not its address: that may have a key in it.
+    // Not its URL: that may contain an API key.
     throw new Unreachable("The chain's node cannot be reached. Try again.", status, null, {
       cause,
     });
@@ -138,12 +142,13 @@ async function readResult(responding: Promise<Response>): Promise<RpcResult> {
   throw new Unreachable("The chain's node did not respond as JSON-RPC.", status);
 }
 
-/** Invalid parameters (JSON-RPC): the code of a call for another chain, as of wallets. */
+/** Invalid parameters (JSON-RPC): the code for a call on another chain, as wallets use it. */
 const INVALID_PARAMS = -32602;
 
-/** Fill in what a wallet would: nonce, gas and fees, by the node.
+/**
+ * Fill in what a wallet would: nonce, gas and fees, from the node.
  *
- * Throws `ProviderError` if the call is for another chain than that of the node.
+ * Throws `ProviderError` if the call is for a chain other than the node's.
  */
 async function prepareTransaction(provider: Provider, from: Address, call: Call) {
   const { to, data, value = 0n } = call;
@@ -161,12 +166,12 @@ async function prepareTransaction(provider: Provider, from: Address, call: Call)
     ask("eth_gasPrice"),
   ]);
   const fees = { maxFeePerGas: gasPrice * 2n, maxPriorityFeePerGas: gasPrice };
-  // A fifth more gas than estimated: other transactions may come first and change what it costs.
+  // A fifth more gas than estimated: earlier transactions may change the cost.
   const common = { type: "eip1559", chainId, nonce: Number(nonce) };
   return { ...common, ...fees, gas: (gas * 6n) / 5n, to, data, value };
 }
 
-/** JSON as `eth_signTypedData_v4` takes it: with the type of the domain, numbers as text. */
+/** JSON for `eth_signTypedData_v4`: with the type of the domain, numbers as text. */
 function textOfTypedData({ domain, types, primaryType, message }: TypedData): string {
   const EIP712Domain = [
     { name: "name", type: "string" },

@@ -1,4 +1,4 @@
-/** Signed writes: drafts are created, saved, published and deleted. */
+/** Signed writes: creating, saving, publishing and deleting drafts. */
 
 import { Refusal, Unconfirmed, Unreachable, WalletNeeded } from "./problems.js";
 import { type ClientOptions, ImprintReader } from "./reader.js";
@@ -18,11 +18,13 @@ import { pause } from "./transport.js";
 import { buildWrite, hashBytes, hashText, type TypedData, type WriteValues } from "./typed-data.js";
 import type { Signer } from "./wallet.js";
 
-/** How often a save is sent while the service is busy or away, unless the caller waits itself. */
+/**
+ * How often a save is sent while the service is busy or away, unless the caller handles the wait.
+ */
 const ATTEMPTS = 5;
 const LONGEST_PAUSE = 60;
 
-/** What every signed write carries. Sent twice, it takes effect once. */
+/** The parts of every signed write. Sent twice, it takes effect once. */
 export interface SignedWrite {
   salt: TypedData;
   address: Address;
@@ -32,11 +34,15 @@ export interface SignedWrite {
 }
 
 export interface SaveOptions {
-  /** Called before it is sent. Whoever keeps what was signed can send it again after a reload, by
-   *  `resendDraft`. */
+  /**
+   * Called before it is sent. A caller that stores the signed write can send it again after a
+   * reload, with `resendDraft`.
+   */
   onSigned?(signed: SignedWrite): unknown;
-  /** Waits while the service is busy or away; the result says whether the save is sent again. By
-   *  default it is sent five times. */
+  /**
+   * Waits while the service is busy or away; returns whether the save is sent again. By default it
+   * is sent five times.
+   */
   wait?(error: Refusal | Unreachable, seconds: number): Promise<boolean>;
 }
 
@@ -53,7 +59,7 @@ export class ImprintWriter extends ImprintReader {
     this.domainName = options.domainName ?? null;
   }
 
-  /** What a signer signs for a write. */
+  /** The typed data of a write. */
   buildWrite(signer: Signer, action: Action, values: WriteValues): TypedData {
     const form = signer.sessionId ? "imprint-2" : this.form;
     const { service, signing } = this.facts;
@@ -70,7 +76,7 @@ export class ImprintWriter extends ImprintReader {
     return { salt, address, signature, ...(sessionId && { session: sessionId }) };
   }
 
-  /** `title` is for the form `inkdao-1`; the first line of the content if absent. */
+  /** `title` is for the form `inkdao-1`; by default the first line of the content. */
   async createDraft(
     signer: Signer,
     content: string,
@@ -80,13 +86,15 @@ export class ImprintWriter extends ImprintReader {
     return this.sendCreate(await this.signWrite(signer, "create", values), content);
   }
 
-  /** A new version of the draft: it has a new cid, and the old one is gone. */
+  /** Store a new version of the draft: it has a new cid, and the old one is gone. */
   async updateDraft(signer: Signer, cid: string, content: string): Promise<Draft> {
     const values = { cid, contentHash: hashText(content) };
     return this.sendUpdate(await this.signWrite(signer, "update", values), cid, content);
   }
 
-  /** Give the draft its thumbnail and hashtags; the chain does the rest, by `createPostCall`. */
+  /**
+   * Set the thumbnail and hashtags of the draft; `createPostCall` then publishes it on the chain.
+   */
   async publishDraft(
     wallet: Signer,
     cid: string,
@@ -109,11 +117,12 @@ export class ImprintWriter extends ImprintReader {
     return (await this.send<{ deletedFile: DeletedDraft }>(path, body)).deletedFile;
   }
 
-  /** Save a draft, or a new version of the one with this cid; its record has the new cid.
+  /**
+   * Save a draft, or a new version of the one with this cid; its record has the new cid.
    *
    * It survives a lost response, a busy service and, signed by a writing session, a wrong clock.
-   * Throws `WalletNeeded` if the writing session has ended, `Unconfirmed` if it may have been saved,
-   * and `Refusal` for what the author has to decide.
+   * Throws `WalletNeeded` if the writing session has ended, `Unconfirmed` if it may have been
+   * saved, and `Refusal` for problems that the author has to solve.
    */
   async saveDraft(
     signer: Signer,
@@ -131,7 +140,7 @@ export class ImprintWriter extends ImprintReader {
     };
     try {
       return await this.deliver(await sign(), content, cid, options, false).catch(async (error) => {
-        // By the clock of the service, unless a wallet would have to ask its owner again.
+        // By the clock of the service, unless a wallet would have to prompt its owner again.
         if (!isStale(error) || !signer.sessionId) throw error;
         return this.deliver(await sign(), content, cid, options, false);
       });
@@ -142,7 +151,9 @@ export class ImprintWriter extends ImprintReader {
     }
   }
 
-  /** Send again a save whose response never came, as after a reload. Throws as `saveDraft`. */
+  /**
+   * Send a save again whose response was lost, for example after a reload. Throws as `saveDraft`.
+   */
   resendDraft(
     signed: SignedWrite,
     content: string,
@@ -187,13 +198,13 @@ export class ImprintWriter extends ImprintReader {
     }
   }
 
-  /** Send a create that was signed; the same one may be sent again if its response was lost. */
+  /** Send a signed create; it may be sent again if its response was lost. */
   async sendCreate(signed: SignedWrite, content: string): Promise<Draft> {
     const body = { ...signed, content };
     return (await this.send<{ updatedUpload: Draft }>("/create/group", body)).updatedUpload;
   }
 
-  /** Send an update that was signed; the same one may be sent again if its response was lost. */
+  /** Send a signed update; it may be sent again if its response was lost. */
   async sendUpdate(signed: SignedWrite, cid: string, content: string): Promise<Draft> {
     const path = `/update/file?cid=${encodeURIComponent(cid)}`;
     return (await this.send<{ upload: Draft }>(path, { ...signed, content })).upload;
@@ -210,17 +221,17 @@ export class ImprintWriter extends ImprintReader {
     await this.request(`/writing/sessions/${encodeURIComponent(id)}`, { method: "DELETE" });
   }
 
-  /** End all of them, as when a computer is lost. */
+  /** End all of them, for example after losing a computer. */
   async revokeWritingSessions(): Promise<void> {
     await this.request("/writing/sessions", { method: "DELETE" });
   }
 }
 
-/** The first line of a text without the marks of a heading. */
+/** The first line of a text, without heading marks. */
 const firstLine = (content: string): string =>
   (/[^\s#].*/.exec(content)?.[0] ?? "").trim().slice(0, 100);
 
-/** The record of a save whose response was lost, if the error says that it took effect. */
+/** The record of a save whose response was lost, if the error shows that it took effect. */
 function savedBefore(error: unknown, action: WritingAction): Draft | null {
   if (!(error instanceof Refusal) || error.code !== "nonce_used") return null;
   return error.problem.action === action ? (error.problem.file ?? null) : null;
@@ -236,7 +247,7 @@ function isStale(error: unknown): error is Refusal & { problem: { now: number } 
   return error instanceof Refusal && error.code === "signature_stale" && "now" in error.problem;
 }
 
-/** `WalletNeeded` in place of the refusal of a writing session that has ended. */
+/** `WalletNeeded` instead of the refusal of an ended writing session. */
 function explain(error: unknown): unknown {
   const ended = ["writing_session_expired", "writing_session_invalid"];
   if (!(error instanceof Refusal && ended.includes(error.code))) return error;

@@ -27,7 +27,7 @@ const SAVED = { cid: "bafkreisaved" };
 
 const busy = () =>
   Response.json(
-    { code: "overloaded", status: 503, detail: "Too many requests are being answered." },
+    { code: "overloaded", status: 503, detail: "Too many requests are in progress." },
     { status: 503, headers: { "Retry-After": "0" } },
   );
 const stale = () =>
@@ -47,7 +47,9 @@ const lost = () => {
 
 const isStale = (error: unknown) => error instanceof Refusal && error.code === "signature_stale";
 
-/** A session at a service that gives these responses in turn, and the bodies that it got. */
+/**
+ * A session at a service that returns these responses in turn, and the bodies that it received.
+ */
 async function openSession(responses: (() => Response)[]) {
   const bodies: string[] = [];
   const fetch = async (_: string, init?: RequestInit) => {
@@ -68,7 +70,7 @@ test("a save is sent again with the same signature while the service is busy or 
   assert.equal(new Set(bodies).size, 1);
 });
 
-test("a stale signature is made again by the clock of the service", async () => {
+test("a stale signature is renewed by the clock of the service", async () => {
   const { session, bodies } = await openSession([stale]);
   assert.deepEqual(await session.save("Words."), SAVED);
   const times = bodies.map((body) => Number(JSON.parse(body).salt.message.timestamp));
@@ -76,7 +78,7 @@ test("a stale signature is made again by the clock of the service", async () => 
   assert.ok(Number(times[1]) - Number(times[0]) >= 3600);
 });
 
-test("a stale signature is not made again for what may have been saved", async () => {
+test("a stale signature is not renewed if the draft may have been saved", async () => {
   const { session, bodies } = await openSession([busy, stale]);
   await assert.rejects(session.save("Words."), Unconfirmed);
   assert.equal(bodies.length, 2);
@@ -89,7 +91,7 @@ test("a signature that stays stale is refused", async () => {
   assert.equal(bodies.length, 2);
 });
 
-test("a wallet is not asked twice because of a wrong clock, which is set right", async () => {
+test("a wrong clock is corrected without asking the wallet twice", async () => {
   const { imprint, session, bodies } = await openSession([stale]);
   const { address } = session;
   const wallet = { address, signTypedData: async () => "0x01" as const };
@@ -98,7 +100,7 @@ test("a wallet is not asked twice because of a wrong clock, which is set right",
   assert.ok(imprint.now() >= NOW + 3600);
 });
 
-test("what was signed is told before it is sent, and can be sent again after a reload", async () => {
+test("a signed write is reported before it is sent, and can be sent again after a reload", async () => {
   const { imprint, session, bodies } = await openSession([lost, spent]);
   const kept: SignedWrite[] = [];
   const saving = session.save("Words.", undefined, {
@@ -113,14 +115,14 @@ test("what was signed is told before it is sent, and can be sent again after a r
   assert.equal(new Set(bodies).size, 1);
 });
 
-test("a save that is sent again after a reload, but too late, may have taken effect", async () => {
+test("a save that is resent too late after a reload may have taken effect", async () => {
   const { imprint, session, bodies } = await openSession([stale]);
   const signed = await imprint.signWrite(session, "create", { contentHash: hashText("Words.") });
   await assert.rejects(imprint.resendDraft(signed, "Words."), Unconfirmed);
   assert.equal(bodies.length, 1);
 });
 
-test("a caller who waits decides how often a save is sent", async () => {
+test("a caller that handles the wait decides how often a save is sent", async () => {
   const { session, bodies } = await openSession(Array.from({ length: 9 }, () => lost));
   const pauses: number[] = [];
   const wait = async (_: unknown, seconds: number) => pauses.push(seconds) < 8;

@@ -14,13 +14,16 @@ const P256 = { name: "ECDSA", namedCurve: "P-256" };
 
 export interface WritingSessionOptions {
   actions?: WritingAction[];
-  /** How long it lasts, at most 24 hours; 12 hours if absent. */
+  /** Its lifetime, at most 24 hours; 12 hours by default. */
   seconds?: number;
-  /** Where the key is put, so that it is found again after a reload. */
+  /** Where the key is stored, so that it survives a reload. */
   keyStore?: KeyStore;
 }
 
-/** A key that creates and updates drafts, as the wallet allowed it. It never publishes or deletes. */
+/**
+ * A key that creates and updates drafts with the wallet's permission. It never publishes or
+ * deletes.
+ */
 export class WritingSession implements Signer {
   readonly id: string;
   readonly wallet: Address;
@@ -50,7 +53,7 @@ export class WritingSession implements Signer {
     return this.id;
   }
 
-  /** Sign the bytes whose hash a wallet would sign: WebCrypto hashes them with SHA-256. */
+  /** Sign the bytes that a wallet would hash; WebCrypto hashes them with SHA-256. */
   async signTypedData({ domain, types, primaryType, message }: TypedData): Promise<Hex> {
     const declared: Record<string, unknown> = { EIP712Domain: DOMAIN, ...types };
     const hash = (name: string, data: Record<string, unknown>) =>
@@ -73,19 +76,19 @@ export class WritingSession implements Signer {
     await this.forget();
   }
 
-  /** Delete the key of this browser; nobody can sign with it any more. */
+  /** Delete the key in this browser; nobody can sign with it any more. */
   async forget(): Promise<void> {
     await this.keyStore?.remove(this.imprint.facts.service, this.wallet);
   }
 }
 
-/** Ask the wallet, with one signature, to let a new key write for it. */
+/** Ask the wallet for one signature that lets a new key write for it. */
 export async function openWritingSession(
   imprint: ImprintWriter,
   wallet: Wallet,
   { actions = ["create", "update"], seconds = 12 * 3600, keyStore }: WritingSessionOptions,
 ): Promise<WritingSession> {
-  // `false`: no script can read the private key, ours included.
+  // `false`: no script can read the private key, including ours.
   const { privateKey, publicKey } = await crypto.subtle.generateKey(P256, false, ["sign"]);
   const { address } = wallet;
   const { facts } = imprint;
@@ -108,7 +111,7 @@ export async function openWritingSession(
   return new WritingSession(imprint, session, privateKey, keyStore ?? null);
 }
 
-/** The session that the store has for a wallet, as after a reload; null if there is none. */
+/** The stored session of a wallet, for example after a reload; null if there is none. */
 export async function resumeWritingSession(
   imprint: ImprintWriter,
   keyStore: KeyStore,

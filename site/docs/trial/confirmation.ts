@@ -1,18 +1,18 @@
-/** Asks before something is sent that cannot be undone. */
+/** Asks for confirmation before something irreversible is sent. */
 
 import { button, h } from "../../page/dom.ts";
 import type { Operation } from "./request.ts";
 
-/** Whether the user wants it all the same. */
+/** Whether the user confirms. */
 export function confirmed({ method, path, name }: Operation): Promise<boolean> {
   return new Promise((resolve) => {
     let isWanted = false;
     const dialog = h("dialog", { class: "confirm", "aria-labelledby": "confirm-title" });
-    const end = (answer: boolean): void => {
-      isWanted = answer;
+    const end = (confirmed: boolean): void => {
+      isWanted = confirmed;
       dialog.close();
     };
-    // Escape closes it too.
+    // Escape also closes it.
     dialog.addEventListener("close", () => {
       dialog.remove();
       resolve(isWanted);

@@ -1,4 +1,4 @@
-/** Finds values that work on this service, once a form is open that could use them. */
+/** Finds values that work on this service, once a form that could use them is open. */
 
 import { effect, type ReadonlySignal, signal } from "@preact/signals-core";
 import { facts } from "../../page/facts.ts";
@@ -29,11 +29,11 @@ export function discover(): void {
   });
 }
 
-/** Keep what a response teaches. */
+/** Remember the values in a response. */
 export function remember(operation: string, exchange: Exchange): void {
   if (exchange.status >= 400) return;
   const next = { ...current.value, ...learn(operation, exchange.text) };
-  // What is gone must not be suggested again.
+  // Deleted things must not be suggested again.
   if (operation === "deleteDraft") delete next.draftCid;
   if (operation.startsWith("revokeWritingSession")) delete next.writingSession;
   current.value = next;
@@ -53,12 +53,12 @@ async function findPosts(): Promise<void> {
   current.value = { ...found, ...current.value };
 }
 
-/** The newest post; null if there is none, or none can be had: the examples stay then. */
+/** The newest post; null if there is none or it cannot be read: then the examples remain. */
 async function newest(query: { free?: boolean }) {
   try {
     for await (const post of imprint.listIndexedPosts({ ...query, limit: 1 })) return post;
   } catch {
-    // Not worth a word: the form shows the examples.
+    // Not reported: the form shows the examples.
   }
   return null;
 }
@@ -67,7 +67,7 @@ async function findDraft(): Promise<void> {
   const held = session.peek();
   try {
     for await (const draft of imprint.listDrafts()) {
-      // Those of one account are not suggested to the next.
+      // Values of one account are not suggested to the next.
       if (session.peek() !== held) return;
       if (!current.value.draftCid) current.value = { ...current.value, draftCid: draft.cid };
       return;

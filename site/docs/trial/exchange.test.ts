@@ -7,13 +7,13 @@ const bytes = (text: string): ArrayBuffer => new TextEncoder().encode(text).buff
 test("JSON is indented", () =>
   assert.equal(readBody(bytes('{"a":1}'), "application/json"), '{\n  "a": 1\n}'));
 
-test("what only claims to be JSON is shown as it came", () =>
+test("an invalid JSON body is shown unchanged", () =>
   assert.equal(readBody(bytes("{oops"), "application/problem+json"), "{oops"));
 
-test("bytes are counted, not shown", () =>
+test("binary bodies are counted, not shown", () =>
   assert.equal(readBody(bytes("\u0001\u0002"), "image/png"), "2 bytes of image/png"));
 
-test("a long text is cut, and says by how much", () => {
+test("a long text is truncated, with a note of its length", () => {
   const shown = readBody(bytes("x".repeat(MOST_SHOWN + 5)), "text/plain");
   assert.equal(shown, `${"x".repeat(MOST_SHOWN)}\n… and 5 characters more`);
 });

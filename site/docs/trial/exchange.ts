@@ -1,4 +1,4 @@
-/** A request as it was sent and the response to it, recorded where the client fetches. */
+/** A request as it was sent and its response, recorded where the client fetches. */
 
 import { Unreachable } from "imprint-press";
 
@@ -13,7 +13,7 @@ export interface Exchange {
   milliseconds: number;
 }
 
-/** Headers that say something about the operation. */
+/** Headers that are relevant to the operation. */
 const SHOWN = [
   "content-type",
   "content-length",
@@ -29,7 +29,7 @@ const SHOWN = [
 /** The most characters of a body that are shown. */
 export const MOST_SHOWN = 20_000;
 
-/** A fetch that keeps the last exchange. Throws `Unreachable`. */
+/** A fetch that records the last exchange. Throws `Unreachable`. */
 export class Recorder {
   last: Exchange | null = null;
 
@@ -54,7 +54,7 @@ export class Recorder {
   };
 }
 
-/** A body as people read it: JSON indented, long ones cut, bytes counted. */
+/** A readable body: JSON indented, long ones truncated, bytes counted. */
 export function readBody(bytes: ArrayBuffer, mediaType: string): string {
   if (bytes.byteLength === 0) return "";
   if (!/json|text|xml|csv/.test(mediaType)) return `${bytes.byteLength} bytes of ${mediaType}`;
@@ -63,7 +63,7 @@ export function readBody(bytes: ArrayBuffer, mediaType: string): string {
     try {
       text = JSON.stringify(JSON.parse(text), null, 2);
     } catch {
-      // Shown as it came.
+      // Shown unchanged.
     }
   }
   if (text.length <= MOST_SHOWN) return text;

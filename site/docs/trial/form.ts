@@ -1,4 +1,4 @@
-/** The form of an operation: a field for each parameter and for what its body is made of. */
+/** The form of an operation: a field for each parameter and for the parts of its body. */
 
 import { effect } from "@preact/signals-core";
 import { type Child, h } from "../../page/dom.ts";
@@ -6,7 +6,7 @@ import { known } from "./discovery.ts";
 import { suggest } from "./known-values.ts";
 import type { Operation, Parameter } from "./request.ts";
 
-/** All fields, those that few need folded away. */
+/** All fields, with the rarely needed ones collapsed. */
 export function buildFields(operation: Operation): HTMLElement[] {
   const fields = operation.parameters.map((each) => ({
     isRare: each.in === "header",
@@ -34,7 +34,7 @@ function parameterField(operation: Operation, parameter: Parameter): HTMLElement
   });
 }
 
-/** Show what works here, for as long as nobody has typed something else. */
+/** Fill in values that work here, until the user types something else. */
 function suggestInto(input: HTMLInputElement, operation: Operation, parameter: Parameter): void {
   let isTyped = false;
   input.addEventListener("input", () => {
@@ -48,7 +48,7 @@ function suggestInto(input: HTMLInputElement, operation: Operation, parameter: P
 
 const option = (value: string): HTMLElement => h("option", { value }, value || "–");
 
-/** Fields for what a body has: text, a picture, or the JSON of what needs no signature. */
+/** Fields for a body: text, a picture, or the JSON of parts that need no signature. */
 function bodyFields(operation: Operation): HTMLElement[] {
   const { body, access, name } = operation;
   if (name === "openWritingSession") return writingSessionFields(name);
@@ -72,7 +72,7 @@ function fileField(operation: string): HTMLElement {
   );
 }
 
-/** What a key may do, for how long, and what becomes of it afterwards. */
+/** What a key may do, for how long, and whether it is kept afterwards. */
 function writingSessionFields(operation: string): HTMLElement[] {
   const choose = (name: string, choices: [string, string][]) => (id: string) =>
     h("select", { id, name }, ...choices.map(([value, label]) => h("option", { value }, label)));

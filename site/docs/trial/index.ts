@@ -21,7 +21,7 @@ export function addTrials(): void {
     const article = document.querySelector(`[data-try="${operation.name}"]`);
     const request = article?.querySelector(".sample > .panels, .sample > .code");
     const trial = h("details", { class: "try" }, h("summary", null, "Try it"));
-    // Some sixty forms: each is made when it is opened.
+    // Some sixty forms: each is built when it is opened.
     const open = (): void => {
       discover();
       trial.append(...new Trial(operation, revoke).elements);
@@ -74,7 +74,7 @@ class Trial {
     }
   }
 
-  /** What became of the key of a writing session, and the way to end it. */
+  /** What happened to the key of a writing session, and how to end it. */
   private aftermath(operation: Operation, values: Values, exchange: Exchange): HTMLElement | null {
     const revoke = this.revoke;
     if (operation.name !== "openWritingSession" || exchange.status >= 400 || !revoke) return null;
@@ -92,7 +92,7 @@ class Trial {
   }
 }
 
-/** Who sends the request, as far as it matters: known before the button is pressed. */
+/** Who sends the request, if it matters: shown before the button is pressed. */
 function whoSends({ access }: Operation): HTMLElement {
   const line = h("p", { class: "hint" });
   effect(() => {

@@ -23,7 +23,7 @@ const parameter = (name: string, required = true): Parameter => ({
 test("a field shows the example until something better is known", () =>
   assert.equal(suggest(operation("showPost", "/posts/{id}"), parameter("id"), {}), "an example"));
 
-test("an id is that of a post, of a writing session or of a feed, as the path says", () => {
+test("an id is that of a post, of a writing session or of a feed, depending on the path", () => {
   const known = { postId: "7", writingSession: "w", feed: "f" };
   const found = ["/posts/{id}", "/writing/sessions/{id}", "/me/feeds/{id}"].map((path) =>
     suggest(operation("any", path), parameter("id"), known),
@@ -42,16 +42,16 @@ test("an optional field stays empty, so that it is not sent", () => {
   assert.equal(suggest(list, parameter("tag", false), { tag: "essay" }), "");
 });
 
-test("a draft that was created is offered to what updates and deletes drafts", () => {
+test("a new draft is offered to operations that update and delete drafts", () => {
   const known = learn("createDraft", '{"updatedUpload": {"cid": "bafk1"}}');
   const update = operation("updateDraft", "/update/file");
   assert.equal(suggest(update, parameter("cid"), known), "bafk1");
 });
 
-test("the token of a private feed is taken from its address", () => {
+test("the token of a private feed is taken from its URL", () => {
   const said = '{"id": "f", "atom": "http://a.example/feeds/private/to-ken.atom"}';
   assert.deepEqual(learn("addPrivateFeed", said), { feed: "f", feedToken: "to-ken" });
 });
 
-test("a response that is not JSON teaches nothing", () =>
+test("a response that is not JSON adds no values", () =>
   assert.deepEqual(learn("getPostMarkdown", "# Ink"), {}));

@@ -1,15 +1,15 @@
-/** Values that work on this service: of its newest posts, of the account, and of what was made. */
+/** Values that work on this service: from its newest posts, the account, and earlier responses. */
 
 import type { Operation, Parameter } from "./request.ts";
 
-/** What is known so far; all of it may be missing, as on a service without posts. */
+/** The known values; any may be missing, as on a service without posts. */
 export interface Known {
   postId?: string;
   freePostId?: string;
   author?: string;
   tag?: string;
   thumbnailCid?: string;
-  /** The address of the account that one acts for. */
+  /** The address of the current account. */
   address?: string;
   /** The newest draft of the account. */
   draftCid?: string;
@@ -20,7 +20,7 @@ export interface Known {
   asset?: string;
 }
 
-/** Parameters that are about a post, a tag or a file, whatever the operation is. */
+/** Parameters that concern a post, a tag or a file, whatever the operation. */
 const BY_NAME: Record<string, (known: Known, operation: Operation) => string | undefined> = {
   postId: postOf,
   user: ({ address }) => address,
@@ -41,14 +41,14 @@ const BY_NAME: Record<string, (known: Known, operation: Operation) => string | u
         : postOf(known, operation),
 };
 
-/** Operations that need a post which everybody may read. */
+/** Operations that need a post that everybody may read. */
 const FREE = ["readFreePost", "getPostMarkdown", "readPostContent"];
 
 function postOf(known: Known, { name }: Operation): string | undefined {
   return FREE.includes(name) ? (known.freePostId ?? known.postId) : known.postId;
 }
 
-/** What a field of a form shows before anybody types: a value that works here, or the example. */
+/** The initial value of a form field: one that works here, or the example. */
 export function suggest(operation: Operation, parameter: Parameter, known: Known): string {
   if (!parameter.required) return "";
   return BY_NAME[parameter.name]?.(known, operation) ?? parameter.example;
@@ -66,7 +66,7 @@ interface Response {
   atom?: string;
 }
 
-/** What a successful response teaches: forms of other operations go on with what this one made. */
+/** The values in a successful response: forms of other operations continue with them. */
 export function learn(operation: string, text: string): Known {
   const said = parse(text);
   const learnt: Known = {};

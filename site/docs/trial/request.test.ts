@@ -30,14 +30,14 @@ test("values are encoded into the path and the query, and empty ones are left ou
     "/feeds/tags/a%2Fb.atom?q=ink+%26+paper",
   ));
 
-test("only headers that were given are sent", () => {
+test("only the given headers are sent", () => {
   assert.deepEqual(headersOf(READ, { tag: "a", "If-None-Match": '"x"' }), {
     "If-None-Match": '"x"',
   });
   assert.deepEqual(headersOf(READ, { "If-None-Match": "" }), {});
 });
 
-test("what takes something away is destructive, whatever its method is", () => {
+test("a request that removes something is destructive, whatever its method", () => {
   const named = (name: string, method: Operation["method"]) =>
     isDestructive({ ...READ, name, method });
   assert.deepEqual(

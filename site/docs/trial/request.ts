@@ -1,4 +1,4 @@
-/** The request of an operation, from what was typed into its form. */
+/** The request of an operation, built from its form. */
 
 export interface Parameter {
   name: string;
@@ -19,7 +19,7 @@ export interface Operation {
   body?: Record<string, unknown>;
 }
 
-/** What stands in the fields of a form, by name; empty fields are not sent. */
+/** The values of a form's fields, by name; empty fields are not sent. */
 export type Values = Readonly<Record<string, string>>;
 
 /** The path and query of a request. */
@@ -35,7 +35,7 @@ export function addressOf(operation: Operation, values: Values): string {
   return text ? `${path}?${text}` : path;
 }
 
-/** The headers of a request that its form has. */
+/** The headers of a request that its form sets. */
 export function headersOf(operation: Operation, values: Values): Record<string, string> {
   const sent = operation.parameters.filter(
     ({ in: place, name }) => place === "header" && values[name],
@@ -43,6 +43,6 @@ export function headersOf(operation: Operation, values: Values): Record<string, 
   return Object.fromEntries(sent.map(({ name }) => [name, values[name] ?? ""]));
 }
 
-/** Whether the request takes something away that cannot be had back. */
+/** Whether the request irreversibly removes something. */
 export const isDestructive = ({ name, method }: Operation): boolean =>
   method === "DELETE" || /^(delete|logout|rotate)/.test(name);

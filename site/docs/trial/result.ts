@@ -1,10 +1,10 @@
-/** What came back: the response of a request, with the request that was sent. */
+/** The result: the response to a request, with the request as it was sent. */
 
 import { type Child, h } from "../../page/dom.ts";
 import { announce } from "../../page/notices.ts";
 import type { Exchange } from "./exchange.ts";
 
-/** The elements that show an exchange; screen readers hear its status. */
+/** The elements that show an exchange; screen readers announce its status. */
 export function showExchange(exchange: Exchange): Child[] {
   const { status, statusText, milliseconds, headers, text, body, method, address } = exchange;
   const title = `${status} ${statusText}`.trim();

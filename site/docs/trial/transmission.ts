@@ -1,4 +1,6 @@
-/** Sends the request of a form: reads as they are, writes signed freshly by the account's wallet. */
+/**
+ * Sends the request of a form: reads as they are, writes freshly signed by the account's wallet.
+ */
 
 import {
   type Address,
@@ -14,7 +16,7 @@ import { account, connect, signIn } from "../../wallet/index.ts";
 import { type Exchange, Recorder } from "./exchange.ts";
 import { addressOf, headersOf, type Operation, type Values } from "./request.ts";
 
-/** Send it, and return what was exchanged. Throws what the wallet or the network throws. */
+/** Send it, and return the exchange. Throws what the wallet or the network throws. */
 export async function send(
   operation: Operation,
   values: Values,
@@ -39,7 +41,7 @@ export async function send(
   return recorder.last;
 }
 
-/** Log in, and let the page read with that if it still acts for the account. */
+/** Log in, and let the page use the session if it still acts for the account. */
 async function login(client: Imprint, wallet: Wallet, address: Address): Promise<void> {
   const made = await client.login(wallet, { origin: location.origin });
   if (account.value?.address === address) keepSession(made);
@@ -95,6 +97,6 @@ async function sendPlain(recorder: Recorder, operation: Operation, values: Value
     init.body = values.body || "{}";
   }
   await recorder.fetch(addressOf(operation, values), init);
-  // The session of this page has just ended, and so have all others if that was asked for.
+  // The session of this page has just ended, and so have all others if that was requested.
   if (operation.name === "logout" && recorder.last?.status === 204) keepSession(null);
 }

@@ -1,4 +1,7 @@
-/** Does what the gate decides: asks the wallet, the chain and the service, and tells the results. */
+/**
+ * Runs the effects of the gate: calls the wallet, the chain and the service, and reports the
+ * results.
+ */
 
 import { type Address, buyPostCall, Refusal } from "imprint-press";
 import { isHolder, readPrice } from "../../chain/marketplace.ts";
@@ -30,7 +33,7 @@ interface GatePorts {
   readonly postId: string;
   readonly offer: Offer;
   readonly state: () => GateState;
-  /** Tells the gate at once what came of an effect. */
+  /** Reports the result of an effect to the gate at once. */
   readonly tell: (event: GateEvent) => void;
 }
 
@@ -40,7 +43,7 @@ export const walletAccount = (each: Account): WalletAccount => ({
   isSilent: isDevelopmentAccount(each),
 });
 
-/** Runs the effects of one gate; what they come to is told with the turn in which they began. */
+/** Runs the effects of one gate; results are reported with the turn in which they began. */
 export function runEffects(ports: GatePorts): (effect: Effect, turn: number) => void {
   const { postId, offer, state, tell } = ports;
   let unlock = () => {};
@@ -164,7 +167,7 @@ function purchaseIn({ phase }: GateState): Purchase {
   return phase.purchase;
 }
 
-/** Who reads on this page now; undefined if nobody does. */
+/** The address of the current reader; undefined if there is none. */
 const present = (): Address | undefined => (session.value ?? account.value)?.address;
 
 /** The buyer, who must still be the account of this page. Throws `AccountChanged`. */
@@ -173,7 +176,7 @@ function expectPresent({ address }: WalletAccount): Account {
   return account.value;
 }
 
-/** The buyer, whose wallet is on the chain of the service. It may ask its owner to switch. */
+/** The buyer, with the wallet on the chain of the service. It may ask its owner to switch. */
 async function switched(buyer: WalletAccount): Promise<Account> {
   await onRightChain(expectPresent(buyer));
   return expectPresent(buyer);

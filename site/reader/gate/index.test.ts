@@ -41,7 +41,7 @@ const { openGate } = await import("./index.ts");
 
 /** The wallet, the chain and the service of one test. */
 const world = {
-  /** Another post for each test: a gate goes on to follow the account. */
+  /** A different post for each test: a gate continues to follow the account. */
   post: 1,
   holders: new Set<string>(),
   sent: [] as string[],
@@ -82,7 +82,7 @@ const hold = (address: string) => world.holders.add(`${world.post} ${address.toL
 const holds = (address: string, post = "0") =>
   world.holders.has(`${Number(`0x${post}`)} ${address.toLowerCase()}`);
 
-/** The service: it signs everybody in, and gives its holders the text. */
+/** The service: it signs everybody in, and returns the text to holders. */
 async function respond(url: string, init: RequestInit): Promise<Response> {
   await world.before[new URL(url).pathname]?.();
   if (url.endsWith("/auth/login")) {
@@ -106,7 +106,7 @@ const connect = (address: Address) =>
     icon: null,
   });
 
-/** The page of the post, for an account of the wallet. */
+/** Open the page of the post with an account of the wallet. */
 async function visit(address: Address | null, wish: Wish | null = null) {
   if (address) connect(address);
   const place = new ElementDouble();
@@ -147,7 +147,7 @@ afterEach(() => {
   Object.assign(world, { post, holders: new Set(), sent: [], before: {}, price: PRICE });
 });
 
-test("a purchase is kept before the wallet is asked, and forgotten when the text is open", async () => {
+test("a purchase is stored before the wallet is asked, and forgotten when the text is open", async () => {
   const place = await visit(ANN);
   await says(place, "Buy and read");
   world.before.eth_sendTransaction = () => assert.deepEqual(kept(ANN)?.asked, { nonce: 4 });
@@ -181,7 +181,7 @@ test("a wallet that loses its response is not asked again after a reload", async
   assert.deepEqual(world.sent, []);
 });
 
-test("an account that changes while the wallet is asked does not take the purchase along", async () => {
+test("a purchase is not transferred when the account changes while the wallet is asked", async () => {
   const place = await visit(ANN, { kind: "buy" });
   world.before.eth_sendTransaction = () => void connect(BOB);
   await says(place, "The account in your wallet changed");
@@ -202,7 +202,7 @@ test("a changed price is shown, and nothing is sent", async () => {
   assert.deepEqual(world.sent, []);
 });
 
-test("another tab that buys is waited for", async () => {
+test("the gate waits for another tab that is buying", async () => {
   locks.add(purchaseKey(`${world.post}`, ANN));
   const place = await visit(ANN, { kind: "buy" });
   await says(place, "Another tab is buying this post");

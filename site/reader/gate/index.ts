@@ -1,4 +1,4 @@
-/** The gate before the text of a paid post: who may read, reads; others can buy. */
+/** The gate in front of a paid post's text: holders read, others can buy. */
 
 import { effect, untracked } from "@preact/signals-core";
 import { session } from "../../page/session.ts";
@@ -9,10 +9,11 @@ import type { Offer } from "./offer.ts";
 import { closedGate, type GateEvent, reduce, type Wish } from "./reducer.ts";
 import { drawGate } from "./view.ts";
 
-/** Show the gate, and follow the account and the session.
+/**
+ * Show the gate, and follow the account and the session.
  *
- * `wish` is what the click that loaded it asked for. The result takes those of later clicks: the
- * page's own offer stays until the first look at the account is drawn.
+ * `wish` is the action of the click that loaded the gate. Returns a function for the actions of
+ * later clicks: the page's own offer stays until the account has been checked.
  */
 export async function openGate(
   post: HTMLElement,

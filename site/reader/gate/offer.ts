@@ -1,24 +1,26 @@
-/** The offer of a paid post: what the page says of it, and the one button. */
+/** The offer of a paid post: its texts on the page, and the one button. */
 
 import { button, type Child, fill, h } from "../../page/dom.ts";
 import { coin } from "../../page/format.ts";
 
 export interface Offer {
-  /** Where it is shown. */
+  /** The element that contains it. */
   readonly place: HTMLElement;
-  /** What the service wrote there: the price, how many hold the post, whether its text is here. */
+  /**
+   * The texts from the service: the price, the number of holders, whether the text is stored here.
+   */
   readonly words: readonly Element[];
   /** In wei, as far as this page knows. */
   price: bigint;
 }
 
-/** The offer that a page carries. */
+/** Read the offer from a page. */
 export function readOffer(post: HTMLElement, place: HTMLElement): Offer {
   const words = [...place.children].filter((each) => !each.matches("noscript, .gate-room"));
   return { place, words, price: BigInt(post.dataset.price ?? "0") };
 }
 
-/** The author gave the post another price than the page says. */
+/** Update the offer: the author has changed the price. */
 export function changePrice(offer: Offer, price: bigint): void {
   offer.price = price;
   const [heading] = offer.words;
@@ -27,11 +29,11 @@ export function changePrice(offer: Offer, price: bigint): void {
 
 interface Ways {
   buy: () => void;
-  /** For whoever holds the post already; absent if somebody is signed in. */
+  /** For existing holders; absent if a reader is signed in. */
   open?: () => void;
 }
 
-/** Show the offer, with notes between the words and the buttons. */
+/** Show the offer, with notes between the texts and the buttons. */
 export function showOffer(offer: Offer, { buy, open }: Ways, ...notes: Child[]): void {
   if (!notes.some(Boolean) && keepShown(offer, open !== undefined)) return;
   fill(
@@ -47,8 +49,10 @@ export function showOffer(offer: Offer, { buy, open }: Ways, ...notes: Child[]):
   );
 }
 
-/** Leave the offer as it stands, so that no button goes while somebody clicks it. False if something
- *  else stands there, or a button is missing. */
+/**
+ * Keep the offer as it is, so that no button vanishes under a click. False if something else is
+ * shown, or a button is missing.
+ */
 function keepShown({ place, words: [heading] }: Offer, canOpen: boolean): boolean {
   const [buy, open] = place.querySelectorAll("button");
   const isShown = heading && place.contains(heading) && !place.querySelector(".gate-status");

@@ -42,11 +42,11 @@ const NOT_ENTITLED = failure({ sentence: "Not held.", reason: "not-entitled", ac
 const SESSION_ENDED = failure({ sentence: "Ended.", reason: "session-ended", action: "sign-in" });
 const ACCOUNT_CHANGED = failure({ sentence: "Changed.", reason: "account-changed" });
 
-/** The gate of a post, and everything that it asked the page to do. */
+/** The gate of a post, and all effects that it requested. */
 class Gate {
   state: GateState = closedGate("7", AUTHOR.address.toLowerCase(), PRICE);
   readonly done: Effect[] = [];
-  /** What this browser keeps of purchases, by account. */
+  /** The purchases stored in this browser, by account. */
   readonly kept = new Map<string, Purchase>();
   isLocked = false;
 
@@ -71,14 +71,14 @@ class Gate {
     return this.dispatch({ type: "clicked", wish });
   }
 
-  /** The wallet shows another account, or somebody signs in or out. */
+  /** The wallet switches to another account, or the reader signs in or out. */
   change(account: WalletAccount | null, session: WalletAccount | null = null): this {
     this.account = account;
     this.session = session;
     return this.dispatch({ type: "changed", ...this.presence });
   }
 
-  /** The effects that are under way come to this, one after the other. */
+  /** Complete the running effects with these results, one after the other. */
   tell(...results: Result[]): this {
     for (const result of results) this.dispatch({ ...result, turn: this.state.turn });
     return this;
@@ -88,7 +88,7 @@ class Gate {
     return this.tell({ type: "failed", failure: reason });
   }
 
-  /** How often the page did something. */
+  /** How often an effect was requested. */
   count(type: Effect["type"]): number {
     return this.done.filter((effect) => effect.type === type).length;
   }
@@ -137,14 +137,14 @@ function paying(session: WalletAccount | null = null): Gate {
   return gate.tell({ type: "connected", buyer: ANN }, locked(), prepared(), asked);
 }
 
-/** A page that was reloaded while something was kept of a purchase. */
+/** A page that was reloaded during a purchase. */
 function reloaded(kept: Purchase, session: WalletAccount | null = null): Gate {
   const gate = new Gate(ANN, session).start().tell(looked("begun"));
   gate.kept.set(ANN.address, kept);
   return gate.tell(locked(kept));
 }
 
-test("a purchase goes from the click to the open text, and nothing of it stays kept", () => {
+test("a purchase goes from the click to the open text, and leaves nothing stored", () => {
   const gate = paying();
   assert.deepEqual(gate.kept.get(ANN.address), ASKED);
   gate.tell(sent);
@@ -159,7 +159,7 @@ test("a purchase goes from the click to the open text, and nothing of it stays k
   assert.ok(!gate.isLocked);
 });
 
-test("each step of a purchase is shown as it is reached, and the offer stays until the wallet is asked", () => {
+test("each step of a purchase is shown when it is reached, and the offer stays until the wallet is asked", () => {
   const gate = new Gate(ANN)
     .start(BUY)
     .tell({ type: "connected", buyer: ANN }, locked(), prepared());
@@ -190,7 +190,7 @@ test("two clicks on buying are one purchase", () => {
   assert.equal(gate.count("read"), 0);
 });
 
-test("a first look draws what the account may do", () => {
+test("the first check shows what the account may do", () => {
   const stranger = new Gate().start();
   assert.deepEqual(stranger.last, { type: "look", asks: "nothing" });
   const offer = { kind: "offer", price: PRICE, canOpen: true, note: null };
@@ -210,7 +210,7 @@ test("a first look draws what the account may do", () => {
   assert.deepEqual(refused.shown, { ...offer, canOpen: false });
 });
 
-test("whoever is signed in and holds the post reads it without a click, and keeps the focus", () => {
+test("a signed-in holder reads without a click, and keeps the focus", () => {
   const gate = new Gate(ANN, ANN).start().tell(text(ANN));
   assert.deepEqual(gate.last, { type: "show-text", html: "<p>", isFocused: false });
   assert.equal(gate.state.openFor, ANN.address);
@@ -224,7 +224,7 @@ test("a text that arrives after signing out is dropped", () => {
   assert.equal(gate.tell(looked("not-held")).shown?.kind, "offer");
 });
 
-test("a late look at one account draws nothing for another", () => {
+test("a late check of one account draws nothing for another", () => {
   const gate = new Gate(ANN).start();
   const { turn } = gate.state;
   gate.change(BOB).dispatch({ ...looked("held"), turn });
@@ -232,7 +232,7 @@ test("a late look at one account draws nothing for another", () => {
   assert.equal(gate.tell(looked("not-held")).shown?.kind, "offer");
 });
 
-test("a click makes an earlier look useless", () => {
+test("a click supersedes an earlier check", () => {
   const gate = new Gate(ANN, ANN).start();
   const { turn } = gate.state;
   gate.click(BUY).dispatch({ type: "failed", failure: failure(), turn });
@@ -240,7 +240,7 @@ test("a click makes an earlier look useless", () => {
   assert.deepEqual(gate.last, { type: "connect" });
 });
 
-test("another account closes the text, and so does signing out", () => {
+test("switching accounts closes the text, and so does signing out", () => {
   for (const [account, session] of [
     [BOB, null],
     [BOB, BOB],
@@ -261,7 +261,7 @@ test("an expired session leaves the text open, and signing in again does not loa
   assert.equal(gate.click(BUY).count("connect"), 0);
 });
 
-test("an ended session is told, although its end has drawn the gate anew already", () => {
+test("the end of a session is reported, although it has already redrawn the gate", () => {
   const gate = new Gate(ANN, ANN).start();
   const { turn } = gate.state;
   gate.change(ANN).dispatch({ type: "failed", failure: SESSION_ENDED, turn });
@@ -269,26 +269,26 @@ test("an ended session is told, although its end has drawn the gate anew already
   assert.equal(gate.tell(looked("held")).shown?.kind, "held");
 });
 
-test("a look that fails offers to try again", () => {
+test("a failed check offers to try again", () => {
   const gate = new Gate(ANN, ANN).start().fail(failure());
   assert.deepEqual(gate.shown, { kind: "failure", failure: failure(), again: OPEN });
   assert.deepEqual(gate.click(OPEN).last, { type: "read", buyer: null });
 });
 
-test("whoever signs in without holding the post is told so beside the offer", () => {
+test("a reader who signs in without holding the post is told so next to the offer", () => {
   const gate = new Gate(ANN).start(OPEN).change(ANN, ANN).fail(NOT_ENTITLED);
   const offer = { kind: "offer", price: PRICE, canOpen: false, note: "Not held." };
   assert.deepEqual(gate.shown, offer);
 });
 
-test("declining to sign in looks anew, and says what was declined", () => {
+test("declining to sign in checks again, and says what was declined", () => {
   const gate = new Gate(ANN).start(OPEN).fail(DECLINED);
   assert.equal(gate.last?.type, "look");
   gate.tell(looked("held"));
   assert.deepEqual(gate.shown, { kind: "held", isAuthor: false, note: "You declined." });
 });
 
-test("another account signs in while the prompt of the first is open", () => {
+test("another account can sign in while the prompt of the first is open", () => {
   const gate = new Gate(ANN).start(OPEN);
   const { turn } = gate.state;
   gate.change(BOB).click(OPEN);
@@ -299,7 +299,7 @@ test("another account signs in while the prompt of the first is open", () => {
   assert.equal(gate.state.openFor, BOB.address);
 });
 
-test("a sign-in that the account has left is said to be stopped", () => {
+test("a sign-in whose account has changed is reported as stopped", () => {
   const gate = new Gate(ANN).start(OPEN).change(BOB).fail(ACCOUNT_CHANGED);
   assert.deepEqual(gate.shown, { kind: "failure", failure: ACCOUNT_CHANGED, again: OPEN });
   assert.equal(gate.change(null).last?.type, "look");
@@ -311,7 +311,7 @@ test("a closed dialog leaves the offer without a note", () => {
   assert.deepEqual(gate.click(BUY).last, { type: "connect" });
 });
 
-test("a wallet that cannot be connected is asked again by a click", () => {
+test("a wallet that could not be connected is asked again after a click", () => {
   const gate = new Gate().start(BUY).fail(failure());
   assert.ok(gate.shown?.kind === "failure");
   assert.deepEqual(gate.click(gate.shown.again).last, { type: "connect" });
@@ -334,7 +334,7 @@ test("a declined purchase is forgotten, and can be tried again", () => {
   assert.equal(gate.count("pay"), 2);
 });
 
-test("a declined sign-in leaves the bought post, and says that it stays the reader's", () => {
+test("a declined sign-in leaves the bought post, and says that it remains the reader's", () => {
   const gate = paying().tell(sent, done).fail(DECLINED);
   gate.tell(looked("begun"), locked(gate.kept.get(ANN.address)));
   assert.ok(gate.shown?.kind === "steps" && gate.shown.needsClick);
@@ -344,7 +344,7 @@ test("a declined sign-in leaves the bought post, and says that it stays the read
   assert.equal(gate.count("pay"), 1);
 });
 
-test("a post that is held or written already is read, and nothing is paid", () => {
+test("a post that is already held or one's own is read, and nothing is paid", () => {
   const holder = new Gate(ANN).start(BUY);
   holder.tell({ type: "connected", buyer: ANN }, locked(), prepared(2n * PRICE, true));
   assert.deepEqual(holder.last, { type: "read", buyer: ANN });
@@ -354,7 +354,7 @@ test("a post that is held or written already is read, and nothing is paid", () =
   assert.deepEqual(author.tell(text(AUTHOR)).shown, { kind: "open", isAuthor: true });
 });
 
-test("a changed price is said before anything is sent, and bought at with the next click", () => {
+test("a changed price is shown before anything is sent, and applies to the next click", () => {
   const gate = new Gate(ANN).start(BUY);
   gate.tell({ type: "connected", buyer: ANN }, locked(), prepared(2n * PRICE));
   assert.deepEqual(gate.shown, {
@@ -368,7 +368,7 @@ test("a changed price is said before anything is sent, and bought at with the ne
   assert.equal(gate.kept.get(ANN.address)?.price, (2n * PRICE).toString());
 });
 
-test("a price that changed after a doubtful payment does not claim that nothing was sent", () => {
+test("a price change after a doubtful payment does not claim that nothing was sent", () => {
   const gate = reloaded(ASKED).tell(doubt("lost")).click({ kind: "buy", doubted: ASKED });
   gate.tell({ type: "connected", buyer: ANN }, locked(ASKED), prepared(2n * PRICE));
   assert.ok(gate.shown?.kind === "offer");
@@ -376,7 +376,7 @@ test("a price that changed after a doubtful payment does not claim that nothing 
   assert.deepEqual(gate.kept.get(ANN.address), ASKED);
 });
 
-test("a reload during the prompt leaves the choice to look or to buy again", () => {
+test("a reload during the prompt offers to check or to buy again", () => {
   const gate = reloaded(ASKED);
   assert.deepEqual(gate.last, { type: "pay", buyer: ANN });
   gate.tell(doubt("lost"));
@@ -389,7 +389,7 @@ test("a reload during the prompt leaves the choice to look or to buy again", () 
   assert.deepEqual(gate.kept.get(ANN.address), { ...ASKED, asked: { nonce: 5 } });
 });
 
-test("a payment that came after a reload is found by looking again", () => {
+test("a payment that arrived after a reload is found by checking again", () => {
   const gate = reloaded(ASKED).tell(doubt("lost")).click({ kind: "continue", buyer: ANN });
   assert.deepEqual(gate.last, { type: "resume", buyer: ANN });
   gate.tell({ type: "resumed", isKept: true }, locked(ASKED), done);
@@ -397,7 +397,7 @@ test("a payment that came after a reload is found by looking again", () => {
   assert.deepEqual(gate.kept.get(ANN.address), { ...ASKED, step: "entitled" });
 });
 
-test("a declined second payment leaves the first one doubtful", () => {
+test("a declined second payment leaves the first one in doubt", () => {
   const gate = reloaded(ASKED).tell(doubt("lost")).click({ kind: "buy", doubted: ASKED });
   gate.tell({ type: "connected", buyer: ANN }, locked(ASKED), prepared());
   gate.tell({ type: "moved", event: { type: "asked", nonce: 5 } }, declined).fail(DECLINED);
@@ -406,7 +406,7 @@ test("a declined second payment leaves the first one doubtful", () => {
   assert.equal(gate.shown?.kind, "doubt");
 });
 
-test("a purchase that another tab has taken further is not replaced by buying again", () => {
+test("a purchase that another tab has continued is not replaced by buying again", () => {
   const gate = reloaded(ASKED).tell(doubt("lost")).click({ kind: "buy", doubted: ASKED });
   gate.tell({ type: "connected", buyer: ANN }, locked(SENT), prepared());
   assert.ok(gate.shown?.kind === "steps" && gate.shown.purchase === SENT);
@@ -437,14 +437,14 @@ test("a pending payment is followed after signing out and in again, and not repe
   assert.deepEqual(gate.last, { type: "read", buyer: ANN });
 });
 
-test("a reload after the purchase goes on with the text, by itself if somebody is signed in", () => {
+test("a reload after the purchase continues with the text, automatically if a reader is signed in", () => {
   assert.deepEqual(reloaded(BOUGHT, ANN).last, { type: "read", buyer: ANN });
   const gate = reloaded(BOUGHT);
   assert.ok(gate.shown?.kind === "steps" && gate.shown.needsClick);
   assert.equal(gate.count("pay"), 0);
 });
 
-test("a purchase that another tab has ended is not gone on with", () => {
+test("a purchase that another tab has finished is not continued", () => {
   const gate = new Gate(ANN).start().tell(looked("begun"), locked(null));
   assert.equal(gate.last?.type, "look");
   assert.ok(!gate.isLocked);
@@ -452,7 +452,7 @@ test("a purchase that another tab has ended is not gone on with", () => {
   assert.deepEqual(again.tell({ type: "resumed", isKept: false }).last, { type: "connect" });
 });
 
-test("a second tab waits for the one that buys, and then looks", () => {
+test("a second tab waits for the one that buys, and then checks", () => {
   const gate = new Gate(ANN, ANN).start().tell(looked("begun"), { type: "lock-taken" });
   assert.deepEqual(gate.shown, { kind: "another-tab" });
   assert.deepEqual(gate.last, { type: "await-lock", buyer: ANN });
@@ -460,7 +460,7 @@ test("a second tab waits for the one that buys, and then looks", () => {
   assert.deepEqual(gate.last, { type: "look", asks: "text" });
 });
 
-test("the text is requested until the service knows the block, but not for ever", () => {
+test("the text is requested until the service knows the block, but not forever", () => {
   const gate = paying(ANN).tell(sent, done);
   gate.fail(NOT_ENTITLED);
   assert.deepEqual(gate.last, { type: "pause", seconds: 1 });
@@ -472,7 +472,7 @@ test("the text is requested until the service knows the block, but not for ever"
   assert.deepEqual(gate.kept.get(ANN.address), BOUGHT);
 });
 
-test("a service that is away loses nothing: trying again goes on with what is kept", () => {
+test("an unavailable service loses nothing: a retry continues from the stored state", () => {
   const gate = paying(ANN).tell(sent, done).fail(failure());
   assert.ok(gate.shown?.kind === "failure" && !gate.isLocked);
   gate.click(gate.shown.again).tell({ type: "resumed", isKept: true }, locked(BOUGHT));
@@ -489,19 +489,19 @@ test("a payment that the wallet wrongly reported as failed is searched for, not 
   assert.ok(shown?.kind === "steps" && shown.needsClick);
 });
 
-test("a sign-in that fails after a purchase is tried again without asking for more", () => {
+test("a sign-in that fails after a purchase is retried without further prompts", () => {
   const gate = reloaded(BOUGHT).click({ kind: "read", buyer: ANN }).fail(failure());
   assert.ok(gate.shown?.kind === "failure");
   assert.deepEqual(gate.click(gate.shown.again).last, { type: "read", buyer: ANN });
 });
 
-test("declining in a wallet that only goes on says so, and begins nothing by itself", () => {
+test("declining in a wallet that only continues is reported, and starts nothing automatically", () => {
   const gate = reloaded(ASKED).tell(doubt("lost")).click({ kind: "continue", buyer: ANN });
   gate.fail(DECLINED);
   assert.ok(gate.shown?.kind === "failure" && gate.shown.failure.isCancelled);
 });
 
-test("a purchase stays with its account when the wallet shows another one", () => {
+test("a purchase stays with its account when the wallet switches to another", () => {
   const gate = paying().change(BOB).tell(sent).fail(ACCOUNT_CHANGED);
   assert.deepEqual(gate.kept.get(ANN.address), SENT);
   assert.equal(gate.kept.has(BOB.address), false);
@@ -509,20 +509,20 @@ test("a purchase stays with its account when the wallet shows another one", () =
   assert.deepEqual(gate.click(gate.shown.again).last, { type: "connect" });
 });
 
-test("signing out during a purchase shows the offer, and keeps what was sent", () => {
+test("signing out during a purchase shows the offer, and keeps the sent transaction", () => {
   const gate = paying().tell(sent).change(null).fail(ACCOUNT_CHANGED);
   assert.equal(gate.last?.type, "look");
   assert.equal(gate.tell(looked("not-held")).shown?.kind, "offer");
   assert.deepEqual(gate.kept.get(ANN.address), SENT);
 });
 
-test("what one account bought after a reload is not offered to the next one", () => {
+test("a purchase of one account is not offered to the next after a reload", () => {
   const gate = reloaded(SENT).change(BOB).tell(done);
   assert.equal(gate.last?.type, "look");
   assert.equal(gate.tell(looked("not-held")).shown?.kind, "offer");
 });
 
-test("a node that is away is said during a purchase, and no longer once it responds", () => {
+test("an unavailable node is reported during a purchase, until it responds", () => {
   const gate = paying().tell(sent, { type: "noted", note: "The node is away." });
   const said = () => gate.shown?.kind === "steps" && gate.shown.note?.sentence;
   assert.equal(said(), "The node is away.");
@@ -532,7 +532,7 @@ test("a node that is away is said during a purchase, and no longer once it respo
   assert.equal(gate.tell({ type: "noted", note: null }).shown, shown);
 });
 
-test("a reverted purchase is forgotten, and the next click begins a new one", () => {
+test("a reverted purchase is forgotten, and the next click starts a new one", () => {
   const gate = paying().tell(sent, { type: "moved", event: { type: "ended" } });
   gate.tell({ type: "settled", outcome: { kind: "reverted" } });
   assert.deepEqual(gate.shown, { kind: "reverted", buyer: ANN });
@@ -541,13 +541,13 @@ test("a reverted purchase is forgotten, and the next click begins a new one", ()
   assert.deepEqual(gate.last, { type: "connect" });
 });
 
-test("a failure that only a reload mends offers that", () => {
+test("a failure that only a reload fixes offers a reload", () => {
   const gate = paying().fail(failure({ action: "reload" }));
   assert.ok(gate.shown?.kind === "failure");
   assert.deepEqual(gate.click(gate.shown.again).last, { type: "reload" });
 });
 
-test("a result that nobody waits for changes nothing", () => {
+test("a stale result changes nothing", () => {
   const gate = new Gate(ANN).start().tell(looked("not-held"));
   const { state } = gate;
   gate.tell(done, text(ANN), locked(), { type: "lock-free" }).fail(failure());

@@ -1,4 +1,6 @@
-/** What the gate before a paid post shows and does next. Pure: no page, no wallet, no clock. */
+/**
+ * Decides what the gate of a paid post shows and does next. Pure: no page, no wallet, no clock.
+ */
 
 import type { Address } from "imprint-press";
 import {
@@ -21,7 +23,7 @@ export interface WalletAccount {
   readonly isSilent: boolean;
 }
 
-/** Why something did not work, and what helps. */
+/** Why something failed, and what helps. */
 export interface Failure {
   readonly sentence: string;
   readonly action: "retry" | "sign-in" | "switch-chain" | "unlock" | "reload" | null;
@@ -30,15 +32,15 @@ export interface Failure {
   readonly reason: "account-changed" | "not-entitled" | "session-ended" | null;
 }
 
-/** What a click asks for. */
+/** The action of a click. */
 export type Wish =
-  /** To pay; `doubted` is an earlier payment that may still come, of which the reader was told. */
+  /** Pay; `doubted` is an earlier payment that may still arrive, of which the reader was told. */
   | { readonly kind: "buy"; readonly doubted?: Purchase }
-  /** To sign in and open what is held. */
+  /** Sign in and open a post that is already held. */
   | { readonly kind: "open" }
-  /** To go on with a purchase after a failure; it is never begun twice. */
+  /** Continue a purchase after a failure; it is never started twice. */
   | { readonly kind: "continue"; readonly buyer: WalletAccount | null }
-  /** To sign in and read what was bought. */
+  /** Sign in and read the bought post. */
   | { readonly kind: "read"; readonly buyer: WalletAccount }
   | { readonly kind: "reload" };
 
@@ -47,7 +49,7 @@ export interface StepsNote {
   readonly sentence: string;
 }
 
-/** What stands in the place of the gate. */
+/** What the gate shows. */
 export type Shown =
   | {
       readonly kind: "offer";
@@ -78,7 +80,9 @@ export type Shown =
   | { readonly kind: "reverted"; readonly buyer: WalletAccount }
   | { readonly kind: "open"; readonly isAuthor: boolean };
 
-/** Who buys, and what began it: a click on buying, a reload or retry, or a click on signing in. */
+/**
+ * The buyer, and what started it: a click on buying, a reload or retry, or a click on signing in.
+ */
 interface Buying {
   readonly buyer: WalletAccount;
   readonly via: "buy" | "continue" | "read";
@@ -104,7 +108,7 @@ type Phase =
   | (Buying & {
       readonly kind: "paying";
       readonly purchase: Purchase;
-      /** Kept until another purchase may be paid in its place. */
+      /** Kept until another purchase may be paid instead. */
       readonly doubted: Purchase | null;
       readonly note: string | null;
     })
@@ -116,33 +120,33 @@ export interface GateState {
   /** In wei, as far as this page knows. */
   readonly price: bigint;
   readonly account: WalletAccount | null;
-  /** The address that is signed in. */
+  /** The signed-in address. */
   readonly session: Address | null;
   readonly phase: Phase;
-  /** Counts what was begun: results of anything earlier are dropped. */
+  /** Counts started phases: results of earlier ones are dropped. */
   readonly turn: number;
-  /** Who opened the text; null while it is closed. */
+  /** The account that opened the text; null while it is closed. */
   readonly openFor: Address | null;
-  /** Null is what the page itself has put there. */
+  /** Null is the page's own content. */
   readonly shown: Shown | null;
 }
 
-/** What the page is to do. Its result is an event with the turn in which it was begun. */
+/** What the page should do. Its result is an event with the turn in which it was started. */
 export type Effect =
-  /** Find out how the account stands; prompts nothing. */
+  /** Check the state of the account; prompts nothing. */
   | { readonly type: "look"; readonly asks: "text" | "holder" | "nothing" }
   /** Sign in if needed, and read the text; fails if `buyer` is another account by then. */
   | { readonly type: "read"; readonly buyer: WalletAccount | null }
   | { readonly type: "connect" }
-  /** See what is kept of a purchase, and bring the wallet to the right chain. */
+  /** Read the stored purchase, and switch the wallet to the right chain. */
   | { readonly type: "resume"; readonly buyer: WalletAccount }
   /** Make this the only tab that buys the post for the account. */
   | { readonly type: "lock"; readonly buyer: WalletAccount }
   | { readonly type: "await-lock"; readonly buyer: WalletAccount }
   | { readonly type: "unlock" }
-  /** Bring the wallet to the right chain, and read the price and the holder. */
+  /** Switch the wallet to the right chain, and read the price and the holder. */
   | { readonly type: "prepare"; readonly buyer: WalletAccount }
-  /** Have the wallet pay, or find out what became of it. */
+  /** Have the wallet pay, or find out what happened to a payment. */
   | { readonly type: "pay"; readonly buyer: WalletAccount }
   | { readonly type: "pause"; readonly seconds: number }
   | { readonly type: "keep"; readonly account: Address; readonly purchase: Purchase | null }
@@ -151,7 +155,7 @@ export type Effect =
   | { readonly type: "notify"; readonly sentence: string }
   | { readonly type: "reload" };
 
-/** What an effect came to. */
+/** The result of an effect. */
 export type Result =
   | { readonly type: "looked"; readonly found: "begun" | "held" | "not-held" }
   | { readonly type: "text"; readonly html: string; readonly reader: Address }
@@ -162,7 +166,7 @@ export type Result =
   | { readonly type: "lock-free" }
   | { readonly type: "prepared"; readonly price: bigint; readonly isHeld: boolean }
   | { readonly type: "moved"; readonly event: PurchaseEvent }
-  /** What is waited for, or null once everybody responds. */
+  /** Who is being waited for, or null once everybody responds. */
   | { readonly type: "noted"; readonly note: string | null }
   | { readonly type: "settled"; readonly outcome: Outcome }
   | { readonly type: "paused" }
@@ -175,24 +179,27 @@ interface Presence {
 
 export type GateEvent =
   | (Presence & { readonly type: "started"; readonly wish: Wish | null })
-  /** Another account, or a session that began or ended. */
+  /** The account was switched, or a session began or ended. */
   | (Presence & { readonly type: "changed" })
   | { readonly type: "clicked"; readonly wish: Wish }
   | (Result & { readonly turn: number });
 
 export type Next = readonly [GateState, readonly Effect[]];
 
-/** How often, and after how many seconds, the service is asked for a text that the chain has sold. */
+/**
+ * How often, and after how many seconds, the service is asked for a text that was sold on the
+ * chain.
+ */
 const ENTITLED_LOOKS = 40;
 const ENTITLED_PAUSE = 1;
 
-/** What is said instead of "nothing was sent" when the purchase is on the chain already. */
+/** Replaces "nothing was sent" when the purchase is already on the chain. */
 const UNSIGNED =
   "You declined to sign in. The post stays yours: sign in whenever you want to read it.";
 
 const IDLE: Phase = { kind: "idle" };
 
-/** A gate of which nothing is known but its post. */
+/** A gate of which only the post is known. */
 export const closedGate = (postId: string, author: string, price: bigint): GateState => ({
   postId,
   author,
@@ -205,7 +212,7 @@ export const closedGate = (postId: string, author: string, price: bigint): GateS
   shown: null,
 });
 
-/** The gate after an event, and what is to be done. */
+/** The gate after an event, and the effects to run. */
 export function reduce(state: GateState, event: GateEvent): Next {
   switch (event.type) {
     case "started": {
@@ -219,12 +226,12 @@ export function reduce(state: GateState, event: GateEvent): Next {
       return click(state, event.wish);
     default:
       if (event.turn === state.turn) return advance(state, event);
-      // The end of the session has drawn the gate anew; here it is only told.
+      // The end of the session has already redrawn the gate; here it is only reported.
       return [state, event.type === "failed" ? notifySessionEnd(event.failure) : []];
   }
 }
 
-/** A purchase under way ignores clicks; a sign-in gives way to the next one. */
+/** A running purchase ignores clicks; a sign-in gives way to the next click. */
 function click(state: GateState, wish: Wish): Next {
   if (isBuying(state.phase) || state.openFor !== null) return [state, []];
   switch (wish.kind) {
@@ -248,8 +255,10 @@ function click(state: GateState, wish: Wish): Next {
 const buy = (state: GateState, doubted: Purchase | null): Next =>
   begin(state, { kind: "connecting", doubted }, { type: "connect" });
 
-/** The text of one account is not left open for the next one, nor after signing out. It stays open
- *  when only the session ends. */
+/**
+ * The text of one account is not left open for the next one, nor after signing out. It stays open
+ * when only the session ends.
+ */
 function changePresence(state: GateState, { account, session }: Presence): Next {
   const known = { ...state, account, session };
   const { openFor, phase } = state;
@@ -260,14 +269,14 @@ function changePresence(state: GateState, { account, session }: Presence): Next 
   return prepend(cleared, look(closed));
 }
 
-/** Find out how things stand now. What is shown stays until that is known. */
+/** Check the state again. The current view stays until it is known. */
 function look(state: GateState, note: string | null = null): Next {
   const isUnsure = state.account !== null && !isAuthor(state, state.account.address);
   const asks = state.session ? "text" : isUnsure ? "holder" : "nothing";
   return begin(state, { kind: "looking", note }, { type: "look", asks });
 }
 
-/** What became of the effect that the present phase waits for. */
+/** Handle the result of the effect that the current phase waits for. */
 function advance(state: GateState, result: Result): Next {
   const { phase } = state;
   if (result.type === "failed") return fail(state, result.failure);
@@ -318,7 +327,7 @@ function advance(state: GateState, result: Result): Next {
   return [state, []];
 }
 
-/** How things stand, where the text is not open. */
+/** The view of a state in which the text is not open. */
 function showStanding(
   state: GateState,
   note: string | null,
@@ -350,7 +359,7 @@ function lock(
   return begin(state, phase, { type: "lock", buyer });
 }
 
-/** Go on with what is kept of a purchase; another tab may have ended it meanwhile. */
+/** Continue the stored purchase; another tab may have finished it meanwhile. */
 function continuePurchase(
   state: GateState,
   { buyer, via, doubted, note }: Phase & { kind: "locking" },
@@ -365,7 +374,7 @@ function continuePurchase(
   return pay(state, { kind: "paying", buyer, via, purchase: kept, doubted: null, note });
 }
 
-/** Pay, unless the post is held already or costs something else by now. */
+/** Pay, unless the post is already held or its price has changed. */
 function checkPrice(
   state: GateState,
   { buyer, via, kept, doubted }: Phase & { kind: "preparing" },
@@ -392,13 +401,13 @@ const pay = (state: GateState, phase: Phase & { kind: "paying" }): Next => [
 
 function move(state: GateState, before: Phase & { kind: "paying" }, event: PurchaseEvent): Next {
   const phase = { ...before, purchase: advancePurchase(before.purchase, event) };
-  // What was sent belongs to the account that sent it, whichever is shown now.
+  // A sent transaction belongs to the account that sent it, whichever is shown now.
   const purchase = isBegun(phase.purchase) ? phase.purchase : phase.doubted;
   const keep: Effect = { type: "keep", account: phase.buyer.address, purchase };
   return [showProgress({ ...state, phase }, phase), [keep]];
 }
 
-/** Nothing is shown of a purchase before the wallet is asked for it. */
+/** A purchase shows nothing before the wallet is asked. */
 const showProgress = (state: GateState, { buyer, purchase }: Phase & { kind: "paying" }) =>
   isBegun(purchase) ? show(state, steps(state, buyer, purchase)) : state;
 
@@ -473,7 +482,7 @@ function fail(state: GateState, failure: Failure): Next {
     case "idle":
       return [state, []];
     case "looking":
-      // The change draws the gate anew.
+      // The change redraws the gate.
       if (reason === "session-ended" || reason === "account-changed")
         return [{ ...state, phase: IDLE }, notifySessionEnd(failure)];
       if (reason === "not-entitled") return showIdle(state, offer(state, phase.note));
@@ -508,7 +517,7 @@ const notifySessionEnd = ({ reason, sentence }: Failure): Effect[] =>
   reason === "session-ended" ? [{ type: "notify", sentence }] : [];
 
 function stop(state: GateState, failure: Failure, buyer: WalletAccount | null): Next {
-  // Signed out meanwhile: what was begun is kept for the account.
+  // Signed out meanwhile: the purchase stays stored for the account.
   if (failure.reason === "account-changed" && state.account === null) return look(state);
   return showFailure(state, failure, { kind: "continue", buyer });
 }
@@ -520,13 +529,13 @@ const showFailure = (state: GateState, failure: Failure, again: Wish): Next =>
     again: failure.action === "reload" ? { kind: "reload" } : again,
   });
 
-/** Begin a phase: results of earlier ones are dropped from now on. */
+/** Start a phase: results of earlier ones are dropped from now on. */
 const begin = (state: GateState, phase: Phase, effect: Effect): Next => [
   { ...state, phase, turn: state.turn + 1 },
   [effect],
 ];
 
-/** Show something, and wait for the reader. */
+/** Show a view, and wait for the reader. */
 const showIdle = (state: GateState, shown: Shown, ...effects: Effect[]): Next => [
   { ...state, phase: IDLE, shown },
   effects,

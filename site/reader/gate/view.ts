@@ -1,4 +1,4 @@
-/** Draws what stands in the place of the gate. */
+/** Draws the views of the gate. */
 
 import type { Purchase } from "../../chain/purchase.ts";
 import type { Doubt } from "../../chain/sent-step.ts";
@@ -7,7 +7,7 @@ import { coin } from "../../page/format.ts";
 import { changePrice, type Offer, showOffer } from "./offer.ts";
 import type { Shown, Wish } from "./reducer.ts";
 
-/** Draw this in the place of the offer; buttons ask for a wish. */
+/** Draw this instead of the offer; buttons send a wish. */
 export function drawGate(offer: Offer, shown: Shown, ask: (wish: Wish) => void): void {
   if (shown.kind !== "offer") {
     fill(offer.place, ...contentOf(shown, ask));
@@ -94,14 +94,14 @@ const alert = (sentence: string | null, kind: string | null = null): Child =>
 const actions = (...controls: Child[]): HTMLElement =>
   h("p", { class: "gate-actions" }, ...controls);
 
-/** How many steps are behind a purchase at each of its own: the wallet's two are one there. */
+/** The number of finished steps at each step of a purchase: the wallet's two count as one. */
 const REACHED: Readonly<Record<Purchase["step"], number>> = {
   transaction: 0,
   mined: 2,
   entitled: 3,
 };
 
-/** How far a purchase has come. */
+/** The progress of a purchase. */
 function steps({ buyer, purchase, isSignedIn }: Shown & { kind: "steps" }): Child[] {
   const reached = REACHED[purchase?.step ?? "entitled"];
   const labels = [
@@ -128,7 +128,7 @@ function steps({ buyer, purchase, isSignedIn }: Shown & { kind: "steps" }): Chil
 
 const TWICE = "otherwise you may pay twice.";
 
-/** What may have happened; none of it says that nothing was paid. */
+/** What may have happened; none of these claims that nothing was paid. */
 const DOUBTS: Readonly<Record<Doubt, string>> = {
   lost: `Your wallet was asked to pay, and its response was lost. The chain has not seen the payment, but it may still come. If your wallet shows the request, confirm or decline it there and look again. Buy again only if your wallet shows neither a request nor a payment: ${TWICE}`,
   unsettled: `Your wallet was asked to pay, and its response was lost. Transactions of this account wait to be mined, and one of them may be the payment. Look again later. Buy again only if your wallet shows no payment: ${TWICE}`,

@@ -8,7 +8,7 @@ import { author, dropFile, findHead, refreshCopies } from "../store/drafts.ts";
 import { localCopies } from "../store/local-copies.ts";
 import { livingTabs, tellTabs, thisTab } from "../store/tabs.ts";
 
-/** Delete what the service has, then the copies of tabs that do not have it open. */
+/** Delete the draft from the service, then the copies of tabs that do not have it open. */
 export async function deleteDraft(draft: DraftEntry): Promise<void> {
   const owner = author.value;
   if (!owner) return;
@@ -29,7 +29,7 @@ async function deleteVersion(groupId: string, cid: string): Promise<void> {
   try {
     await imprint.deleteDraft(signer.wallet, cid);
   } catch (error) {
-    // It was deleted elsewhere, which is what was asked for; a newer version is not.
+    // It was deleted elsewhere, as requested; a newer version is left alone.
     const isMissing = error instanceof Refusal && error.code === "not_found";
     if (!isMissing || (await findHead(groupId)) !== null) throw error;
   }

@@ -1,4 +1,4 @@
-/** The list of drafts, with what is only in this browser, and what is published. */
+/** The list of drafts, including those that exist only in this browser, and published posts. */
 
 import type { Post } from "imprint-press";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -38,7 +38,7 @@ export function DraftsView() {
   const { state } = listing.value;
   useEffect(() => void refreshCopies(), []);
   useEffect(() => {
-    // What is sought may be in a title that was not read yet.
+    // The match may be in a title that has not been read yet.
     if (words) for (const { title, cid } of all) if (title === null && cid) requestSummary(cid);
   }, [words, all]);
   const isEmpty = all.length === 0 && (state === "complete" || !isSignedIn.value);
@@ -87,7 +87,7 @@ export function DraftsView() {
   );
 }
 
-/** The next page of the service's list, or why it is not there. */
+/** The next page of the service's list, or why it is missing. */
 function More() {
   const shown = listing.value;
   if (!isSignedIn.value) return null;
@@ -120,11 +120,11 @@ function DraftLine({ draft }: { draft: DraftEntry }) {
   const deletion = useRef<HTMLButtonElement>(null);
   const wasAsked = useRef(false);
   useEffect(() => {
-    // The question was there in place of the button, and had the focus.
+    // The confirmation replaced the button, and had the focus.
     if (step === "shown" && wasAsked.current) deletion.current?.focus();
   }, [step]);
   const title = draft.title ?? "";
-  // What is under way goes on there.
+  // Running saves continue there.
   const view = draft.state === "publishing" ? "publish" : "draft";
   const name = title || (draft.title === null ? "Loading…" : "Untitled");
   const unread = draft.title === null ? draft.cid : null;
@@ -212,7 +212,7 @@ function Confirmation({ draft, isBusy, onYes, onNo }: ConfirmationProps) {
   );
 }
 
-/** What the account has on the chain, page by page. */
+/** The account's posts on the chain, page by page. */
 function Published({ address }: { address: string }) {
   const [posts, setPosts] = useState<readonly Post[]>([]);
   const [token, setToken] = useState<string | null>(null);
@@ -221,7 +221,7 @@ function Published({ address }: { address: string }) {
     setPosts((known) => (from ? [...known, ...page.items] : page.items));
     setToken(page.nextPageToken);
   };
-  // The drafts are what this view is for: without the index they are shown all the same.
+  // This view is about drafts: without the index they are still shown.
   useEffect(() => void load().catch(() => undefined), []);
   if (posts.length === 0) return null;
   return (

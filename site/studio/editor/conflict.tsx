@@ -16,7 +16,7 @@ interface ConflictProps {
   onKeepBoth(): Promise<void>;
 }
 
-/** Unchanged lines around a change that are shown. */
+/** Lines of context shown around a change. */
 const CONTEXT = 3;
 
 export function Conflict({ mine, theirs, onKeepMine, onTakeTheirs, onKeepBoth }: ConflictProps) {
@@ -111,7 +111,7 @@ function Side({ pieces, isMine = false }: { pieces: readonly Piece[] | null; isM
   );
 }
 
-/** Leave out long stretches that are the same in both; null stands for one. */
+/** Leave out long unchanged stretches; null marks one. */
 function shorten(rows: readonly Row[]): (Row | null)[] {
   const isChanged = ({ left, right }: Row): boolean =>
     left === null || right === null || [...left, ...right].some((piece) => piece.isChanged);

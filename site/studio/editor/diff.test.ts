@@ -7,14 +7,14 @@ const side = (text: string, other: string, which: "left" | "right") =>
     .flatMap((row) => (row[which] === null ? [] : [row[which].map((each) => each.text).join("")]))
     .join("\n");
 
-test("each side of a comparison is its whole text", () => {
+test("each side of a comparison has its whole text", () => {
   const one = "# Title\n\nA first line.\nGone.\nEnd";
   const other = "# Title\n\nA second line.\nEnd\nMore";
   assert.equal(side(one, other, "left"), one);
   assert.equal(side(one, other, "right"), other);
 });
 
-test("words that changed are marked within their line, and no others", () => {
+test("only changed words are marked within their line", () => {
   const [row] = diffTexts("the old house stands", "the new house stands");
   const marked = (pieces: (typeof row & object)["left"]) =>
     pieces?.filter((piece) => piece.isChanged).map((piece) => piece.text);
@@ -22,7 +22,7 @@ test("words that changed are marked within their line, and no others", () => {
   assert.deepEqual(marked(row?.right ?? null), ["new"]);
 });
 
-test("a line that only one text has stands alone", () => {
+test("a line that only one text has is shown alone", () => {
   assert.deepEqual(diffTexts("a\nb", "a"), [
     { left: [{ text: "a", isChanged: false }], right: [{ text: "a", isChanged: false }] },
     { left: [{ text: "b", isChanged: true }], right: null },

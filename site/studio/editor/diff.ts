@@ -1,11 +1,11 @@
-/** The differences of two texts: lines first, then words within lines that changed. */
+/** The differences between two texts: lines first, then words within changed lines. */
 
 export interface Piece {
   readonly text: string;
   readonly isChanged: boolean;
 }
 
-/** A row of both texts side by side; null where one of them has no such line. */
+/** A row of both texts side by side; null if one of them has no such line. */
 export interface Row {
   readonly left: readonly Piece[] | null;
   readonly right: readonly Piece[] | null;
@@ -13,7 +13,7 @@ export interface Row {
 
 type Step<T> = { readonly left: T | null; readonly right: T | null };
 
-/** Beyond this many comparisons the middle is shown as changed as a whole. */
+/** Above this many comparisons the whole middle is shown as changed. */
 const MOST_CELLS = 4_000_000;
 
 /** Both texts side by side, line by line. */
@@ -41,7 +41,7 @@ export function diffTexts(left: string, right: string): Row[] {
   return rows;
 }
 
-/** Lines that were removed beside those that came in their place. */
+/** Removed lines next to those that replaced them. */
 function pair(removed: readonly string[], added: readonly string[]): Row[] {
   return Array.from({ length: Math.max(removed.length, added.length) }, (_, index) => {
     const before = removed[index];
@@ -57,7 +57,7 @@ const whole = (text: string): Piece[] => [{ text, isChanged: true }];
 function diffWords(left: string, right: string): Row {
   const steps = align(words(left), words(right));
   const kept = steps.filter((step) => step.left?.trim() && step.right !== null).length;
-  // Lines that share next to nothing are other lines, not changed ones.
+  // Lines with next to nothing in common are different lines, not changed ones.
   if (kept * 4 < Math.min(words(left).length, words(right).length) / 2)
     return { left: whole(left), right: whole(right) };
   return { left: pieces(steps, "left"), right: pieces(steps, "right") };
@@ -78,7 +78,7 @@ function pieces(steps: readonly Step<string>[], side: "left" | "right"): Piece[]
   return found;
 }
 
-/** The longest common subsequence of both, and what is only in one of them. */
+/** The longest common subsequence of both, and the parts that only one of them has. */
 function align<T>(left: readonly T[], right: readonly T[]): Step<T>[] {
   let start = 0;
   while (start < left.length && start < right.length && left[start] === right[start]) start += 1;

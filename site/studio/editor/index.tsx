@@ -1,4 +1,4 @@
-/** The view in which a draft is written: text, preview, and how the text stands. */
+/** The view in which a draft is written: text, preview, and save state. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { imprint } from "../../page/service.ts";
@@ -16,7 +16,7 @@ type Opening =
   | { readonly kind: "sign-in" }
   | { readonly kind: "failed"; readonly sentence: string; readonly isGone: boolean };
 
-/** A draft that gets another key, as with its first save, stays as it is open. */
+/** A draft that gets another key, as with its first save, stays open. */
 export function EditorView({ draftKey }: { draftKey: string }) {
   const openedAs = useRef(new Map<string, string>());
   const first = openedAs.current.get(draftKey) ?? draftKey;
@@ -34,7 +34,7 @@ function OpenedView({ draftKey, onKey }: { draftKey: string; onKey(key: string):
   const canOpen = author.value !== null;
   const isReader = isSignedIn.value;
   const open = useRef<OpenDraft | null>(null);
-  // A draft that is open stays open: neither an ended session nor another account closes it.
+  // An open draft stays open: neither an ended session nor another account closes it.
   useEffect(() => {
     if (open.current || !canOpen) return;
     let isShown = true;

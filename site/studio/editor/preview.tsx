@@ -1,14 +1,16 @@
-/** How the text will look: by the renderer of the service, while it is written. */
+/** A live preview of the text, rendered by the service. */
 
 import type { ReadonlySignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { session, watchSession } from "../../page/session.ts";
 import { SignInButton } from "../sign-in.tsx";
 
-/** How long the author pauses before the preview follows, in milliseconds. The service takes
- *  two a second of an address, which other authors may share. */
+/**
+ * How long the author must pause before the preview updates, in milliseconds. The service allows
+ * two requests per second from an address, which other authors may share.
+ */
 const PAUSE = 700;
-/** How soon to ask again if the service cannot be reached or is busy, in milliseconds. */
+/** The retry delay if the service cannot be reached or is busy, in milliseconds. */
 const AGAIN = 5000;
 
 type Standing = "current" | "behind" | "unreachable" | "busy" | "refused";
@@ -21,9 +23,9 @@ const NOTES: Record<Standing, string | null> = {
   refused: "The service cannot show this text; it may be too large.",
 };
 
-/** Ask the service for the HTML of a text. It is sanitised there: user content never runs. */
+/** Request the HTML of a text. The service sanitises it: user content never runs. */
 async function render(content: string, token: string, signal: AbortSignal): Promise<string> {
-  // Asked for HTML, the service would give refusals as pages.
+  // With `Accept: text/html`, the service would send refusals as pages.
   const response = await watchSession("/studio/preview", {
     method: "POST",
     headers: { "Content-Type": "application/json", Authorization: `Bearer ${token}` },
@@ -86,7 +88,7 @@ export function Preview({ text, isShown }: { text: ReadonlySignal<string>; isSho
   );
 }
 
-/** The service renders for those who are signed in; the text itself needs no session. */
+/** The service renders only for signed-in authors; writing itself needs no session. */
 function SignedOut({ wasShown }: { wasShown: boolean }) {
   return (
     <div class="studio-note">
@@ -100,16 +102,16 @@ function SignedOut({ wasShown }: { wasShown: boolean }) {
   );
 }
 
-/** How a preview stands that could not be had. */
+/** The state of a preview that failed. */
 function standingAfter(error: unknown): Standing {
   if (!(error instanceof PreviewRefused)) return "unreachable";
-  // A session that has ended is forgotten, and the preview says so.
+  // An ended session is forgotten, and the preview says so.
   if (error.status === 401) return "behind";
   if (error.status === 429) return "busy";
   return error.status < 429 ? "refused" : "unreachable";
 }
 
-/** Replace the HTML; the place where one was reading stays. The service has sanitised it. */
+/** Replace the HTML and keep the scroll position. The service has sanitised it. */
 function show(place: HTMLElement, html: string): void {
   const scroller = place.closest(".preview") ?? place;
   const { scrollTop } = scroller;

@@ -1,4 +1,4 @@
-/** The way from an open draft to its publication, which saves it if need be. */
+/** The link from an open draft to its publication, which saves it if necessary. */
 
 import { notify } from "../../page/notices.ts";
 import { formatRoute, go } from "../routes.ts";
@@ -11,7 +11,7 @@ interface PublishLinkProps {
   onEmpty(): void;
 }
 
-/** What has to be done before the draft can be published; null if nothing has. */
+/** What has to be done before the draft can be published; null if nothing. */
 function obstacleOf(draft: OpenDraft): string | null {
   const state = draft.saving.value;
   if (author.value === null) return "No wallet is connected. Connect the author’s, then publish.";
@@ -48,7 +48,7 @@ export function PublishLink({ draft, onEmpty }: PublishLinkProps) {
   const open = async () => {
     // The form and its first save read the text from this browser.
     await draft.settle();
-    // The author has gone elsewhere meanwhile.
+    // The author has left this view meanwhile.
     if (draft.isLeft) return;
     const met = obstacleOf(draft);
     if (met !== null) return refuse(met);

@@ -1,4 +1,4 @@
-/** How the text stands, in a sentence, and the button that saves it. */
+/** The save state in a sentence, and the save button. */
 
 import { useState } from "preact/hooks";
 import { explain, signIn } from "../../wallet/index.ts";
@@ -51,12 +51,12 @@ export function SaveButton({ draft }: { draft: OpenDraft }) {
   );
 }
 
-/** The state, read out when it changes. */
+/** The state, announced when it changes. */
 export function SaveStanding({ draft }: { draft: OpenDraft }) {
   const state = draft.saving.value;
-  // Each change of the text is read here, so that the key of a new draft is followed.
+  // Reads the text on each change, so that the key of a new draft is followed.
   const isNew = isLocalKey(draft.key) && (draft.text.value === "" || state.kind !== "saved");
-  // On phones there is room for the first half only; it is read out whole.
+  // Phones show only the first half; screen readers announce all of it.
   const [sentence, more] = stateSentence(state, isNew, draft.hasCopy).split(", ");
   return (
     <span class="standing" data-kind={state.kind} role="status">
@@ -66,7 +66,7 @@ export function SaveStanding({ draft }: { draft: OpenDraft }) {
   );
 }
 
-/** The browser keeps no copy: said beside whatever becomes of the save. */
+/** The browser stores no copy: said next to the save state. */
 export function KeepTrouble({ draft }: { draft: OpenDraft }) {
   if (!draft.keeping.value) return null;
   return (
@@ -76,7 +76,7 @@ export function KeepTrouble({ draft }: { draft: OpenDraft }) {
   );
 }
 
-/** What went wrong with a save, and the way on. */
+/** The failure of a save, and what to do. */
 export function SaveTrouble({ draft }: { draft: OpenDraft }) {
   const state = draft.saving.value;
   const [failure, setFailure] = useState<string | null>(null);

@@ -1,4 +1,4 @@
-/** The permission to save without prompts: asked for, shown with its end, taken back. */
+/** The permission to save without prompts: request it, show its expiry, revoke it. */
 
 import type { WritingSessionRecord } from "imprint-press";
 import { useEffect, useState } from "preact/hooks";

@@ -27,7 +27,7 @@ interface WritingRoomProps {
 
 type Shown = "text" | "preview" | "both";
 
-/** From this width on, text and preview stand side by side. */
+/** The width above which text and preview are side by side. */
 const WIDE = "(min-width: 64rem)";
 const HINT = "editor-hint";
 
@@ -167,7 +167,7 @@ function Counts({ draft, limit }: { draft: OpenDraft; limit: number }) {
   );
 }
 
-/** The wallet shows another account: the text stays with the one that it belongs to. */
+/** The wallet has switched accounts: the text stays with its owner. */
 function OtherAccountNote({ draft }: { draft: OpenDraft }) {
   const now = author.value;
   if (now === draft.account) return null;
@@ -183,7 +183,7 @@ function OtherAccountNote({ draft }: { draft: OpenDraft }) {
   );
 }
 
-/** Without a session one writes and saves; what is saved elsewhere is not seen. */
+/** Writing and saving work without a session; versions saved elsewhere are not seen. */
 function SessionNote({ draft }: { draft: OpenDraft }) {
   const state = draft.saving.value;
   const isSaid = state.kind === "refused" && state.action === "sign-in";
@@ -250,11 +250,11 @@ function OtherTabNote({ draft, isHidden }: { draft: OpenDraft; isHidden: boolean
   );
 }
 
-/** What the page itself tells: the network, the focus, other tabs, and that it is left. */
+/** Reports events of the page: network, focus, other tabs, and leaving. */
 function usePageEvents(draft: OpenDraft): void {
   const isReader = isSignedIn.value;
   useEffect(() => {
-    // Without the network or a session there is nothing to see; the next save will tell.
+    // Without the network or a session there is nothing to check; the next save will find out.
     const look = () => {
       if (isReader && document.visibilityState === "visible")
         void draft.look().catch(() => undefined);

@@ -1,4 +1,4 @@
-/** Earnings by day as a chart of bars, which keys read point by point, with a table beside it. */
+/** Earnings by day as a bar chart, readable by keyboard point by point, with a table. */
 
 import { useState } from "preact/hooks";
 import { coin, count, day as longDay } from "../../page/format.ts";
@@ -9,7 +9,7 @@ const HEIGHT = 200;
 const FLOOR = 24;
 const CEILING = 8;
 
-/** The height of a bar; a sale is seen however small it is. */
+/** The height of a bar; a sale is visible however small it is. */
 function heightOf(earned: bigint, most: bigint): number {
   if (earned === 0n) return 0;
   const share = Number((earned * 10_000n) / most) / 10_000;
@@ -45,7 +45,7 @@ export function Chart({ days }: { days: readonly Day[] }) {
       <div
         class="income-plot"
         role="slider"
-        // Arrow keys go from day to day.
+        // Arrow keys move from day to day.
         tabIndex={0}
         aria-label="Earnings by day"
         aria-valuemin={0}

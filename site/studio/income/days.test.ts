@@ -4,7 +4,7 @@ import { covers, cutBefore, salesByDay, startOf } from "./days.ts";
 
 const NOW = Date.parse("2026-03-02T00:30:00Z");
 
-test("a period has its days in UTC, today included, the oldest first", () => {
+test("a period has its days in UTC, including today, the oldest first", () => {
   const days = salesByDay([], 30, NOW);
   assert.equal(days.length, 30);
   assert.equal(days[0]?.day, "2026-02-01");
@@ -22,7 +22,7 @@ test("a sale belongs to its day in UTC, to the last second", () => {
   assert.deepEqual(before, { day: "2026-03-01", sales: 2, earned: 8n });
 });
 
-test("sums are exact beyond what numbers hold", () => {
+test("sums are exact beyond the range of numbers", () => {
   const price = "900719925474099301";
   const sales = [price, price].map((each) => ({ at: "2026-03-01T10:00:00Z", price: each }));
   assert.equal(salesByDay(sales, 30, NOW).at(-2)?.earned, 2n * BigInt(price));
@@ -38,7 +38,7 @@ test("without a sale, all time is today", () => {
   assert.deepEqual(salesByDay([], null, NOW), [{ day: "2026-03-02", sales: 0, earned: 0n }]);
 });
 
-test("a chart is covered when the list is complete or reaches before the period", () => {
+test("a chart is covered if the list is complete or reaches back before the period", () => {
   const within = [{ at: "2026-02-20T00:00:00Z", price: "1" }];
   const before = [...within, { at: "2026-01-31T23:59:59Z", price: "1" }];
   assert.equal(covers(within, false, 30, NOW), false);
@@ -48,7 +48,7 @@ test("a chart is covered when the list is complete or reaches before the period"
   assert.equal(startOf(null, NOW), null);
 });
 
-test("a chart of all time says where it begins if there are earlier sales", () => {
+test("a chart of all time shows where it begins if there are earlier sales", () => {
   const old = [{ at: "2020-01-01T00:00:00Z", price: "1" }];
   assert.equal(cutBefore(old, null, NOW), salesByDay(old, null, NOW)[0]?.day);
   assert.equal(cutBefore(old, 90, NOW), null);

@@ -14,26 +14,26 @@ export interface Day {
   readonly earned: bigint;
 }
 
-/** Days of a period, today included; null is everything. */
+/** Days of a period, including today; null is all time. */
 export const PERIODS = [30, 90, null] as const;
 
 export type Period = (typeof PERIODS)[number];
 
 const DAY = 86_400_000;
 
-/** Charts of all time end here: more days than this are not drawn. */
+/** The most days that a chart of all time draws. */
 const MOST_DAYS = 1100;
 
 const dayOf = (milliseconds: number): string => new Date(milliseconds).toISOString().slice(0, 10);
 
-/** The first moment of a period that ends now, in milliseconds; null is the beginning. */
+/** The start of a period that ends now, in milliseconds; null is the beginning. */
 export function startOf(period: Period, now: number): number | null {
   return period === null ? null : (Math.floor(now / DAY) - period + 1) * DAY;
 }
 
 const earliestOf = (now: number): number => (Math.floor(now / DAY) - MOST_DAYS + 1) * DAY;
 
-/** The first day of a chart of all time that leaves earlier sales out; null if it has them all. */
+/** The first day of a chart of all time that leaves out earlier sales; null if it has them all. */
 export function cutBefore(
   sales: readonly SaleAmount[],
   period: Period,
@@ -44,7 +44,7 @@ export function cutBefore(
   return isCut ? dayOf(earliest) : null;
 }
 
-/** Every day from the first to today, also those without a sale. */
+/** Every day from the first to today, including days without a sale. */
 export function salesByDay(sales: readonly SaleAmount[], period: Period, now: number): Day[] {
   const oldest = sales.reduce((first, { at }) => Math.min(first, Date.parse(at)), now);
   const first = Math.max(Math.floor(oldest / DAY) * DAY, earliestOf(now));
@@ -60,7 +60,7 @@ export function salesByDay(sales: readonly SaleAmount[], period: Period, now: nu
   return [...days].map(([day, sums]) => ({ day, ...sums }));
 }
 
-/** Whether sales, the newest first, reach back to the beginning of a period. */
+/** Whether sales, the newest first, reach back to the start of a period. */
 export function covers(
   sales: readonly SaleAmount[],
   isComplete: boolean,

@@ -1,4 +1,4 @@
-/** Income: what an author has sold, to whom, and when. */
+/** Income: an author's sales, buyers and dates. */
 
 import { type Author, Refusal, type Sale } from "imprint-press";
 import { useEffect, useState } from "preact/hooks";
@@ -10,9 +10,9 @@ import { Chart } from "./chart.tsx";
 import { covers, cutBefore, PERIODS, type Period, salesByDay, startOf } from "./days.ts";
 import { Posts } from "./posts.tsx";
 
-/** Sales of a page, which is the most that the service gives at once. */
+/** Sales per page, the service's maximum. */
 const PAGE = 50;
-/** Pages that are loaded without being asked for. */
+/** Pages that are loaded automatically. */
 const PAGES_AT_ONCE = 10;
 /** Sales that the list shows at first. */
 const SHOWN = 10;
@@ -84,7 +84,7 @@ function Total({ name, value }: { name: string; value: string }) {
   );
 }
 
-/** Load pages until they cover the period, as many as are loaded at once. */
+/** Load pages until they cover the period, up to the automatic limit. */
 async function loadSales(known: Sold | null, period: Period): Promise<Sold> {
   const list = imprint.listSales({ limit: PAGE });
   let sold = known;

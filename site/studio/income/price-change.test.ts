@@ -14,7 +14,7 @@ const SENT: PriceEvent = { type: "sent", transaction: "0x01" };
 const MINED: PriceEvent = { type: "mined" };
 const after = (...events: PriceEvent[]) => events.reduce(advancePrice, beginPriceChange("3", 5n));
 
-test("a change is asked for, sent, mined and listed", () => {
+test("a change is requested, sent, mined and listed", () => {
   assert.deepEqual(after(ASKED).asked, { nonce: 4 });
   assert.equal(after(ASKED, SENT).transaction, "0x01");
   assert.equal(after(ASKED, SENT, MINED).step, "listed");
@@ -28,7 +28,7 @@ test("the wallet is not asked twice, unless it sent nothing or the transaction e
   assert.deepEqual(after(ASKED, SENT, { type: "ended" }), after());
 });
 
-test("a price that the chain has already needs no transaction", () => {
+test("a price that is already on the chain needs no transaction", () => {
   assert.equal(after(MINED).step, "listed");
   assert.equal(after(ASKED, MINED).step, "listed");
 });
@@ -68,7 +68,7 @@ function make(other: Partial<PricePorts> = {}, begun = beginPriceChange("3", 5n)
   return { runner: new PriceRunner(begun, ports), kept, market };
 }
 
-test("a change is kept before the wallet is asked, and at every step after", async () => {
+test("a change is stored before the wallet is asked, and at every later step", async () => {
   const { runner, kept } = make();
   await runner.run();
   assert.equal(runner.failure.value, null);
@@ -88,7 +88,7 @@ test("a reload between the prompt and the hash sends nothing again", async () =>
   assert.equal(market.sent, 1);
 });
 
-test("a prompt that was lost is asked again only when the author says so", async () => {
+test("a lost prompt is repeated only when the author says so", async () => {
   const asked: PriceChange = { ...beginPriceChange("3", 5n), asked: { nonce: 4 } };
   const { runner, market } = make({}, asked);
   await runner.run();
@@ -99,7 +99,7 @@ test("a prompt that was lost is asked again only when the author says so", async
   assert.equal(market.sent, 1);
 });
 
-test("a rejected change sends nothing and can be begun again", async () => {
+test("a rejected change sends nothing and can be restarted", async () => {
   const { runner } = make({
     send: async () => {
       throw new Error("rejected");
@@ -110,7 +110,7 @@ test("a rejected change sends nothing and can be begun again", async () => {
   assert.equal(runner.change.value.asked, null);
 });
 
-test("a change that another tab has made already is taken over", async () => {
+test("a change that another tab has already made is adopted", async () => {
   let isLocked = true;
   const done: PriceChange = { ...beginPriceChange("3", 5n), step: "done", asked: { nonce: 4 } };
   const { runner, market } = make({
@@ -126,7 +126,7 @@ test("a change that another tab has made already is taken over", async () => {
   assert.equal(market.sent, 0);
 });
 
-test("a change that another tab makes is said to be elsewhere, and followed to its end", async () => {
+test("a change by another tab is shown as such, and followed to its end", async () => {
   let free: () => void = () => undefined;
   const freed = new Promise<void>((resolve) => {
     free = resolve;
@@ -155,14 +155,14 @@ test("a change that another tab makes is said to be elsewhere, and followed to i
   assert.equal(market.sent, 0);
 });
 
-test("a tab that takes over a change never asks the wallet by itself", async () => {
+test("a tab that takes over a change never asks the wallet automatically", async () => {
   const { runner, market } = make();
   await runner.attend();
   assert.equal(runner.change.value.step, "transaction");
   assert.equal(market.sent, 0);
 });
 
-test("what another tab has sent meanwhile is followed when the author asks again", async () => {
+test("a transaction that another tab has sent is followed when the author retries", async () => {
   const asked: PriceChange = { ...beginPriceChange("3", 5n), asked: { nonce: 4 } };
   let kept: PriceChange = asked;
   const { runner, market } = make({ recall: () => kept, keep: (change) => (kept = change) }, asked);

@@ -1,4 +1,4 @@
-/** A change of a post's price: its states, and what asks the wallet and waits until readers see it. */
+/** A change of a post's price: its states, and the steps from the wallet to the readers' view. */
 
 import type { ReadonlySignal } from "@preact/signals";
 import { advanceSending, type Sending, type SendingEvent } from "../../chain/sent-step.ts";
@@ -28,7 +28,7 @@ export const beginPriceChange = (postId: string, price: bigint): PriceChange => 
   transaction: null,
 });
 
-/** The change after an event. Throws `TypeError` for one that cannot happen in this state. */
+/** The change after an event. Throws `TypeError` for an event that cannot happen in this state. */
 export function advancePrice(change: PriceChange, event: PriceEvent): PriceChange {
   const { step } = change;
   switch (event.type) {
@@ -48,7 +48,7 @@ export function advancePrice(change: PriceChange, event: PriceEvent): PriceChang
 export interface PricePorts extends RunnerPorts<PriceChange> {
   /** The price on the chain, in wei. */
   readPrice(): Promise<bigint>;
-  /** The price as the service shows it to readers. */
+  /** The price that the service shows to readers. */
   readListedPrice(): Promise<string>;
 }
 
@@ -82,7 +82,7 @@ export class PriceRunner extends StepRunner<PriceChange, PriceEvent, PricePorts>
   private async wait(): Promise<void> {
     for (let look = 0; look < LOOKS; look += 1) {
       const listed = await this.retries.ask(() => this.ports.readListedPrice());
-      // Somebody may have changed it once more meanwhile.
+      // It may have been changed again meanwhile.
       if (listed === this.state.value.price || (look > 5 && !(await this.isOnChain()))) {
         return this.move({ type: "listed" });
       }

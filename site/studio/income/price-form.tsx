@@ -1,4 +1,4 @@
-/** Changing the price of a post, with the steps of its transaction. */
+/** The form that changes the price of a post, with the steps of its transaction. */
 
 import { formatCoin, type Post } from "imprint-press";
 import { useEffect, useState } from "preact/hooks";
@@ -25,7 +25,7 @@ interface Props {
   onChanged(post: Post): void;
 }
 
-/** Whether a change of this post's price was begun and is not done. */
+/** Whether a change of this post's price was started and is unfinished. */
 export const isPriceChanging = (by: Account, post: Post): boolean =>
   recallPriceChange(by.address, post.id) !== null;
 
@@ -38,7 +38,7 @@ export function PriceForm({ by, post, onChanged }: Props) {
     const kept = recallPriceChange(address, post.id);
     return kept && open(kept);
   });
-  /** Show a change that was begun before, or by another tab. */
+  /** Show a change that was started earlier, or by another tab. */
   const follow = (change: PriceChange) => {
     const found = runner ?? open(change);
     found.refresh();

@@ -1,4 +1,4 @@
-/** What a change of a post's price uses: the wallet, the service, and what this browser keeps. */
+/** What a change of a post's price uses: the wallet, the service, and this browser's storage. */
 
 import { changePriceCall } from "imprint-press";
 import { readPrice } from "../../chain/marketplace.ts";
@@ -15,21 +15,24 @@ const { id: chainId, marketplace } = imprint.facts.chain;
 const priceKey = (address: string, postId: string): string =>
   `imprint.price.${address.toLowerCase()}.${postId}`;
 
-/** The change of a post's price that is under way; null if none is. */
+/** The running change of a post's price; null if there is none. */
 export function recallPriceChange(address: string, postId: string): PriceChange | null {
   const kept = recall<PriceChange>(priceKey(address, postId));
-  // One that is done stays kept, so that other tabs see its end.
+  // A finished one stays stored, so that other tabs see its end.
   return kept?.step === "done" ? null : kept;
 }
 
-/** Keep a change, or give up one of which nothing was sent if null. */
+/** Store a change; null abandons one of which nothing was sent. */
 export const keepPriceChange = (
   address: string,
   postId: string,
   change: PriceChange | null,
 ): void => remember(priceKey(address, postId), change);
 
-/** Hear of a change that another tab keeps; null if it gave it up. The result ends this. */
+/**
+ * Observe the change that another tab stores; null if it was abandoned. Returns a function that
+ * stops.
+ */
 export const hearPriceChange = (
   address: string,
   postId: string,

@@ -14,7 +14,7 @@ interface TextProps {
   onChange(value: string): void;
 }
 
-/** A text with its count of bytes, which says when there are too many. */
+/** A text field with its byte count, which warns when there are too many. */
 export function TextField({ id, label, value, measure, isLong, onChange }: TextProps) {
   const { used, limit, problem } = measure;
   const shared = {
@@ -42,13 +42,13 @@ export function TextField({ id, label, value, measure, isLong, onChange }: TextP
 
 interface TagsProps {
   tags: readonly string[];
-  /** What is typed and is no hashtag yet. */
+  /** Typed text that is not a hashtag yet. */
   text: string;
   limits: TagLimits;
   onChange(tags: readonly string[], text: string): void;
 }
 
-/** Hashtags as chips; Enter, a comma or a space adds what is typed. */
+/** Hashtags as chips; Enter, a comma or a space adds the typed text. */
 export function TagsField({ tags, text, limits, onChange }: TagsProps) {
   const [problem, setProblem] = useState<string | null>(null);
   const add = (typed: string) => {
@@ -114,7 +114,7 @@ interface PriceProps {
   onChange(value: string): void;
 }
 
-/** The price in the coin; nothing or 0 is free. */
+/** The price in the coin; empty or 0 is free. */
 export function PriceField({ id = "publish-price", value, onChange }: PriceProps) {
   const problem = priceProblem(value);
   return (

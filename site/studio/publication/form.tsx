@@ -1,4 +1,4 @@
-/** The form of a post, with the card as readers will see it and what publishing costs. */
+/** The form of a post, with a preview of its card and the cost of publishing. */
 
 import { createPostCall } from "imprint-press";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -54,7 +54,7 @@ const detailsOf = (form: Form): PostDetails => ({
   hashtags: form.tags,
 });
 
-/** The first field that keeps a form from being published, and why; null if none does. */
+/** The first field that prevents publication, and why; null if there is none. */
 function problemOf(form: Form): { field: string; sentence: string } | null {
   const title = measureTitle(form.title).problem;
   if (title) return { field: "publish-title", sentence: title };
@@ -64,7 +64,7 @@ function problemOf(form: Form): { field: string; sentence: string } | null {
   return price ? { field: "publish-price", sentence: price } : null;
 }
 
-/** What is uploaded as the picture. The author's own is waited for if it is not decoded yet. */
+/** The picture to upload. Waits for the author's own picture if it is not decoded yet. */
 async function thumbnailOf(
   form: Form,
   picture: ImageBitmap | null,
@@ -86,7 +86,7 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
   const [isFormKept, setFormKept] = useState(true);
   const [isPictureKept, setPictureKept] = useState(true);
   const latest = useRef(given);
-  // Kept before it is shown: what the author sees is there after a reload.
+  // Stored before it is shown: what the author sees survives a reload.
   const change = (part: Partial<Form>) => {
     latest.current = { ...latest.current, ...part };
     setFormKept(keepForm(by.address, draftKey, latest.current));
@@ -95,12 +95,12 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
   };
   useEffect(() => {
     if (!pictures.source) return;
-    // A picture that was chosen meanwhile stays.
+    // A picture that was chosen meanwhile is kept.
     const show = (decoded: ImageBitmap) => setPicture((present) => present ?? decoded);
     decodePicture(pictures.source).then(show, () => undefined);
   }, [pictures]);
   const take = async (chosen: Blob, decoded: ImageBitmap) => {
-    // What is published has its pictures already.
+    // A running publication already has its pictures.
     if (isStarted.current) return;
     const isKept = await keepPictures(by.address, draftKey, { source: chosen, thumbnail: null })
       .then(() => true)
@@ -186,7 +186,7 @@ export function PublishForm({ by, draftKey, form: given, pictures, onStart }: Pr
   );
 }
 
-/** Says what a reload would lose, because this browser does not keep it. */
+/** Warns about what a reload would lose, because this browser does not store it. */
 function NotKept({ isFormKept, isPictureKept }: { isFormKept: boolean; isPictureKept: boolean }) {
   if (isFormKept && isPictureKept) return null;
   const lost = [!isFormKept && "what you fill in", !isPictureKept && "your picture"];
@@ -235,7 +235,7 @@ function CardPreview({
   );
 }
 
-/** What happens next, and the network's fee as the node estimates it now. */
+/** What happens next, and the node's current estimate of the network fee. */
 function Cost({ by, form }: { by: Account; form: Form }) {
   const [fee, setFee] = useState<bigint | null>(null);
   const isFine = problemOf(form) === null;

@@ -25,7 +25,7 @@ import { Publication } from "./publication.ts";
 import { publicationPorts } from "./publication-ports.ts";
 import { PublicationSteps } from "./publication-steps.tsx";
 
-/** Publications of this page, which go on while another view is shown. */
+/** Publications of this page, which continue while another view is shown. */
 const publications = new Map<string, Publication>();
 
 const UNKEPT =
@@ -33,7 +33,7 @@ const UNKEPT =
 
 const placeOf = (address: string, key: string): string => `${address.toLowerCase()} ${key}`;
 
-/** The publication of a draft that is under way here or was before a reload; null if none is. */
+/** The running publication of a draft, here or from before a reload; null if there is none. */
 function resume(by: Account, key: string): Publication | null {
   const known = publications.get(placeOf(by.address, key));
   if (known) return known;
@@ -50,13 +50,13 @@ function open(by: Account, key: string, progress: Progress): Publication {
     publications.set(placeOf(address, next), publication);
     keepForm(address, next, recallForm(address, key));
     publication.rename(next);
-    // Other tabs at the old key read the new one here, before it is gone.
+    // Other tabs at the old key read the new one here, before it is removed.
     keepProgress(address, key, publication.progress.value);
     keepProgress(address, key, null);
     keepForm(address, key, null);
     markPublication(key, null);
     await move(address, key, next);
-    // The author may have gone elsewhere: publications go on without being shown.
+    // The author may have left this view: publications continue without being shown.
     const shown = route.peek();
     if (shown.view === "publish" && shown.key === key)
       go({ view: "publish", key: next }, { replace: true });
@@ -117,7 +117,7 @@ export function PublishView({ draftKey }: { draftKey: string }) {
   }, [by, draftKey]);
   useEffect(() => {
     if (!by) return;
-    // Another tab begins, goes on with or takes back the same publication.
+    // Another tab starts, continues or cancels the same publication.
     return hearProgress(by.address, draftKey, (kept) => {
       if (kept && kept.draftKey !== draftKey) {
         go({ view: "publish", key: kept.draftKey }, { replace: true });
@@ -188,7 +188,7 @@ async function load(address: string, key: string): Promise<Opened> {
     ...EMPTY,
     title: fitBytes(titleOf(content), POST_LIMITS.titleBytes),
   };
-  // Without the picture itself, its crop is of no use.
+  // Without the picture itself, its crop is useless.
   const isLost = form.picture === "own" && pictures.source === null;
   return { form: isLost ? { ...form, picture: "made", crop: null } : form, pictures };
 }

@@ -1,17 +1,19 @@
-/** What this browser keeps of a publication: its form and progress at once, its pictures beside. */
+/**
+ * A publication as stored in this browser: form and progress synchronously, pictures separately.
+ */
 
 import { BrowserDatabase } from "../../page/database.ts";
 import { recall, remember, tryToKeep } from "../../page/storage.ts";
 import type { Progress } from "./progress.ts";
 import type { Crop } from "./thumbnail/crop.ts";
 
-/** What the author has filled in, as it was typed. */
+/** The author's input, as typed. */
 export interface Form {
   readonly title: string;
   readonly description: string;
   readonly price: string;
   readonly tags: readonly string[];
-  /** What is typed in the field of the hashtags and is none yet. */
+  /** Text in the hashtag field that is not a hashtag yet. */
   readonly tagText?: string;
   /** Whether the picture is the author's own or made from the title. */
   readonly picture: "own" | "made";
@@ -21,7 +23,7 @@ export interface Form {
 export interface Pictures {
   /** The picture as it was chosen. */
   readonly source: Blob | null;
-  /** What is uploaded; kept until the post is listed, as another version may need it. */
+  /** The uploaded picture; kept until the post is listed, as another version may need it. */
   readonly thumbnail: Blob | null;
 }
 
@@ -38,7 +40,7 @@ const progressKey = (place: string): string => `imprint.publication.${place}`;
 export const recallForm = (account: string, key: string): Form | null =>
   recall<Form>(formKey(placeOf(account, key)));
 
-/** Keep a form, or forget it if null. False if this browser does not keep it. */
+/** Store a form, or remove it if null. False if this browser does not store it. */
 export const keepForm = (account: string, key: string, form: Form | null): boolean =>
   tryToKeep(formKey(placeOf(account, key)), form);
 
@@ -49,14 +51,20 @@ export const recallProgress = (account: string, key: string): Progress | null =>
 export const keepProgress = (account: string, key: string, progress: Progress | null): void =>
   remember(progressKey(placeOf(account, key)), progress);
 
-/** Hear of progress that another tab keeps; null if it has forgotten it. The result ends this. */
+/**
+ * Observe the progress that another tab stores; null if it was removed. Returns a function that
+ * stops.
+ */
 export const hearProgress = (
   account: string,
   key: string,
   hear: (progress: Progress | null) => void,
 ): (() => void) => hearKept(progressKey(placeOf(account, key)), hear);
 
-/** Hear of what another tab keeps at a place; null if it has forgotten it. The result ends this. */
+/**
+ * Observe what another tab stores under a key; null if it was removed. Returns a function that
+ * stops.
+ */
 export function hearKept<T>(place: string, hear: (kept: T | null) => void): () => void {
   const listen = (event: StorageEvent) => {
     if (event.key === place) hear(event.newValue ? (JSON.parse(event.newValue) as T) : null);
@@ -76,7 +84,7 @@ export async function recallPictures(account: string, key: string): Promise<Pict
   }
 }
 
-/** Keep pictures, or forget them if null. Throws if this browser keeps nothing. */
+/** Store pictures, or remove them if null. Throws if this browser stores nothing. */
 export async function keepPictures(
   account: string,
   key: string,

@@ -22,7 +22,7 @@ test("a title of 100 bytes fits, and one byte more does not", () => {
   assert.equal(long.problem, "Shorten the title by 1 byte.");
 });
 
-test("a title of nothing but space is missing", () => {
+test("a title of nothing but white space is missing", () => {
   assert.equal(measureTitle(" \n\t").problem, "Give the post a title.");
 });
 
@@ -30,7 +30,7 @@ test("a title is one line", () => {
   assert.equal(cleanTitle("  One \n two\t three "), "One two three");
 });
 
-test("half of a character is named, because the chain could not keep it", () => {
+test("half a character is reported, because the chain could not store it", () => {
   assert.match(measureTitle("\ud83d").problem ?? "", /half of a character/);
 });
 
@@ -40,7 +40,7 @@ test("a description may be empty and has at most 500 bytes", () => {
   assert.equal(measureDescription("x".repeat(512)).problem, "Shorten the description by 12 bytes.");
 });
 
-test("a text is cut at a character and at a word, never above its bytes", () => {
+test("a text is cut between characters and at a word, never above its byte limit", () => {
   assert.equal(fitBytes("short", 100), "short");
   assert.equal(fitBytes("one two three four five", 20), "one two three…");
   const cut = fitBytes("🖋".repeat(40), 100);
@@ -54,13 +54,13 @@ test("a price is exact to the last wei", () => {
   assert.equal(parsePrice("1"), 10n ** 18n);
 });
 
-test("a price may begin or end with the point, and nothing is free", () => {
+test("a price may begin or end with the point, and an empty one is free", () => {
   assert.equal(parsePrice(".5"), 5n * 10n ** 17n);
   assert.equal(parsePrice("0."), 0n);
   assert.equal(parsePrice("  "), 0n);
 });
 
-test("what is no price has a sentence", () => {
+test("an invalid price has a message", () => {
   for (const text of ["abc", "-1", "1e-3", "0x1", ".", "1.2.3", "0.0000000000000000001"]) {
     assert.notEqual(priceProblem(text), null, text);
   }

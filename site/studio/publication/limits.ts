@@ -1,23 +1,23 @@
-/** What a post may have, as the contract and the service limit it, counted while the author types. */
+/** The limits of a post, set by the contract and the service, checked while the author types. */
 
 import { formatCoin, POST_LIMITS, parseCoin } from "imprint-press";
 
 const encoder = new TextEncoder();
 
-/** The bytes of a text in UTF-8, which is how the contract measures it. */
+/** The size of a text in bytes of UTF-8, as the contract measures it. */
 export const byteLength = (text: string): number => encoder.encode(text).length;
 
-/** How full a field is, and a sentence if what is written cannot be published. */
+/** How full a field is, and a sentence if its text cannot be published. */
 export interface Measure {
   readonly used: number;
   readonly limit: number;
   readonly problem: string | null;
 }
 
-/** A title as it goes to the chain: one line, without space around it. */
+/** A title in its form for the chain: one line, trimmed. */
 export const cleanTitle = (text: string): string => text.replace(/\s+/g, " ").trim();
 
-/** A description as it goes to the chain: without space around it. */
+/** A description in its form for the chain: trimmed. */
 export const cleanDescription = (text: string): string => text.trim();
 
 export function measureTitle(text: string): Measure {
@@ -40,7 +40,7 @@ function measureText(name: string, text: string, limit: number): Measure {
   return { used, limit, problem };
 }
 
-/** Cut a text to so many bytes, at the end of a word if there is one in the last third. */
+/** Cut a text to this many bytes, at the end of a word if there is one in the last third. */
 export function fitBytes(text: string, limit: number): string {
   if (byteLength(text) <= limit) return text;
   let kept = "";
@@ -54,9 +54,10 @@ export function fitBytes(text: string, limit: number): string {
   return `${(space > kept.length * 0.66 ? kept.slice(0, space) : kept).trimEnd()}…`;
 }
 
-/** The price in wei that somebody wrote in the coin; nothing written is free.
+/**
+ * Parse a price in the coin into wei; an empty one is free.
  *
- * Throws `RangeError` with a sentence for them.
+ * Throws `RangeError` with a sentence for its author.
  */
 export function parsePrice(text: string): bigint {
   const written = text.trim();
@@ -71,7 +72,7 @@ export function parsePrice(text: string): bigint {
   return price;
 }
 
-/** The sentence of what is wrong with a price, or null. */
+/** What is wrong with a price, or null. */
 export function priceProblem(text: string): string | null {
   try {
     parsePrice(text);

@@ -31,7 +31,7 @@ test("each step leads to the next task", () => {
   assert.equal(nextTask(after(SAVED, UPLOADED, ASKED, SENT, FOUND, { type: "listed" })), null);
 });
 
-test("a wallet that was asked and has not answered is searched for, not asked again", () => {
+test("a wallet that has not responded yet is searched for, not asked again", () => {
   const asked = after(SAVED, UPLOADED, ASKED);
   assert.equal(nextTask(asked), "search");
   assert.throws(() => advance(asked, ASKED), TypeError);
@@ -44,13 +44,13 @@ test("a wallet that declined is asked again for the same text and picture", () =
   assert.equal(again.thumbnailCid, "bafythumb");
 });
 
-test("a transaction that failed leads back to the wallet and forgets its hash", () => {
+test("a failed transaction leads back to the wallet and forgets its hash", () => {
   const again = after(SAVED, UPLOADED, ASKED, SENT, { type: "ended" });
   assert.equal(nextTask(again), "send");
   assert.equal(again.transaction, null);
 });
 
-test("a text that was replaced before the wallet was asked is saved and uploaded anew", () => {
+test("a text that was replaced before the wallet was asked is saved and uploaded again", () => {
   const again = after(SAVED, UPLOADED, { type: "replaced" });
   assert.equal(nextTask(again), "save");
   assert.equal(again.cid, null);
@@ -66,16 +66,16 @@ test("nothing goes back to another text while a transaction may be on its way", 
   }
 });
 
-test("a hash without a question to the wallet is refused", () => {
+test("a hash without a request to the wallet is refused", () => {
   assert.throws(() => after(SAVED, UPLOADED, SENT), TypeError);
 });
 
-test("the first save may give the draft another key, and no later step does", () => {
+test("only the first save may give the draft another key", () => {
   assert.equal(after({ type: "renamed", draftKey: "group" }).draftKey, "group");
   assert.throws(() => after(SAVED, { type: "renamed", draftKey: "group" }), TypeError);
 });
 
-test("a post that is on the chain already is found from any step", () => {
+test("a post that is already on the chain is found from any step", () => {
   const ways: ProgressEvent[][] = [
     [],
     [SAVED],

@@ -1,18 +1,19 @@
-/** How far the publication of a draft has come: a pure state machine that survives a reload.
+/**
+ * The progress of a publication: a pure state machine that survives a reload.
  *
- * Its one rule: while a transaction may be on its way, nothing goes back to a step that could make
+ * Its one rule: while a transaction may be on its way, nothing goes back to a step that could send
  * a second one for the same text.
  */
 
 import type { Address } from "imprint-press";
 import { advanceSending, type Sending, type SendingEvent } from "../../chain/sent-step.ts";
 
-/** What the author sees, in order. */
+/** The steps that the author sees, in order. */
 export const STEPS = ["text", "upload", "transaction", "mined", "listed"] as const;
 
 export type Step = (typeof STEPS)[number];
 
-/** What goes to the chain beside the text and its picture. */
+/** What goes to the chain besides the text and its picture. */
 export interface PostDetails {
   readonly title: string;
   readonly description: string;
@@ -42,7 +43,7 @@ export type ProgressEvent =
   | { readonly type: "replaced" }
   /** The marketplace has the author's post with this cid. */
   | { readonly type: "found"; readonly postId: string }
-  /** Somebody else published this cid: the text needs a version of its own. */
+  /** Somebody else published this cid: the text needs a new version. */
   | { readonly type: "taken" }
   | { readonly type: "listed" };
 
@@ -63,7 +64,9 @@ export function beginProgress(account: Address, draftKey: string, details: PostD
   };
 }
 
-/** The progress after an event. Throws `TypeError` for one that cannot happen in this state. */
+/**
+ * The progress after an event. Throws `TypeError` for an event that cannot happen in this state.
+ */
 export function advance(progress: Progress, event: ProgressEvent): Progress {
   const { step } = progress;
   switch (event.type) {
@@ -101,7 +104,7 @@ export function advance(progress: Progress, event: ProgressEvent): Progress {
 const mayBeSent = (progress: Progress): boolean =>
   progress.asked !== null || progress.transaction !== null;
 
-/** Whether the author may still change what is published. */
+/** Whether the author may still edit the post. */
 export const canBeChanged = (progress: Progress): boolean =>
   !mayBeSent(progress) && progress.step !== "listed" && progress.step !== "done";
 

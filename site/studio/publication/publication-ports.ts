@@ -14,7 +14,7 @@ import type { PublicationPorts } from "./publication.ts";
 
 const { id: chainId, marketplace } = imprint.facts.chain;
 
-/** The ports of one draft. `onKey` hears the key that a first save gives it. */
+/** The ports of one draft. `onKey` gets the key that a first save gives it. */
 export function publicationPorts(
   address: Account["address"],
   draftKey: string,
@@ -27,10 +27,10 @@ export function publicationPorts(
     let moved = Promise.resolve();
     const renamed = (next: string) => {
       key = next;
-      // Under its new key as well, no other tab may run it.
+      // No other tab may run it under its new key either.
       const locked = takeLock(lockName()).then((release) => release && locks.push(release));
       const told = onKey(next);
-      // Neither is left behind if the other fails: a lock that came later would never be released.
+      // Neither is left behind if the other fails: a later lock would never be released.
       moved = Promise.allSettled([locked, told])
         .then(() => Promise.all([locked, told]))
         .then(() => undefined);

@@ -1,4 +1,4 @@
-/** A publication under way: its steps, and the link to the post at their end. */
+/** A running publication: its steps, and finally the link to the post. */
 
 import { useState } from "preact/hooks";
 import { copyText } from "../../page/clipboard.ts";
@@ -104,7 +104,7 @@ function Share({ postId }: { postId: string }) {
         announce("The link is copied.");
       }
     } catch {
-      // Closed without sharing, or not allowed to copy: the link is there to be selected.
+      // Cancelled, or not allowed to copy: the link can still be selected.
     }
   };
   return (

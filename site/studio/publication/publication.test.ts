@@ -24,7 +24,7 @@ const makeChain = (other: Partial<Chain> = {}): Chain => ({
   ...other,
 });
 
-/** A chain and a service in memory; what happens is counted, and each part can be replaced. */
+/** A chain and a service in memory; calls are counted, and each part can be replaced. */
 function makePorts(other: Partial<PublicationPorts> = {}) {
   const kept: Progress[] = [];
   const calls = { sent: 0, uploaded: 0, saved: 0 };
@@ -63,7 +63,7 @@ function makePorts(other: Partial<PublicationPorts> = {}) {
   return { ports, kept, calls, publication: new Publication(begun, ports) };
 }
 
-test("a publication runs from the text to the list, and keeps every step", async () => {
+test("a publication runs from the text to the list, and stores every step", async () => {
   const { publication, kept } = makePorts();
   await publication.run();
   assert.equal(publication.failure.value, null);
@@ -74,7 +74,7 @@ test("a publication runs from the text to the list, and keeps every step", async
   );
 });
 
-test("a page that is loaded again after any step sends one transaction in all", async () => {
+test("a page that is reloaded after any step sends one transaction in total", async () => {
   const { kept } = await (async () => {
     const made = makePorts();
     await made.publication.run();
@@ -91,7 +91,7 @@ test("a page that is loaded again after any step sends one transaction in all", 
   }
 });
 
-test("a rejected transaction is asked for again, without another upload", async () => {
+test("a rejected transaction is requested again, without another upload", async () => {
   let refuses = true;
   const { publication, calls } = makePorts({
     async send() {
@@ -108,7 +108,7 @@ test("a rejected transaction is asked for again, without another upload", async 
   assert.equal(calls.uploaded, 1);
 });
 
-test("a wallet whose response was lost is not asked again by itself", async () => {
+test("a wallet whose response was lost is not asked again automatically", async () => {
   const { ports, calls } = makePorts({
     chain: makeChain({ countTransactions: async () => 4 }),
   });
@@ -128,7 +128,7 @@ test("a wallet whose response was lost is not asked again by itself", async () =
   assert.equal(publication.progress.value.step, "done");
 });
 
-test("a cid of somebody else is never sent, and a new version is", async () => {
+test("a cid of somebody else is never sent, but a new version is", async () => {
   const stranger = { postId: "5", author: MARKET } as const;
   const { publication, calls } = makePorts({
     findEntry: async (cid) => (cid === "bafy1" ? stranger : null),
@@ -141,7 +141,7 @@ test("a cid of somebody else is never sent, and a new version is", async () => {
   assert.equal(publication.progress.value.step, "done");
 });
 
-test("a transaction that reverted says why and can be sent again", async () => {
+test("a reverted transaction shows the reason and can be sent again", async () => {
   let isSent = false;
   const { publication } = makePorts({
     chain: makeChain({ findReceipt: async () => mined("reverted") }),
@@ -163,7 +163,7 @@ test("a version that was replaced elsewhere leads back to the newest text", asyn
   assert.match(publication.failure.value?.sentence ?? "", /changed or deleted elsewhere/);
 });
 
-test("a node that is away for a moment stops nothing, and is named meanwhile", async () => {
+test("a node that is briefly away stops nothing, and is named meanwhile", async () => {
   let away = 3;
   const notes: (string | null)[] = [];
   const made = makePorts({
@@ -182,7 +182,7 @@ test("a node that is away for a moment stops nothing, and is named meanwhile", a
   assert.equal(made.publication.note.value, null);
 });
 
-test("a node that stays away ends the patience, and the same step goes on later", async () => {
+test("a node that stays away times out, and the same step continues later", async () => {
   let isAway = true;
   const { publication, calls } = makePorts({
     chain: makeChain({
@@ -201,7 +201,7 @@ test("a node that stays away ends the patience, and the same step goes on later"
   assert.equal(calls.sent, 1);
 });
 
-test("what another tab runs is followed, and taken over when that tab ends", async () => {
+test("a publication of another tab is followed, and taken over when that tab ends", async () => {
   let isFree = false;
   let free: () => void = () => undefined;
   const freed = new Promise<void>((resolve) => {
@@ -227,7 +227,7 @@ test("what another tab runs is followed, and taken over when that tab ends", asy
   assert.equal(calls.sent, 0);
 });
 
-test("a text that somebody else published in between is saved anew after the revert", async () => {
+test("a text that somebody else published in between is saved again after the revert", async () => {
   let isTaken = false;
   const stranger = { postId: "5", author: MARKET } as const;
   const { publication } = makePorts({
@@ -245,11 +245,11 @@ test("a text that somebody else published in between is saved anew after the rev
   assert.equal(publication.progress.value.step, "done");
 });
 
-test("a tab that takes over never asks the wallet by itself", async () => {
+test("a tab that takes over never asks the wallet automatically", async () => {
   const begun = beginProgress(AUTHOR, "key", DETAILS);
   const uploaded: Progress = { ...begun, step: "transaction", cid: "bafy1", thumbnailCid: "bafy2" };
   const asked: Progress = { ...uploaded, asked: { nonce: 3 } };
-  // The other tab is told that the wallet declined just before it ends.
+  // The other tab learns that the wallet declined just before it ends.
   let kept = asked;
   const { ports, calls } = makePorts({
     recall: () => kept,

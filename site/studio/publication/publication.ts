@@ -1,4 +1,6 @@
-/** Publishing a draft: runs the tasks of its progress, one after the other, and keeps each result. */
+/**
+ * Publishing a draft: runs the tasks of its progress one after the other, and stores each result.
+ */
 
 import type { ReadonlySignal } from "@preact/signals";
 import { type Address, createdPostId } from "imprint-press";
@@ -10,7 +12,7 @@ import { advance, needsAuthor, nextTask, type Progress, type ProgressEvent } fro
 /** What a publication needs from the Studio, the service, the wallet and the chain. */
 export interface PublicationPorts extends RunnerPorts<Progress> {
   readonly marketplace: Address;
-  /** The cid of the newest text, saved if need be; `isNew` makes a version of its own. */
+  /** The cid of the newest text, saved if necessary; `isNew` makes a new version. */
   save(isNew: boolean): Promise<{ cid: string } | { postId: string }>;
   /** The cid of the picture; null if the version is no longer a draft. */
   upload(progress: Progress): Promise<string | null>;
@@ -18,7 +20,7 @@ export interface PublicationPorts extends RunnerPorts<Progress> {
   isListed(postId: string, cid: string): Promise<boolean>;
 }
 
-/** Looks at the service's list before the author is told that it takes long. */
+/** How often the service's list is polled before the author is told that it takes long. */
 const LOOKS = 120;
 
 export class Publication extends StepRunner<Progress, ProgressEvent, PublicationPorts> {
@@ -35,7 +37,7 @@ export class Publication extends StepRunner<Progress, ProgressEvent, Publication
   /** Save the text under another cid, and publish that. */
   async publishNewVersion(): Promise<void> {
     await this.act(() => {
-      // Whatever was sent for this cid, the marketplace refuses it: it is somebody else's.
+      // The marketplace refuses whatever was sent for this cid: it is somebody else's.
       this.giveUp();
       this.move({ type: "taken" });
       this.needsNewVersion = true;
@@ -116,7 +118,7 @@ export class Publication extends StepRunner<Progress, ProgressEvent, Publication
     });
   }
 
-  /** Take over the author's post if the chain has it. Throws if it is somebody else's. */
+  /** Adopt the author's post if the chain has it. Throws if it is somebody else's. */
   private async find(): Promise<boolean> {
     const { cid, account } = this.state.value;
     const entry = cid ? await this.retries.ask(() => this.ports.findEntry(cid)) : null;

@@ -17,7 +17,7 @@ test("letters of all scripts, digits, _ and - make hashtags", () => {
   }
 });
 
-test("what the service refuses is refused with a sentence", () => {
+test("invalid hashtags are refused with a message", () => {
   const refused = [
     "",
     "#",
@@ -39,12 +39,12 @@ test("the length counts characters after normalization", () => {
   assert.equal(normalizeTag("𝒙".repeat(32), LIMITS), "x".repeat(32));
 });
 
-test("commas and spaces separate what is typed, and repetitions stay once", () => {
+test("commas and spaces separate hashtags, and repetitions are dropped", () => {
   const added = addTags(["essay"], "#Essay, travel  maps", LIMITS);
   assert.deepEqual(added, { tags: ["essay", "travel", "maps"], rest: "", problem: null });
 });
 
-test("what is no hashtag stays in the field with all after it", () => {
+test("the first invalid hashtag stays in the field with everything after it", () => {
   const added = addTags([], "one t.wo three", LIMITS);
   assert.deepEqual(added.tags, ["one"]);
   assert.equal(added.rest, "t.wo three");

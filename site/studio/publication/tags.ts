@@ -1,4 +1,4 @@
-/** Hashtags as the service normalizes them, so that authors see what readers will. */
+/** Hashtags, normalized like the service does, so that authors see what readers will. */
 
 /** `hashtags` and `hashtag_length` of the service's limits. */
 export interface TagLimits {
@@ -6,7 +6,7 @@ export interface TagLimits {
   readonly length: number;
 }
 
-/** Combining marks that are not displayed: two hashtags that look the same would differ. */
+/** Invisible combining marks: with them, two hashtags that look the same would differ. */
 const INVISIBLE =
   /\u034f|\u17b4|\u17b5|[\u180b-\u180d]|\u180f|[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}]/u;
 
@@ -16,7 +16,7 @@ const WORD = /^(?:\p{L}\p{M}*|[\p{N}_-])+$/u;
 /** Before normalization, which composes up to four characters into one. */
 const SPELLING = 8;
 
-/** One hashtag in its one spelling. Throws `RangeError` with a sentence for whoever wrote it. */
+/** A hashtag in its canonical spelling. Throws `RangeError` with a sentence for its author. */
 export function normalizeTag(text: string, limits: TagLimits): string {
   const spelled = text.trim().replace(/^#/, "");
   const tooLong = new RangeError(`A hashtag has at most ${limits.length} characters.`);
@@ -30,15 +30,15 @@ export function normalizeTag(text: string, limits: TagLimits): string {
   return tag;
 }
 
-/** A list with what was typed added to it, and what of it could not be added, with the reason. */
+/** A list with the typed hashtags added, and the rest that could not be added, with the reason. */
 interface AddedTags {
   readonly tags: readonly string[];
-  /** What stays in the field: the first word that is no hashtag, and all after it. */
+  /** What stays in the field: the first word that is not a hashtag, and everything after it. */
   readonly rest: string;
   readonly problem: string | null;
 }
 
-/** Add words that are separated by commas or spaces; a hashtag that is there already stays once. */
+/** Add words separated by commas or spaces; an existing hashtag is not repeated. */
 export function addTags(tags: readonly string[], text: string, limits: TagLimits): AddedTags {
   const words = text.split(/[\s,]+/u).filter((word) => word !== "");
   let added = tags;

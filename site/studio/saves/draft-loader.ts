@@ -1,4 +1,4 @@
-/** Opening a draft: from this browser if it has unsaved changes, else from the service. */
+/** Opening a draft: from this browser if it has unsaved changes, otherwise from the service. */
 
 import { type Content, Refusal } from "imprint-press";
 import { imprint } from "../../page/service.ts";
@@ -25,10 +25,10 @@ const timers: Timers = {
 /** The draft cannot be opened before the author signs in. */
 export class SessionNeeded extends Error {}
 
-/** The service has no such draft, and this browser neither. */
+/** Neither the service nor this browser has such a draft. */
 export class NoSuchDraft extends Error {}
 
-/** Keys of local drafts whose author has asked to save them, before they are open. */
+/** Keys of local drafts that the author has asked to save before they are open. */
 const asked = new Set<string>();
 
 /** Save this draft as soon as it is open. */
@@ -60,7 +60,7 @@ export async function openDraft(
   return draft;
 }
 
-/** The copy that this tab goes on with. What other tabs left becomes drafts of their own. */
+/** The copy that this tab continues with. Copies left by other tabs become separate drafts. */
 async function findCopy(account: string, key: string): Promise<OpenedDraft | null> {
   const [tab, living] = await Promise.all([thisTab(), livingTabs()]);
   const all = await localCopies.list(account).catch(() => []);
@@ -90,7 +90,7 @@ async function readVersion(account: string, key: string): Promise<OpenedDraft> {
   return { account, key, tab: await thisTab(), base: file.cid, content, isSaved: true };
 }
 
-/** The version that the list has, if the service still has it. */
+/** The version in the list, if the service still has it. */
 async function readKnown(key: string): Promise<Content | null> {
   const file = knownFile(key);
   if (!file) return null;

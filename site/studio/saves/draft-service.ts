@@ -1,4 +1,4 @@
-/** Saves of an open draft by the client of the page, signed by the wallet or a writing session. */
+/** Saves an open draft with the page's client, signed by the wallet or a writing session. */
 
 import { type Draft, type HostedFile, Refusal } from "imprint-press";
 import { imprint } from "../../page/service.ts";
@@ -7,7 +7,7 @@ import { author, findHead, isSignedIn } from "../store/drafts.ts";
 import type { DraftService, Head, Version } from "./open-draft.ts";
 import { forgetWriting, writing } from "./writing-session.ts";
 
-/** The wallet has another account now than the one whose text this is. */
+/** The wallet has switched away from the account that owns this text. */
 class OtherAccount extends Error {
   override readonly name = "OtherAccount";
 }
@@ -17,9 +17,9 @@ class NotSignedIn extends Error {
   override readonly name = "NotSignedIn";
 }
 
-/** How many of the newest drafts may be the one that was just made. */
+/** How many of the newest drafts are checked for the one that was just made. */
 const RECENT = 12;
-/** Clocks may differ by this much, in milliseconds. */
+/** The clock difference that is tolerated, in milliseconds. */
 const CLOCKS = 120_000;
 
 /** The service as one account uses it. */
@@ -61,7 +61,7 @@ export function draftServiceOf(owner: string): DraftService {
       return null;
     },
     sessionEnded() {
-      // Another account's session is not the one that was refused.
+      // The refused session is not another account's.
       if (signer()) forgetWriting();
     },
     explain: (error) =>

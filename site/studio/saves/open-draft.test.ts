@@ -55,7 +55,7 @@ const refusal = (code: Problem["code"], status: number, more: Partial<Problem> =
 
 const FACTS = { signing: {}, signing_forms: ["imprint-2"], now: 0 } as unknown as ServiceFacts;
 
-/** The client, whose requests a double takes in the place of the service. */
+/** The client, whose requests go to a double of the service. */
 class Client extends Imprint {
   constructor(private readonly double: Service) {
     super("http://127.0.0.1", FACTS);
@@ -74,7 +74,7 @@ class Client extends Imprint {
   }
 }
 
-/** One draft of a service: an update needs its present cid, and a signed write works once. */
+/** One draft of a service: an update needs its current cid, and a signed write works once. */
 class Service implements DraftService {
   readonly contentLimit = 4 << 20;
   readonly clock = { now: 0 };
@@ -82,9 +82,9 @@ class Service implements DraftService {
   signatures = 0;
   hasSession = false;
   failures: unknown[] = [];
-  /** Whether the next write arrives although its response does not. */
+  /** Whether the next write arrives but its response does not. */
   losesResponse = false;
-  /** What reads and writes wait for, so that a test can do something meanwhile. */
+  /** A promise that reads and writes wait for, so that a test can act meanwhile. */
   gate: Promise<void> | null = null;
   private readonly used = new Map<unknown, Draft>();
   private readonly client = new Client(this);
@@ -171,7 +171,7 @@ const versionOf = (draft: Draft): Version => ({
   savedAt: draft.created_at,
 });
 
-/** Keep reads and writes of a service waiting; the result lets them go on. */
+/** Block reads and writes of a service; returns a function that unblocks them. */
 function hold(service: Service): () => void {
   let release = () => {};
   service.gate = new Promise((resolve) => {
@@ -180,7 +180,7 @@ function hold(service: Service): () => void {
   return release;
 }
 
-/** Let everything run that waits for nothing but its turn. */
+/** Let all pending microtasks run. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 interface Opening {
@@ -189,7 +189,7 @@ interface Opening {
   readonly key?: string;
   readonly isSaved?: boolean;
   readonly sent?: SentWrite;
-  /** The service and this browser as another draft has them. */
+  /** The service and this browser as another draft sees them. */
   readonly beside?: { readonly service: Service; readonly copies: Copies };
 }
 
@@ -227,7 +227,7 @@ function open({
 
 const openSaved = () => open({ base: "cid1", content: "one", key: "group" });
 
-test("a first save makes a draft, and its copy moves to the key of the service", async () => {
+test("a first save creates a draft, and its copy moves to the key of the service", async () => {
   const { draft, copies, service, keys } = open();
   draft.change("hello");
   await draft.save({ isAsked: true });
@@ -237,7 +237,7 @@ test("a first save makes a draft, and its copy moves to the key of the service",
   assert.deepEqual([...copies.kept.keys()], ["group tab"]);
 });
 
-test("without a writing session nothing is signed that was not asked for", async () => {
+test("without a writing session nothing is signed unasked", async () => {
   const { draft, service } = openSaved();
   draft.change("two");
   await draft.save({ isAsked: false });
@@ -245,7 +245,7 @@ test("without a writing session nothing is signed that was not asked for", async
   assert.equal(draft.saving.value.kind, "changed");
 });
 
-test("with a writing session a change is saved by itself", async () => {
+test("with a writing session a change is saved automatically", async () => {
   const { draft, service, due } = openSaved();
   service.hasSession = true;
   draft.change("two");
@@ -254,7 +254,7 @@ test("with a writing session a change is saved by itself", async () => {
   assert.equal(service.versions.at(-1)?.content, "two");
 });
 
-test("a save whose response was lost is sent again as it was signed, and takes effect once", async () => {
+test("a save whose response was lost is sent again unchanged, and takes effect once", async () => {
   const { draft, service } = openSaved();
   service.losesResponse = true;
   draft.change("two");
@@ -281,7 +281,7 @@ test("a save that waits for the service is sent again when its time has come", a
   assert.equal(service.signatures, 1);
 });
 
-test("a save that waits does not keep its draft from being left, and goes on when it is opened", async () => {
+test("a waiting save does not keep its draft from being closed, and continues when it is opened", async () => {
   const { draft, service, copies } = openSaved();
   service.losesResponse = true;
   draft.change("two");
@@ -299,7 +299,7 @@ test("a save that waits does not keep its draft from being left, and goes on whe
   assert.equal(service.versions.length, 2);
 });
 
-test("what was typed during a wait is signed after what waited", async () => {
+test("text typed during a wait is signed after the waiting save", async () => {
   const { draft, service } = openSaved();
   service.failures = [new Unreachable("away")];
   draft.change("two");
@@ -315,7 +315,7 @@ test("what was typed during a wait is signed after what waited", async () => {
   );
 });
 
-test("a signature that comes too late is asked for again by a click", async () => {
+test("a signature that comes too late is requested again by a click", async () => {
   const { draft, service } = openSaved();
   service.failures = [refusal("signature_stale", 401, { now: 1 })];
   draft.change("two");
@@ -326,7 +326,7 @@ test("a signature that comes too late is asked for again by a click", async () =
   assert.equal(service.signatures, 2);
 });
 
-test("a lost response is found again after the signature is stale", async () => {
+test("a save whose response was lost is found after its signature is stale", async () => {
   for (const opened of [open(), openSaved()]) {
     const { draft, service, clock } = opened;
     service.losesResponse = true;
@@ -340,7 +340,7 @@ test("a lost response is found again after the signature is stale", async () => 
   }
 });
 
-test("what never arrived is signed again after the network is back, if nobody must be asked", async () => {
+test("a save that never arrived is signed again after the network is back, if nobody must be asked", async () => {
   const { draft, service, clock, due } = openSaved();
   service.hasSession = true;
   service.failures = [new Unreachable("away")];
@@ -397,7 +397,7 @@ test("without room for mine, the other version is not taken", async () => {
   assert.deepEqual(texts, []);
 });
 
-test("a deleted draft that goes on as a new one keeps its earlier copy if there is no room", async () => {
+test("a deleted draft that continues as a new one keeps its earlier copy if there is no room", async () => {
   const { draft, copies, service } = openSaved();
   service.versions = [];
   draft.change("two");
@@ -408,7 +408,7 @@ test("a deleted draft that goes on as a new one keeps its earlier copy if there 
   assert.deepEqual(copies.texts(), ["two"]);
 });
 
-test("a text without changes follows the service", async () => {
+test("an unchanged text follows the service", async () => {
   const { draft, service, texts } = openSaved();
   service.store("theirs");
   await draft.look();
@@ -416,7 +416,7 @@ test("a text without changes follows the service", async () => {
   assert.equal(draft.base, "cid2");
 });
 
-test("a deleted draft can go on as a new one", async () => {
+test("a deleted draft can continue as a new one", async () => {
   const { draft, service, copies } = openSaved();
   service.versions = [];
   draft.change("two");
@@ -431,7 +431,7 @@ test("a deleted draft can go on as a new one", async () => {
   assert.deepEqual(copies.texts(), ["two"]);
 });
 
-test("an ended writing session is said, and the wallet can save in its place", async () => {
+test("an ended writing session is reported, and the wallet can save instead", async () => {
   const { draft, service } = openSaved();
   service.hasSession = true;
   service.failures = [refusal("writing_session_expired", 401)];
@@ -455,7 +455,7 @@ test("refusals say what to do, and the text stays in this browser", async () => 
   }
 });
 
-test("a browser without room is told, and the text can still be saved", async () => {
+test("a browser without room is reported, and the text can still be saved", async () => {
   const { draft, copies, service } = openSaved();
   copies.isFull = true;
   draft.change("two");
@@ -466,7 +466,7 @@ test("a browser without room is told, and the text can still be saved", async ()
   assert.equal(service.versions.at(-1)?.content, "two");
 });
 
-test("a text counts as kept when the copy is written, not before", async () => {
+test("a text counts as stored when the copy is written, not before", async () => {
   const { draft } = openSaved();
   assert.ok(draft.isKept);
   draft.change("two");
@@ -489,7 +489,7 @@ test("a draft settles when its save is done and its copy is written", async () =
   assert.ok(draft.isKept);
 });
 
-test("what is typed during a save stays unsaved", async () => {
+test("text typed during a save remains unsaved", async () => {
   const { draft, service, saves } = openSaved();
   draft.change("two");
   const saving = draft.save({ isAsked: true });
@@ -501,7 +501,7 @@ test("what is typed during a save stays unsaved", async () => {
   assert.equal(service.versions.length, 2);
 });
 
-test("a first save that ends after its draft was left leads nobody to it", async () => {
+test("a first save that ends after its draft was closed does not navigate to it", async () => {
   const { draft, service, copies, keys } = open();
   const release = hold(service);
   draft.change("hello");
@@ -513,7 +513,7 @@ test("a first save that ends after its draft was left leads nobody to it", async
   assert.deepEqual([...copies.kept.keys()], ["group tab"]);
 });
 
-test("a first save that ends late keeps the copy of a draft that was opened again and changed", async () => {
+test("a first save that ends late keeps the copy of a draft that was reopened and changed", async () => {
   const { draft, service, copies } = open();
   const release = hold(service);
   draft.change("hello");
@@ -543,14 +543,14 @@ test("an update that ends late does not replace a newer copy of the same draft",
   assert.deepEqual(copies.texts(), ["three"]);
 });
 
-test("a draft that is left has its copy before another one can read it", () => {
+test("the copy of a closed draft is written before another tab can read it", () => {
   const { draft, copies } = openSaved();
   draft.change("two");
   void draft.close();
   assert.deepEqual(copies.texts(), ["two"]);
 });
 
-test("a deleted draft that goes on as a new one leads nobody to it after it was left", async () => {
+test("a deleted draft that continues as a new one does not navigate to it after it was closed", async () => {
   const { draft, service, keys } = openSaved();
   service.versions = [];
   draft.change("two");
@@ -561,7 +561,7 @@ test("a deleted draft that goes on as a new one leads nobody to it after it was 
   assert.deepEqual(keys, []);
 });
 
-test("a look leaves a save alone that waits for the service", async () => {
+test("a check leaves a save alone that waits for the service", async () => {
   const { draft, service } = openSaved();
   service.losesResponse = true;
   draft.change("two");
@@ -574,7 +574,7 @@ test("a look leaves a save alone that waits for the service", async () => {
   assert.equal(draft.base, "cid2");
 });
 
-test("a choice between two versions is not undone by a look that began before", async () => {
+test("a choice between two versions is not undone by an earlier check", async () => {
   const { draft, service } = openSaved();
   service.store("theirs");
   draft.change("mine");
@@ -590,7 +590,7 @@ test("a choice between two versions is not undone by a look that began before", 
   assert.equal(draft.base, "cid3");
 });
 
-test("a look that ends after its draft was left changes neither text nor copy", async () => {
+test("a check that ends after its draft was closed changes neither text nor copy", async () => {
   const { draft, service, copies, texts } = openSaved();
   service.store("theirs");
   const release = hold(service);

@@ -21,18 +21,21 @@ export interface Version {
   readonly savedAt: string;
 }
 
-/** What the service has in place of the version that this tab began with. */
+/** The service's version that replaced the one that this tab started from. */
 export type Head =
   | { readonly kind: "draft"; readonly version: Version }
   | { readonly kind: "gone"; readonly postId: string | null };
 
 /** What an open draft needs from the service and the wallet. */
 export interface DraftService {
-  /** Save by the writing session if there is one, else by the wallet, which asks its owner. */
+  /**
+   * Save with the writing session if there is one, otherwise with the wallet, which prompts its
+   * owner.
+   */
   save(content: string, base: string | null, options: SaveOptions): Promise<Version>;
-  /** Send again a write whose response never came. */
+  /** Send a write again whose response was lost. */
   resend(sent: SentWrite, wait: NonNullable<SaveOptions["wait"]>): Promise<Version>;
-  /** The present version of a draft. Needs a reader's session. */
+  /** The current version of a draft. Needs a reader's session. */
   head(groupId: string, base: string): Promise<Head>;
   read(cid: string): Promise<string>;
   /** The version that a create of this text made, if it did. */
@@ -58,22 +61,22 @@ export interface OpenedDraft extends CopyKey, Pick<LocalCopy, "base" | "content"
   readonly note?: string | undefined;
 }
 
-/** What the views around an open draft do when something happens to it. */
+/** Callbacks of the views around an open draft. */
 export interface DraftEvents {
-  /** The text was replaced by another version; unasked if there was nothing of mine to lose. */
+  /** The text was replaced by another version; without asking if there was nothing to lose. */
   onText(content: string, isAsked: boolean): void;
   /** The service has this text as that version; the author may have typed more meanwhile. */
   onSaved(version: Version, content: string): void;
-  /** The open draft has another key: with its first save, or because it begins anew. */
+  /** The open draft has another key: with its first save, or because it starts over. */
   onKey(key: string): void;
   onCopies(): void;
 }
 
-/** Local copies are written this long after a change, in seconds. */
+/** The delay after a change before local copies are written, in seconds. */
 const COPY_DELAY = 0.4;
-/** Saves without a prompt happen this long after the last change, in seconds. */
+/** The delay after the last change before an automatic save, in seconds. */
 const SAVE_DELAY = 3;
-/** What the service has is looked for again this long after it could not be found out, in seconds. */
+/** The delay before the service's version is checked again after a failure, in seconds. */
 const LOOK_DELAY = 5;
 
 const SIGN_IN: SaveState = {
@@ -128,17 +131,19 @@ export class OpenDraft {
     return this.state;
   }
 
-  /** Why the latest change is not kept in this browser, or null. */
+  /** Why the latest change is not stored in this browser, or null. */
   get keeping(): ReadonlySignal<string | null> {
     return this.copyFailure;
   }
 
-  /** Whether the service or this browser has the text as it is now. */
+  /** Whether the service or this browser has the current text. */
   get isKept(): boolean {
     return this.content.value === this.keptText.value || !this.isUnsaved;
   }
 
-  /** Whether this browser has a copy of what is not saved; while one types, a moment behind. */
+  /**
+   * Whether this browser has a copy of unsaved changes; slightly behind while the author types.
+   */
   get hasCopy(): boolean {
     const isSaved = this.keptText.value === this.savedText;
     return this.copyFailure.value === null && !isSaved;
@@ -148,7 +153,7 @@ export class OpenDraft {
     return this.content.value !== this.savedText;
   }
 
-  /** Whether its view was left; a save may still be under way. */
+  /** Whether its view was closed; a save may still be running. */
   get isLeft(): boolean {
     return this.isClosed;
   }
@@ -181,9 +186,10 @@ export class OpenDraft {
     this.events.onCopies();
   }
 
-  /** Save. With `isAsked` the wallet may prompt; without, only a writing session signs.
+  /**
+   * Save. With `isAsked` the wallet may prompt; otherwise only a writing session signs.
    *
-   * Resolves when that is done, or waits for the service.
+   * Resolves when that is done, or waiting for the service.
    */
   async save({ isAsked }: { isAsked: boolean }): Promise<void> {
     this.timers.clear(this.saveTimer);
@@ -204,11 +210,11 @@ export class OpenDraft {
     await this.doneOrWaiting();
   }
 
-  /** Look whether the service has another version, and take or show it. */
+  /** Check whether the service has another version, and take or show it. */
   async look(): Promise<void> {
     if (this.base === null || this.running || this.isClosed) return;
     const { base, sent } = this;
-    // A save or a choice of the author has come in between, or the draft was left.
+    // A save or a choice of the author came in between, or the draft was closed.
     const isOld = () =>
       this.base !== base || this.sent !== sent || this.running !== null || this.isClosed;
     const head = await this.service.head(this.key, base);
@@ -225,12 +231,12 @@ export class OpenDraft {
     await this.save({ isAsked: true });
   }
 
-  /** Go on with their text; mine becomes a draft of its own, whose key is returned. */
+  /** Continue with their text; mine becomes a separate draft, whose key is returned. */
   async takeTheirs(note: string): Promise<string | null> {
     if (this.state.value.kind !== "conflict") return null;
     const { theirs } = this.state.value;
     const kept = await this.setAside(note);
-    // Before it is shown: a page that is left now does not ask a second time.
+    // Before it is shown: closing the page now must not ask a second time.
     await this.copies.put({
       ...this.copy(),
       base: theirs.cid,
@@ -241,7 +247,7 @@ export class OpenDraft {
     return kept;
   }
 
-  /** The draft is gone: go on with its text as a new one. */
+  /** The draft is gone: continue with its text as a new one. */
   async becomeNew(): Promise<void> {
     const before = this.copy();
     this.key = newLocalKey();
@@ -250,13 +256,13 @@ export class OpenDraft {
     this.sent = null;
     this.state.value = { kind: "changed" };
     await this.keep();
-    // Without room for the new copy, the earlier one is all that there is.
+    // Without room for the new copy, the earlier one is all there is.
     if (this.copyFailure.value === null) await this.copies.remove(before, this.expectedText);
     if (!this.isClosed) this.events.onKey(this.key);
     this.events.onCopies();
   }
 
-  /** The network is back, or the page is: what waits is sent. */
+  /** The network or the page is back: send waiting saves. */
   wake(): void {
     if (this.is("waiting")) void this.save({ isAsked: false });
   }
@@ -267,10 +273,11 @@ export class OpenDraft {
     if (!this.isKept) await this.keep();
   }
 
-  /** The view is left. A save that is under way goes on, and changes nothing that is shown. */
+  /** The view is closed. A running save continues, and changes nothing that is shown. */
   async close(): Promise<void> {
     this.timers.clear(this.saveTimer);
-    // Its writing begins before anything else: whoever opens the draft next finds this copy.
+    // Its writing begins before anything else, so that whoever opens the draft next finds this
+    // copy.
     const keeping = this.copyTimer === null ? null : this.keep();
     this.isClosed = true;
     this.endWait?.(false);
@@ -282,7 +289,7 @@ export class OpenDraft {
     if (kind === "conflict" || kind === "gone") return false;
     if (!this.isUnsaved && !this.sent) return false;
     if (isAsked) return true;
-    // Something that waits is sent as it was signed, or is looked for.
+    // A waiting save is sent as it was signed, or looked up.
     return this.service.canSignSilently() || this.sent !== null;
   }
 
@@ -291,7 +298,7 @@ export class OpenDraft {
     if (sent) {
       this.state.value = { kind: "sending" };
       await this.attempt(false, sent.content, () => this.service.resend(sent, this.wait));
-      // Another one may be signed once it is known what became of this one.
+      // Another one may be signed once the outcome of this one is known.
       if (this.sent || !this.is("changed", "saved")) return;
     }
     if (!this.isUnsaved) {
@@ -327,7 +334,7 @@ export class OpenDraft {
     }
   }
 
-  /** The service is busy or away: say so, and wait. A draft that was left waits no longer. */
+  /** The service is busy or away: say so, and wait. A closed draft does not wait. */
   private readonly wait = async (error: unknown, seconds: number): Promise<boolean> => {
     if (this.isClosed) return false;
     this.state.value = { kind: "waiting", sentence: this.sentenceOf(error) };
@@ -351,7 +358,7 @@ export class OpenDraft {
     stop();
   }
 
-  /** Compare the service's version with mine, unless this is old once that version is read. */
+  /** Compare the service's version with mine, unless this check is stale by then. */
   private async meet(
     head: Head,
     sent: SentWrite | null,
@@ -392,7 +399,7 @@ export class OpenDraft {
     this.savedText = content;
     this.sent = null;
     await this.keep();
-    // The copy under the key of a draft that is new to the service has done its duty.
+    // The copy under the local key of a new draft is no longer needed.
     if (before.key !== this.key && this.copyFailure.value === null) {
       await this.copies.remove(before, this.expectedText).catch(() => undefined);
       this.events.onCopies();
@@ -437,7 +444,7 @@ export class OpenDraft {
     }
   }
 
-  /** Find out what became of a write, and who has changed the draft. */
+  /** Find out the outcome of a write, and whether the draft was changed elsewhere. */
   private async lookFor(sent: SentWrite | null, isRefused: boolean): Promise<void> {
     try {
       if (sent?.base) {
@@ -460,7 +467,7 @@ export class OpenDraft {
     else this.settleState();
   }
 
-  /** Keep my text as a draft of its own in this browser. */
+  /** Keep my text as a separate draft in this browser. */
   private async setAside(note: string): Promise<string> {
     const key = newLocalKey();
     const aside: LocalCopy = {
@@ -478,7 +485,7 @@ export class OpenDraft {
     return key;
   }
 
-  /** A draft that was left may be open again, with a newer copy: that one is not touched. */
+  /** A closed draft may be open again, with a newer copy: that one is not touched. */
   private get expectedText(): string | undefined {
     return this.isClosed ? this.keptText.value : undefined;
   }
@@ -506,7 +513,7 @@ export class OpenDraft {
     };
   }
 
-  /** What is said while something is waited for. */
+  /** The message while something is waited for. */
   private sentenceOf(error: unknown): string {
     const verdict = judge(error, this.context());
     return "sentence" in verdict ? verdict.sentence : this.service.explain(error);

@@ -1,9 +1,9 @@
-/** How a save stands, and what a failure of it means. */
+/** The state of a save, and what its failures mean. */
 
 import { Refusal, Unconfirmed, Unreachable, WalletNeeded } from "imprint-press";
 import { fileSize } from "../../page/format.ts";
 
-/** Another version of the draft, which the service has. */
+/** Another version of the draft on the service. */
 export interface Theirs {
   readonly cid: string;
   readonly content: string;
@@ -14,38 +14,38 @@ export interface Theirs {
 export type SaveState =
   /** The service has exactly this text. */
   | { readonly kind: "saved" }
-  /** This browser has it, the service does not. */
+  /** This browser has it, but the service does not. */
   | { readonly kind: "changed" }
   | { readonly kind: "signing" }
   | { readonly kind: "sending" }
-  /** It is sent again by itself, as soon as the service can be reached. */
+  /** It is sent again automatically, as soon as the service can be reached. */
   | { readonly kind: "waiting"; readonly sentence: string }
   | { readonly kind: "refused"; readonly sentence: string; readonly action: RefusedAction }
   | { readonly kind: "conflict"; readonly theirs: Theirs }
-  /** The service has no such draft any more. */
+  /** The service no longer has the draft. */
   | { readonly kind: "gone"; readonly postId: string | null };
 
-/** What helps: to save again, to sign in, to let the key write again, or to change the text. */
+/** What helps: saving again, signing in, letting the key write again, or changing the text. */
 type RefusedAction = "save" | "sign-in" | "session" | "edit";
 
 /** What to do after a failed save. */
 type Verdict =
   /** The same signed write may be sent again. */
   | { readonly kind: "again"; readonly sentence: string }
-  /** The clock of this computer was wrong, or the wallet took too long: sign anew. */
+  /** The clock of this computer was wrong, or the wallet took too long: sign again. */
   | { readonly kind: "stale" }
-  /** It may have taken effect, and cannot be sent again: look what the service has. */
+  /** It may have taken effect, and cannot be sent again: check the service's version. */
   | { readonly kind: "unconfirmed" }
-  /** Somebody has changed, published or deleted the draft: look what the service has. */
+  /** The draft was changed, published or deleted elsewhere: check the service's version. */
   | { readonly kind: "look" }
   /** The key of the writing session no longer signs. */
   | { readonly kind: "session-ended"; readonly sentence: string }
   | { readonly kind: "refused"; readonly sentence: string; readonly action: RefusedAction };
 
 export interface SaveContext {
-  /** In bytes; what the service accepts. */
+  /** The service's limit in bytes. */
   readonly contentLimit: number;
-  /** A sentence for what is not of the service: the wallet's refusals. */
+  /** A sentence for failures that are not the service's: refusals of the wallet. */
   readonly explain: (error: unknown) => string;
 }
 

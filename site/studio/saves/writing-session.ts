@@ -1,4 +1,4 @@
-/** The permission to save without prompts: a key of this browser that the wallet lets write. */
+/** The permission to save without prompts: a key of this browser that may write for the wallet. */
 
 import { computed, effect, type ReadonlySignal, signal } from "@preact/signals";
 import { BrowserKeyStore, resumeWritingSession, type WritingSession } from "imprint-press";
@@ -7,7 +7,7 @@ import { account } from "../../wallet/index.ts";
 import { author } from "../store/drafts.ts";
 
 const SECONDS = 24 * 3600;
-/** A key that ends this soon is not used any more, in seconds. */
+/** A key that expires this soon is not used any more, in seconds. */
 const MARGIN = 5;
 const LONGEST_TIMER = 2 ** 31 - 1;
 
@@ -23,14 +23,14 @@ export const writing: ReadonlySignal<WritingSession | null> = computed(() =>
 /** Whether the service has writing sessions at all. */
 export const hasWritingSessions = imprint.facts.features.includes("writing-sessions");
 
-/** Ask the wallet once; from then on saves need no prompt for 24 hours. */
+/** Ask the wallet once; afterwards saves need no prompt for 24 hours. */
 export async function startWriting(): Promise<void> {
   const signer = account.value;
   if (!signer) throw new Error("Connect your wallet first.");
-  // Some seconds less than the most, in case the clocks differ.
+  // A few seconds less than the maximum, in case the clocks differ.
   const seconds = SECONDS - 60;
   const session = await imprint.openWritingSession(signer.wallet, { seconds, keyStore: keys });
-  // Its key is kept: it is taken up again when the wallet comes back to this account.
+  // Its key is stored: it is used again when the wallet comes back to this account.
   if (account.peek()?.address === signer.address) hold(session);
 }
 
@@ -39,7 +39,7 @@ export async function stopWriting(): Promise<void> {
   const session = held.value;
   if (!session) return;
   await session.revoke();
-  // The wallet may have switched to another account, with a session of its own.
+  // The wallet may have switched to another account with its own session.
   if (held.value === session) hold(null);
 }
 
@@ -65,6 +65,6 @@ effect(() => {
     .then((session) => {
       if (account.peek()?.address === address) hold(session);
     })
-    // A browser that keeps no keys asks the wallet at each save.
+    // A browser that stores no keys asks the wallet at each save.
     .catch(() => undefined);
 });

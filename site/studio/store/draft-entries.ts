@@ -1,4 +1,4 @@
-/** One line for each draft, from the records of the service and the copies of this browser. */
+/** One line per draft, from the records of the service and the copies of this browser. */
 
 import type { HostedFile } from "imprint-press";
 import { isLocalKey, type LocalCopy, type Summary } from "./local-copies.ts";
@@ -19,15 +19,15 @@ export type CopyLine = Omit<LocalCopy, "content"> & {
 };
 
 export interface DraftEntry {
-  /** The same over all versions: the group of the record, or `local-…`. */
+  /** The same across all versions: the group of the record, or `local-…`. */
   readonly key: string;
   /** Whether the service has never had it. */
   readonly isLocal: boolean;
-  /** The latest version that is known of the service. */
+  /** The latest known version of the service. */
   readonly file: HostedFile | null;
   readonly cid: string | null;
   readonly state: DraftState;
-  /** Null while it is not known; empty if the text has none. */
+  /** Null while it is unknown; empty if the text has none. */
   readonly title: string | null;
   readonly words: number | null;
   /** Milliseconds since 1970. */
@@ -53,7 +53,7 @@ export function mergeDrafts(
   });
   for (const [key, own] of copiesOf) {
     const copy = latest(own, null);
-    // A text that the service has had and has no more was published or deleted elsewhere.
+    // A text that the service had and no longer has was published or deleted elsewhere.
     if (copy && (isLocalKey(key) || !copy.isSaved || !isComplete)) {
       entries.push(entryOf(key, null, copy, summaries, publications));
     }

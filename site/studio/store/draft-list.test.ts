@@ -11,24 +11,24 @@ const page = (items: HostedFile[], nextPageToken: string | null = null): Page<Ho
   nextPageToken,
 });
 
-/** A list, and its requests, which a test answers one by one. */
+/** A list, and its requests, to which a test responds one by one. */
 function opened() {
   const requests: {
     readonly token: string | undefined;
-    answer(page: Page<HostedFile>): void;
+    respond(page: Page<HostedFile>): void;
     fail(error: unknown): void;
   }[] = [];
   const list = new DraftList(
     (token) =>
-      new Promise((answer, fail) => {
-        requests.push({ token, answer, fail });
+      new Promise((respond, fail) => {
+        requests.push({ token, respond, fail });
       }),
   );
-  const answer = async (at: number, found: Page<HostedFile>) => {
-    requests[at]?.answer(found);
+  const respond = async (at: number, found: Page<HostedFile>) => {
+    requests[at]?.respond(found);
     await settled();
   };
-  return { list, requests, answer };
+  return { list, requests, respond };
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -36,46 +36,46 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 const stateOf = (list: DraftList): string => list.listing.value.state;
 const cidsOf = (list: DraftList): string[] => list.files.value.map(({ cid }) => cid);
 
-test("pages follow each other until the list is complete", async () => {
-  const { list, requests, answer } = opened();
+test("pages are loaded until the list is complete", async () => {
+  const { list, requests, respond } = opened();
   void list.reload();
-  await answer(0, page([file("a")], "next"));
+  await respond(0, page([file("a")], "next"));
   assert.equal(stateOf(list), "partial");
   void list.loadMore();
   assert.equal(requests[1]?.token, "next");
-  await answer(1, page([file("b")]));
+  await respond(1, page([file("b")]));
   assert.deepEqual(cidsOf(list), ["a-1", "b-1"]);
   assert.equal(stateOf(list), "complete");
 });
 
-test("a reload that is asked for during another one follows it", async () => {
-  const { list, requests, answer } = opened();
+test("a reload that is requested during another one follows it", async () => {
+  const { list, requests, respond } = opened();
   void list.reload();
   void list.reload();
   void list.reload();
   assert.equal(requests.length, 1);
-  await answer(0, page([]));
+  await respond(0, page([]));
   assert.equal(stateOf(list), "loading");
-  await answer(1, page([file("a")]));
+  await respond(1, page([file("a")]));
   assert.deepEqual(cidsOf(list), ["a-1"]);
   assert.equal(stateOf(list), "complete");
   assert.equal(requests.length, 2);
 });
 
-test("a deleted draft does not come back with an older response", async () => {
-  const { list, answer } = opened();
+test("a deleted draft does not reappear with an older response", async () => {
+  const { list, respond } = opened();
   void list.reload();
-  await answer(0, page([file("a"), file("b")]));
+  await respond(0, page([file("a"), file("b")]));
   void list.reload();
   list.drop("a");
-  await answer(1, page([file("a"), file("b")]));
+  await respond(1, page([file("a"), file("b")]));
   assert.deepEqual(cidsOf(list), ["b-1"]);
-  await answer(2, page([file("b")]));
+  await respond(2, page([file("b")]));
   assert.deepEqual(cidsOf(list), ["b-1"]);
 });
 
-test("a failure is told, unless the list is loaded again anyway", async () => {
-  const { list, requests, answer } = opened();
+test("a failure is reported, unless the list is loaded again anyway", async () => {
+  const { list, requests, respond } = opened();
   void list.reload();
   void list.reload();
   requests[0]?.fail(new Error("away"));
@@ -85,18 +85,18 @@ test("a failure is told, unless the list is loaded again anyway", async () => {
   await settled();
   assert.equal(stateOf(list), "failed");
   void list.reload();
-  await answer(2, page([file("a")]));
+  await respond(2, page([file("a")]));
   assert.equal(stateOf(list), "complete");
 });
 
 test("a response for an earlier account is not shown", async () => {
-  const { list, answer } = opened();
+  const { list, respond } = opened();
   void list.reload();
   list.clear();
   void list.reload();
-  await answer(0, page([file("theirs")]));
+  await respond(0, page([file("theirs")]));
   assert.deepEqual(cidsOf(list), []);
-  await answer(1, page([file("mine")]));
+  await respond(1, page([file("mine")]));
   assert.deepEqual(cidsOf(list), ["mine-1"]);
 });
 

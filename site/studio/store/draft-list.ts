@@ -1,4 +1,6 @@
-/** The service's list of drafts, page by page: one request at a time, and the latest wish counts. */
+/**
+ * The service's list of drafts, page by page: one request at a time, and the latest request counts.
+ */
 
 import { batch, type ReadonlySignal, signal } from "@preact/signals";
 import type { HostedFile, Page } from "imprint-press";
@@ -13,7 +15,7 @@ export class DraftList {
   private nextPageToken: string | null = null;
   private isLoading = false;
   private isReloadWanted = false;
-  /** Counts the lists that were begun: responses for an earlier one are of no use. */
+  /** Counts the lists that were started: responses for an earlier one are dropped. */
   private begun = 0;
 
   /** `ask` requests a page: the first one without a token. */
@@ -24,12 +26,12 @@ export class DraftList {
     return this.known;
   }
 
-  /** How much of the list is there. */
+  /** How much of the list is loaded. */
   get listing(): ReadonlySignal<Listing> {
     return this.listed;
   }
 
-  /** Load the first page again, or for the first time; after the page that is being loaded. */
+  /** Load the first page, again if necessary; after the page that is being loaded. */
   async reload(): Promise<void> {
     if (this.isLoading) this.isReloadWanted = true;
     else await this.load();
@@ -40,7 +42,7 @@ export class DraftList {
     if (this.nextPageToken !== null && !this.isLoading) await this.load(this.nextPageToken);
   }
 
-  /** Take over a record that a write or a read returned. */
+  /** Adopt a record that a write or a read returned. */
   keep(file: HostedFile): void {
     this.known.value = withNewer(this.known.peek(), [file]);
   }
@@ -52,7 +54,7 @@ export class DraftList {
     this.known.value = this.known.peek().filter((file) => file.group_id !== groupId);
   }
 
-  /** Begin anew, for another account. */
+  /** Start over, for another account. */
   clear(): void {
     this.begun += 1;
     this.isLoading = false;
@@ -71,7 +73,7 @@ export class DraftList {
     this.listed.value = { state: "loading" };
     const found = await this.ask(token).catch((error: unknown) => ({ error }));
     if (this.begun !== begun) return;
-    // What was saved or deleted since the request is wrong in its response.
+    // The response is outdated for drafts that were saved or deleted since the request.
     if (this.isReloadWanted) return this.load();
     this.isLoading = false;
     if ("error" in found) this.listed.value = { state: "failed", error: found.error };

@@ -1,13 +1,13 @@
-/** What a text says about itself: its title, its words, and how long it takes to read. */
+/** Derives the title, word count and reading time of a text. */
 
-/** What somebody reads in a minute. */
+/** Words read per minute. */
 const WORDS_PER_MINUTE = 230;
 const TITLE_LENGTH = 120;
 
 /** A picture within the text: `![alt](data:image/webp;base64,…)`. */
 export const PICTURE = /!\[([^\]\n]*)\]\((data:image\/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=]*)\)/g;
 
-/** The text with the bytes of its pictures left out, which nobody reads or counts. */
+/** The text without the bytes of its pictures. */
 export const withoutPictures = (content: string): string => content.replace(PICTURE, "![$1]()");
 
 /** The first heading, otherwise the first line with words; empty if there is none. */
@@ -29,10 +29,10 @@ export function countWords(content: string): number {
   return words + (text.match(ideographs)?.length ?? 0);
 }
 
-/** Whole minutes of reading, at least one if there is a word. */
+/** Reading time in whole minutes, at least one if there is a word. */
 export const readingMinutes = (words: number): number => Math.ceil(words / WORDS_PER_MINUTE);
 
-/** The size of a text in UTF-8, which is what the service limits. */
+/** The size of a text in bytes of UTF-8, which the service limits. */
 export function countBytes(content: string): number {
   let bytes = content.length;
   for (let index = 0; index < content.length; index += 1) {

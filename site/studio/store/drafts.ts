@@ -1,4 +1,6 @@
-/** The drafts of the account: what the service has, page by page, and what only this browser has. */
+/**
+ * The drafts of the account: those of the service, page by page, and those only in this browser.
+ */
 
 import { batch, computed, effect, type ReadonlySignal, signal } from "@preact/signals";
 import { type HostedFile, Refusal } from "imprint-press";
@@ -24,22 +26,22 @@ const publications = signal<ReadonlyMap<string, Publication>>(new Map());
 /** The address of the account in lower case, or null. */
 export const author = computed(() => account.value?.address.toLowerCase() ?? null);
 
-/** Whether there is a session of this very account: lists and texts of the service need it. */
+/** Whether there is a session of this account: lists and texts of the service need it. */
 export const isSignedIn = computed(
   () => author.value !== null && session.value?.address.toLowerCase() === author.value,
 );
 
-/** All drafts that are known so far, the latest change first. */
+/** All known drafts, the latest change first. */
 export const drafts: ReadonlySignal<readonly DraftEntry[]> = computed(() =>
   mergeDrafts(list.files.value, copies.value, summaries.value, publications.value, {
     isComplete: list.listing.value.state === "complete",
   }),
 );
 
-/** How much of the service's list is there. */
+/** How much of the service's list is loaded. */
 export const listing: ReadonlySignal<Listing> = list.listing;
 
-/** Load the first page again, or for the first time. */
+/** Load the first page, again if necessary. */
 export async function reloadDrafts(): Promise<void> {
   if (isSignedIn.value) await list.reload();
 }
@@ -51,10 +53,11 @@ export async function loadMoreDrafts(): Promise<void> {
 
 const ownList = (): { owner?: string } => (author.value ? { owner: author.value } : {});
 
-/** The latest version of a draft that the service has, asked anew; null if it has none.
+/**
+ * The service's latest version of a draft, freshly requested; null if it has none.
  *
- * `base` is a version that it has no more. The list has the newest versions first, so what took
- * its place stands before everything that is older.
+ * `base` is a version that it no longer has. The list has the newest versions first, so its
+ * replacement comes before everything older.
  */
 export async function findHead(groupId: string, base?: string): Promise<HostedFile | null> {
   const before = list.files.value.find(({ cid }) => cid === base)?.created_at;
@@ -70,7 +73,7 @@ export async function findHead(groupId: string, base?: string): Promise<HostedFi
   return null;
 }
 
-/** A draft by its key: loads pages until it is there; null if there is none. */
+/** A draft by its key: loads pages until it is found; null if there is none. */
 export async function findDraft(key: string): Promise<DraftEntry | null> {
   await refreshCopies();
   const known = () => drafts.value.find((draft) => draft.key === key) ?? null;
@@ -79,7 +82,7 @@ export async function findDraft(key: string): Promise<DraftEntry | null> {
   return known();
 }
 
-/** The text of a draft: that of this browser if it has unsaved changes, else the service's. */
+/** The text of a draft: this browser's if it has unsaved changes, otherwise the service's. */
 export async function readContent(draft: DraftEntry): Promise<string> {
   const owned = author.value ? await localCopies.list(author.value) : [];
   const own = owned.filter((copy) => copy.key === draft.key).sort(byTime);
@@ -97,7 +100,7 @@ export async function readContent(draft: DraftEntry): Promise<string> {
   }
 }
 
-/** The text of a version: from a copy if there is one, else from the service. */
+/** The text of a version: from a copy if there is one, otherwise from the service. */
 async function readVersion(cid: string, copies: readonly LocalCopy[]): Promise<string> {
   const kept = copies.find((copy) => copy.base === cid);
   if (kept) return kept.content;
@@ -108,14 +111,14 @@ async function readVersion(cid: string, copies: readonly LocalCopy[]): Promise<s
 
 const byTime = (one: LocalCopy, other: LocalCopy): number => other.changedAt - one.changedAt;
 
-/** The record of a draft, if it is among those that were loaded. */
+/** The record of a draft, if it is loaded. */
 export const knownFile = (groupId: string): HostedFile | null =>
   list.files.value.find((file) => file.group_id === groupId) ?? null;
 
 /** Forget a draft that the service no longer has. */
 export const dropFile = (groupId: string): void => list.drop(groupId);
 
-/** Say that a draft is being published, or is on the chain; null takes it back. */
+/** Mark a draft as being published or on the chain; null removes the mark. */
 export function markPublication(key: string, publication: Publication | null): void {
   const marked = new Map(publications.value);
   if (publication) marked.set(key, publication);
@@ -126,7 +129,7 @@ export function markPublication(key: string, publication: Publication | null): v
 
 const publicationsKey = (address: string): string => `imprint.publications.${address}`;
 
-/** Read again what this browser has. */
+/** Reload the copies of this browser. */
 export async function refreshCopies(): Promise<void> {
   const asked = author.value;
   const found = asked ? await localCopies.list(asked).catch(() => []) : [];
@@ -138,13 +141,15 @@ export async function refreshCopies(): Promise<void> {
   }));
 }
 
-/** A copy has changed: the list shows it. Elsewhere it is read when the list is opened, because
- *  copies change all the time while one writes. */
+/**
+ * A copy has changed: the list shows it. Other views read it when the list is opened, because
+ * copies change all the time while the author writes.
+ */
 export function followCopies(): void {
   if (route.peek().view === "drafts") void refreshCopies();
 }
 
-// Another account: nothing of the earlier one stays.
+// Another account: nothing of the earlier one remains.
 effect(() => {
   const address = author.value;
   batch(() => {

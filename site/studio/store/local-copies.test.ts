@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { chooseCopy, type LocalCopy } from "./local-copies.ts";
 
-test("a tab goes on with its own copy, or the latest of tabs that are gone", () => {
+test("a tab continues with its own copy, or the latest one of closed tabs", () => {
   const copy = (tab: string, changedAt: number, isSaved = false): LocalCopy => ({
     account: "0xa",
     key: "group",

@@ -1,31 +1,31 @@
-/** Copies of texts in this browser, which are there before the service has them. */
+/** Copies of texts in this browser, written before the service has them. */
 
 import type { SignedWrite } from "imprint-press";
 import { BrowserDatabase } from "../../page/database.ts";
 import { randomName } from "../../page/random-name.ts";
 
-/** What a tab wrote in a draft, and which version of the service it began with. */
+/** What a tab wrote in a draft, and the service's version that it started from. */
 export interface LocalCopy {
   /** The address of the author, in lower case. */
   readonly account: string;
   /** The group of the draft, or `local-…` while the service has never had it. */
   readonly key: string;
-  /** The tab that writes: two tabs on one draft have a copy each. */
+  /** The tab that writes: two tabs with one draft have a copy each. */
   readonly tab: string;
-  /** The cid that this text was made from; null if the service has none. */
+  /** The cid that this text is based on; null if the service has none. */
   readonly base: string | null;
   readonly content: string;
   /** Whether the version `base` of the service is exactly this text. */
   readonly isSaved: boolean;
   /** Milliseconds since 1970. */
   readonly changedAt: number;
-  /** Why this copy is here beside its draft, for the list. */
+  /** Why this copy exists separately from its draft, for the list. */
   readonly note?: string;
-  /** The signed write that was sent last, if its response never came: it can be sent again. */
+  /** The last signed write, if its response was lost: it can be sent again. */
   readonly sent?: SentWrite;
 }
 
-/** A write whose effect is not known yet. */
+/** A write whose outcome is unknown. */
 export interface SentWrite {
   /** As the client signed it. */
   readonly signed: SignedWrite;
@@ -41,14 +41,16 @@ export interface Summary {
   readonly words: number;
 }
 
-/** What copies are told apart by. */
+/** The key of a copy. */
 export type CopyKey = Pick<LocalCopy, "account" | "key" | "tab">;
 
-/** Where copies are kept. Rejects with `StorageFull` if there is no more room. */
+/** The store of copies. Rejects with `StorageFull` if there is no more room. */
 export interface CopyStore {
   list(account: string): Promise<LocalCopy[]>;
-  /** Keep a copy. With `expected` only if the one in its place has this text, or there is none;
-   *  false if another text is there. */
+  /**
+   * Store a copy. With `expected` only if the existing one has this text, or there is none; false
+   * if another text is there.
+   */
   put(copy: LocalCopy, expected?: string): Promise<boolean>;
   /** Remove a copy; with `expected` only if it has this text. */
   remove(copy: CopyKey, expected?: string): Promise<void>;
@@ -56,7 +58,7 @@ export interface CopyStore {
   putSummary(summary: Summary): Promise<void>;
 }
 
-/** How many texts that the service has are kept for reading without a network. */
+/** How many texts of the service are kept for reading without a network. */
 const KEPT = 20;
 const LOCAL = "local-";
 
@@ -67,14 +69,16 @@ export const isLocalKey = (key: string): boolean => key.startsWith(LOCAL);
 
 /** What a tab that opens a draft finds in this browser. */
 interface FoundCopies {
-  /** The copy to go on with. */
+  /** The copy to continue with. */
   readonly mine: LocalCopy | null;
-  /** Unsaved copies of tabs that are gone, which would otherwise be covered by `mine`. */
+  /** Unsaved copies of closed tabs, which `mine` would otherwise hide. */
   readonly left: readonly LocalCopy[];
 }
 
-/** Choose the copy of a draft that a tab goes on with: its own, otherwise the latest unsaved one
- *  of a tab that is gone, otherwise a saved one. Tabs that live keep theirs. */
+/**
+ * Choose the copy of a draft that a tab continues with: its own, otherwise the latest unsaved one
+ * of a closed tab, otherwise a saved one. Open tabs keep theirs.
+ */
 export function chooseCopy(
   copies: readonly LocalCopy[],
   tab: string,
@@ -90,7 +94,7 @@ export function chooseCopy(
   return { mine, left };
 }
 
-/** Remove the oldest copies of what the service has; what it does not have stays. */
+/** Remove the oldest copies that the service also has; the others are kept. */
 export async function prune(store: CopyStore, account: string): Promise<void> {
   const saved = (await store.list(account))
     .filter((copy) => copy.isSaved)
@@ -132,7 +136,9 @@ class IndexedCopies implements CopyStore {
     await this.database.run(SUMMARIES, "readwrite", (store) => store.put(summary));
   }
 
-  /** Change a copy; with `expected` only if it has this text or is not there, in one transaction. */
+  /**
+   * Change a copy; with `expected` only if it has this text or does not exist, in one transaction.
+   */
   private async change(
     { account, key, tab }: CopyKey,
     expected: string | undefined,
@@ -140,7 +146,7 @@ class IndexedCopies implements CopyStore {
   ): Promise<boolean> {
     let isOther = false;
     await this.database.run(COPIES, "readwrite", (store) => {
-      // At once, as a page that is left has no time for an answer.
+      // Synchronously: a page that is being closed cannot wait for a response.
       if (expected === undefined) return ask(store);
       const found = store.get([account, key, tab]);
       found.onsuccess = () => {

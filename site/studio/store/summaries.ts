@@ -1,4 +1,7 @@
-/** What lists show of a version without its text: kept in this browser, else read when it is seen. */
+/**
+ * What lists show of a version without its text: stored in this browser, otherwise read when
+ * visible.
+ */
 
 import { type ReadonlySignal, signal } from "@preact/signals";
 import { imprint } from "../../page/service.ts";
@@ -12,7 +15,7 @@ const known = signal<ReadonlyMap<string, Summary>>(new Map());
 const waiting = new Set<string>();
 const running = new Set<string>();
 
-/** By cid, as far as they are known. */
+/** By cid, as far as known. */
 export const summaries: ReadonlySignal<ReadonlyMap<string, Summary>> = known;
 
 export const summaryOf = (cid: string, content: string): Summary => ({
@@ -21,28 +24,28 @@ export const summaryOf = (cid: string, content: string): Summary => ({
   words: countWords(content),
 });
 
-/** Remember what lists show of a version. */
+/** Store what lists show of a version. */
 export function keepSummary(summary: Summary): void {
   show([summary]);
   // Only saves a request later.
   localCopies.putSummary(summary).catch(() => undefined);
 }
 
-/** Show what this browser has kept of these versions, without a request. */
+/** Show what this browser has stored of these versions, without a request. */
 export async function recallSummaries(cids: readonly string[]): Promise<void> {
   const missing = cids.filter((cid) => !known.value.has(cid));
   const found = await Promise.all(missing.map((cid) => localCopies.summary(cid).catch(() => null)));
   show(found.filter((summary) => summary !== null));
 }
 
-/** Find out what a version says, by reading its text if this browser has not kept it. */
+/** Load the summary of a version, by reading its text if this browser has not stored it. */
 export function requestSummary(cid: string): void {
   if (known.value.has(cid) || running.has(cid)) return;
   waiting.add(cid);
   if (running.size < READ_AT_ONCE) void readNext();
 }
 
-/** Read nothing more of what was asked for: another account is there. */
+/** Cancel pending reads: the account has changed. */
 export const forgetRequests = (): void => waiting.clear();
 
 async function readNext(): Promise<void> {
@@ -55,7 +58,7 @@ async function readNext(): Promise<void> {
         keepSummary(summaryOf(cid, (await imprint.readDraft(cid)).content));
       }
     } catch {
-      // It is asked for again when its line is seen again.
+      // It is requested again when its line becomes visible again.
     } finally {
       running.delete(cid);
     }

@@ -1,4 +1,4 @@
-/** The tabs of one browser: which of them live, and what they tell each other. */
+/** The tabs of one browser: which of them are open, and the messages between them. */
 
 import { heldLocks, takeLock } from "../../page/locks.ts";
 import { randomName } from "../../page/random-name.ts";
@@ -6,22 +6,22 @@ import { randomName } from "../../page/random-name.ts";
 const NAME = "imprint-tab-";
 const STORED = "imprint.tab";
 
-/** What a tab tells the others about a draft of an account. */
+/** A message about a draft of an account. */
 interface TabMessage {
   readonly kind: "opened" | "present" | "closed" | "saved" | "removed" | "copies";
   readonly account: string;
   readonly key: string;
   readonly tab: string;
-  /** With `saved`: the version that the service has now. */
+  /** With `saved`: the current version of the service. */
   readonly cid?: string;
 }
 
 let taken: Promise<string> | null = null;
 
-/** The name of this tab, which a reload keeps and no other living tab has. */
+/** The name of this tab, which survives a reload and is unique among open tabs. */
 export function thisTab(): Promise<string> {
   taken ??= takeName().catch((error) => {
-    // The next one who asks tries again.
+    // The next caller tries again.
     taken = null;
     throw error;
   });
@@ -30,7 +30,7 @@ export function thisTab(): Promise<string> {
 
 async function takeName(): Promise<string> {
   const stored = sessionStorage.getItem(STORED);
-  // A tab that was duplicated has the name of its origin, which lives.
+  // A duplicated tab has the name of its origin, which is open.
   if (stored && (await hold(stored))) return stored;
   const made = randomName();
   await hold(made);
@@ -41,7 +41,7 @@ async function takeName(): Promise<string> {
 /** Hold the lock of a name as long as this page lives; false if another page has it. */
 const hold = async (name: string): Promise<boolean> => (await takeLock(NAME + name)) !== null;
 
-/** The names of the tabs that live, this one included. */
+/** The names of the open tabs, including this one. */
 export async function livingTabs(): Promise<ReadonlySet<string>> {
   const held = await heldLocks(NAME);
   return new Set([...held.map((name) => name.slice(NAME.length)), await thisTab()]);
@@ -49,10 +49,10 @@ export async function livingTabs(): Promise<ReadonlySet<string>> {
 
 const channel = "BroadcastChannel" in globalThis ? new BroadcastChannel("imprint-studio") : null;
 
-/** Tell all other tabs. */
+/** Send a message to all other tabs. */
 export const tellTabs = (message: TabMessage): void => channel?.postMessage(message);
 
-/** Hear what other tabs tell; the result ends it. */
+/** Listen to messages of other tabs; returns a function that stops listening. */
 export function hearTabs(hear: (message: TabMessage) => void): () => void {
   const listen = ({ data }: MessageEvent<TabMessage>) => hear(data);
   channel?.addEventListener("message", listen);

@@ -1,8 +1,8 @@
-/** Why publishing or a change of price stopped, and the ways on. */
+/** Why publishing or a price change stopped, and what to do. */
 
 import type { Doubt } from "../../chain/sent-step.ts";
 
-/** `new-version` saves the text again under another cid; `ask-again` asks the wallet anew. */
+/** `new-version` saves the text again under another cid; `ask-again` asks the wallet again. */
 export type FailureAction =
   | "retry"
   | "ask-again"
@@ -14,7 +14,7 @@ export type FailureAction =
 
 export interface Failure {
   readonly sentence: string;
-  /** The likeliest first. */
+  /** The most likely first. */
   readonly actions: readonly FailureAction[];
 }
 
@@ -27,7 +27,9 @@ export class Stopped extends Error {
   }
 }
 
-/** What is uncertain about a transaction. None of this is taken for a failure: it may still come. */
+/**
+ * What is uncertain about a transaction. None of these counts as a failure: it may still arrive.
+ */
 export const DOUBTS: Readonly<Record<Doubt, Failure>> = {
   lost: {
     sentence:

@@ -1,4 +1,6 @@
-/** Work of several steps, one of them a transaction: one tab does it, and a reload goes on with it. */
+/**
+ * Work in several steps, one of them a transaction: one tab does it, and a reload continues it.
+ */
 
 import { type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Call, Hex, Receipt } from "imprint-press";
@@ -10,12 +12,12 @@ import { DOUBTS, type Failure, Stopped } from "./failure.ts";
 /** What work needs from the wallet of an account. */
 export interface WalletPorts extends RetryPorts {
   readonly chain: Chain;
-  /** Have the wallet switch to the chain of the service; it may ask its owner. */
+  /** Have the wallet switch to the chain of the service; it may prompt its owner. */
   switchChain(): Promise<void>;
-  /** Why the contract would refuse this call now. */
+  /** Why the contract would currently refuse this call. */
   findRefusal(call: Call): Promise<string | null>;
   send(call: Call): Promise<Hex>;
-  /** Whether a failed `send` has surely sent nothing. */
+  /** Whether a failed `send` has certainly sent nothing. */
   hasSentNothing(error: unknown): boolean;
   explain(error: unknown): Failure;
 }
@@ -24,9 +26,12 @@ export interface RunnerPorts<State> extends WalletPorts {
   /** The transaction of the work. */
   call(state: State): Call;
   keep(state: State): void;
-  /** What is kept, perhaps by another tab. */
+  /** The stored state, perhaps of another tab. */
   recall(): State | null;
-  /** Keep other tabs from running this; the result ends that, and is null if one of them runs it. */
+  /**
+   * Keep other tabs from running this; returns a function that ends that, or null if one of them
+   * runs it.
+   */
   lock(): Promise<(() => void) | null>;
   /** Whether a tab runs this. */
   isLocked(): Promise<boolean>;
@@ -79,7 +84,7 @@ export abstract class StepRunner<
     return this.running;
   }
 
-  /** Whether another tab runs it; this one follows what that one keeps. */
+  /** Whether another tab runs it; this one follows its stored state. */
   get isElsewhere(): ReadonlySignal<boolean> {
     return this.elsewhere;
   }
@@ -89,16 +94,16 @@ export abstract class StepRunner<
     return this.retries.note;
   }
 
-  /** Do what comes next. */
+  /** Do the next step. */
   protected abstract perform(): Promise<void>;
 
-  /** Whether what comes next asks the wallet for something: after a reload, the author starts it. */
+  /** Whether the next step asks the wallet for something: after a reload, the author starts it. */
   protected abstract needsAuthor(): boolean;
 
-  /** Whether the chain has what the transaction does. Asks again by itself. */
+  /** Whether the chain has the effect of the transaction. Retries on its own. */
   protected abstract isOnChain(): Promise<boolean>;
 
-  /** Take it up: go on unless the wallet has to be asked, or follow the tab that runs it. */
+  /** Resume: continue unless the wallet has to be asked, or follow the tab that runs it. */
   async attend(): Promise<void> {
     if (this.running.value || this.elsewhere.value) return;
     if (await this.ports.isLocked()) {
@@ -113,7 +118,7 @@ export abstract class StepRunner<
     if (!this.isDone && !this.needsAuthor()) await this.act(() => undefined, false);
   }
 
-  /** Take over what another tab has kept. */
+  /** Adopt the state that another tab has stored. */
   refresh(): void {
     const kept = this.running.value ? null : this.ports.recall();
     if (!kept || this.isAt(kept)) return;
@@ -121,7 +126,7 @@ export abstract class StepRunner<
     this.stopped.value = null;
   }
 
-  /** Go on until it is done or the author is needed. */
+  /** Continue until it is done or the author is needed. */
   async run(): Promise<void> {
     await this.act(() => undefined);
   }
@@ -130,17 +135,17 @@ export abstract class StepRunner<
   async askAgain(): Promise<void> {
     const doubted = this.current.value;
     await this.act(() => {
-      // What another tab has sent meanwhile is not what the author speaks of.
+      // The author does not mean a transaction that another tab has sent meanwhile.
       if (this.isAt(doubted)) this.sentStep.giveUp();
     });
   }
 
-  /** Have the wallet switch to the right chain, then go on. */
+  /** Have the wallet switch to the right chain, then continue. */
   async switchChain(): Promise<void> {
     await this.act(() => this.ports.switchChain());
   }
 
-  /** Run what comes next; what asks the wallet only if the author has asked for it. */
+  /** Run the next step; one that asks the wallet only if the author requested it. */
   protected async act(first: () => Promise<void> | void, isAsked = true): Promise<void> {
     if (this.running.value) return;
     const release = await this.ports.lock();
@@ -151,7 +156,7 @@ export abstract class StepRunner<
     try {
       await first();
       while (!this.isDone) {
-        // Another tab may have come back to such a step before this one had the lock.
+        // Another tab may have returned to such a step before this one had the lock.
         if (!isAsked && this.needsAuthor()) break;
         await this.perform();
       }
@@ -174,8 +179,10 @@ export abstract class StepRunner<
     this.sentStep.giveUp();
   }
 
-  /** Send the transaction, or find out what became of it: its receipt, or null if the chain has
-   *  what it was to do. Throws `Stopped` otherwise. */
+  /**
+   * Send the transaction, or find out its outcome: its receipt, or null if the chain already has
+   * the effect. Throws `Stopped` otherwise.
+   */
   protected async transact(): Promise<Receipt | null> {
     const outcome = await this.sentStep.run();
     switch (outcome.kind) {

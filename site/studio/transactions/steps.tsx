@@ -1,4 +1,4 @@
-/** The steps of a publication or a change of price, as they happen, and what to do if one fails. */
+/** The steps of a publication or a price change as they happen, and what to do if one fails. */
 
 import { useEffect, useRef } from "preact/hooks";
 import { signIn } from "../../wallet/index.ts";
@@ -8,7 +8,7 @@ import type { StepState } from "./step-runner.ts";
 interface StepLine {
   readonly name: string;
   readonly state: StepState;
-  /** What happens in this step, shown while it is the present one. */
+  /** What happens in this step, shown while it is the current one. */
   readonly note: string;
 }
 
@@ -18,9 +18,9 @@ interface Props {
   isRunning: boolean;
   /** Who does not respond at the moment. */
   waiting?: string | null;
-  /** Whether another tab does this; there is nothing to press here then. */
+  /** Whether another tab does this; then there is nothing to press here. */
   isElsewhere?: boolean;
-  /** Of the button when nothing runs and nothing failed, as after a reload. */
+  /** The label of the button when nothing runs and nothing failed, as after a reload. */
   continueLabel: string;
   onContinue(): void;
   onAskAgain?(): void;
@@ -78,7 +78,7 @@ function FailureNote(props: Props & { failure: Failure }) {
     props;
   const first = useRef<HTMLButtonElement>(null);
   useEffect(() => first.current?.focus(), [failure]);
-  // To look again costs nothing, so it has another name where the wallet can be asked anew.
+  // Checking again costs nothing, so it has another name where the wallet can be asked again.
   const retry = failure.actions.includes("ask-again") ? "Look again" : "Try again";
   const known: Record<FailureAction, { label: string; run?: (() => void) | undefined }> = {
     retry: { label: retry, run: onContinue },

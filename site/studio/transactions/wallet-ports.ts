@@ -1,4 +1,4 @@
-/** The wallet of an author as publications and changes of a price use it. */
+/** An author's wallet as used by publications and price changes. */
 
 import { type Call, Refusal } from "imprint-press";
 import { chainOf, RETRY_PORTS } from "../../chain/node.ts";
@@ -13,7 +13,7 @@ import {
 import { type Failure, Stopped } from "./failure.ts";
 import type { WalletPorts } from "./step-runner.ts";
 
-/** The account that publishes; its wallet may show another one meanwhile. Throws `Stopped`. */
+/** The account that publishes; its wallet may have switched meanwhile. Throws `Stopped`. */
 export function presentAccount(address: string): Account {
   const shown = account.value;
   if (shown?.address.toLowerCase() === address.toLowerCase()) return shown;

@@ -1,9 +1,9 @@
 """The free space of the disks that this process writes to, and a reserve for opening databases.
 
-A disk that is full stops everything that writes, also deletes and deliveries. So writes that store
-documents end while there is space left for the others. SQLite cannot open a database without some
-space, so each folder has a reserve, which is released when a service starts on a full disk
-(docs/decisions/disk-reserve.md).
+A full disk stops everything that writes, including deletes and deliveries. So writes that store
+documents are refused while there is still space for the others. SQLite cannot open a database
+without some space, so each folder has a reserve, which is released when a service starts on a full
+disk (docs/decisions/disk-reserve.md).
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from imprint.domain.errors import Unavailable
 from imprint.metrics import FREE_DISK_BYTES
 
 _INTERVAL = 1.0
-"""Seconds between two looks."""
+"""Seconds between two measurements."""
 
 RESERVE_BYTES = 1024 * 1024
 """The size of a reserve."""
@@ -29,25 +29,25 @@ _STEP = 256 * 1024
 """Bytes that are released at a time: three databases need 32 KiB each, and more with a long log."""
 
 _ENOUGH = 4 * RESERVE_BYTES
-"""Free bytes with which the reserve is made or made again."""
+"""Free bytes above which the reserve is created or restored."""
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _UNOPENED = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
-"""What SQLite reports, among other things, if there is no space for its shared memory."""
+"""The errors that SQLite reports, among others, if there is no space for its shared memory."""
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
 class DiskReserve:
-    """A file in a folder that holds space for opening the databases there."""
+    """A file in a folder that reserves space for opening the databases there."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._path = folder / "reserve"
 
     def fill(self) -> None:
-        """Make the file, or make it as large again as it should be; nothing if space is scarce."""
+        """Create the file, or restore its size; does nothing if space is scarce."""
         with suppress(OSError):
             if self._size() >= RESERVE_BYTES or _free_bytes(self._folder) < _ENOUGH:
                 return
@@ -58,7 +58,7 @@ class DiskReserve:
                 os.close(descriptor)
 
     def release(self) -> bool:
-        """Give a part of the space back to the disk; False if there is none left."""
+        """Release a part of the space; False if there is none left."""
         try:
             size = self._size()
             if size == 0:
@@ -66,11 +66,11 @@ class DiskReserve:
             os.truncate(self._path, max(0, size - _STEP))
         except OSError:
             return False
-        _log.warning("The disk is full: a part of its reserve is released.")
+        _log.warning("The disk is full: part of its reserve is released.")
         return True
 
     def helps_against(self, error: BaseException) -> bool:
-        """Whether an error, or one of its causes, says that there is no space."""
+        """Whether an error, or one of its causes, reports a lack of space."""
         return any(self._says_full(each) for each in _causes(error))
 
     def _says_full(self, error: BaseException) -> bool:
@@ -78,7 +78,7 @@ class DiskReserve:
             return error.errno in _FULL
         if not isinstance(error, sqlite3.Error):
             return False
-        # Errors about the use of the module have no code.
+        # Errors in the use of the module have no code.
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in _UNOPENED:
             with suppress(OSError):
@@ -93,7 +93,7 @@ class DiskReserve:
 
 
 def open_with_reserve(folder: Path, opening: Callable[[], _T]) -> _T:
-    """What `opening` returns; if the disk is full, the reserve of this folder is released for it.
+    """The result of `opening`; if the disk is full, the reserve of this folder is released for it.
 
     Raises what `opening` does, but `OSError` with `ENOSPC` if the disk has no space or no inodes
     and the reserve is not enough.
@@ -108,7 +108,7 @@ def open_with_reserve(folder: Path, opening: Callable[[], _T]) -> _T:
                 continue
             reserve.fill()
             if is_full or not _has_inodes(folder):
-                # SQLite says only that it could not open a file, which may have many reasons.
+                # SQLite reports only that it could not open a file, which may have many reasons.
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
             raise
 
@@ -123,7 +123,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 class LocalDiskSpace:
     """`DiskSpace` of the disks below these folders; `low` while one has less than `floor` bytes.
 
-    Without a folder, or with a floor of 0, it never is.
+    Without a folder, or with a floor of 0, it is never low.
     """
 
     def __init__(self, folders: Iterable[Path], floor: int) -> None:
@@ -136,7 +136,7 @@ class LocalDiskSpace:
     async def run(self) -> None:
         """Measure until cancelled, and keep reserves where there is space.
 
-        A thread does it, because a disk that hangs blocks.
+        Runs in a thread, because a hanging disk blocks.
         """
         while self._folders:
             await asyncio.to_thread(self._keep_reserves)
@@ -160,9 +160,9 @@ class LocalDiskSpace:
             return None
 
     def measure(self) -> None:
-        """Look at the disks, and log if there is little space from now on, or enough again.
+        """Measure the disks, and log if space becomes scarce, or is sufficient again.
 
-        A folder that cannot be looked at changes nothing: what uses it reports that.
+        A folder that cannot be measured changes nothing: its users report that.
         """
         free = self.free_bytes()
         if free is None:
@@ -189,6 +189,6 @@ def _has_inodes(folder: Path) -> bool:
 
 
 def _free_bytes(folder: Path) -> int:
-    """The bytes that are free to a process without privileges."""
+    """The bytes available to an unprivileged process."""
     disk = os.statvfs(folder)
     return disk.f_bavail * disk.f_frsize

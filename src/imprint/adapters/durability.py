@@ -1,4 +1,4 @@
-"""Durability: what has been written is on the disk, and so are the names in a folder."""
+"""Durability: syncs files and the names in a folder to disk."""
 
 import os
 from pathlib import Path

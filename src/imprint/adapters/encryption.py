@@ -28,7 +28,7 @@ NONCE_BYTES = 12
 """Random bytes at the start of each ciphertext: the nonce size that GCM is designed for."""
 
 OVERHEAD = NONCE_BYTES + 16
-"""Bytes by which an encrypted document is longer."""
+"""Bytes that encryption adds to a document."""
 
 _FORMAT = b"\x01"
 _HEADER = len(_FORMAT) + KEY_ID_BYTES
@@ -59,7 +59,7 @@ class AesCipher:
         return EncryptedDocument(nonce + ciphertext, self._wrap(key, name))
 
     def decrypt(self, document: bytes, wrapped_key: bytes | None, name: str) -> bytes:
-        """Decrypt a document; without a wrapped key, it was stored as it is."""
+        """Decrypt a document; without a wrapped key, it was stored in plaintext."""
         if wrapped_key is None:
             return document
         key = AESGCM(self._unwrap(wrapped_key, name))

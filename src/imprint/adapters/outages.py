@@ -1,4 +1,4 @@
-"""Tells failures that may pass by themselves from those that somebody has to repair."""
+"""Distinguishes failures that may pass from those that somebody has to repair."""
 
 import errno
 import socket
@@ -20,13 +20,13 @@ _PASSING_CODES = frozenset(
         sqlite3.SQLITE_PROTOCOL,
     }
 )
-"""Primary result codes of SQLite that say nothing about the file itself."""
+"""Primary result codes of SQLite that do not indicate a bad file."""
 
 _DAMAGE_CODES = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-"""Primary result codes of SQLite about the bytes of the file."""
+"""Primary result codes of SQLite that indicate a bad file."""
 
 _PRIMARY = 0xFF
-"""The bits of a result code of SQLite that are its primary code."""
+"""The bits of a SQLite result code that are its primary code."""
 
 _LASTING_ERRORS = frozenset(
     {
@@ -41,7 +41,7 @@ _LASTING_ERRORS = frozenset(
         errno.EINVAL,
     }
 )
-"""Errors of the system about a path or a permission."""
+"""System errors about a path or a permission."""
 
 _URL = "IMPRINT_DATABASE_URL"
 
@@ -56,7 +56,7 @@ class _Failure(NamedTuple):
 _FAILURES_BY_STATE = {
     "28P01": _Failure("the server refuses the user or the password", f"Correct them in {_URL}."),
     "28000": _Failure(
-        "the server does not let this user in",
+        "the server does not admit this user",
         f"Look at the user in {_URL}, and at pg_hba.conf on the server.",
     ),
     "3D000": _Failure(
@@ -88,7 +88,7 @@ _FAILURES_BY_TYPE: tuple[tuple[type[BaseException], _Failure], ...] = (
     (ssl.SSLError, _Failure("TLS fails", f"Look at sslmode and the certificates in {_URL}.")),
     (
         socket.gaierror,
-        _Failure("the name of its host is not known", f"Correct the host in {_URL}."),
+        _Failure("its host name is unknown", f"Correct the host in {_URL}."),
     ),
     (
         ConnectionRefusedError,
@@ -100,11 +100,11 @@ _FAILURES_BY_TYPE: tuple[tuple[type[BaseException], _Failure], ...] = (
     (TimeoutError, _Failure("the server does not respond in time")),
     (ValueError, _Failure("its address is malformed")),
 )
-"""What the errors of a connection mean; the first type that fits counts."""
+"""The meaning of connection errors; the first matching type counts."""
 
 
 def may_pass(error: BaseException | None) -> bool:
-    """Whether what failed with this error may succeed later, with nothing changed.
+    """Whether an operation that failed with this error may succeed later, with nothing changed.
 
     Refused connections, timeouts, locks, full disks and I/O errors may; wrong passwords, missing
     permissions, damaged files and invalid addresses do not.
@@ -124,13 +124,13 @@ def may_pass(error: BaseException | None) -> bool:
 
 
 def is_damage(error: BaseException | None) -> bool:
-    """Whether a file of SQLite is damaged, or is none at all."""
+    """Whether a SQLite file is damaged, or is not one at all."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & _PRIMARY in _DAMAGE_CODES
 
 
 def remedy(error: BaseException | None) -> str:
-    """What the operator can do about it, as a sentence after the reason; often nothing is known."""
+    """What the operator can do about it, as a sentence after the reason; often empty."""
     if is_damage(error):
         return " It is damaged: run imprint repair, or restore a backup."
     known = _known_failure(error)
@@ -158,7 +158,7 @@ def _known_failure(error: BaseException | None) -> _Failure | None:
     if _lacks_tls(error):
         return _NO_TLS
     if type(error).__name__ == "TargetServerAttributeNotMatched":
-        # The driver is not always installed, so its classes are known by their names.
+        # The driver is not always installed, so its classes are matched by name.
         return _STANDBY
     if isinstance(error, ssl.SSLCertVerificationError):
         return _Failure(
@@ -169,5 +169,5 @@ def _known_failure(error: BaseException | None) -> _Failure | None:
 
 
 def _lacks_tls(error: BaseException | None) -> bool:
-    # The driver has no class of its own for it.
+    # The driver has no class for it.
     return isinstance(error, ConnectionError) and "rejected SSL" in str(error)

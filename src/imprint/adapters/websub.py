@@ -9,11 +9,11 @@ import aiohttp
 log = logging.getLogger(__name__)
 
 TIMEOUT = aiohttp.ClientTimeout(total=10.0)
-"""How long a hub may take to accept a notice."""
+"""How long a hub may take to accept a notification."""
 
 
 class HttpHub:
-    """`Hub` at an address that the operator has set; it follows no redirects."""
+    """`Hub` at the operator's URL; it follows no redirects."""
 
     def __init__(self, address: str) -> None:
         self._address = address
@@ -22,7 +22,7 @@ class HttpHub:
         body = urlencode([("hub.mode", "publish"), *(("hub.url", topic) for topic in topics)])
         headers = {"Content-Type": "application/x-www-form-urlencoded"}
         try:
-            # A connection of its own each time: a notice is rare, and a pool would have to be
+            # A new connection each time: notifications are rare, and a pool would have to be
             # closed. The body of the response is not read.
             async with (
                 aiohttp.ClientSession(timeout=TIMEOUT) as session,
@@ -35,5 +35,5 @@ class HttpHub:
             log.debug("the hub does not respond", extra={"reason": type(error).__name__})
             return False
         if not accepted:
-            log.debug("the hub refuses a notice", extra={"status": response.status})
+            log.debug("the hub refuses a notification", extra={"status": response.status})
         return accepted

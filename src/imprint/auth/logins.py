@@ -36,7 +36,7 @@ LOGIN_SKEW = timedelta(seconds=5)
 """How far a reader's clock may run ahead of ours."""
 
 ANY_PORT = ":*"
-"""The end of a domain whose host may have any port."""
+"""The suffix of a domain whose host may have any port."""
 
 _SCHEMES = ("http", "https")
 
@@ -88,7 +88,7 @@ class LoginVerifier:
         self._skew = skew
 
     def verify(self, claim: LoginClaim, now: datetime) -> Login | Unproved[Login]:
-        """Return the login that `claim` proves, or would if its signer is a contract.
+        """Return the login that `claim` proves, or would prove if its signer is a contract.
 
         Whether its nonce is unused is checked later.
 
@@ -99,7 +99,7 @@ class LoginVerifier:
         address = parse_signer(claim.address)
         self._check_target(message)
         if parse_address(message.address) != address:
-            detail = "The address in the login message is not the one that logs in."
+            detail = "The address in the login message is not that of this login."
             raise Refusal(Code.SIGNATURE_INVALID, detail)
         self._check_time(message, now)
         digest = personal_digest(claim.message.encode())

@@ -1,4 +1,4 @@
-"""Sessions of the operator's page: a secret opens them, and a cookie without it carries them."""
+"""Sessions of the operator's page: opened by a secret, and carried by a cookie without it."""
 
 import hmac
 import re
@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 
 LIFETIME = timedelta(hours=12)
-"""How long the page stays open after the secret was given."""
+"""How long the page stays open after signing in."""
 
 _PURPOSE = b"imprint operator session 1"
 _COOKIE = re.compile(r"([0-9]{1,12})\.([0-9a-f]{64})")
 
 
 class OperatorSessions:
-    """Verifies the operator's secret, and issues and verifies what a cookie carries.
+    """Verifies the operator's secret, and issues and verifies the session in the cookie.
 
-    A session is the time of its end and a keyed hash of it. Nothing is stored: another secret ends
+    A session is its expiry time and a keyed hash of it. Nothing is stored: changing the secret ends
     all sessions.
     """
 
@@ -24,7 +24,7 @@ class OperatorSessions:
         self._key = hmac.digest(secret, _PURPOSE, "sha256")
 
     def is_secret(self, given: bytes) -> bool:
-        """Whether this is the secret; takes as long for every wrong one."""
+        """Whether this is the secret, in constant time."""
         return hmac.compare_digest(sha256(given).digest(), self._expected)
 
     def issue(self, now: datetime) -> str:
@@ -33,7 +33,7 @@ class OperatorSessions:
         return f"{expires}.{self._sign(expires)}"
 
     def is_valid(self, session: str, now: datetime) -> bool:
-        """Whether this session was issued with the present secret, and has not ended."""
+        """Whether this session was issued with the current secret, and has not expired."""
         found = _COOKIE.fullmatch(session)
         if found is None:
             return False

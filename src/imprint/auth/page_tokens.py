@@ -23,15 +23,15 @@ MAX_PAGE_TOKEN_LENGTH = 2048
 _LABEL = b"imprint page token 1"
 
 NONCE_BYTES = 12
-"""Bytes of the nonce with which a token begins."""
+"""Length in bytes of the nonce at the start of a token."""
 
 
 @dataclass(frozen=True, slots=True)
 class PagePosition:
     """A list, and the position after which it continues.
 
-    A list of drafts has the session that it was read for. A token of an older release has only
-    `until`, the end of that session.
+    A list of drafts includes the session that it was read with. A token of an older release has
+    only `until`, the end of that session.
     """
 
     filter: ListFilter
@@ -91,7 +91,7 @@ class PageTokens:
 
 
 def derive_key(secret: bytes, label: bytes) -> bytes:
-    """A key for one purpose, so that one secret may serve several."""
+    """Derive the key for one purpose, so that one secret may serve several."""
     return HKDF(SHA256(), length=32, salt=None, info=label).derive(secret)
 
 
@@ -108,7 +108,7 @@ class TokenCiphers:
         return encode_base64url(nonce + self._ciphers[0].encrypt(nonce, plain, self._label))
 
     def decrypt(self, text: str) -> bytes:
-        """What a token contains. Raises ValueError, or `InvalidTag` if it was changed."""
+        """The contents of a token. Raises ValueError, or `InvalidTag` if it was changed."""
         encrypted = decode_base64url(text)
         nonce, body = encrypted[:NONCE_BYTES], encrypted[NONCE_BYTES:]
         for cipher in self._ciphers[:-1]:

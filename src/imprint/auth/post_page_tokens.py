@@ -3,7 +3,7 @@
 A page that has not changed must keep its entity tag, and its body contains the token of the next
 page. So the nonce is derived from the position instead of chosen at random, and tokens expire at
 the end of a day instead of a fixed time after they were made. Equal positions give equal tokens,
-which tells nobody more than the page itself does.
+which reveals no more than the page itself does.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ MAX_POST_TOKEN_LENGTH = 4096
 """Longer tokens are refused undecoded; the longest filter that a list accepts fits."""
 
 TOKEN_DAYS = timedelta(days=1)
-"""A token expires at the first end of a day, UTC, that is at least so far away."""
+"""A token expires at the first end of a UTC day that is at least this far away."""
 
 _LABEL = b"imprint post page token 1"
 _NONCE_LABEL = b"imprint post page token nonce 1"
@@ -33,7 +33,7 @@ _DAY = 24 * 60 * 60
 
 @dataclass(frozen=True, slots=True)
 class PostsPage:
-    """Where a list of posts continues; `query` is what was searched for."""
+    """Where a list of posts continues; `query` is the search text."""
 
     which: PostFilter
     position: PostPosition
@@ -42,7 +42,7 @@ class PostsPage:
 
 
 class OwnList(StrEnum):
-    """The lists that belong to an address."""
+    """The lists of an address."""
 
     LIBRARY = "library"
     SALES = "sales"
@@ -50,7 +50,7 @@ class OwnList(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OwnPage:
-    """Where a list of an address continues: before this place."""
+    """Where a list of an address continues: before this position."""
 
     name: OwnList
     address: Address
@@ -87,7 +87,7 @@ _decode = msgspec.msgpack.Decoder(_Posts | _Own).decode
 
 
 def token_expiry(now: datetime) -> datetime:
-    """When the tokens of this moment expire; it changes once a day."""
+    """When tokens made at this moment expire; it changes once a day."""
     days = -(-int((now + TOKEN_DAYS).timestamp()) // _DAY)
     return datetime.fromtimestamp(days * _DAY, UTC)
 
@@ -156,7 +156,7 @@ def _unpack(packed: Any) -> PostsPage | OwnPage:
 
 
 def _bytes(number: int) -> bytes:
-    """A number of up to 256 bits, which is more than msgpack has."""
+    """A number of up to 256 bits, which msgpack cannot encode as an integer."""
     return number.to_bytes((number.bit_length() + 7) // 8, "big")
 
 

@@ -23,7 +23,7 @@ from imprint.domain.sessions import SESSION_SECONDS, Session
 
 
 class NotBase64Url(ValueError):
-    """The text is not base64url, or not the canonical text of its bytes."""
+    """The text is not base64url, or not the canonical encoding of its bytes."""
 
 
 def encode_base64url(data: bytes) -> str:
@@ -32,7 +32,7 @@ def encode_base64url(data: bytes) -> str:
 
 
 def decode_base64url(text: str) -> bytes:
-    """Decode the canonical text of some bytes. Raises `NotBase64Url`."""
+    """Decode canonical base64url. Raises `NotBase64Url`."""
     try:
         data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except (Error, ValueError) as error:
@@ -64,7 +64,8 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Claims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`address` repeats `sub` for pages that decode it; sessions of older releases have none."""
+    """`address` repeats `sub` for pages that decode the token; sessions of older releases lack
+    it."""
 
     sub: str
     iss: str
@@ -84,7 +85,7 @@ _decode_claims = msgspec.json.Decoder(_Claims).decode
 class SessionKeys:
     """The key that signs, and the previous one, whose sessions are still accepted.
 
-    The settings check that a key is long enough; here only an empty one is refused.
+    The settings enforce a minimum length; only an empty key is refused here.
     """
 
     current: bytes = field(repr=False)
@@ -107,14 +108,13 @@ class IssuedSession:
     token: str = field(repr=False)
     expires_at: datetime
     seconds: int
-    """How long it lasts."""
+    """Its lifetime."""
 
 
 class Sessions:
     """Issues sessions of one issuer for one audience, and verifies them.
 
-    They last for `seconds`. Those that were issued with another setting are valid as long as they
-    say.
+    They last for `seconds`. Sessions issued with another setting keep their own expiry.
     """
 
     def __init__(
@@ -136,7 +136,8 @@ class Sessions:
         self._known: BoundedCache[str, Session] = BoundedCache(MAX_KNOWN)
 
     def issue(self, address: Address, now: datetime, generation: int = 0) -> IssuedSession:
-        """Issue a session for `address` that starts now, of the address's present generation."""
+        """Issue a session for `address` that starts now, with the current generation of the
+        address."""
         issued = int(now.timestamp())
         expires = issued + self._seconds
         jti = f"{generation}-{self._random_bytes(16).hex()}"
@@ -199,7 +200,7 @@ def key_id(key: bytes) -> str:
 
 
 def _generation(jti: str) -> int:
-    """The generation in the id of a session; those of older releases have none."""
+    """The generation in the id of a session; sessions of older releases have none."""
     generation, dash, _ = jti.partition("-")
     return int(generation) if dash else 0
 

@@ -26,8 +26,8 @@ HIGHEST_S = CURVE_ORDER // 2
 """The highest `s`: above it, every signature has a second form that anybody can compute (EIP-2)."""
 
 MAX_SIGNATURE_BYTES = 16 * 1024
-"""The longest signature of a contract: with it, the code that asks the contract is still shorter
-than the 49 152 bytes that a chain runs (EIP-3860)."""
+"""The longest signature of a contract: with it, the code that calls the contract still fits into
+the 49 152 bytes that a chain runs (EIP-3860)."""
 
 _SHAPE = re.compile(r"0x(?:[0-9a-fA-F]{128}|[0-9a-fA-F]{130})")
 _HEX = re.compile("0x[0-9a-fA-F]*")
@@ -97,9 +97,9 @@ def parse_signer(text: str) -> Address:
 
 
 def prove(proof: Proof, signer: Address, digest: bytes, signature: str) -> Proof | Unproved[Proof]:
-    """Return the proof if the key of `signer` signed `digest`, and the unproved one otherwise.
+    """Return the proof if the key of `signer` signed `digest`, and an unproved one otherwise.
 
-    Refuses `signature_invalid` for what no contract can be asked about either: a text that is not
+    Refuses `signature_invalid` for anything that no contract can verify either: a text that is not
     hex or too long, and the zero address, which is never a signer.
     """
     if signer != ZERO_ADDRESS:
@@ -107,7 +107,7 @@ def prove(proof: Proof, signer: Address, digest: bytes, signature: str) -> Proof
             if recover_signer(digest, parse_signature(signature)) == signer:
                 return proof
         except Refusal:
-            # Contracts define what their signatures look like.
+            # Each contract defines its own signature format.
             pass
         if _is_bytes(signature):
             return Unproved(proof, signer, digest, bytes.fromhex(signature[2:]))
@@ -115,7 +115,7 @@ def prove(proof: Proof, signer: Address, digest: bytes, signature: str) -> Proof
 
 
 def _is_bytes(text: str) -> bool:
-    # The length is not left to the pattern: counting pairs takes it several times as long.
+    # The length is checked separately: counting pairs in the pattern is several times slower.
     size = len(text)
     return size % 2 == 0 and size <= 2 + 2 * MAX_SIGNATURE_BYTES and bool(_HEX.fullmatch(text))
 

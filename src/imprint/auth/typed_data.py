@@ -60,13 +60,13 @@ BOUND_FORMS = (SigningForm.IMPRINT_2,)
 
 @dataclass(frozen=True, slots=True)
 class StructType:
-    """An EIP-712 type, with what never changes about it."""
+    """An EIP-712 type, with its constant parts precomputed."""
 
     name: str
     members: tuple[tuple[str, str], ...]
     """The name and the type of each member, in order."""
     fixed: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    """The encoded values of members that have only one."""
+    """The encoded values of members that can have only one value."""
     type_hash: bytes = field(init=False, repr=False)
     declared: list[dict[str, str]] = field(init=False, repr=False)
     """The members as JSON declares them."""
@@ -91,7 +91,7 @@ class StructType:
         return keccak256(b"".join(parts))
 
     def check_message(self, message: object) -> dict[str, Any]:
-        """Return a message that has exactly the members. Refuses `invalid_typed_data`."""
+        """Return a message with exactly these members. Refuses `invalid_typed_data`."""
         if not isinstance(message, dict) or message.keys() != self.names:
             named = ", ".join(name for name, _ in self.members)
             refuse_typed_data(f"The message has exactly {named}.")
@@ -178,7 +178,7 @@ Struct = TypeVar("Struct", bound=StructType)
 
 
 def _types_for(action: Action, service: str) -> tuple[WriteType, ...]:
-    """The types of an action in every form; their service is that which is accepted anyway."""
+    """The types of an action in every form, for a service that accepts any."""
     fixed = {"service": _encode_text(service)}
     kinds = (types[action] for types in WRITE_TYPES.values())
     return tuple(replace(kind, fixed={**kind.fixed, **fixed}) for kind in kinds)
@@ -265,7 +265,7 @@ class WriteVerifier:
     def verify(
         self, claim: TypedDataClaim, action: Action, now: datetime, cid: Cid | None = None
     ) -> Write | Unproved[Write]:
-        """Return the write that `claim` proves, or would if its signer is a contract.
+        """Return the write that `claim` proves, or would prove if its signer is a contract.
 
         Whether its nonce is unused is checked later, and the body by `check_body`. Refuses as
         `read` does, and `signature_invalid`.
@@ -281,7 +281,7 @@ class WriteVerifier:
         cid: Cid | None,
         forms: Collection[SigningForm],
     ) -> tuple[Write, bytes]:
-        """Return the write of a claim, of which nothing is proved yet, and the 66 signed bytes.
+        """Parse a claim into an unproven write and the 66 signed bytes.
 
         `cid` is that of the draft which the request is about. Refuses, in this order:
         `invalid_typed_data` unless the typed data is that of `action`, `form_not_accepted`,
@@ -320,7 +320,7 @@ class WriteVerifier:
 
 
 def check_service(signed: str, service: str) -> None:
-    """Refuse `body_mismatch` if the signature is for another service than this one."""
+    """Refuse `body_mismatch` if the signature is for another service."""
     if signed != service:
         raise body_mismatch(f"The signature is for another service; this one is {service}.")
 
@@ -328,7 +328,7 @@ def check_service(signed: str, service: str) -> None:
 def check_body(write: Write, body: bytes) -> None:
     """Refuse `body_mismatch` if the signature is bound to another content or thumbnail.
 
-    Takes some milliseconds for a megabyte.
+    Takes a few milliseconds per megabyte.
     """
     if write.body_hash is not None and keccak256(body) != write.body_hash:
         raise body_mismatch("The signature is for another content or thumbnail.")
@@ -343,9 +343,9 @@ def check_fresh(timestamp: int, now: datetime) -> None:
 
 
 def find_type(envelope: object, kinds: Sequence[Struct]) -> tuple[Struct, dict[str, Any]]:
-    """Return which of these types a client's typed data is of, and its members.
+    """Return which of these types a client's typed data has, and its members.
 
-    It declares this type, and nothing beside it but the domain's. Refuses `invalid_typed_data`.
+    It may declare this type and the domain's, and nothing else. Refuses `invalid_typed_data`.
     """
     if not isinstance(envelope, dict):
         refuse_typed_data("The typed data must be an object.")
@@ -368,7 +368,7 @@ def find_type(envelope: object, kinds: Sequence[Struct]) -> tuple[Struct, dict[s
 def _declares(types: object, kind: StructType) -> bool:
     if not isinstance(types, dict) or types.get(kind.name) != kind.declared:
         return False
-    # The count comes first, so that many declared types are refused at no cost.
+    # The count comes first, so that many declared types are refused cheaply.
     return len(types) == 1 or (len(types) == 2 and types.get("EIP712Domain") == _DOMAIN_MEMBERS)
 
 
@@ -407,7 +407,7 @@ def read_text(name: str, value: object) -> str:
 
 
 def _is_unicode(text: str) -> bool:
-    # Lone surrogates have no bytes. A loop over a long text would cost far more than the rest.
+    # Lone surrogates cannot be encoded. A loop over a long text would cost far more than the rest.
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -465,5 +465,5 @@ def refuse_typed_data(detail: str) -> NoReturn:
 
 
 def body_mismatch(detail: str) -> Refusal:
-    """The refusal of a signature that is for something else than the request."""
+    """The refusal of a signature that was made for something other than this request."""
     return Refusal(Code.BODY_MISMATCH, detail)

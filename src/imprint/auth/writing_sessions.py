@@ -1,8 +1,8 @@
 """Writing sessions: a wallet signs once for a key, and the key then signs writes for the wallet.
 
-The wallet signs typed data that names the service, the key, its actions and its times. The key is
-one of P-256, which browsers can keep without being able to export it, and it signs the bytes that
-a wallet would hash for the same write.
+The wallet signs typed data that names the service, the key, its actions and its times. It is a
+P-256 key, which browsers can keep as non-extractable, and it signs the bytes that a wallet would
+hash for the same write.
 """
 
 import re
@@ -67,7 +67,7 @@ _SIGNATURE = re.compile(r"0x[0-9a-fA-F]{128}")
 
 @dataclass(frozen=True, slots=True)
 class OpeningClaim:
-    """What somebody sends to open a writing session; `client` is the key of who sent it."""
+    """A request to open a writing session; `client` is the key of the sender."""
 
     envelope: object
     address: str
@@ -77,7 +77,7 @@ class OpeningClaim:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a wallet has signed to open a writing session, with the nonce that it uses up."""
+    """What a wallet has signed to open a writing session, with the nonce that it spends."""
 
     wallet: Address
     public_key: bytes = field(repr=False)
@@ -88,7 +88,7 @@ class Opening:
     at: datetime
 
     def session(self, session_id: str) -> WritingSession:
-        """The writing session that is opened."""
+        """The writing session to be opened."""
         return WritingSession(
             session_id,
             self.wallet,
@@ -108,7 +108,7 @@ class OpeningVerifier:
     service: str
 
     def verify(self, claim: OpeningClaim, now: datetime) -> Opening | Unproved[Opening]:
-        """Return what `claim` proves, or would if its signer is a contract.
+        """Return what `claim` proves, or would prove if its signer is a contract.
 
         Whether its nonce is unused is checked later. Refuses, in this order: `invalid_typed_data`,
         `invalid_address`, `body_mismatch`, `signature_stale`, `writing_session_expired`,
@@ -169,7 +169,7 @@ class WritingSessionKey:
 
     @classmethod
     def load(cls, session: WritingSession) -> "WritingSessionKey":
-        """Load the key of a session. Raises `Damaged` if what is stored is not a key."""
+        """Load the key of a session. Raises `Damaged` if the stored bytes are not a key."""
         try:
             key = ec.EllipticCurvePublicKey.from_encoded_point(_CURVE, session.public_key)
         except ValueError as error:
@@ -189,7 +189,7 @@ class WritingSessionKey:
             raise _expired()
         if not _SIGNATURE.fullmatch(signature):
             raise no_writing_session()
-        # A high `s` is accepted: WebCrypto makes such ones, and a nonce is accepted only once.
+        # A high `s` is accepted: WebCrypto produces them, and a nonce is accepted only once.
         encoded = encode_dss_signature(int(signature[2:66], 16), int(signature[66:], 16))
         try:
             self.key.verify(encoded, sha256(signed).digest(), _PREHASHED)
@@ -200,7 +200,7 @@ class WritingSessionKey:
 
 
 def _read_public_key(value: object) -> bytes:
-    """The 65 bytes of a point. It is never that at infinity, which has no such encoding."""
+    """The 65 bytes of a point; the point at infinity has no such encoding."""
     if not isinstance(value, str) or not _POINT.fullmatch(value):
         refuse_typed_data("The member publicKey is 0x04 and 128 hex digits.")
     point = bytes.fromhex(value[2:])

@@ -93,7 +93,7 @@ INKDAO_NAME = "InkDAO"
 """The name of the signing domain of the earlier service, whose front end signs `inkdao-1`."""
 
 Check = tuple[str, Callable[[], bool]]
-"""A member of the readiness, and a function that says whether all is well."""
+"""A member of the readiness, and a function that reports whether all is well."""
 
 
 def build_service(
@@ -101,7 +101,7 @@ def build_service(
 ) -> ASGIApp:
     """The web application over these adapters; `rpc_url` is shown to clients (development only).
 
-    With `measures`, this process measures what is stored for the metrics of all.
+    With `measures`, this process measures the stored amounts for the metrics of all processes.
     """
     stores, content, cipher = adapters.stores, adapters.content, adapters.cipher
     marketplace, clock = adapters.marketplace, adapters.clock
@@ -279,7 +279,7 @@ def _checks(
     monitors: Mapping[str, LeaseMonitor],
     strays: StrayScan | None,
 ) -> list[Check]:
-    """What readiness asks besides the dependencies themselves."""
+    """The readiness checks besides the dependencies themselves."""
     checks: list[Check] = [(name, monitor.is_running) for name, monitor in monitors.items()]
     checks.append(("storage", claim.stands))
     checks.append(("records", lambda: not stores.database.damage.found))

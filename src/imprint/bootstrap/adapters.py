@@ -1,7 +1,7 @@
 """Opens the adapters that the settings name.
 
-An adapter that is not always needed is imported by the function that opens it: aiohttp and asyncpg
-would make every start slower.
+Optional adapters are imported by the function that opens them: importing aiohttp and asyncpg would
+slow down every start.
 """
 
 import asyncio
@@ -85,7 +85,7 @@ log = logging.getLogger(__name__)
 class Adapters:
     """The adapters of one process; tests replace some of them.
 
-    `inventory` is the content store, if it holds nothing but documents of this service.
+    `inventory` is the content store, if it holds only documents of this service.
     """
 
     stores: Stores
@@ -118,7 +118,7 @@ class Adapters:
 
 @dataclass(slots=True)
 class OpenDatabase:
-    """The database that an attempt to open all adapters left open, for the next attempt."""
+    """The database that a failed attempt to open all adapters left open, for the next attempt."""
 
     database: Database | None = None
 
@@ -132,7 +132,7 @@ def open_adapters(
 ) -> Adapters:
     """Open the adapters that the settings name.
 
-    With `seconds`, also leases use this clock, instead of that of the machine or the server.
+    With `seconds`, leases also use this clock instead of that of the machine or the server.
 
     Raises `CannotStart`, `NeedsUpgrade` for an older schema, and `NotReachable` for what may be
     possible later. Whoever tries again passes `left` each time, so that failed attempts leave no
@@ -175,7 +175,7 @@ def _open_hub(address: str | None) -> Hub | None:
 def open_nodes(
     settings: Settings, clock: Clock
 ) -> tuple[JsonRpcMarketplace, JsonRpcChainReader, JsonRpcContractWallets]:
-    """The marketplace, the chain and its wallets, over the same nodes; nothing is asked yet."""
+    """The marketplace, the chain and its wallets, over the same nodes; no requests are made yet."""
     chain = settings.chain
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
     calls = BlockCalls(rpc, chain.id, clock, max_head_age(settings))
@@ -232,7 +232,7 @@ def inventory_of(content: ContentStore) -> Inventory | None:
 
 
 def claim_on(stores: Stores, content: ContentStore) -> InstallationClaim:
-    """The claim of an installation on a content store that is not the one of the settings."""
+    """The claim of an installation on a content store other than that of the settings."""
     return InstallationClaim(stores.installation, stores.archives, content, inventory_of(content))
 
 
@@ -251,7 +251,7 @@ def content_folder(settings: Settings) -> Path:
 
 
 def max_head_age(settings: Settings) -> float:
-    """Seconds after which a node's newest block is too old to be believed; 0 without a limit."""
+    """Seconds after which a node's newest block is too old to be trusted; 0 without a limit."""
     chain = settings.chain
     return MAX_HEAD_AGES.get(chain.id, 0.0) if chain.max_head_age is None else chain.max_head_age
 
@@ -398,7 +398,7 @@ def _not_opened(
 
 
 def describe_database(database: SqliteDatabase | PostgresqlDatabase) -> str:
-    """Where records are kept, without a user and without a password."""
+    """Where records are stored, without user and password."""
     if isinstance(database, SqliteDatabase):
         return f"sqlite:///{database.path}"
     parts = urlsplit(database.url.reveal())
@@ -508,7 +508,7 @@ def examine_postgresql(database: PostgresqlDatabase) -> tuple[int, int]:
 async def migrate_database(
     source: SqliteDatabase, target: PostgresqlDatabase, progress: Progress
 ) -> int:
-    """Move a catalog to an empty database; returns how many rows it has. Raises `CannotStart`."""
+    """Move a catalog to an empty database; returns the number of rows. Raises `CannotStart`."""
     with _postgresql_library():
         from imprint.adapters.database.postgresql.move import (
             INTERRUPTIONS,
@@ -582,11 +582,11 @@ async def examine_chain(marketplace: MarketplaceReader) -> None:
 async def check_chain(marketplace: MarketplaceReader) -> bool:
     """Raise `CannotStart` as `examine_chain` does; if no node responds, log that, and return False.
 
-    Most of the service works without a node, so it starts all the same.
+    Most of the service works without a node, so it starts anyway.
     """
     try:
         await examine_chain(marketplace)
     except Unavailable:
-        log.warning("No node responds; posts cannot be read until one does.")
+        log.warning("no node responds; posts cannot be read until one does")
         return False
     return True

@@ -49,7 +49,7 @@ EXPORT_KEY = "export.key"
 def build_export(settings: Settings, adapters: Adapters) -> Export:
     """Exports of these adapters. Raises `CannotStart` if there is no key to sign with."""
     chain = settings.chain
-    # A service with its records in PostgreSQL and its documents in a bucket has not made it.
+    # A service with records in PostgreSQL and documents in a bucket has not created it.
     settings.storage.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         seed = load_seed(settings.storage.data_dir / EXPORT_KEY, SEED_BYTES, os.urandom)
@@ -122,7 +122,7 @@ def open_archive(path: Path, progress: Progress) -> Iterator[Archive]:
 def build_migration(
     adapters: Adapters, target: Settings, store: ContentStore, migrated: MigrationProgress
 ) -> ContentMigration:
-    """A migration from the store in use to the one of other settings."""
+    """A migration from the store in use to the one in other settings."""
     stores = adapters.stores
     return ContentMigration(
         stores.archives,
@@ -141,7 +141,7 @@ def build_migration(
 def open_migration_progress(
     settings: Settings, target: Settings, restart: bool
 ) -> Iterator[MigrationProgress]:
-    """Which documents the target has already, recorded in the data folder."""
+    """The documents that the target already has, recorded in the data folder."""
     name = sha256(describe_store(target).encode()).hexdigest()[:16]
     path = settings.storage.data_dir / f"moved-{name}.db"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -179,7 +179,7 @@ def build_backup(adapters: Adapters) -> Backup:
 def open_backup_writer(
     path: Path, report: Callable[[str], None]
 ) -> Iterator[tuple[BackupWriter, Path]]:
-    """A new backup, and a folder for its copy of the catalog; `report` shows a sentence.
+    """A new backup, and a folder for its copy of the catalog; `report` prints a sentence.
 
     Raises `CannotStart` if it cannot be written there.
     """
@@ -194,7 +194,7 @@ def open_backup_writer(
 def open_restore(
     folder: Path, report: Callable[[str], None]
 ) -> Iterator[tuple[Restore, ContentStore]]:
-    """A restoration into a folder that is empty or does not exist; `report` shows a sentence.
+    """A restoration into a folder that is empty or does not exist; `report` prints a sentence.
 
     Raises `CannotStart`.
     """
@@ -207,7 +207,7 @@ def open_restore(
 
 
 def open_backup(path: Path) -> Iterable[BackupEntry]:
-    """The entries of a backup as `Restore` needs them. Raises `CannotStart` if it is unusable."""
+    """The entries of a backup, for `Restore`. Raises `CannotStart` if it is unusable."""
     try:
         yield from read_entries(path, (MANIFEST_ENTRY, CATALOG_ENTRY))
     except BackupUnusable as error:

@@ -39,7 +39,7 @@ def build_follower(
     labels: LabelUpdater | None = None,
     stream: LogStream | None = None,
 ) -> Follower:
-    """The follower of the chain that the settings name, over this stream or one of its own."""
+    """The follower of the configured chain, over this stream or its own."""
     chain = settings.chain
     return Follower(
         stream or LogStream(adapters.chain, adapters.monotonic),
@@ -59,7 +59,7 @@ def build_indexer(
     first_block: int | None = None,
     stream: LogStream | None = None,
 ) -> Indexer:
-    """The indexer of the marketplace that the settings name, from the start block on.
+    """The indexer of the configured marketplace, from the start block on.
 
     An earlier `first_block` makes the index begin there.
     """
@@ -80,7 +80,7 @@ WATCHED_TASKS = frozenset({"follower", "indexer", "collector"})
 
 
 def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMonitor]:
-    """Monitors of the tasks that this process should run too, by their members of `Condition`."""
+    """Monitors of the tasks that this process should also run, by their members of `Condition`."""
     followed, collected = settings.chain.follow_seconds, settings.retention.janitor_seconds
     short, long = SHORT_LEASE_TIME, LEASE_TIME
     leases = (

@@ -1,4 +1,4 @@
-"""The checks of an installation, each by itself; `installation_check` runs them."""
+"""The individual checks of an installation; `installation_check` runs them."""
 
 import os
 from datetime import timedelta
@@ -40,39 +40,39 @@ from imprint.settings.declaration import declared_in
 from imprint.settings.groups import Signing
 
 CLOCK_TOLERANCE = timedelta(seconds=15)
-"""How far this clock may be behind the newest block; beyond it, fresh signatures seem to be from
-the future."""
+"""How far this clock may be behind the newest block; beyond that, fresh signatures seem to come
+from the future."""
 
 OLD_HEAD = timedelta(minutes=10)
 """How old the newest block may be before the check warns, on a chain without a limit."""
 
 NEARLY_FULL = 4
-"""A disk is nearly full below so many times the space that drafts need."""
+"""A disk is nearly full below this many times the space that drafts need."""
 
 LEAST_SPACE = 64 * 2**20
-"""Free bytes below which a disk is nearly full, if drafts have no limit of their own."""
+"""Free bytes below which a disk is nearly full, if drafts have no quota."""
 
 MOST_LISTED = 100
-"""How many damaged records and documents are listed one by one."""
+"""How many damaged records and documents are listed individually."""
 
-_STORE_REMEDY = "Look at the address of the store in the settings, and whether it runs."
+_STORE_REMEDY = "Check the address of the store in the settings, and whether it is running."
 
 DATABASE, STORE, NODE = "the database", "the store", "a node"
-"""What checks need, as those that are skipped say it."""
+"""What checks need, in the words that skipped checks use."""
 
 
 # The settings
 
 
 def check_settings(settings: Settings) -> Finding:
-    """Whether nothing about the settings is suspicious; what is invalid was refused before."""
+    """Whether anything in the settings is suspicious; invalid settings were refused before."""
     if settings.warnings:
         return Finding("settings", Status.WARNING, " ".join(settings.warnings))
     return Finding("settings", Status.OK, "They can be read, and no secret is weak.")
 
 
 def check_signing(settings: Settings) -> Finding:
-    """Whether signatures for this deployment are for no other one."""
+    """Whether signatures for this deployment are valid for no other."""
     signing, chain_id = settings.signing, settings.chain.id
     name = signing.name
     if name == declared_in(Signing)["name"].default and not signing.require_bound:
@@ -98,7 +98,7 @@ def check_signing(settings: Settings) -> Finding:
 
 
 def check_webhooks(settings: Settings) -> Finding:
-    """Whether posts become known by deliveries, or by the follower alone."""
+    """Whether posts are discovered by deliveries, or by the follower alone."""
     webhooks = settings.webhooks
     secrets = {"provider-a": webhooks.a_secret, "provider-b": webhooks.b_secret}
     on = [name for name, secret in secrets.items() if secret is not None]
@@ -153,7 +153,7 @@ async def check_database(database: DatabaseHealth, settings: Settings, access: A
 
 
 async def check_server(database: DatabaseHealth) -> Finding | None:
-    """What is to be changed about the server of the database, if anything; writes nothing."""
+    """What to change on the database server, if anything; writes nothing."""
     try:
         warnings = await database.warnings()
     except Unavailable as problem:
@@ -207,7 +207,7 @@ def _list_damage(damage: list[str]) -> list[Finding]:
 
 
 async def check_keys(keys: KeyStore, cipher: DocumentCipher) -> Finding:
-    """Whether the master keys that are given open what is stored."""
+    """Whether the given master keys decrypt what is stored."""
     try:
         sample = await MasterKeys(keys, cipher).examine()
     except CannotStart as error:
@@ -226,7 +226,7 @@ async def check_keys(keys: KeyStore, cipher: DocumentCipher) -> Finding:
         return Finding("keys", Status.OK, "No document is encrypted, and no master key is given.")
     if not sample.looked_at:
         return Finding("keys", Status.OK, "No document is encrypted yet.")
-    detail = f"The master key opens what is stored ({sample.looked_at} documents looked at)."
+    detail = f"The master key decrypts the stored documents ({sample.looked_at} documents checked)."
     return Finding("keys", Status.OK, detail)
 
 
@@ -275,13 +275,13 @@ def _reason(problem: Unavailable) -> str:
 
 
 def _failure_in(problem: Unavailable) -> StoreFailure | None:
-    """What a store elsewhere said, or that it said nothing."""
+    """What a remote store reported, or that it did not respond."""
     cause = problem.__cause__
     return cause if isinstance(cause, StoreFailure) else None
 
 
 async def check_claim(claim: InstallationClaim) -> Finding:
-    """Whether the documents in the store are those of the catalog."""
+    """Whether the documents in the store belong to the catalog."""
     try:
         holder = await claim.holder()
     except Unavailable as problem:
@@ -295,7 +295,7 @@ async def check_claim(claim: InstallationClaim) -> Finding:
     detail = f"They belong to the installation {holder}, the catalog to {own.id}."
     if holder is None:
         detail = "The store has no marker of this installation: is it the right one?"
-    remedy = "Look at IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and IMPRINT_CONTENT_STORE."
+    remedy = "Check IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and IMPRINT_CONTENT_STORE."
     return Finding("documents", Status.FAILED, detail, remedy)
 
 
@@ -315,35 +315,35 @@ async def check_node(chain: ChainReader, chain_id: int) -> Finding:
             "node",
             Status.FAILED,
             f"No node responds{why}.",
-            "Look at the addresses in IMPRINT_CHAIN_RPC_URL, and whether the nodes run.",
+            "Check the addresses in IMPRINT_CHAIN_RPC_URL, and whether the nodes are running.",
         )
     detail = f"It responds for chain {chain_id}, and is at block {head.number}."
     return Finding("node", Status.OK, detail)
 
 
 async def check_history(chain: ChainReader, events: EventStore, chain_id: int) -> Finding | None:
-    """How the node contradicts what was final, or None."""
+    """How the node contradicts the final blocks, or None."""
     try:
         history = await examine_history(chain, events, chain_id)
     except Unavailable:
-        # The checks of the database and of the node say so.
+        # The checks of the database and of the node report it.
         return None
     if history is History.BEHIND:
-        detail = "The node is behind a block that was final."
+        detail = "The node is behind a final block."
         return Finding("node", Status.FAILED, detail, "Wait until it has synced.")
     if history is History.REPLACED:
-        detail = "The node does not have a block that was final."
+        detail = "The node does not have a final block."
         return Finding("node", Status.FAILED, detail, "Run imprint reconcile.")
     return None
 
 
 async def check_contract(marketplace: MarketplaceReader, settings: Settings) -> Finding:
-    """Whether the marketplace is there, and responds like one."""
+    """Whether the marketplace is deployed, and responds like one."""
     address = settings.chain.marketplace
     remedy = "Correct IMPRINT_MARKETPLACE_ADDRESS."
     try:
         await marketplace.probe()
-        # Post 0 never exists: a marketplace returns its entry as zeros, in the shape of any other.
+        # Post 0 never exists: a marketplace returns its entry as zeros, in the usual shape.
         facts = await marketplace.post_facts(0, None)
     except ChainMisconfigured as error:
         return Finding("contract", Status.FAILED, error.sentence, remedy)
@@ -394,12 +394,12 @@ async def check_blocks(
         return [Finding("blocks", Status.FAILED, problem.detail)]
     if concerns:
         return [Finding("blocks", Status.WARNING, each.detail, each.remedy) for each in concerns]
-    detail = f"Posts are found from block {start.number} on, and the node has their logs."
+    detail = f"Posts can be found from block {start.number} on, and the node has their logs."
     return [Finding("blocks", Status.OK, detail)]
 
 
 async def check_clock(chain: ChainReader, clock: Clock, oldest: float) -> Finding:
-    """Whether the clock of this machine and the newest block agree; `oldest` as `max_head_age`."""
+    """Whether this machine's clock and the newest block agree; `oldest` as `max_head_age`."""
     try:
         head = await chain.head_time()
     except Unavailable:
@@ -413,7 +413,7 @@ async def check_clock(chain: ChainReader, clock: Clock, oldest: float) -> Findin
     if oldest and age.total_seconds() > oldest:
         detail = (
             f"The newest block is {_spell_time(age)} old. A node whose block is older than"
-            f" {oldest:.0f} seconds is not believed: nobody can read posts."
+            f" {oldest:.0f} seconds is not trusted: nobody can read posts."
         )
         return Finding("clock", Status.FAILED, detail, remedy)
     if age > OLD_HEAD:
@@ -437,5 +437,5 @@ def refused(name: str, error: CannotStart) -> Finding:
 
 
 def skip(name: str, needed: str) -> Finding:
-    """The finding of a check that cannot be made without what is needed."""
+    """The finding of a check that is skipped because a prerequisite is missing."""
     return Finding(name, Status.SKIPPED, f"Skipped: it needs {needed}.")

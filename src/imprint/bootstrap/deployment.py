@@ -36,7 +36,7 @@ class Signer:
 
 @asynccontextmanager
 async def open_deployment(url: str) -> AsyncIterator[MarketplaceDeployment]:
-    """A deployment through the node at this URL. Raises `CannotStart` for what is no URL."""
+    """A deployment through the node at this URL. Raises `CannotStart` for an invalid URL."""
     try:
         rpc = JsonRpc([url])
     except ValueError as error:
@@ -51,7 +51,7 @@ def read_signer(text: str, ask_password: Callable[[], str]) -> Signer:
     """The account of a key file: 32 bytes in hexadecimal, or an encrypted keystore in JSON.
 
     Raises `CannotStart` for anything else, a wrong password, and without the extra `deploy`. No
-    message contains a part of the key.
+    message contains any part of the key.
     """
     with _signing_library():
         from eth_account import Account
@@ -76,10 +76,10 @@ def read_signer(text: str, ask_password: Callable[[], str]) -> Signer:
 
 
 def contract_address(transaction: DeploymentTransaction) -> Address:
-    """The address that the contract of this transaction gets."""
+    """The address of the contract that this transaction creates."""
     nonce = transaction.nonce
     number = nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
-    # In RLP a number below 128 is its own byte, except 0; other strings follow their length.
+    # In RLP a number from 1 to 127 is its own byte; other strings are prefixed with their length.
     item = number if 0 < nonce < 0x80 else bytes([0x80 + len(number)]) + number
     pair = bytes([0x80 + 20]) + bytes.fromhex(transaction.sender[2:]) + item
     return Address("0x" + keccak256(bytes([0xC0 + len(pair)]) + pair)[12:].hex())

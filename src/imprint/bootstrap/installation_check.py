@@ -1,7 +1,6 @@
-"""All checks of an installation: `imprint check` runs them, a service some of them when it starts.
+"""All checks of an installation: `imprint check` runs them all, a starting service some of them.
 
-A check that fails does not keep the others from running; those that need what is missing are
-skipped.
+A failing check does not stop the others; those with a missing prerequisite are skipped.
 """
 
 import logging
@@ -57,7 +56,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class InstallationCheck:
-    """Opens what the settings name and checks it; what is missing is None meanwhile."""
+    """Opens what the settings name and checks it; missing parts are None."""
 
     settings: Settings
     access: Access = Access.READ
@@ -168,7 +167,8 @@ def build_start_block(settings: Settings, adapters: Adapters) -> StartBlock:
 
 
 async def check_start_block(settings: Settings, adapters: Adapters) -> None:
-    """Raise `CannotStart` for a start block that cannot be right; without a node, nobody knows."""
+    """Raise `CannotStart` for a start block that cannot be right; without a node this is
+    unknown."""
     try:
         await build_start_block(settings, adapters).verify()
     except Unavailable as problem:
@@ -176,12 +176,12 @@ async def check_start_block(settings: Settings, adapters: Adapters) -> None:
 
 
 async def log_findings(settings: Settings, adapters: Adapters) -> None:
-    """Log what is not well about a service that has started, each in one line."""
+    """Log the problems of a service that has started, one line each."""
     start = build_start_block(settings, adapters)
     webhooks = check_webhooks(settings)
     _log(check_signing(settings), check_disk(adapters.disk))
     if webhooks.status is Status.FAILED:
-        # A service without any secret is as good, as long as the follower runs.
+        # A service without any secret is fine, as long as the follower runs.
         _log(webhooks)
     if server := await check_server(adapters.stores.database):
         _log(server)

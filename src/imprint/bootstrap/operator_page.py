@@ -1,4 +1,4 @@
-"""Builds what the operator's page shows."""
+"""Wiring of the operator's page."""
 
 import os
 import platform
@@ -20,10 +20,10 @@ from imprint.settings import (
 )
 
 LIBRARIES = ("starlette", "uvicorn", "msgspec", "cryptography", "jinja2", "nh3")
-"""Libraries whose versions are shown: those that read what strangers send."""
+"""Libraries whose versions are shown: those that parse untrusted input."""
 
 PROVIDERS = ("provider-a", "provider-b")
-"""The providers of webhooks that there are."""
+"""The known webhook providers."""
 
 _STORES = {
     EmbeddedContent: "the data folder",
@@ -36,7 +36,7 @@ _STORES = {
 def build_operations(
     settings: Settings, adapters: Adapters, readiness: Readiness, webhooks: Webhooks
 ) -> Operations:
-    """What the operator's page shows of this process and its installation."""
+    """The data of the operator's page for this process and its installation."""
     chain, storage, stores = settings.chain, settings.storage, adapters.stores
     versions = {"Imprint": __version__, "Python": platform.python_version()}
     versions |= {name: version(name) for name in LIBRARIES}

@@ -68,7 +68,7 @@ class _Backup:
         return lambda wanted: find_documents(open_backup(self.place), wanted)
 
     def expect_of(self, installation: str | None) -> None:
-        """Raise `CannotStart` if it was made of another installation."""
+        """Raise `CannotStart` if it belongs to another installation."""
         if self.identity is not None and installation not in (None, self.identity.id):
             raise CannotStart(
                 f"The backup {self.place} was made of the installation {self.identity.id}, and"
@@ -85,9 +85,9 @@ async def repair_installation(
     dry_run: bool = False,
     accept_loss: bool = False,
 ) -> RepairReport:
-    """Repair records and documents, with the backup at a place.
+    """Repair records and documents, with the backup at a path.
 
-    Raises `CannotStart`, also while a service runs on them.
+    Raises `CannotStart`, also while a service is using them.
     """
     report = RepairReport(dry_run=dry_run)
     with _reporting_refusals(), TemporaryDirectory(prefix="imprint-repair-") as scratch:
@@ -135,7 +135,7 @@ def _locked(path: Path, *, makes_file: bool) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _RecordRepair:
-    """Repairs a catalog in SQLite, and the small documents beside it, before they are opened."""
+    """Repairs a SQLite catalog, and the small documents next to it, before they are opened."""
 
     settings: Settings
     backup: _Backup | None
@@ -170,7 +170,7 @@ class _RecordRepair:
         return True
 
     async def _look_deeper(self, damaged: DamagedCatalog) -> DamagedCatalog:
-        """Verify the records of a catalog whose file is whole."""
+        """Verify the records of a catalog whose file is intact."""
         stores = open_stores(open_sqlite(damaged.path, is_copy=True))
         try:
             found = await find_damage(stores.database, stores.records)
@@ -202,8 +202,8 @@ class _RecordRepair:
 
     def _replace(self, new: Path, path: Path) -> None:
         self.report.notes += [
-            f"The catalog as it was is in {replace_file(new, path, utc_now())}.",
-            "The index of posts begins again: the service fills it from the chain.",
+            f"The damaged catalog is kept as {replace_file(new, path, utc_now())}.",
+            "The index of posts is rebuilt: the service fills it from the chain.",
             "Writing sessions have ended, since one that was revoked must not come back: authors"
             " open new ones.",
         ]
@@ -283,4 +283,4 @@ def _reporting_refusals() -> Iterator[None]:
     except (CatalogDamaged, DamagedLog, FileInUse, NewerSchema) as error:
         raise CannotStart(str(error)) from error
     except OSError as error:
-        raise CannotStart(f"The repair cannot go on: {error.strerror}.") from error
+        raise CannotStart(f"The repair cannot continue: {error.strerror}.") from error

@@ -1,4 +1,4 @@
-"""Start-up that waits for a dependency that cannot be reached, instead of ending the service."""
+"""Start-up that waits for an unreachable dependency, instead of ending the service."""
 
 import asyncio
 import logging
@@ -13,13 +13,13 @@ from imprint.domain.errors import NotReachable, Unavailable
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE = 0.5
-"""Seconds before the second attempt at most; each further pause is twice as long."""
+"""The longest pause before the second attempt; each further pause is twice as long."""
 
 LONGEST_PAUSE = 5.0
-"""Seconds between two attempts at most."""
+"""The longest pause between two attempts."""
 
 LOG_SECONDS = 30.0
-"""Seconds between two log lines of a start-up that waits."""
+"""Seconds between two log lines of a waiting start-up."""
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ async def open_when_reachable(
 ) -> T:
     """The result of the first attempt that reaches everything.
 
-    After each other attempt `on_wait` is told what is missing. Raises what an attempt raises,
+    After each failed attempt `on_wait` is told what is missing. Raises what an attempt raises,
     except for `NotReachable` and `Unavailable`.
     """
     pause, began, logged = FIRST_PAUSE, seconds(), -LOG_SECONDS
@@ -54,15 +54,15 @@ async def open_when_reachable(
             logged = waited
             extra = {"code": problem.code, "reason": reason, "waited": round(waited, 1)}
             log.error("start-up waits for a dependency", extra=extra)
-        # The workers and replicas that wait do not all come back at the same moment.
+        # Waiting workers and replicas must not all come back at the same moment.
         await sleep(pause * random.uniform(0.5, 1))  # noqa: S311  nobody gains by guessing
         pause = min(2 * pause, LONGEST_PAUSE)
 
 
 async def in_daemon_thread(function: Callable[[], T]) -> T:
-    """The result of a function that blocks.
+    """The result of a blocking function.
 
-    Its thread does not keep the process alive: what waits for the lock of a file waits for seconds.
+    Its thread does not keep the process alive: waiting for a file lock may take seconds.
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
@@ -85,7 +85,7 @@ async def in_daemon_thread(function: Callable[[], T]) -> T:
             loop.call_soon_threadsafe(settle, result, error)
         except RuntimeError:
             # The loop has ended meanwhile, and the process is about to.
-            log.debug("nobody waits for %s any more", function)
+            log.debug("nobody is waiting for %s any more", function)
 
     threading.Thread(target=run, name="startup", daemon=True).start()
     return await done

@@ -1,4 +1,4 @@
-"""Opens the stores of a database, with those of PostgreSQL where it has its own."""
+"""Opens the stores of a database, including those that are specific to PostgreSQL."""
 
 from dataclasses import dataclass
 
@@ -84,7 +84,7 @@ def _open_files_and_drafts(
     database: Database, limits: SqlRateLimits
 ) -> tuple[SqlFileStore, SqlDraftStore]:
     if not isinstance(database, SqliteDatabase):
-        # asyncpg is loaded when it is needed.
+        # asyncpg is loaded only when it is needed.
         from imprint.adapters.database.postgresql.database import PostgresqlDatabase
         from imprint.adapters.stores.drafts.postgresql_drafts import PostgresqlDraftStore
         from imprint.adapters.stores.postgresql_files import PostgresqlFileStore

@@ -41,7 +41,7 @@ def _features(settings: Settings) -> tuple[str, ...]:
 
 
 def describe_service(settings: Settings, rpc_url: str | None) -> Parameters:
-    """The members of `/.well-known/imprint.json`; `rpc_url` is given under `dev` only.
+    """The members of `/.well-known/imprint.json`; `rpc_url` is only given under `dev`.
 
     The member `now` is added when the document is requested.
     """

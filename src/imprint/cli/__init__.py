@@ -24,14 +24,14 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "adopt": Command("adopt", "adopt", "Mark the content store as that of this catalog."),
-    "backup": Command("backup", "backup", "Save all records and documents of one moment."),
-    "check": Command("check", "check", "Say whether the service would run, and what to fix."),
+    "adopt": Command("adopt", "adopt", "Mark the content store as this catalog's."),
+    "backup": Command("backup", "backup", "Back up all records and documents of one moment."),
+    "check": Command("check", "check", "Check whether the service would run, and what to fix."),
     "completion": Command("completion", "completion", "Print the completion script of a shell."),
     "contract": Command("deploy", "contract", "Print the contract's ABI and bytecode as JSON."),
     "deploy": Command("deploy", "deploy", "Deploy the marketplace, and print its settings."),
-    "dev": Command("dev", "dev", "Run the service with a chain of its own, to try it out."),
-    "events": Command("events", "events", "List what became of the events of the chain."),
+    "dev": Command("dev", "dev", "Run the service with its own chain, to try it out."),
+    "events": Command("events", "events", "List the outcomes of the chain's events."),
     "export": Command("export", "export", "Write drafts, posts and thumbnails to a CAR file."),
     "gc": Command("gc", "gc", "Show or destroy documents that nothing refers to."),
     "import": Command("export", "import_", "Take in the files of an export."),
@@ -47,8 +47,8 @@ COMMANDS = {
     "reconcile": Command(
         "events", "reconcile", "Read the events of the chain again from a block on."
     ),
-    "repair": Command("repair", "repair", "Say what is damaged, and take it from a backup."),
-    "restore": Command("backup", "restore", "Make a data folder from a backup."),
+    "repair": Command("repair", "repair", "Report damage, and restore it from a backup."),
+    "restore": Command("backup", "restore", "Create a data folder from a backup."),
     "rotate-key": Command(
         "rotate_key", "rotate_key", "Wrap the keys of all documents with a new master key."
     ),
@@ -58,7 +58,7 @@ COMMANDS = {
     ),
     "verify": Command("export", "verify", "Prove that an export is whole, and who signed it."),
 }
-"""Every command by its name; a summary fits a line of 80 columns beside it."""
+"""Every command by its name; a summary fits on the same line of 80 columns."""
 
 
 class _Commands(click.Group):

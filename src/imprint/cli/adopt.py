@@ -13,15 +13,15 @@ from imprint.services.content.store_claim import Sample
 
 
 @click.command()
-@click.option("--yes", is_flag=True, help="Do it without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option(
     "--new-id", is_flag=True, help="Give the catalog a new id first: it is a copy of another one."
 )
 @config_option
 def adopt(yes: bool, new_id: bool, config: Path | None) -> None:
-    """Mark the content store as that of this catalog.
+    """Mark the content store as this catalog's.
 
-    It is for a store that a start was refused on, if it is the right one all the same. It shows
+    Use it if a start was refused because of the store, but the store is the right one. It shows
     what is there and asks first. No document is changed or destroyed.
     """
     with reporting_errors():
@@ -50,7 +50,7 @@ def _show(installation: Installation, holder: str | None, sample: Sample) -> Non
     click.echo(f"               {'no marker of this catalog' if holder is None else holder}")
     if installation.adapters.inventory is not None:
         click.echo(
-            f"               {sample.stored} documents looked at, {sample.known} of them known here"
+            f"               {sample.stored} documents checked, {sample.known} of them known here"
         )
     click.echo(
         f"               {sample.found} of {sample.named} documents looked up for the catalog"

@@ -28,12 +28,12 @@ from imprint.services.installation.backup import BackupManifest
 @click.option("--json", "as_json", is_flag=True, help="Print what was saved as JSON.")
 @config_option
 def backup(out: Path, as_json: bool, config: Path | None) -> None:
-    """Save all records and documents of one moment.
+    """Back up all records and documents of one moment.
 
-    Nonces and the rest of the catalog are in it too. It may run beside a running service, and holds
-    the state of the moment when it began. A damaged catalog or document is refused, so that what
-    was saved can be restored. Settings, secrets and the key for exports are not in it. `imprint
-    restore` brings it back.
+    It includes nonces and the rest of the catalog. The service may keep running; the backup has the
+    state of the moment when it began. A damaged catalog or document is refused, so that every
+    backup can be restored. Settings, secrets and the key for exports are not included. `imprint
+    restore` restores it.
     """
     began = time.monotonic()
     with reporting_errors():
@@ -74,10 +74,10 @@ async def _backup(out: Path, config: Path | None) -> BackupManifest:
     help="The data folder to make; it must be empty or not there.",
 )
 def restore(saved: Path, folder: Path) -> None:
-    """Make a data folder from a backup.
+    """Create a data folder from a backup.
 
     Every record and document in it is checked. No settings are needed. Afterwards, start the
-    service with IMPRINT_DATA_DIR set to the folder; it learns from the chain what was published
+    service with IMPRINT_DATA_DIR set to the folder; it reads from the chain what was published
     since.
     """
     began = time.monotonic()

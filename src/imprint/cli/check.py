@@ -25,7 +25,7 @@ WIDTH = 80
 """Columns of a terminal that the list fits into."""
 
 INDENT = " " * 13
-"""Where the sentences begin."""
+"""The column where the sentences begin."""
 
 SYMBOLS = {
     Status.OK: ("✓", "green"),
@@ -70,7 +70,7 @@ def check(config: Path | None, deep: bool, write: bool, as_json: bool) -> None:
 
 async def _check(config: Path | None, access: Access, deep: bool) -> list[Finding]:
     settings = read_settings(os.environ, config)
-    # The findings say what is wrong.
+    # The findings report what is wrong.
     configure_logging("critical", "text", settings.secrets)
     with show_progress("records") if deep else nullcontext() as progress:
         return await InstallationCheck(settings, access).run(deep, progress)

@@ -1,10 +1,10 @@
-"""`imprint completion`: what makes a shell complete commands and options."""
+"""`imprint completion`: shell completion of commands and options."""
 
 import click
 from click.shell_completion import get_completion_class
 
 SHELLS = ("bash", "zsh", "fish")
-"""The shells that there is a script for."""
+"""The shells for which there is a script."""
 
 _VARIABLE = "_IMPRINT_COMPLETE"
 """The variable with which the scripts ask the command for completions; click derives it."""

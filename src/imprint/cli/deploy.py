@@ -54,7 +54,7 @@ def deploy(
 
     With --key-file it signs and sends the transaction. With --from it prints the transaction for
     another wallet to sign and send, as a line of JSON, and waits for the contract. With
-    --transaction it waits for one that was sent before. The transaction and the settings go to
+    --transaction it waits for one that was already sent. The transaction and the settings go to
     standard output, everything else to standard error.
     """
     if [key_file, sender, transaction].count(None) != 2:
@@ -100,7 +100,7 @@ async def _deploy_unsigned(url: str, sender: Address) -> DeployedMarketplace:
 
 async def _await(url: str, transaction_hash: str) -> DeployedMarketplace:
     async with open_deployment(url) as deployment:
-        # A wrong address would be waited for without end.
+        # With a wrong address, the wait would never end.
         await deployment.check_node()
         return await _wait(deployment, transaction_hash)
 

@@ -1,4 +1,4 @@
-"""`imprint dev`: the service with a chain of its own, ready to try out."""
+"""`imprint dev`: the service with its own chain, ready to try out."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from imprint.cli.dev_chain import DevChain
 
 WITHOUT_DEV_CHAIN = (3, 13)
-"""The first version of Python that pyrevm, which runs the contract, has no wheel for."""
+"""The first Python version for which pyrevm, which runs the contract, has no wheel."""
 
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never listened on without being asked
 """The host that listens on every address."""
@@ -44,7 +44,7 @@ STARTED_POLL = 0.02
 """Seconds between two checks whether the service has started."""
 
 SHOWN_ACCOUNTS = 3
-"""How many of the development accounts the welcome lists."""
+"""How many development accounts the welcome message lists."""
 
 PUBLIC_WARNING = (
     "Warning: imprint dev listens on {host}. Its secrets and the keys of its accounts are public:"
@@ -70,7 +70,7 @@ def dev(
     data_dir: str | None,
     config: Path | None,
 ) -> None:
-    """Run the service with a chain of its own, to try it out.
+    """Run the service with its own chain, to try it out.
 
     The chain has a marketplace, funded accounts and signed deliveries. Everything is kept in the
     data folder.
@@ -122,7 +122,7 @@ def _open_sockets(
 
 
 async def _serve(settings: Settings, chain: "DevChain", listener: socket.socket, url: str) -> None:
-    # A chain of its own responds only when the service does.
+    # The chain responds only when the service does.
     adapters = await open_checked_adapters(settings, chain=chain.node is None)
     service = HttpServer(
         build_service(settings, adapters, chain.url),
@@ -152,12 +152,12 @@ async def _welcome(service: HttpServer, settings: Settings, chain: "DevChain", u
     console = Console(stderr=True)
     console.print(Panel(Group(*tables), title="Imprint is running", expand=False))
     for line in _invite(settings, chain, url):
-        # Neither wrapped nor highlighted: terminals make a link of an address on one line.
+        # Neither wrapped nor highlighted: terminals turn an address on one line into a link.
         console.print(line, soft_wrap=True, highlight=False)
 
 
 def _invite(settings: Settings, chain: "DevChain", url: str) -> list[Text]:
-    """What to try, and where; the address comes last, on a line of its own."""
+    """What to try, and where; the address comes last, on a separate line."""
     if not settings.site.enabled:
         return [Text.assemble("Open ", (f"{url}/docs", "bold cyan"))]
     steps = (

@@ -79,8 +79,8 @@ def _open_chain(settings: Settings) -> Chain:
 
 
 def _build_node(chain: Chain, settings: Settings) -> ASGIApp:
-    # A list of all origins is the default of `imprint dev`, for the service. Its own pages call
-    # the chain, too.
+    # `imprint dev` allows all origins by default, but only for the service. Its own pages call the
+    # chain, too.
     origins = [each for each in settings.server.cors_origins if each != "*"]
     origins.append(settings.server.public_url)
     return rpc_app(chain, hosts=[settings.server.host], origins=origins)

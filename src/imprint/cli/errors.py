@@ -35,12 +35,12 @@ _FAILURES = (
     NotMigrated,
     NotSaved,
 )
-"""Errors whose message is printed as it is."""
+"""Errors whose message is printed unchanged."""
 
 
 @contextmanager
 def reporting_errors(*, starts: bool = False) -> Iterator[None]:
-    """Print why the command cannot go on, all reasons at once, and exit.
+    """Print why the command cannot continue, all reasons at once, and exit.
 
     The exit status is `MISCONFIGURED` if the command could not start, `OUTDATED` if it needs an
     upgrade first, else `FAILED`. A command that `starts` a service says that it cannot; the others

@@ -25,9 +25,9 @@ from imprint.services.posts.indexer import IndexBusy, take_index
 @click.option("--json", "as_json", is_flag=True, help="Print all of it as JSON.")
 @config_option
 def events(limit: int, as_json: bool, config: Path | None) -> None:
-    """List what became of the events of the chain.
+    """List the outcomes of the chain's events.
 
-    All are counted. Dead letters, events of strangers and events without a file are listed.
+    All are counted. Dead letters, events of other authors and events without a file are listed.
     """
     with reporting_errors():
         report = asyncio.run(_read(limit, config))
@@ -71,7 +71,7 @@ def _members_of_event(known: KnownEvent) -> dict[str, Any]:
     event = known.event
     return {
         "seen_at": known.seen_at.isoformat(),
-        # A post id may have 256 bits, which readers of JSON numbers would round.
+        # A post id may have 256 bits, which JSON parsers would round as a number.
         "post_id": str(event.post_id),
         "author": event.author,
         "cid": event.spelled_cid,
@@ -118,7 +118,7 @@ def reconcile(from_block: int, config: Path | None) -> None:
 
     Afterwards the catalog agrees with them. Then the index of posts is rebuilt from the start block
     on, or from this one if it is earlier; until it has reached the newest block, a service finds
-    only a part of the posts. It may run beside a running service, as often as you like.
+    only some of the posts. The service may keep running, and the command may be repeated.
     """
     with reporting_errors():
         reached, indexed = asyncio.run(_reconcile(from_block, config))

@@ -46,9 +46,8 @@ _key_option = click.option(
 def export(out: Path, owner: str | None, config: Path | None) -> None:
     """Write drafts, posts and thumbnails to a CAR file.
 
-    It may run beside a running service, and holds the files of the moment when it began. It
-    contains drafts, so keep it to yourself. `imprint verify` proves it; `imprint import` takes it
-    in elsewhere.
+    The service may keep running; the export has the files of the moment when it began. It contains
+    drafts, so keep it private. `imprint verify` verifies it; `imprint import` imports it elsewhere.
     """
     with reporting_errors():
         manifest, key = asyncio.run(_export(out, _parse_owner(owner), config))
@@ -74,10 +73,10 @@ async def _export(out: Path, owner: Address | None, config: Path | None) -> tupl
 @_key_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(file: Path, key_text: str | None, as_json: bool) -> None:
-    """Prove that an export is whole, and who signed it.
+    """Verify that an export is complete, and who signed it.
 
     Its signature, every block, every document and every record are checked. No service, no network
-    and no settings are needed. Without a key, it is only shown whose signature it is.
+    and no settings are needed. Without a key, the command only shows who signed it.
     """
     key = _parse_key(key_text)
     with reporting_errors():
@@ -123,11 +122,11 @@ def _members_of(opened: OpenedExport) -> dict[str, Any]:
 @_key_option
 @config_option
 def import_(file: Path, key_text: str | None, config: Path | None) -> None:
-    """Take in the files of an export.
+    """Import the files of an export.
 
     These are drafts, posts, hashtags and thumbnails. The whole export is checked first, and nothing
-    is written if it contradicts what is here. What is here already stays as it is, so that an
-    import that was interrupted can be run again.
+    is written if it contradicts existing records. Existing files are left as they are, so that an
+    interrupted import can be run again.
     """
     key = _parse_key(key_text)
     with reporting_errors():
@@ -205,7 +204,7 @@ def _parse_key(text: str | None) -> bytes | None:
 
 @contextmanager
 def _open_archive(file: Path) -> Iterator[Archive]:
-    """The archive, after its whole file was read once under a progress bar."""
+    """The archive, after reading its whole file once under a progress bar."""
     with ExitStack() as bar:
         progress = bar.enter_context(show_progress("Reading bytes"))
         with open_archive(file, progress) as archive:

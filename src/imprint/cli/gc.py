@@ -1,4 +1,4 @@
-"""`imprint gc`: what the garbage collector would destroy, and what it does not dare to."""
+"""`imprint gc`: what the garbage collector would destroy, and what it holds back."""
 
 import asyncio
 import json
@@ -43,10 +43,10 @@ class Findings:
 def gc(dry_run: bool, really: bool, as_json: bool, limit: int, config: Path | None) -> None:
     """Show or destroy documents that nothing refers to.
 
-    The service may run meanwhile. Deleted and replaced documents are due after their grace period.
+    The service may keep running. Deleted and replaced documents are due after their grace period.
     Strays, which the catalog does not know, are destroyed by the service only if they are few.
-    Documents that are younger than IMPRINT_WRITE_LEASE_SECONDS are not finished: a write may still
-    record them.
+    Documents younger than IMPRINT_WRITE_LEASE_SECONDS are left alone: a write may still record
+    them.
     """
     if dry_run == really:
         click.echo(EXPLANATION, err=True)

@@ -46,7 +46,7 @@ class Installation:
 async def open_installation(
     config: Path | None, access: Access, *, verify: bool = True
 ) -> AsyncIterator[Installation]:
-    """Open the installation for a command that does not serve; the service may run meanwhile.
+    """Open the installation for a command that does not serve; the service may keep running.
 
     Only warnings are logged. The adapters are closed at the end. Raises `CannotStart` for a content
     store of another installation, unless `verify` is False, and `NeedsUpgrade` for an older schema.
@@ -63,7 +63,7 @@ async def open_installation(
 
 
 def configure_service_logging(settings: Settings, *, warn: bool = True) -> None:
-    """Log as the settings say, with request ids; `warn` about the settings first."""
+    """Configure logging as the settings say, with request ids; `warn` about the settings first."""
     server = settings.server
     configure_logging(server.log_level, server.log_format, settings.secrets, request_id.get)
     for warning in settings.warnings if warn else ():
@@ -73,7 +73,7 @@ def configure_service_logging(settings: Settings, *, warn: bool = True) -> None:
 async def verify_installation(adapters: Adapters, *, mark: bool = True) -> None:
     """Raise `CannotStart` if the documents are another installation's; `mark` those of nobody.
 
-    A store that cannot be reached is no reason: the service verifies it later.
+    An unreachable store is not an error: the service verifies it later.
     """
     try:
         await adapters.claim.verify(mark=mark)
@@ -86,12 +86,11 @@ async def verify_installation(adapters: Adapters, *, mark: bool = True) -> None:
 async def open_checked_adapters(
     settings: Settings, left: OpenDatabase | None = None, *, chain: bool = True
 ) -> Adapters:
-    """Open the adapters of a service; check whose documents there are, what opens them, and which
-    chain it is.
+    """Open the adapters of a service, and check the owner of the documents, the master key and the
+    chain.
 
-    Raises `CannotStart` if they are another installation's, if the master key is another one, if
-    the node is on another chain or the start block is wrong, and as `open_adapters` does, which
-    gets `left`.
+    Raises `CannotStart` if the documents belong to another installation, if the master key or the
+    chain is wrong, if the start block is wrong, and as `open_adapters` does, which gets `left`.
     """
     adapters = await in_daemon_thread(partial(open_adapters, settings, left=left))
     try:

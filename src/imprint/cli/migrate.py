@@ -19,7 +19,7 @@ from imprint.settings.declaration import InvalidSetting
 from imprint.settings.stores import Database, parse_database
 
 _EMBEDDED = "embedded:"
-"""How the target of `migrate-content` begins if it is a data folder."""
+"""The prefix of a target of `migrate-content` that is a data folder."""
 
 
 @click.command("migrate-catalog")
@@ -34,10 +34,10 @@ _EMBEDDED = "embedded:"
 def migrate_catalog(source: str, target: str) -> None:
     """Move all records from SQLite to PostgreSQL.
 
-    The target must be empty; both are compared at the end. Stop the service first: a source or a
-    target that is in use is refused, and no service can use either meanwhile. It may be
-    interrupted: a further run goes on where it stopped. Services cannot open the target before it
-    has ended well. The source stays as it is.
+    The target must be empty; both are compared at the end. Stop the service first: a source or
+    target in use is refused, and no service can use either meanwhile. If interrupted, the next run
+    continues where it stopped. Services cannot open the target before the move is complete. The
+    source is not changed.
     """
     with reporting_errors():
         sqlite, postgresql = _parse_database("--from", source), _parse_database("--to", target)
@@ -62,14 +62,14 @@ def _parse_database(option: str, text: str) -> Database:
     required=True,
     help="The other store: as in IMPRINT_CONTENT_STORE, or embedded: and a data folder.",
 )
-@click.option("--afresh", is_flag=True, help="Copy also what was copied before.")
+@click.option("--afresh", is_flag=True, help="Also copy what was copied before.")
 @config_option
 def migrate_content(place: str, afresh: bool, config: Path | None) -> None:
     """Copy all documents to another content store.
 
-    Each of them is read back. It may run beside a running service, and be interrupted: a further
-    run copies only what is new. The settings decide where the service looks; this changes none of
-    them.
+    Each of them is read back. The service may keep running. If interrupted, the next run copies
+    only what is missing. The settings decide which store the service uses; this command does not
+    change them.
     """
     with reporting_errors():
         moved = asyncio.run(_migrate_content(place, afresh, config))

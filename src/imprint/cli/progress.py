@@ -15,7 +15,7 @@ REDRAW_SECONDS = 0.1
 
 
 def report_progress(sentence: str) -> None:
-    """Show a sentence about a command that goes on."""
+    """Print a sentence about a command that continues."""
     Console(stderr=True).print(sentence, highlight=False, markup=False, soft_wrap=True)
 
 

@@ -1,4 +1,4 @@
-"""`imprint repair`: says what is damaged, and takes it from a backup and the chain."""
+"""`imprint repair`: reports damage, and restores it from a backup and the chain."""
 
 import asyncio
 import json
@@ -23,20 +23,20 @@ from imprint.settings import read_settings
     type=click.Path(path_type=Path, exists=True),
     help="A backup from which damaged and missing records and documents are taken.",
 )
-@click.option("--accept-loss", is_flag=True, help="Go on without what only a backup has.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--accept-loss", is_flag=True, help="Continue without what only a backup has.")
+@click.option("--dry-run", is_flag=True, help="Only report what would be done.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 @config_option
 def repair(
     backup: Path | None, accept_loss: bool, dry_run: bool, as_json: bool, config: Path | None
 ) -> None:
-    """Say what is damaged, and take it from a backup.
+    """Report damage, and restore it from a backup.
 
-    Stop the service first. Records that can be read are kept; those that cannot come from the
-    backup, and so do documents. What is derived from records and from the chain is made again.
-    Without a backup, a catalog that has lost records is left as it is. The damaged catalog stays
-    beside the new one. It may be interrupted and run again. It ends with status 1 if something is
-    lost, and names it.
+    Stop the service first. Readable records are kept; unreadable ones come from the backup, and so
+    do documents. Everything derived from records and from the chain is rebuilt. Without a backup, a
+    catalog that has lost records is left as it is. The damaged catalog is kept next to the new one.
+    The command may be interrupted and run again. It exits with status 1 if something is lost, and
+    names it.
     """
     with reporting_errors():
         report = asyncio.run(_repair(backup, accept_loss, dry_run, config))

@@ -26,8 +26,8 @@ def rotate_key(accept_loss: bool, config: Path | None) -> None:
     """Wrap the keys of all documents with a new master key.
 
     First restart the service with the new key in IMPRINT_ENCRYPTION_KEY and the old one in
-    IMPRINT_ENCRYPTION_KEY_PREVIOUS; then run this, beside it; then drop the old key. Documents are
-    not touched. If it is interrupted, run it again.
+    IMPRINT_ENCRYPTION_KEY_PREVIOUS; then run this while the service is running; then drop the old
+    key. Documents are not touched. If it is interrupted, run it again.
     """
     with reporting_errors():
         rotated = asyncio.run(_rotate(config, accept_loss))
@@ -53,7 +53,7 @@ async def _rotate(config: Path | None, accept_loss: bool) -> RotationProgress:
         rotated = RotationProgress()
         with show_progress("Wrapping keys") as progress:
             async for rotated in rotation.run():
-                # File ids are random and come in order, so the last one says how many are done.
+                # File ids are random and sorted, so the last one tells how many are done.
                 progress(int(rotated.last[:2], 16) * 100 // 256, 100)
             progress(100, 100)
         if accept_loss or not rotated.unreadable:

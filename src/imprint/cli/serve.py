@@ -49,13 +49,13 @@ from imprint.settings import (
 log = logging.getLogger(__name__)
 
 SILENT_SECONDS = 10.0
-"""How long new connections wait for a slow start before they are told that the service starts."""
+"""How long new connections wait during a slow start before they are refused."""
 
 STOP_MARGIN = 30.0
 """Seconds that a worker may take to stop beyond `IMPRINT_SHUTDOWN_SECONDS` before it is killed."""
 
 LASTING = ("IMPRINT_DATA_DIR", "IMPRINT_CONTENT_STORE")
-"""Settings that no reload changes: old and new workers would write to two places at once."""
+"""Settings that no reload changes: old and new workers would write to different stores."""
 
 
 @click.command()
@@ -71,7 +71,7 @@ def serve(config: Path | None, host: str | None, port: str | None) -> None:
         deployment = _Deployment(config, {"IMPRINT_HOST": host, "IMPRINT_PORT": port})
         plan = deployment.plan()
         # Everything loaded by now stays until the end; the garbage collector need not scan it, and
-        # workers go on sharing its memory.
+        # workers keep sharing its memory.
         gc.collect()
         gc.freeze()
         sys.exit(Supervisor(plan, deployment.plan_anew).run())
@@ -87,7 +87,7 @@ class _Deployment:
     _sockets: dict[tuple[str, int], socket.socket] = field(default_factory=dict)
 
     def plan(self) -> Plan:
-        """The plan of a service that starts. Raises `SettingsProblems` and `CannotStart`."""
+        """The plan of a starting service. Raises `SettingsProblems` and `CannotStart`."""
         settings = self._settings = self._read_settings()
         configure_service_logging(settings)
         plan = self._plan(settings, ())
@@ -113,7 +113,7 @@ class _Deployment:
     def _refuse_lasting(self, settings: Settings, changes: tuple[str, ...]) -> None:
         refused = [name for name in LASTING if name in changes]
         old, new = self._settings.storage.database, settings.storage.database
-        # Another password or host may lead to the same records, another file never does.
+        # Another password or host may lead to the same records; another file never does.
         if old != new and (type(old) is not type(new) or isinstance(new, SqliteDatabase)):
             refused.append("IMPRINT_DATABASE_URL")
         if refused:
@@ -140,9 +140,9 @@ class _Deployment:
     def _open_sockets(
         self, host: str, port: int, metrics_port: int
     ) -> tuple[socket.socket, socket.socket | None]:
-        """The sockets of the service and of its metrics; those that are open already stay open.
+        """The sockets of the service and of its metrics; open ones are kept.
 
-        Raises `CannotStart`; then no further socket is open.
+        Raises `CannotStart`, leaving no further socket open.
         """
         self._sockets = {place: each for place, each in self._sockets.items() if each.fileno() >= 0}
         before = dict(self._sockets)
@@ -179,7 +179,7 @@ def run_worker(
 
 
 def pin_worker(cpus: Sequence[int], place: int) -> None:
-    """Run this process on the CPU of its place only, if any are named and it still may."""
+    """Pin this process to the CPU of its slot, if CPUs are named and available."""
     if not cpus:
         return
     cpu = cpus[place % len(cpus)]
@@ -233,14 +233,14 @@ async def _serve(
         else:
             patience.cancel()
         if place == 0 and opened:
-            # One worker reports for all, and nobody waits for it.
+            # One worker measures for all, and nobody waits for it.
             reports.append(asyncio.create_task(log_findings(settings, opened[0])))
 
     patience = asyncio.get_running_loop().call_later(SILENT_SECONDS, waits.set)
     await serve_all(
         [service],
         start=start(),
-        # While others serve, connections are for them.
+        # While others serve, connections go to them.
         may_serve=waits if link is None or link.serves_early else None,
         on_ready=note_ready,
     )

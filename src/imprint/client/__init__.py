@@ -63,7 +63,7 @@ from imprint.interface.values import Wei
 
 __all__ = [
     "Imprint",
-    # who signs
+    # signing
     "Wallet",
     "KeyWallet",
     "NodeWallet",
@@ -73,7 +73,7 @@ __all__ = [
     "KeyStore",
     "MemoryKeyStore",
     "FileKeyStore",
-    # what goes wrong
+    # errors
     "Code",
     "Problem",
     "Refusal",
@@ -82,7 +82,7 @@ __all__ = [
     "WalletNeeded",
     "NodeError",
     "Reverted",
-    # records that methods give back
+    # returned records
     "Author",
     "Content",
     "DeletedDraft",

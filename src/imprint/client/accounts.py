@@ -23,10 +23,10 @@ from imprint.interface.accounts import (
 )
 
 WRITING_SECONDS = 12 * 3600
-"""How long a writing session lasts if nothing else is said; a service allows twice as much."""
+"""The default lifetime of a writing session; a service allows twice as much."""
 
 STATEMENT = "Sign in to read what you hold."
-"""What a wallet shows its owner at a login."""
+"""The statement that a wallet shows its owner at a login."""
 
 
 class AccountMethods(Connection):
@@ -37,7 +37,7 @@ class AccountMethods(Connection):
     ) -> Session:
         """Log in with a wallet (EIP-4361); requests that need a session carry it from now on.
 
-        `origin` is that of the application which asks, if it is not the service itself.
+        `origin` is the origin of the application, if it is not the service itself.
         """
         site = (origin or self.url).rstrip("/")
         message = _login_message(
@@ -49,7 +49,7 @@ class AccountMethods(Connection):
         return self.session
 
     async def logout(self, *, all: bool = False) -> None:  # noqa: A002 - the name of the member
-        """End this session, or every session of its address, at once and everywhere."""
+        """End this session, or every session of its address, everywhere and at once."""
         body = LogoutBody(all=all)
         await self._request("POST", "/auth/logout", json=body, signed_in=True)
         self.session = None
@@ -62,7 +62,7 @@ class AccountMethods(Connection):
         seconds: int = WRITING_SECONDS,
         key_store: KeyStore | None = None,
     ) -> WritingSession:
-        """Let the wallet sign once, so that a new key of this machine can write for it."""
+        """Have the wallet sign once, so that a new key of this machine can write for it."""
         key, now = new_key(), self.now()
         data = opening_typed_data(
             self.facts.signing,
@@ -83,7 +83,7 @@ class AccountMethods(Connection):
         return session
 
     def resume_writing_session(self, wallet: str, key_store: KeyStore) -> WritingSession | None:
-        """Return the session that is kept for a wallet, or None; one that expired is removed."""
+        """Return the stored session of a wallet, or None; an expired one is removed."""
         session = key_store.load(self.facts.service, wallet)
         if session is None:
             return None
@@ -93,7 +93,7 @@ class AccountMethods(Connection):
         return None
 
     async def list_writing_sessions(self) -> list[WritingSessionRecord]:
-        """Return the live writing sessions of the wallet that is logged in, on all its machines."""
+        """Return the live writing sessions of the logged-in wallet, on all its machines."""
         path = "/writing/sessions"
         return list((await self._read(path, WritingSessionsResponse, signed_in=True)).sessions)
 
@@ -102,12 +102,12 @@ class AccountMethods(Connection):
         await self._request("DELETE", f"/writing/sessions/{id}", signed_in=True)
 
     async def revoke_writing_sessions(self) -> None:
-        """End all writing sessions of the wallet, as when a computer is lost."""
+        """End all writing sessions of the wallet, for example after losing a computer."""
         await self._request("DELETE", "/writing/sessions", signed_in=True)
 
 
 def _login_message(site: str, address: str, statement: str, *, chain_id: int, now: int) -> str:
-    """The text of EIP-4361, which has the address with its checksum."""
+    """The EIP-4361 text, with the checksummed address."""
     issued = format_instant(datetime.fromtimestamp(now, UTC))
     said = f"{statement}\n" if statement else ""
     return (

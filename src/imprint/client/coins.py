@@ -1,4 +1,4 @@
-"""Amounts of the chain's coin, as people write them."""
+"""Amounts of the chain's coin in decimal notation."""
 
 import re
 

@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 
 class Connection:
-    """What all methods share, and what the service says about itself."""
+    """State that all methods share, and the service's facts."""
 
     def __init__(
         self,
@@ -30,11 +30,11 @@ class Connection:
         timeout: float = DEFAULT_TIMEOUT,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """Use the service at a URL, whose facts are known.
+        """Use the service at a URL, with these facts.
 
         `form` is the form of signed writes, by default the best one that the service accepts;
-        `domain_name` replaces the name of the signing domain, as a service that is compatible
-        with an earlier one needs it for `inkdao-1`. `http` and `timeout` are those of requests.
+        `domain_name` replaces the name of the signing domain, which `inkdao-1` needs on a service
+        that is compatible with an earlier one. `http` and `timeout` apply to requests.
         """
         self.facts = facts
         self.form = SigningForm(form) if form is not None else _best_form(facts.signing_forms)
@@ -48,12 +48,12 @@ class Connection:
 
     @property
     def url(self) -> str:
-        """The address of the service, without a slash at its end."""
+        """The URL of the service, without a trailing slash."""
         return self._transport.url
 
     @property
     def http(self) -> aiohttp.ClientSession:
-        """The connections, which other clients may share."""
+        """The HTTP connections, which other clients may share."""
         return self._transport.http
 
     @property
@@ -66,31 +66,32 @@ class Connection:
         return int(self._clock() + self._ahead)
 
     def set_clock(self, unix_seconds: int) -> None:
-        """Take over the time of the service: `now` of its facts or of a `signature_stale`."""
+        """Synchronize with the time of the service: `now` of its facts or of a
+        `signature_stale`."""
         self._ahead = unix_seconds - self._clock()
 
     async def close(self) -> None:
-        """Close the connections, unless they were given."""
+        """Close the connections, unless they were passed in."""
         await self._transport.close()
 
     async def get_service_facts(self) -> ServiceFacts:
-        """Return what the service says of itself now."""
+        """Return the current facts of the service."""
         return await self._read("/.well-known/imprint.json", ServiceFacts)
 
     async def get_marketplace(self) -> MarketplaceFacts:
-        """Return the marketplace contract with its interface."""
+        """Return the marketplace contract with its ABI."""
         return await self._read("/.well-known/marketplace.json", MarketplaceFacts)
 
     async def get_openapi(self) -> dict[str, Any]:
-        """Return the description of the interface."""
+        """Return the OpenAPI description."""
         return await self._read("/openapi.json", dict[str, Any])
 
     async def check_health(self) -> Health:
-        """Return that the service runs."""
+        """Return the health of the service."""
         return await self._read("/healthz", Health)
 
     async def check_readiness(self) -> Readiness:
-        """Return whether the service can work, and what is not well."""
+        """Return the readiness of the service and its problems."""
         return (await self._request("GET", "/readyz", expected=(503,))).decode(Readiness)
 
     async def _read(
@@ -129,7 +130,7 @@ class Connection:
         )
 
     def _own_address(self, given: str | None) -> str | None:
-        """The address that is given, or else that of the session; the service refuses none."""
+        """The given address, or that of the session; the service refuses a missing one."""
         if given is not None or self.session is None:
             return given
         return self.session.address
@@ -141,7 +142,7 @@ def page_of(items: Sequence[Item], next_page_token: str | None) -> Page[Item]:
 
 
 def _best_form(accepted: Collection[str]) -> SigningForm:
-    """The form that is bound to the most; all services accept it."""
+    """The form that binds the most; all services accept it."""
     for form in (SigningForm.IMPRINT_2, SigningForm.IMPRINT_1, SigningForm.INKDAO_1):
         if form in accepted:
             return form

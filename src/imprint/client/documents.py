@@ -1,4 +1,4 @@
-"""Documents: their bytes, and whether they are those that a cid names."""
+"""Documents: their bytes, and whether they match a cid."""
 
 import msgspec
 

@@ -38,7 +38,7 @@ from imprint.interface.drafts import (
 )
 
 ONCHAIN_POLL_SECONDS = 0.2
-"""How often the service is asked whether it has seen a post on the chain."""
+"""Seconds between two checks whether the service has seen a post on the chain."""
 
 SAVE_ATTEMPTS = 5
 """How often a save is sent while the service is busy or away, unless the caller waits itself."""
@@ -47,10 +47,10 @@ LONGEST_PAUSE = 60
 """Seconds between two attempts at most, unless the service says otherwise."""
 
 _ENDED = (Code.WRITING_SESSION_EXPIRED, Code.WRITING_SESSION_INVALID)
-"""Refusals after which a writing session saves nothing any more."""
+"""Refusals after which a writing session cannot save any more."""
 
 _MEDIA_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
-"""Media types of pictures by how their bytes begin."""
+"""Media types of pictures by their magic bytes."""
 
 _ACCEPT_DOCUMENTS = "image/*, application/octet-stream;q=0.9, */*;q=0.8"
 
@@ -74,12 +74,12 @@ class DraftMethods(Connection):
     async def create_draft(
         self, signer: Wallet | WritingSession, content: str, *, title: str = ""
     ) -> Draft:
-        """Store a new draft. Only the form `inkdao-1` signs the title, and nobody stores it."""
+        """Store a new draft. Only the form `inkdao-1` signs the title, and it is not stored."""
         write = Write(Action.CREATE, content=content, title=title)
         return await self._send_content(await self._sign(signer, write), write)
 
     async def update_draft(self, signer: Wallet | WritingSession, cid: str, content: str) -> Draft:
-        """Replace a draft by another version, which has another cid."""
+        """Replace a draft with a new version, which has a new cid."""
         write = Write(Action.UPDATE, cid=cid, content=content)
         return await self._send_content(await self._sign(signer, write), write)
 
@@ -186,7 +186,7 @@ class DraftMethods(Connection):
         hashtags: Sequence[str] = (),
         thumbnail_name: str = "thumbnail",
     ) -> Published:
-        """Store the thumbnail and the hashtags of a draft; `createPost` comes after it.
+        """Store the thumbnail and the hashtags of a draft; call `createPost` afterwards.
 
         Services refuse a writing session here, as they do for `delete_draft`.
         """
@@ -210,11 +210,11 @@ class DraftMethods(Connection):
         return response.decode(DeletedResponse).draft
 
     async def read_draft(self, cid: str) -> Content:
-        """Return the text of a draft of the wallet that is logged in."""
+        """Return the text of a draft of the logged-in wallet."""
         return await self._read("/fileByCid", Content, {"cid": cid}, signed_in=True)
 
     async def read_post(self, post_id: str | int, *, user: str | None = None) -> Content:
-        """Return the text of a post, to its author and to those who hold it."""
+        """Return the text of a post to its author or a holder."""
         query = {"user": self._own_address(user), "postId": str(post_id)}
         return await self._read("/fileByPostId", Content, query, signed_in=True)
 
@@ -249,7 +249,7 @@ class DraftMethods(Connection):
         return self._list_files("/filesByTags", {"tags": ",".join(tags)})
 
     def list_drafts(self, *, owner: str | None = None) -> Listing[File]:
-        """List the drafts of the wallet that is logged in, the newest first."""
+        """List the drafts of the logged-in wallet, the newest first."""
         query = {"owner": self._own_address(owner)}
         return self._list_files("/pendingFilesByOwner", query, signed_in=True)
 
@@ -258,13 +258,13 @@ class DraftMethods(Connection):
         return self._list_files("/filesMetaData", {"cid": cid})
 
     def list_next_page(self, next_page_token: str) -> Listing[File]:
-        """List files from the page with this token on, whichever list it is of."""
+        """List files starting from the page with this token, of any list."""
         return self._list_files("/filesByNextPageToken", {"next_page_token": next_page_token})
 
     async def wait_for_post(self, cid: str, seconds: float | None = 60) -> File:
         """Return the file once the service has seen its post on the chain.
 
-        Raises TimeoutError after so many seconds.
+        Raises TimeoutError after this many seconds.
         """
         async with asyncio.timeout(seconds):
             while True:
@@ -275,7 +275,7 @@ class DraftMethods(Connection):
                 await asyncio.sleep(ONCHAIN_POLL_SECONDS)
 
     def build_write(self, form: str, write: Write, address: str) -> TypedData:
-        """The typed data of a write, with a nonce that was never used, at this moment."""
+        """The typed data of a write at this moment, with a fresh nonce."""
         signing = self.facts.signing
         if form == SigningForm.INKDAO_1 and self.domain_name is not None:
             signing = msgspec.structs.replace(signing, name=self.domain_name)

@@ -1,4 +1,4 @@
-"""The client: one object with a method for every operation of the interface."""
+"""The client: one object with a method for every operation of the API."""
 
 from collections.abc import Generator
 from types import TracebackType
@@ -19,7 +19,7 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
     """A client of one service, with at most one reader logged in.
 
     Methods are named after the operations in `/openapi.json`. They raise `Refusal` if the service
-    says no and `Unreachable` if it says nothing.
+    refuses and `Unreachable` if it does not respond.
     """
 
     @classmethod
@@ -32,7 +32,7 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         http: aiohttp.ClientSession | None = None,
         timeout: float = DEFAULT_TIMEOUT,
     ) -> "Connecting":
-        """Ask the service at a URL for its facts: `async with Imprint.connect(url) as imprint`.
+        """Fetch the facts of the service at a URL: `async with Imprint.connect(url) as imprint`.
 
         `await Imprint.connect(url)` does the same, and leaves `close` to the caller. The options
         are those of the constructor.
@@ -52,7 +52,7 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         await self.close()
 
     def beside(self) -> "Imprint":
-        """Another client of the same service over the same connections, nobody logged in."""
+        """Another client of the same service over the same connections, with nobody logged in."""
         other = Imprint(
             self.url,
             self.facts,
@@ -66,18 +66,18 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         return other
 
     def node(self, rpc_url: str | None = None) -> Node:
-        """The chain's node at an address; that of a development chain is in the facts.
+        """The chain's node at a URL; the URL of a development chain's node is in the facts.
 
-        Raises `NodeError` if the address is needed.
+        Raises `NodeError` if the URL is needed.
         """
         url = rpc_url or self.facts.chain.rpc_url
         if url is None:
-            raise NodeError("This service does not name a node: give the address of one.")
+            raise NodeError("This service does not name a node: pass the URL of one.")
         return Node(url, self._transport.http)
 
 
 class Connecting:
-    """A client that is about to know its service: await it, or open it with `async with`."""
+    """A client that is still connecting: await it, or open it with `async with`."""
 
     def __init__(self, kind: type[Imprint], url: str, given: dict[str, Any]) -> None:
         self._kind = kind

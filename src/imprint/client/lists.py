@@ -36,7 +36,7 @@ class Listing(Generic[Item]):
         return await self._load(token)
 
     async def pages(self, token: str | None = None) -> AsyncIterator[Page[Item]]:
-        """Yield the pages one after another, from the one with this token or the first one."""
+        """Yield the pages in order, starting with this token or the first page."""
         while True:
             page = await self._load(token)
             yield page

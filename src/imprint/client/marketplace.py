@@ -1,4 +1,4 @@
-"""The marketplace contract: what authors and readers call, and what became of it."""
+"""The marketplace contract: the calls of authors and readers, and their receipts."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ POST_LIMITS: Mapping[str, int] = MappingProxyType(
         "hashtags": 10,
     }
 )
-"""What `createPost` accepts at most: bytes of UTF-8, wei, and a number of hashtags."""
+"""The limits of `createPost`: bytes of UTF-8, wei, and a number of hashtags."""
 
 CREATE_POST = keccak256(b"createPost((string,string,string,string,uint256,string[]))")[:4]
 """Selector of the function that publishes."""
@@ -38,7 +38,7 @@ UPDATE_POST_PRICE = keccak256(b"updatePostPrice(uint256,uint256)")[:4]
 """Selector of the function that changes a price."""
 
 RECEIPT_POLL_SECONDS = 0.25
-"""How often a node is asked whether a transaction is in a block."""
+"""Seconds between two checks whether a transaction is in a block."""
 
 _WORD = 32
 
@@ -54,7 +54,7 @@ class ReceiptLog:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of a transaction that is in a block."""
+    """The receipt of a transaction that is in a block."""
 
     transaction: str
     status: Literal["success", "reverted"]
@@ -75,7 +75,7 @@ def create_post_call(
 ) -> Call:
     """The call that publishes a draft; with `chain_id`, on no other chain.
 
-    Raises ValueError for what the contract would refuse.
+    Raises ValueError for arguments that the contract would refuse.
     """
     _check_post(title, description, hashtags)
     _check_price(price)
@@ -83,7 +83,7 @@ def create_post_call(
         if not text:
             raise ValueError(f"A post needs a {name}.")
     texts = [text.encode() for text in (cid, title, thumbnail_cid, description)]
-    # The hashtags come last: an empty string stands in for them, and its one word is replaced.
+    # The hashtags come last: encode an empty string in their position, and replace its one word.
     post = encode_call(b"", *texts, price, b"")[:-_WORD]
     tags = encode_call(b"", len(hashtags)) + encode_call(b"", *(tag.encode() for tag in hashtags))
     data = encode_call(CREATE_POST, _WORD) + post + tags
@@ -93,7 +93,7 @@ def create_post_call(
 def buy_post_call(
     marketplace: str, post_id: str | int, price: int, *, chain_id: int | None = None
 ) -> Call:
-    """The call that buys a post's token; what is paid too much comes back.
+    """The call that buys a post's token; any excess payment is returned.
 
     With `chain_id`, on no other chain.
     """
@@ -113,7 +113,7 @@ def change_price_call(
 
 
 async def find_receipt(provider: Provider, transaction: str) -> Receipt | None:
-    """Return what became of a transaction; None while it is in no block. Raises `NodeError`."""
+    """Return the receipt of a transaction; None while it is in no block. Raises `NodeError`."""
     said = await provider.request("eth_getTransactionReceipt", transaction)
     if said is None:
         return None
@@ -131,9 +131,9 @@ async def find_receipt(provider: Provider, transaction: str) -> Receipt | None:
 async def wait_for_receipt(
     provider: Provider, transaction: str, seconds: float | None = 120
 ) -> Receipt:
-    """Return the receipt of a transaction that had an effect, once it is in a block.
+    """Return the receipt of a successful transaction, once it is in a block.
 
-    Raises `Reverted`, `NodeError`, and TimeoutError after so many seconds.
+    Raises `Reverted`, `NodeError`, and TimeoutError after this many seconds.
     """
     async with asyncio.timeout(seconds):
         while (receipt := await find_receipt(provider, transaction)) is None:  # noqa: ASYNC110 - a node has no event for it
@@ -153,7 +153,7 @@ def created_post_id(receipt: Receipt, marketplace: str) -> str | None:
 
 
 async def balance_of(provider: Provider, marketplace: str, address: str, post_id: str | int) -> int:
-    """Return how many tokens of a post an address holds now. Raises `NodeError`."""
+    """Return how many tokens of a post an address currently holds. Raises `NodeError`."""
     data = encode_call(BALANCE_OF, parse_address(address), int(post_id))
     asked = {"to": marketplace, "data": f"0x{data.hex()}"}
     said = await provider.request("eth_call", asked, "latest")

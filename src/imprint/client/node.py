@@ -1,4 +1,4 @@
-"""The chain's node, asked by JSON-RPC over HTTP."""
+"""The chain's node, over JSON-RPC and HTTP."""
 
 import itertools
 from types import TracebackType
@@ -9,18 +9,18 @@ import aiohttp
 from imprint.client.problems import NodeError
 
 TIMEOUT = aiohttp.ClientTimeout(total=30)
-"""A node that has not responded by then will not."""
+"""Seconds after which a node is not expected to respond any more."""
 
 
 class Provider(Protocol):
-    """What asks a node: this module's `Node`, or a wallet with access to one (EIP-1193)."""
+    """Anything that makes JSON-RPC calls: this module's `Node`, or a wallet (EIP-1193)."""
 
     async def request(self, method: str, *params: object) -> Any:
         """Return the result of a call. Raises `NodeError`."""
 
 
 class Node:
-    """A node at an address; `async with` closes its connections."""
+    """A node at a URL; `async with` closes its connections."""
 
     def __init__(self, url: str, http: aiohttp.ClientSession | None = None) -> None:
         self.url = url
@@ -40,7 +40,7 @@ class Node:
         await self.close()
 
     async def close(self) -> None:
-        """Close the connections, unless they were given."""
+        """Close the connections, unless they were passed in."""
         if self._owns_http and self._http is not None:
             await self._http.close()
             self._http = None
@@ -54,7 +54,7 @@ class Node:
             async with self._http.post(self.url, json=call, timeout=TIMEOUT) as response:
                 said = await response.json(content_type=None)
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-            # The address may hold a key of the node's provider: it is not in the sentence.
+            # The URL may contain an API key of the node's provider, so the message leaves it out.
             raise NodeError(f"The node did not respond to {method}.") from error
         if not isinstance(said, dict) or ("error" not in said and "result" not in said):
             raise NodeError(f"The node did not respond to {method} as JSON-RPC.")

@@ -32,14 +32,14 @@ from imprint.interface.posts import (
 ATOM = "application/atom+xml"
 
 MOST_SALES = 1000
-"""How many sales a page has at most."""
+"""The most sales on a page."""
 
 _NEXT = re.compile(r'<([^>]+)>;\s*rel="?next')
-"""The link to the next page in a header."""
+"""The pattern of the link to the next page in a header."""
 
 
 class PostMethods(Connection):
-    """What the chain says of posts, authors, readers and sales; feeds of posts, as Atom or JSON."""
+    """Posts, authors, readers and sales from the index; feeds of posts, as Atom or JSON."""
 
     def list_indexed_posts(
         self,
@@ -72,11 +72,11 @@ class PostMethods(Connection):
         return Listing(load)
 
     async def show_post(self, id: str | int) -> Post:  # noqa: A002 - as in the path
-        """Return what the index has of a post."""
+        """Return a post from the index."""
         return await self._read(f"/posts/{quote(str(id), safe='')}", Post)
 
     async def read_post_content(self, id: str | int) -> Content:  # noqa: A002 - as in the path
-        """Return the text of a post: a free one to everybody, others to who is entitled."""
+        """Return the text of a post: a free one to everybody, others to entitled readers."""
         path = f"/posts/{quote(str(id), safe='')}/content"
         return await self._read(path, Content, signed_in=True)
 
@@ -89,7 +89,7 @@ class PostMethods(Connection):
         return await self._read(f"/authors/{quote(address, safe='')}", Author)
 
     def list_library(self, *, q: str | None = None, limit: int | None = None) -> Listing[HeldPost]:
-        """List what the reader holds who is logged in, the newest purchase first."""
+        """List the posts that the logged-in reader holds, the newest purchase first."""
 
         async def load(token: str | None) -> Page[HeldPost]:
             query = {"q": q, "limit": limit, "next_page_token": token}
@@ -99,7 +99,7 @@ class PostMethods(Connection):
         return Listing(load)
 
     def list_sales(self, *, limit: int | None = None) -> Listing[Sale]:
-        """List the sales of the author who is logged in, the newest first."""
+        """List the sales of the logged-in author, the newest first."""
 
         async def load(token: str | None) -> Page[Sale]:
             query = {"limit": limit, "next_page_token": token}
@@ -109,9 +109,9 @@ class PostMethods(Connection):
         return Listing(load)
 
     async def sales_csv(self, *, limit: int = MOST_SALES) -> str:
-        """Return all sales of the author who is logged in as one table (CSV, RFC 4180).
+        """Return all sales of the logged-in author as one table (CSV, RFC 4180).
 
-        `limit` is the size of a page, of which there may be several.
+        `limit` is the page size; all pages are fetched.
         """
         table, token = "", None
         while True:
@@ -119,22 +119,22 @@ class PostMethods(Connection):
             response = await self._request(
                 "GET", "/me/sales", query=query, accept="text/csv", signed_in=True
             )
-            # Every page has the line of names.
+            # Every page repeats the header line.
             table += response.text.partition("\r\n")[2] if table else response.text
             token = _find_next(response.headers.get("Link", ""))
             if token is None:
                 return table
 
     async def show_stats(self) -> Stats:
-        """Return totals of the whole place, and its last 90 days."""
+        """Return the totals of the whole marketplace, and its last 90 days."""
         return await self._read("/stats", Stats)
 
     async def get_global_metrics(self) -> MarketMetrics:
-        """Return totals as the earlier service had them."""
+        """Return totals in the shape of the earlier service."""
         return (await self._read("/globalMetrics", GlobalMetricsResponse)).data
 
     async def get_user_metrics(self, user_address: str) -> UserMetrics:
-        """Return totals of one address as the earlier service had them."""
+        """Return the totals of one address in the shape of the earlier service."""
         query = {"userAddress": user_address}
         return (await self._read("/userMetrics", UserMetricsResponse, query)).data
 
@@ -168,38 +168,38 @@ class PostMethods(Connection):
         return await self._read(f"/feeds/authors/{quote(address, safe='')}.json", JsonFeed)
 
     async def add_private_feed(self) -> FeedAccess:
-        """Make a feed of what the reader holds who is logged in; its addresses are shown once."""
+        """Create a feed of the posts that the logged-in reader holds; its URLs are shown once."""
         response = await self._request("POST", "/me/feeds", json={}, signed_in=True)
         return response.decode(FeedAccess)
 
     async def list_private_feeds(self) -> list[PrivateFeed]:
-        """Return the private feeds of the reader who is logged in, the oldest first."""
+        """Return the private feeds of the logged-in reader, the oldest first."""
         return list((await self._read("/me/feeds", FeedsResponse, signed_in=True)).feeds)
 
     async def rotate_private_feed(self, id: str) -> FeedAccess:  # noqa: A002 - as in the path
-        """Give a private feed other addresses; the earlier ones end."""
+        """Give a private feed new URLs; the old ones stop working."""
         path = f"/me/feeds/{quote(id, safe='')}"
         response = await self._request("POST", path, json={}, signed_in=True)
         return response.decode(FeedAccess)
 
     async def remove_private_feed(self, id: str) -> None:  # noqa: A002 - as in the path
-        """End a private feed."""
+        """Delete a private feed."""
         await self._request("DELETE", f"/me/feeds/{quote(id, safe='')}", signed_in=True)
 
     async def get_private_feed_atom(self, token: str, *, before: str | None = None) -> str:
-        """Return a private feed as Atom; `token` is the secret in its address."""
+        """Return a private feed as Atom; `token` is the secret in its URL."""
         path = f"/feeds/private/{quote(token, safe='')}.atom"
         response = await self._request("GET", path, query={"before": before}, accept=ATOM)
         return response.text
 
     async def get_private_feed_json(self, token: str, *, before: str | None = None) -> JsonFeed:
-        """Return a private feed; `token` is the secret in its address."""
+        """Return a private feed; `token` is the secret in its URL."""
         path = f"/feeds/private/{quote(token, safe='')}.json"
         return await self._read(path, JsonFeed, {"before": before})
 
 
 def _find_next(links: str) -> str | None:
-    """The token of the next page in a header `Link`, if there is one."""
+    """The token of the next page in a `Link` header, if there is one."""
     found = _NEXT.search(links)
     tokens = parse_qs(urlsplit(found[1]).query).get("next_page_token", []) if found else []
     return tokens[0] if tokens else None

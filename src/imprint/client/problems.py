@@ -13,7 +13,7 @@ from imprint.interface.problems import Problem
 
 
 class Refusal(Exception):
-    """The service refused. Programs act upon `code`, one of `Code`; later versions add some."""
+    """The service refused. Programs branch on `code`, one of `Code`; later versions add codes."""
 
     def __init__(self, problem: Problem, retry_after: int | None = None) -> None:
         super().__init__(problem.detail)
@@ -37,9 +37,9 @@ class Refusal(Exception):
 
 
 class Unreachable(Exception):
-    """The service did not respond, or something else responded in its place.
+    """The service did not respond, or something else responded instead.
 
-    `status` and `retry_after` are those of what responded, if anything did.
+    `status` and `retry_after` are those of whatever responded, if anything did.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Unconfirmed(Exception):
 
 
 class WalletNeeded(Exception):
-    """The key of a writing session is not, or no longer, valid: the wallet has to sign once more.
+    """The key of a writing session is not, or no longer, valid: the wallet has to sign again.
 
     Its cause is the refusal: `writing_session_expired` or `writing_session_invalid`.
     """

@@ -8,7 +8,7 @@ from coincurve import PrivateKey
 from imprint.domain.formats.addresses import keccak256
 
 _TYPE = b"\x02"
-"""The first byte of a transaction of EIP-1559."""
+"""The type byte of an EIP-1559 transaction."""
 
 _SHORT = 55
 """The longest payload whose length is part of its first byte in RLP."""
@@ -16,9 +16,9 @@ _SHORT = 55
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a contract, with what is paid to it in wei.
+    """A call of a contract, with the payment in wei.
 
-    With `chain_id` it is for that chain alone, and a wallet on another one refuses it.
+    With `chain_id` it is valid only for that chain, and a wallet on another one refuses it.
     """
 
     to: str
@@ -27,14 +27,15 @@ class Call:
     chain_id: int | None = None
 
     def as_json(self) -> dict[str, str]:
-        """The call as JSON-RPC takes it."""
+        """The call in the form of JSON-RPC."""
         call = {"to": self.to, "data": f"0x{self.data.hex()}", "value": hex(self.value)}
         return call if self.chain_id is None else {**call, "chainId": hex(self.chain_id)}
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A call with what else is signed: `tip` and `fee` are the most to pay for a unit of gas."""
+    """A call with everything else that is signed: `tip` and `fee` are the most to pay per unit of
+    gas."""
 
     chain_id: int
     nonce: int
@@ -44,7 +45,7 @@ class Transaction:
     call: Call
 
     def sign(self, key: PrivateKey) -> bytes:
-        """Return the signed bytes, as `eth_sendRawTransaction` takes them."""
+        """Return the signed bytes for `eth_sendRawTransaction`."""
         fields = self._fields()
         signature = key.sign_recoverable(keccak256(_TYPE + _encode_list(fields)), hasher=None)
         r, s = int.from_bytes(signature[:32]), int.from_bytes(signature[32:64])

@@ -13,10 +13,10 @@ from imprint.interface.codec import decode_json, encode_json
 from imprint.interface.problems import Problem
 
 DEFAULT_TIMEOUT = 60.0
-"""Seconds that a request may take in all, with its response."""
+"""Seconds that a request may take in total, including its response."""
 
 Query = Mapping[str, str | int | bool | Sequence[str] | None]
-"""The parameters of a request: None is left out, and each of several texts is a parameter."""
+"""The parameters of a request: None is left out, and each item of a list is one parameter."""
 
 Record = TypeVar("Record")
 
@@ -35,17 +35,17 @@ class Response:
         return self.body.decode()
 
     def decode(self, kind: type[Record]) -> Record:
-        """Return the record in the body. Raises `Unreachable` if it is none of this kind."""
+        """Decode the body as a record. Raises `Unreachable` if it is not one of this type."""
         try:
             return decode_json(self.body, kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Unreachable(
-                f"What responded is no Imprint that this client knows: {error}", self.status
+                f"The response is not from an Imprint that this client knows: {error}", self.status
             ) from error
 
 
 class Transport:
-    """Sends requests to the service at a URL, by connections that are given or its own."""
+    """Sends requests to the service at a URL, over its own connections or given ones."""
 
     def __init__(
         self, url: str, http: aiohttp.ClientSession | None = None, timeout: float = DEFAULT_TIMEOUT
@@ -56,7 +56,7 @@ class Transport:
         self._timeout = aiohttp.ClientTimeout(total=timeout)
 
     async def close(self) -> None:
-        """Close the connections, unless they were given."""
+        """Close the connections, unless they were passed in."""
         if self._owns_http:
             await self.http.close()
 
@@ -73,7 +73,7 @@ class Transport:
     ) -> Response:
         """Return the response to a request. Raises `Refusal` and `Unreachable`.
 
-        A status below 300 is success, and so are those that are `expected`.
+        A status below 300 is success, and so are the `expected` ones.
         """
         given: dict[str, Any] = {"data": form} if form is not None else {}
         sent = {"Accept": "application/json", **(headers or {})}
@@ -89,8 +89,8 @@ class Transport:
                 timeout=self._timeout,
                 allow_redirects=False,
                 **given,
-            ) as answered:
-                response = Response(answered.status, answered.headers, await answered.read())
+            ) as received:
+                response = Response(received.status, received.headers, await received.read())
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             reason = str(error) or "it took too long to respond"
             raise Unreachable(f"{self.url} cannot be reached: {reason}") from error
@@ -114,12 +114,12 @@ def _write_query(query: Query) -> list[tuple[str, str]]:
 
 
 def _read_problem(response: Response) -> Refusal | Unreachable:
-    """What an error response says; a proxy in front of the service has words of its own."""
+    """The problem in an error response; a proxy in front of the service may send another text."""
     text = response.headers.get("Retry-After", "")
     wait = int(text) if text.isascii() and text.isdecimal() else None
     try:
         problem = decode_json(response.body, Problem)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        sentence = f"Something before the service responded with {response.status}."
+        sentence = f"Something in front of the service responded with {response.status}."
         return Unreachable(sentence, response.status, wait)
     return Refusal(problem, wait)

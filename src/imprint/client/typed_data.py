@@ -17,7 +17,7 @@ _DOMAIN_MEMBERS = (("name", "string"), ("version", "string"), ("chainId", "uint2
 class TypedData:
     """What is signed: a message of one type, in the domain of the service.
 
-    A wallet of another library takes `declared`; one that signs hashes takes `digest`.
+    Wallets of other libraries take `declared`; those that sign hashes take `digest`.
     """
 
     kind: StructType
@@ -26,12 +26,12 @@ class TypedData:
 
     @property
     def message(self) -> dict[str, Any]:
-        """The message as JSON has it, with bytes in hex."""
+        """The message as JSON, with bytes in hex."""
         return {name: _write_value(self.values[name]) for name, _ in self.kind.members}
 
     @property
     def salt(self) -> dict[str, Any]:
-        """The typed data as the service takes it."""
+        """The typed data in the form that the service accepts."""
         domain = {"name": self.facts.name, "version": self.facts.version}
         return {
             "domain": {**domain, "chainId": self.facts.chain_id},
@@ -42,7 +42,7 @@ class TypedData:
 
     @property
     def declared(self) -> dict[str, Any]:
-        """The typed data as `eth_signTypedData_v4` takes it, with the type of its domain."""
+        """The typed data in the form of `eth_signTypedData_v4`, with the type of its domain."""
         salt = self.salt
         members = [{"name": name, "type": kind} for name, kind in _DOMAIN_MEMBERS]
         return {**salt, "types": {"EIP712Domain": members, **salt["types"]}}
@@ -62,7 +62,7 @@ class TypedData:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What a signed write does; the forms sign different parts of it."""
+    """The content of a signed write; the forms sign different parts of it."""
 
     action: Action
     cid: str = ""
@@ -94,7 +94,7 @@ def write_typed_data(
         "timestamp": str(timestamp) if form is SigningForm.IMPRINT_1 else timestamp,
         "title": write.title,
     }
-    # Hashing a large text takes a while, so only what the form signs is hashed.
+    # Hashing a large text takes a while, so hash only what the form signs.
     if "contentHash" in kind.names:
         parts["contentHash"] = keccak256(write.content.encode())
     if "thumbnailHash" in kind.names:

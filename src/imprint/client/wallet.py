@@ -1,6 +1,6 @@
 """Wallets: who signs messages and typed data, and sends transactions.
 
-Anything with the members of `Wallet` is one. A contract's signature is just longer than that of a
+Anything with the members of `Wallet` is one. A contract's signature is only longer than that of a
 private key, so a contract wallet is a wallet whose `address` is that of the contract.
 """
 
@@ -21,7 +21,7 @@ Made = TypeVar("Made")
 
 
 class Wallet(Protocol):
-    """Somebody who can sign; its methods may be coroutines or plain functions."""
+    """An account that can sign; its methods may be coroutines or plain functions."""
 
     @property
     def address(self) -> str:
@@ -38,7 +38,7 @@ class Wallet(Protocol):
 
 
 async def settle(made: Awaitable[Made] | Made) -> Made:
-    """What a method of a wallet made, at once or after waiting."""
+    """The result of a wallet's method, immediate or awaited."""
     if inspect.isawaitable(made):
         return await made
     return made
@@ -54,7 +54,7 @@ class KeyWallet:
     """
 
     def __init__(self, private_key: str | bytes, node: Provider | None = None) -> None:
-        """Take 32 bytes, or 64 hex digits. Raises ValueError for what is not a private key."""
+        """Take 32 bytes, or 64 hex digits. Raises ValueError for an invalid private key."""
         self._key = PrivateKey(_read_key(private_key))
         self._node = node
         point = self._key.public_key.format(compressed=False)
@@ -78,7 +78,7 @@ class KeyWallet:
         Raises `NodeError`, also for a call that the contract would refuse, or for another chain.
         """
         if self._node is None:
-            raise NodeError("This wallet has no node to send a transaction by: give it one.")
+            raise NodeError("This wallet has no node for sending transactions: give it one.")
         node, asked = self._node, {"from": self.address, **call.as_json()}
         chain_id = await _check_chain(node, call)
         tip = int(await node.request("eth_maxPriorityFeePerGas"), 16)
@@ -87,7 +87,8 @@ class KeyWallet:
             chain_id=chain_id,
             nonce=int(await node.request("eth_getTransactionCount", self.address, "pending"), 16),
             tip=tip,
-            # The price of a block can rise by an eighth with each block; twice lasts six blocks.
+            # The base fee can rise by an eighth with each block; twice the fee lasts for six
+            # blocks.
             fee=2 * price + tip,
             gas=int(await node.request("eth_estimateGas", asked), 16),
             call=call,
@@ -102,22 +103,22 @@ class KeyWallet:
 
 @dataclass(frozen=True, slots=True)
 class NodeWallet:
-    """An account whose key a node has, as development chains do."""
+    """An account whose key is held by a node, as on development chains."""
 
     node: Provider
     address: str
 
     async def sign_message(self, message: str) -> str:
-        """Let the node sign a text. Raises `NodeError`."""
+        """Have the node sign a text. Raises `NodeError`."""
         text = f"0x{message.encode().hex()}"
         return str(await self.node.request("personal_sign", text, self.address))
 
     async def sign_typed_data(self, data: TypedData) -> str:
-        """Let the node sign typed data. Raises `NodeError`."""
+        """Have the node sign typed data. Raises `NodeError`."""
         return str(await self.node.request("eth_signTypedData_v4", self.address, data.declared))
 
     async def send_transaction(self, call: Call) -> str:
-        """Let the node sign and send a transaction. Raises `NodeError`, also for another chain."""
+        """Have the node sign and send a transaction. Raises `NodeError`, also for another chain."""
         if call.chain_id is not None:
             await _check_chain(self.node, call)
         sent = {"from": self.address, **call.as_json()}
@@ -141,6 +142,6 @@ def _read_key(key: str | bytes) -> bytes:
     except ValueError:
         secret = b""
     if len(secret) != 32:
-        # Not what was given: it may be a key with a typing error.
+        # Do not include the value: it may be a key with a typo.
         raise ValueError("A private key is 32 bytes, or 0x and 64 hexadecimal digits.")
     return secret

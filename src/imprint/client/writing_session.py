@@ -1,4 +1,4 @@
-"""Writing sessions: a wallet signs once, and a key of this machine signs creates and updates."""
+"""Writing sessions: a wallet signs once, and a key of this machine signs creations and updates."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ _SHA256 = ec.ECDSA(hashes.SHA256())
 
 
 def new_key() -> ec.EllipticCurvePrivateKey:
-    """Make a key of P-256."""
+    """Generate a P-256 key."""
     return ec.generate_private_key(_CURVE)
 
 
@@ -60,7 +60,7 @@ class WritingSession:
         return self.record.expires
 
     def sign_typed_data(self, data: TypedData) -> str:
-        """Sign what the wallet would sign, with the key: 64 bytes, as 0x-prefixed hex."""
+        """Sign what the wallet would sign: 64 bytes, as 0x-prefixed hex."""
         r, s = decode_dss_signature(self.key.sign(data.signed_bytes, _SHA256))
         return f"0x{r:064x}{s:064x}"
 
@@ -73,20 +73,20 @@ class WritingSession:
 
 
 class KeyStore(Protocol):
-    """Keeps the writing session of each wallet at each service, beyond the end of a process."""
+    """Stores the writing session of each wallet at each service, across processes."""
 
     def load(self, service: str, wallet: str) -> WritingSession | None:
         """Return the session of a wallet, or None."""
 
     def save(self, service: str, session: WritingSession) -> None:
-        """Keep a session instead of that which the wallet had."""
+        """Store a session, replacing that of the wallet."""
 
     def remove(self, service: str, wallet: str) -> None:
-        """Forget the session of a wallet, if there is one."""
+        """Delete the session of a wallet, if there is one."""
 
 
 class MemoryKeyStore:
-    """Keeps sessions as long as the process runs."""
+    """Keeps sessions in memory."""
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], WritingSession] = {}
@@ -96,11 +96,11 @@ class MemoryKeyStore:
         return self._kept.get((service, wallet.lower()))
 
     def save(self, service: str, session: WritingSession) -> None:
-        """Keep a session instead of that which the wallet had."""
+        """Store a session, replacing that of the wallet."""
         self._kept[service, session.address.lower()] = session
 
     def remove(self, service: str, wallet: str) -> None:
-        """Forget the session of a wallet, if there is one."""
+        """Delete the session of a wallet, if there is one."""
         self._kept.pop((service, wallet.lower()), None)
 
 
@@ -112,13 +112,13 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class FileKeyStore:
-    """Keeps sessions in files that only their owner can read, one for each service and wallet."""
+    """Keeps sessions in files that only their owner can read, one per service and wallet."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def load(self, service: str, wallet: str) -> WritingSession | None:
-        """Return the session of a wallet, or None, also for a file that cannot be read."""
+        """Return the session of a wallet, or None, also if the file cannot be read."""
         try:
             kept = msgspec.json.decode(self._path(service, wallet).read_bytes(), type=_Kept)
             key = serialization.load_der_private_key(kept.key, None)
@@ -129,7 +129,7 @@ class FileKeyStore:
         return WritingSession(kept.session, key)
 
     def save(self, service: str, session: WritingSession) -> None:
-        """Keep a session instead of that which the wallet had. Raises OSError."""
+        """Store a session, replacing that of the wallet. Raises OSError."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         secret = session.key.private_bytes(
             serialization.Encoding.DER,
@@ -144,7 +144,7 @@ class FileKeyStore:
         unfinished.replace(path)
 
     def remove(self, service: str, wallet: str) -> None:
-        """Forget the session of a wallet, if there is one. Raises OSError."""
+        """Delete the session of a wallet, if there is one. Raises OSError."""
         self._path(service, wallet).unlink(missing_ok=True)
 
     def _path(self, service: str, wallet: str) -> Path:

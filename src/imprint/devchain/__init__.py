@@ -1,4 +1,4 @@
-"""An Ethereum chain inside the process, for development and tests, and its sender of webhooks."""
+"""An in-process Ethereum chain for development and tests, and its sender of webhooks."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Blocks and receipts: how a block is built and hashed, and what JSON-RPC shows of it."""
+"""Blocks and receipts: how a block is built and hashed, and its form in JSON-RPC."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
-"""Callers: which hosts the node can be called by, and whose pages may call it in a browser.
+"""Callers: by which host names the node can be called, and from which pages in a browser.
 
 The accounts of the chain sign whatever they are asked to. A page that a developer visits must not
-ask them: neither from its own origin, nor by a name of its own that resolves to this machine (DNS
-rebinding), which browsers take for the same origin.
+be able to ask: neither from its own origin, nor through its own DNS name that resolves to this
+machine (DNS rebinding), which browsers take for the same origin.
 """
 
 from collections.abc import Collection
@@ -14,14 +14,14 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 LOCALHOST = "localhost"
-"""The name of this machine; names below it are too (RFC 6761), and no DNS server is asked."""
+"""The name of this machine; its subdomains are too (RFC 6761), and no DNS server is asked."""
 
 _WEB = ("http", "https")
-"""The schemes of pages; others are those of browser extensions, with which wallets call nodes."""
+"""The schemes of web pages; others are browser extensions, with which wallets call nodes."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, as in a setting or a URL, is this machine alone."""
+    """Whether a host, as in a setting or a URL, is this machine only."""
     name = host.lower().rstrip(".")
     if name == LOCALHOST or name.endswith(f".{LOCALHOST}"):
         return True
@@ -32,7 +32,7 @@ def is_loopback(host: str) -> bool:
 
 
 class CallerCheck:
-    """Middleware that refuses requests by another host name, and by pages of other origins."""
+    """Middleware that refuses requests to another host name, and from pages of other origins."""
 
     def __init__(
         self, app: ASGIApp, hosts: Collection[str] = (), origins: Collection[str] = ()
@@ -65,7 +65,7 @@ class CallerCheck:
     def _may_call(self, origin: str, scope: Scope) -> bool:
         scheme, separator, _ = origin.partition("://")
         is_extension = bool(separator) and scheme.lower() not in _WEB
-        # A sandboxed page has the origin `null`, whatever page it is in.
+        # A sandboxed frame has the origin `null`, whatever page contains it.
         return is_extension or origin in self._origins or self._is_known(origin, scope)
 
     def _is_known(self, url: str, scope: Scope) -> bool:
@@ -77,7 +77,7 @@ class CallerCheck:
 
 
 def _is_server(host: str, scope: Scope) -> bool:
-    """Whether the host is the address at which this connection was accepted."""
+    """Whether the host is the address on which this connection was accepted."""
     server = scope.get("server")
     try:
         return server is not None and ip_address(host) == ip_address(server[0])

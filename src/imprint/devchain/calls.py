@@ -11,7 +11,7 @@ from imprint.devchain.evm import BLOCK_GAS_LIMIT, Message, Outcome
 from imprint.devchain.transactions import ACCESS_LIST, DYNAMIC_FEE, TransactionRefused
 
 GAS_PRICE = 10**9
-"""Wei per gas that is suggested to clients, and the default price of their transactions."""
+"""The gas price in wei that is suggested to clients, and the default of their transactions."""
 
 NOBODY = "0x" + "00" * 20
 """The sender of a call without a sender."""
@@ -20,7 +20,7 @@ _ERROR_SELECTOR = bytes.fromhex("08c379a0")
 """Selector of Error(string): revert data with a reason begins with it."""
 
 _STIPEND = 2_300
-"""Gas that a callee gets on top when it is sent value."""
+"""Extra gas that a callee gets when it is sent value."""
 
 
 class ExecutionReverted(Exception):
@@ -53,7 +53,7 @@ class Request:
 
 
 def to_message(request: Request) -> Message:
-    """Convert a request into the input of a run; without a gas price it costs nothing."""
+    """Convert a request into the input of a run; without a gas price it is free."""
     return Message(
         sender=request.sender or NOBODY,
         to=request.to,
@@ -74,7 +74,7 @@ def call(chain: Chain, message: Message) -> bytes:
 
 
 def estimate_gas(chain: Chain, message: Message) -> int:
-    """Find the least gas that a message succeeds with. Raises as `call` does."""
+    """Find the least gas with which a message succeeds. Raises as `call` does."""
     most = min(message.gas, BLOCK_GAS_LIMIT)
     if message.gas_price > 0:
         affordable = (chain.account(message.sender).balance - message.value) // message.gas_price
@@ -116,7 +116,7 @@ def sign_request(chain: Chain, request: Request) -> bytes:
 
 
 def _choose_fees(request: Request) -> dict[str, Any]:
-    """Return the fields that differ between the types of transactions."""
+    """Return the fields that differ between transaction types."""
     listed = [
         {"address": address, "storageKeys": [f"0x{index:064x}" for index in slots]}
         for address, slots in request.access_list or ()

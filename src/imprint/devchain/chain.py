@@ -1,4 +1,4 @@
-"""The chain: mines each signed transaction into a block of its own, and notifies listeners."""
+"""The chain: mines each signed transaction into its own block, and notifies listeners."""
 
 import logging
 from collections.abc import Callable
@@ -112,7 +112,7 @@ class Chain:
         return self._mine(None)
 
     def advance_clock(self, seconds: int) -> int:
-        """Let block timestamps run ahead of the clock; returns by how many seconds in all."""
+        """Shift block timestamps ahead of the clock; returns the total shift in seconds."""
         self._ahead += seconds
         return self._ahead
 
@@ -180,7 +180,7 @@ class Chain:
             self._by_transaction[block.receipt.transaction.hash] = block
 
     def _build(self, raw: bytes | None, timestamp: int) -> tuple[Block, Changes]:
-        # Code sees nothing of its block that depends on the transaction, so an empty one is enough.
+        # Running code cannot see its own transaction in the block, so an empty block is enough.
         draft = build_block(self.head, timestamp, None, Changes())
         if raw is None:
             return draft, Changes()

@@ -9,11 +9,11 @@ from imprint.devchain.evm import keccak256
 from imprint.marketplace import artifact
 
 DEPLOYMENT_GAS = 5_000_000
-"""More than the deployment uses: to estimate it would run the deployment twenty times."""
+"""More than the deployment uses: an estimate would run the deployment twenty times."""
 
 
 class DeploymentImpossible(Exception):
-    """The first account has already used the nonce that gives the marketplace its address."""
+    """The first account has already spent the nonce that determines the marketplace's address."""
 
 
 def locate_marketplace(chain: Chain) -> str:
@@ -25,8 +25,8 @@ def locate_marketplace(chain: Chain) -> str:
 def deploy_marketplace(chain: Chain) -> str:
     """Deploy the marketplace as the first account's first transaction and return its address.
 
-    Does nothing if it is deployed already. Raises `DeploymentImpossible` if the account has used
-    its first nonce for something else.
+    Does nothing if it is deployed already. Raises `DeploymentImpossible` if the account has spent
+    its first nonce on something else.
     """
     address = locate_marketplace(chain)
     if chain.account(address.lower()).code:

@@ -8,7 +8,7 @@ import pyrevm
 from Crypto.Hash import keccak
 
 BLOCK_GAS_LIMIT = 30_000_000
-"""Gas of one block, and so of one transaction; the limit of the main network for years."""
+"""Gas of one block, and so of one transaction; the limit of mainnet for years."""
 
 COINBASE = "0x" + "00" * 20
 """The receiver of the fees: nobody has the key of this address."""
@@ -104,9 +104,9 @@ def keccak256(data: bytes) -> bytes:
 class Evm:
     """Accounts and storage, and pyrevm with the Cancun rules to run messages on them.
 
-    pyrevm keeps what a run touched warm, as if all runs were one transaction. So `run` reads the
-    changes and reverts them at once, and `apply` writes them into pyrevm's base state. Every run
-    then starts cold, which the gas costs depend on.
+    pyrevm keeps everything that a run touched warm, as if all runs were one transaction. So `run`
+    reads the changes and reverts them at once, and `apply` writes them into pyrevm's base state.
+    Every run then starts cold, which the gas costs depend on.
     """
 
     def __init__(self, chain_id: int, accounts: dict[str, Account]) -> None:
@@ -144,7 +144,7 @@ class Evm:
             return self._execute(message)
         finally:
             if message.access_list:
-                # pyrevm keeps what an access list warmed, even after a revert.
+                # pyrevm keeps entries of an access list warm, even after a revert.
                 self._engine = self._start_engine()
             else:
                 engine.revert(checkpoint)

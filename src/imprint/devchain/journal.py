@@ -36,8 +36,8 @@ class Journal:
     def open(cls, path: Path | None) -> Self:
         """Open or create a journal for its owner only; without a path it is kept in memory.
 
-        A last line that was cut off by a crash is dropped. Raises `JournalInUse` if another process
-        has the file open, and `JournalDamaged` for any other damage.
+        A last line that a crash truncated is dropped. Raises `JournalInUse` if another process has
+        the file open, and `JournalDamaged` for any other damage.
         """
         if path is None:
             return cls(None, [])

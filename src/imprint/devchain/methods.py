@@ -48,7 +48,7 @@ class LogRangeExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A JSON-RPC method, and how many parameters it takes at most."""
+    """A JSON-RPC method, and the most parameters that it takes."""
 
     run: Callable[[Chain, Parameters], object]
     most: int
@@ -69,7 +69,7 @@ def select_logs_within(limit: int | None) -> Method:
 def _at_head(
     parse: Callable[[object], T], read: Callable[[Chain, T], object]
 ) -> Callable[[Chain, Parameters], object]:
-    """Build a method that reads the newest block, which the last parameter may name."""
+    """Build a method that reads the newest block, which its last parameter may name."""
 
     def run(chain: Chain, parameters: Parameters) -> object:
         subject = parameters.take(0, parse)

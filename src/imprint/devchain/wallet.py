@@ -12,13 +12,13 @@ from eth_account.signers.local import LocalAccount
 from eth_utils.exceptions import ValidationError
 
 MNEMONIC = "test test test test test test test test test test test junk"
-"""The mnemonic that development chains share; everybody has its keys."""
+"""The mnemonic that development chains share; its keys are public."""
 
 INITIAL_BALANCE = 10_000 * 10**18
-"""Wei of each development account at the start."""
+"""The initial balance of each development account in wei."""
 
 _ACCOUNT_COUNT = 10
-"""How many accounts are derived, as other development chains do."""
+"""How many accounts are derived, as on other development chains."""
 
 
 _UNHASHABLE = (

@@ -15,8 +15,8 @@ def _one(_: object) -> int:
 class BoundedCache(Generic[K, V]):
     """Entries up to a capacity, in the order in which they were last put or touched.
 
-    The oldest ones are evicted. Each counts as one, or as `weigh` says of its value, which must not
-    change; a value that weighs more than the capacity is not kept. It is used by one thread.
+    The oldest ones are evicted. Each counts as one, or as its value's `weigh`, which must not
+    change; a value that weighs more than the capacity is not kept. Not thread-safe.
     """
 
     __slots__ = ("_capacity", "_entries", "_weigh", "_weight", "get", "touch")
@@ -26,15 +26,15 @@ class BoundedCache(Generic[K, V]):
         self._weigh = weigh
         self._weight = 0
         self._entries: OrderedDict[K, V] = OrderedDict()
-        # The methods of the dictionary itself, so that a hit costs no further call.
+        # The methods of the dictionary itself, so that a hit costs no extra call.
         self.get = self._entries.get
-        """The value of a key, or None, or another default; its entry stays where it is."""
+        """The value of a key, or None or another default; does not move the entry."""
         self.touch: Callable[[K], None] = self._entries.move_to_end
         """Make the entry of a key the newest one. Raises `KeyError`."""
 
     @property
     def weight(self) -> int:
-        """What all entries weigh together."""
+        """The total weight of all entries."""
         return self._weight
 
     def __len__(self) -> int:
@@ -48,9 +48,9 @@ class BoundedCache(Generic[K, V]):
         return iter(self._entries)
 
     def put(self, key: K, value: V) -> Sequence[K]:
-        """Make this the newest entry, instead of an earlier one of this key.
+        """Put this entry as the newest, replacing an earlier one of this key.
 
-        Returns the keys of the entries that were evicted.
+        Returns the keys of the evicted entries.
         """
         if key in self._entries:
             self._weight -= self._weigh(self._entries.pop(key))
@@ -69,7 +69,7 @@ class BoundedCache(Generic[K, V]):
         return evicted
 
     def pop(self, key: K) -> V | None:
-        """Remove an entry, if there is one; returns its value."""
+        """Remove an entry and return its value, if there is one."""
         if key not in self._entries:
             return None
         value = self._entries.pop(key)

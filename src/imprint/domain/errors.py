@@ -89,7 +89,7 @@ class Refusal(Problem):
 class NonceUsed(Refusal):
     """The nonce is used: `action` spent it, and `file` is what that produced, if it still exists.
 
-    A client whose own request was another action must not take the file for its own.
+    A client that sent another action must not mistake the file for its own.
     """
 
     def __init__(self, action: str, file: File | None) -> None:
@@ -147,10 +147,10 @@ class Unavailable(Problem):
 
 
 class Damaged(Unavailable):
-    """What is stored is not what was stored there; `what` names it for the operator."""
+    """Stored data is not what was written; `what` names it for the operator."""
 
     def __init__(self, code: Code, what: str) -> None:
-        super().__init__(code, "What is stored for this request is damaged.")
+        super().__init__(code, "The data stored for this request is damaged.")
         self.what = what
 
     @classmethod
@@ -163,9 +163,9 @@ class Damaged(Unavailable):
 
 
 class StoreMisconfigured(Unavailable):
-    """The content store refuses for a reason that passes only if somebody corrects something.
+    """The content store refuses until somebody corrects a setting.
 
-    `sentence` is for the operator. Clients see an unavailable store; a service does not start.
+    `sentence` is for the operator. Clients see an unavailable store; the service does not start.
     """
 
     def __init__(self, sentence: str) -> None:
@@ -175,7 +175,7 @@ class StoreMisconfigured(Unavailable):
 
 
 class CannotStart(Exception):
-    """The service must not start; the text is the reason, for the operator, and the remedy."""
+    """The service must not start; the text tells the operator why, and what to do."""
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(f"{reason} {remedy}".strip())
@@ -210,7 +210,7 @@ class NeedsUpgrade(CannotStart):
 
 
 class NotReachable(CannotStart):
-    """The service cannot start yet; `problem` says which dependency does not respond."""
+    """The service cannot start yet; `problem` names the dependency that does not respond."""
 
     def __init__(self, reason: str, problem: Unavailable, remedy: str = "") -> None:
         super().__init__(reason, remedy)

@@ -38,7 +38,7 @@ class NotAnExport(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ExportedFile:
-    """A visible file, and for a post its PostCreated event."""
+    """A visible file, and its PostCreated event if it is a post."""
 
     file: File
     event: PostCreated | None = None
@@ -68,7 +68,7 @@ def write_record(exported: ExportedFile) -> dict[str, Any]:
 
 
 def read_record(record: object) -> ExportedFile:
-    """Parse a record. Raises `NotAnExport` unless `write_record` would write the same."""
+    """Parse a record. Raises `NotAnExport` for anything that `write_record` would not write."""
     try:
         exported = _read_record(record)
         written = write_record(exported)
@@ -110,7 +110,7 @@ def _read_record(record: Any) -> ExportedFile:
     thumbnail, key = record["thumbnail_cid"], record["wrapped_key"]
     owner = parse_address(record["owner"])
     named = _NAME.match(record["name"])
-    # An owner's next name has a higher number, so the highest one must stay far away.
+    # An owner's next name gets a higher number, so the highest number must not be close.
     if named is None or named[1] != owner or int(named[2]) >= _LARGEST_NUMBER:
         raise ValueError("A file has the name of another owner, or too high a number.")
     if not all(_ID.match(record[name]) for name in ("id", "group_id")):
@@ -181,7 +181,7 @@ def _count(value: object) -> int:
 # --- Pages, indexes, the manifest and its signed root ---
 
 FILES_PER_PAGE = 250
-"""The most records on a page; they stay far below the largest block."""
+"""The most records on a page, which stays far below the largest block."""
 
 LINKS_PER_NODE = 1000
 """The most links of an index or a manifest."""
@@ -198,7 +198,7 @@ _SIGNED_LABEL = b"imprint export 1\0"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an export is of: the marketplace of one chain, and one owner or all (None)."""
+    """What an export covers: the marketplace of one chain, and one owner or all (None)."""
 
     made_at: datetime
     chain_id: int

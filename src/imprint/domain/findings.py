@@ -15,7 +15,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found, in a sentence, and what to do about it; `name` is what was checked."""
+    """The finding of a check as a sentence, and what to do about it; `name` is what was checked."""
 
     name: str
     status: Status

@@ -26,21 +26,21 @@ class Access(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What the catalog says about its installation."""
+    """What the catalog records about its installation."""
 
     id: str
-    """32 hexadecimal digits; empty where documents are stored without an id."""
+    """32 hexadecimal digits; empty if documents are stored without an id."""
     claimed: bool = False
     """Whether the content store has been marked with the id."""
     owns_unnamed: bool = False
-    """Whether documents without an id in a shared store are of this installation."""
+    """Whether documents without an id in a shared store belong to this installation."""
 
 
 INSTALLATION_ID = re.compile("[0-9a-f]{32}")
-"""What an id looks like."""
+"""The format of an id."""
 
 UNNAMED = Identity("", owns_unnamed=True)
-"""Stores documents without an id, as the first releases did."""
+"""The installation of the first releases, which stores documents without an id."""
 
 
 def new_installation_id() -> str:

@@ -1,8 +1,8 @@
-"""Rate limits and budgets: how much each client may ask for in a time, and hold at once.
+"""Rate limits and budgets: how much each client may request per period, and hold at once.
 
-Both work within one process, and know a client by its key, which `client_key` makes of its IP
-address. Logins and signed writes also have a limit per signer, which `Catalog.admit` counts for
-all processes.
+Both are per process and identify a client by the key that `client_key` derives from its IP address.
+Logins and signed writes also have a limit per signer, counted for all processes by the port
+`RateLimits`.
 """
 
 import math
@@ -17,21 +17,22 @@ MAX_KEYS = 100_000
 """The most keys in memory; the least recently used one is evicted first."""
 
 _TOLERANCE = 1e-6
-"""Seconds, the precision of the clock: a client that waited as it was told is not refused again."""
+"""Clock precision in seconds: a client that waited as told is not refused again."""
 
 CLIENT_PREFIX = 64
-"""Bits of an IPv6 address that name a client: a network gives each customer all of the others."""
+"""Bits of an IPv6 address that identify a client: a customer usually gets the whole network
+below."""
 
 SHARE = 4
-"""One client holds at most one part in so many of a budget."""
+"""One client holds at most one part in this many of a budget."""
 
 
 @lru_cache(maxsize=8192)
 def client_key(address: str) -> str:
     """The key of the client with this IP address, the same for every spelling of it.
 
-    An IPv6 address counts as its /64, and one that an IPv4 address is mapped to as that. A text
-    that is not an address is its own key.
+    An IPv6 address counts as its /64, and an IPv4-mapped one as its IPv4 address. A text that is
+    not an address is its own key.
     """
     try:
         parsed = ip_address(address)
@@ -59,7 +60,7 @@ class Rate:
 
 @dataclass(slots=True)
 class RateLimiter:
-    """Leaky buckets of one process, one for each key; without a rate there is no limit."""
+    """Leaky buckets of one process, one per key; without a rate there is no limit."""
 
     rate: Rate | None
     _levels: BoundedCache[str, tuple[float, float]] = field(
@@ -69,9 +70,8 @@ class RateLimiter:
     def admit(self, key: str, now: float, cost: int = 1) -> None:
         """Count a request of `key`. Refuses `rate_limited` while it does not fit into its bucket.
 
-        `now` is in seconds that only rise: with a clock that is set back, a full bucket would stay
-        full until the clock is where it was. A request that costs more than a whole bucket fits
-        into an empty one.
+        `now` is monotonic: if a clock were set back, a full bucket would stay full until the clock
+        caught up. A request that costs more than a whole bucket fits into an empty one.
         """
         if self.rate is None:
             return
@@ -85,7 +85,7 @@ class RateLimiter:
             raise RateLimited(min(math.ceil(wait), self.rate.seconds))
 
     def take_back(self, key: str, cost: int = 1) -> None:
-        """Uncount a request of `key` that was admitted."""
+        """Take back a request of `key` that was admitted."""
         if (found := self._levels.get(key)) is not None:
             level, since = found
             self._levels.put(key, (max(0.0, level - cost), since))
@@ -93,7 +93,7 @@ class RateLimiter:
 
 @dataclass(slots=True)
 class Budget:
-    """An amount that the clients of one process take from and give back; each has a fair share.
+    """An amount that the clients of one process take from and give back, each up to its share.
 
     `share` is the most that one client holds.
     """
@@ -105,13 +105,13 @@ class Budget:
 
     @classmethod
     def of(cls, total: int, largest: int = 1, parts: int = SHARE) -> "Budget":
-        """The budget in which every client may hold one part, or one item of the largest size."""
+        """A budget in which every client may hold one part, or one item of the largest size."""
         total = max(total, largest)
         return cls(total, max(total // parts, largest))
 
     @property
     def taken(self) -> int:
-        """What all clients hold together."""
+        """The total that all clients hold."""
         return self._taken
 
     def held(self, client: str) -> int:
@@ -119,9 +119,10 @@ class Budget:
         return self._held.get(client, 0)
 
     def take(self, client: str, amount: int = 1, *, is_shared: bool = False) -> bool:
-        """Take an amount for a client; False, and nothing is taken, beyond its share or the total.
+        """Take an amount for a client; False, and nothing is taken, above its share or the total.
 
-        With `is_shared`, another client has taken the same amount, and only the share counts.
+        With `is_shared`, another client has already taken the same amount, and only the share
+        counts.
         """
         held = self._held.get(client, 0) + amount
         if held > self.share:
@@ -135,7 +136,8 @@ class Budget:
         return True
 
     def give_back(self, client: str, amount: int = 1, *, is_shared: bool = False) -> None:
-        """Give back what a client took, or a part of it; with `is_shared`, another has it still."""
+        """Give back all or part of what a client took; with `is_shared`, another client still holds
+        it."""
         if not is_shared:
             self._taken -= amount
         held = self._held[client] - amount

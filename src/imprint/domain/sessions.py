@@ -1,4 +1,4 @@
-"""Sessions of readers, and writing sessions of authors: who they are of, and until when."""
+"""Sessions of readers, and writing sessions of authors: their owners and lifetimes."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,25 +11,25 @@ SESSION_SECONDS = 7200
 """The longest lifetime of a session: two hours, fixed by the protocol."""
 
 WRITING_SESSION_SECONDS = 24 * 3600
-"""How long after it is opened a writing session ends at the latest."""
+"""The longest lifetime of a writing session."""
 
 MAX_WRITING_SESSIONS = 20
 """Live writing sessions of one wallet: enough for its devices and browsers."""
 
 OPENING = "writing_session"
-"""The action that spends the nonce of an opened writing session."""
+"""The action under which opening a writing session spends its nonce."""
 
 WRITING_ACTIONS = (Action.CREATE, Action.UPDATE)
-"""What the key of a writing session may sign at most."""
+"""All actions that the key of a writing session may sign."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
     """A verified session: the address of the reader, and when it expires.
 
-    Its signature says nothing about whether it was ended: only reads that check this with the
-    database take one. `generation` is that of its address when it was issued: whoever ends all
-    sessions of an address raises it.
+    Its signature does not show whether it was ended: only reads that check this in the database
+    take one. `generation` is that of its address when it was issued: ending all sessions of an
+    address raises it.
     """
 
     address: Address
@@ -40,7 +40,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class LiveSession(Session):
-    """A session that was not ended when the database was asked, in this request."""
+    """A session that the database confirmed as not ended, during this request."""
 
 
 def session_ended() -> Refusal:
@@ -65,7 +65,7 @@ class WritingSession:
 
 
 def no_writing_session() -> Refusal:
-    """The refusal of a write by a writing session; which of the reasons it is, nobody is told."""
+    """The refusal of a write by a writing session; the caller is not told which reason applies."""
     return Refusal(
         Code.WRITING_SESSION_INVALID,
         "The writing session is unknown or revoked, or its key has not signed this request.",

@@ -26,10 +26,10 @@ encode_json = msgspec.json.Encoder(enc_hook=_write_amount).encode
 
 
 def decode_json(data: bytes, kind: type[Record]) -> Record:
-    """Decode JSON. Raises `msgspec.DecodeError` if it is not of this kind."""
+    """Decode JSON. Raises `msgspec.DecodeError` if it does not match this type."""
     return msgspec.json.decode(data, type=kind, dec_hook=_read_amount)
 
 
 def encode_once(record: Record) -> Record:
-    """Encode a record that many responses contain; it can only be encoded from now on."""
+    """Encode a record once for many responses; afterwards it can only be embedded."""
     return cast("Record", msgspec.Raw(encode_json(record)))

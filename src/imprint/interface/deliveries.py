@@ -1,4 +1,4 @@
-"""What a provider learns about its delivery of the marketplace's logs."""
+"""Responses to a provider's delivery of the marketplace's logs."""
 
 from typing import Annotated
 

@@ -129,7 +129,7 @@ class Draft(Struct, frozen=True):
 
 
 class File(Draft, frozen=True):
-    """A file as lists and reads return it, with what publishing added."""
+    """A file as lists and reads return it, with its publication."""
 
     hashtags: Hashtags
     thumbnail_cid: Cid | None
@@ -157,7 +157,7 @@ class Published(Struct, frozen=True, rename="camel"):
 
 
 class DeletedDraft(Struct, frozen=True):
-    """A draft that is deleted."""
+    """A deleted draft."""
 
     id: Uuid
     status: Annotated[str, doc("What became of it.", enum=[State.DELETED.value])]
@@ -170,7 +170,7 @@ class DeletedResponse(Struct, frozen=True):
 
 
 class Content(Struct, frozen=True):
-    """A text, and the file that it is of."""
+    """A text, and the file that contains it."""
 
     content: Annotated[str, doc("The text.")]
     file: File

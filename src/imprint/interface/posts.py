@@ -1,4 +1,4 @@
-"""What the chain says of posts, authors, readers and sales, and feeds of posts."""
+"""Posts, authors, readers and sales as recorded on the chain, and feeds of posts."""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ class Block(Struct, frozen=True):
 
 
 class SalesTotal(Struct, frozen=True):
-    """How many purchases, and what was paid for them."""
+    """The number of purchases, and the total paid."""
 
     count: Annotated[Count, doc("How many purchases.")]
     volume: Volume
@@ -145,7 +145,7 @@ class SalesResponse(Struct, frozen=True):
 
 
 class Day(Struct, frozen=True):
-    """What happened on one day, UTC."""
+    """The activity of one day, UTC."""
 
     day: Annotated[str, doc("The day, in UTC.", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
     posts: Annotated[Count, doc("How many posts.")]
@@ -245,7 +245,7 @@ class EmptyBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FeedPost(Struct, frozen=True, rename="camel"):
-    """What JSON Feed has no members for."""
+    """Fields that JSON Feed does not define."""
 
     id: PostId
     cid: Annotated[str, doc("The cid of the document, as the chain has it.")]

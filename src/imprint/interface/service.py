@@ -1,4 +1,4 @@
-"""What the service says about itself: facts, the marketplace contract, health and readiness."""
+"""The service's facts, marketplace contract, health and readiness."""
 
 from typing import Annotated, Any
 
@@ -59,7 +59,7 @@ class PageSizes(Struct, frozen=True, rename="camel"):
 
 
 class Parameters(Struct, frozen=True):
-    """What differs between services and stays the same until the operator restarts one."""
+    """Parameters that differ between services and change only when the operator restarts one."""
 
     name: Annotated[str, doc("The name of the software.")]
     version: Annotated[str, doc("The version of the interface.")]
@@ -83,7 +83,7 @@ class Parameters(Struct, frozen=True):
 
 
 class ServiceFacts(Parameters, frozen=True):
-    """What differs between services, and what a client must know."""
+    """Facts that differ between services, which a client must know."""
 
     now: Annotated[Count, doc("The time of the service in Unix seconds, at most 5 seconds old.")]
 
@@ -120,7 +120,7 @@ ReadinessStatus = Annotated[
 class Checks(Struct, frozen=True):
     """One word for each dependency and task."""
 
-    # Words in the text, not enums: generators would make a type of each of them.
+    # Free text, not enums: generators would make a type of each of them.
     database: Annotated[str, doc("`ok`, `read_only`, `unavailable` or `unknown`.")]
     storage: Annotated[str, doc("`ok`, `read_only`, `unavailable` or `unknown`.")]
     chain: Annotated[str, doc("`ok`, `unavailable`, `disagrees` or `unknown`.")]

@@ -1,12 +1,12 @@
-"""The types that requests and responses share, with what the description says of them.
+"""The types that requests and responses share, with their descriptions.
 
 A type with a title is a component of that name. Patterns, formats and enums describe and do not
 validate (docs/decisions/api-structs.md).
 
-Patterns are written as ECMAScript, Python and Rust all read them. That of a request takes every
-string that the service takes, because generated clients check it before they send; what it cannot
-express, such as the checksum of an address or the category of a letter, stands in the sentence.
-That of a response takes exactly what the service returns.
+Patterns use the syntax that ECMAScript, Python and Rust share. A request pattern accepts every
+string that the service accepts, because generated clients check it before they send; what it cannot
+express, such as the checksum of an address or the category of a letter, is in the description. A
+response pattern matches exactly what the service returns.
 """
 
 from datetime import datetime
@@ -46,7 +46,7 @@ WRITING_SESSION_ID_PATTERN = "^[0-9a-f-]{36}$"
 """The id of a writing session."""
 
 PLACE_PATTERN = "^(0|[1-9][0-9]{0,17})$"
-"""A number of up to 18 digits, as places on the chain have."""
+"""A number of up to 18 digits: a position on the chain."""
 
 POST_ID_PATTERN = "^(0|[1-9][0-9]{0,77})$"
 """A number of up to 78 digits, as 2^256 has."""
@@ -114,7 +114,7 @@ LOGIN_MESSAGE_PATTERN = (
 def doc(
     sentence: str, pattern: str | None = None, *, title: str | None = None, **more: Any
 ) -> Meta:
-    """What the description says of a type or of a member."""
+    """The description of a type or of a member."""
     extra = more if pattern is None else {"pattern": pattern, **more}
     return Meta(title=title, description=sentence, extra_json_schema=extra or None)
 
@@ -128,7 +128,7 @@ class Wei(int):
 Amount = Annotated[Wei, doc("An amount in wei.", POST_ID_PATTERN)]
 
 Total = Annotated[Wei, doc("A sum of amounts in wei.", TOTAL_PATTERN)]
-"""A sum may be larger than any amount on the chain."""
+"""A sum, which may be larger than any amount on the chain."""
 
 Count = Annotated[int, Meta(extra_json_schema={"format": "int64", "minimum": 0})]
 """A number that may be zero."""

@@ -1,7 +1,7 @@
 """Ports: what the services need from outside; the docstrings are the contract of every adapter.
 
-Every method may raise `Unavailable` with the code of its dependency, and nothing else that its
-docstring does not name: adapters translate the errors of their vendors once.
+Every method may raise `Unavailable` with the code of its dependency. It raises nothing else that
+its docstring does not name: adapters translate vendor errors once.
 """
 
 import time
@@ -16,18 +16,18 @@ Clock = Callable[[], datetime]
 """Returns the time, in UTC."""
 
 utc_now: Clock = partial(datetime.now, UTC)
-"""The clock of this machine, which an operator or a time server may set."""
+"""The wall clock of this machine, which an operator or a time server may set."""
 
 Monotonic = Callable[[], float]
-"""Returns seconds since some moment; they only rise, whatever a clock is set to."""
+"""Returns monotonic seconds: they only rise, even if the wall clock is set back."""
 
 monotonic: Monotonic = partial(
     time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 )
-"""Seconds since this machine was started, the same in all its processes, sleep included."""
+"""Seconds since this machine booted, including sleep; the same in all its processes."""
 
 Progress = Callable[[int, int], None]
-"""Called with how much is done, and of how much."""
+"""Called with the amount done and the total."""
 
 __all__ = [
     "ChainReader",

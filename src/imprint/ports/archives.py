@@ -18,42 +18,45 @@ class ImportOutcome(StrEnum):
 
     ADDED = "added"
     PRESENT = "present"
-    """It existed before and stays as it is."""
+    """It already existed, and is left unchanged."""
     RETIRED = "retired"
-    """It existed before, and has been replaced or deleted; it stays so."""
+    """It already existed and has been replaced or deleted since; it is left unchanged."""
 
 
 class ImportConflict(Exception):
-    """An exported file contradicts the records of this installation; the text says how."""
+    """An exported file contradicts the records of this installation; the message says how."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document that a record refers to; it is readable if its file has no wrapped key."""
+    """A document that a record refers to; it is plaintext if its file has no wrapped key."""
 
     cid: Cid
     readable: bool
     size: int | None = None
-    """How many bytes it has; not known of thumbnails."""
+    """Its size in bytes; unknown for thumbnails."""
 
 
 class ArchiveStore(Protocol):
-    """The records of all files and documents, as exports, imports and backups need them."""
+    """The records of all files and documents, for exports, imports and backups."""
 
     def walk_files(self, owner: Address | None, size: int) -> AsyncIterator[list[ExportedFile]]:
-        """Every live file, or those of one owner, as they all are at one moment.
+        """A snapshot of every live file, or of the files of one owner.
 
-        By rising position, in lists of up to `size`. Writes go on meanwhile and are not seen; the
-        database keeps the old state until the walk ends, so callers must not pause it for long.
+        Yields lists of up to `size` files in ascending order of position. Concurrent writes
+        continue and are not seen; the database keeps the old state until the walk ends, so callers
+        must not pause it for long.
         """
 
     async def documents_after(
         self, network: Network, after: str, limit: int
     ) -> list[StoredDocument]:
-        """Up to `limit` documents above `after`, by rising cid, of versions in every state.
+        """Up to `limit` documents above `after` in ascending order of cid, of versions in every
+        state.
 
-        Those are all that must be readable: of live files, and of versions that an event may
-        still restore. A document that is stored meanwhile may or may not be among them.
+        These are all documents that must be readable: those of live files, and of versions that an
+        event may still restore. A document that is stored during the walk may or may not be
+        included.
         """
 
     async def knows(self, cid: Cid) -> bool:
@@ -63,20 +66,20 @@ class ArchiveStore(Protocol):
         """The highest number in a name of this owner's files; 0 if there is none."""
 
     async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
-        """What `import_file` would return or raise, without doing it."""
+        """What `import_file` would return or raise; changes nothing."""
 
     async def import_file(
         self, exported: ExportedFile, thumbnail_size: int = 0, fence: int | None = None
     ) -> ImportOutcome:
         """Add a file whose documents are stored, with its group and its publication.
 
-        It counts for its owner, but no quota refuses it.
+        It counts towards its owner's usage, but no quota refuses it.
 
-        A publication counts like one that a delivery reported: the follower confirms or undoes it.
-        Nonces are not touched. Raises `ImportConflict` where an id, a name, a cid, a group or a
-        post id belongs to something else here.
+        A publication is treated like one that a delivery reported: the follower confirms or undoes
+        it. Nonces are not touched. Raises `ImportConflict` if an id, name, cid, group or post id
+        belongs to something else here.
 
-        Condemned documents are taken back. `fence` is the one with which the documents were
+        Condemned documents are reclaimed. `fence` is the fence with which the documents were
         stored; raises `FenceRaised` if it is no longer the newest, because they may have been
         destroyed since.
         """
@@ -105,36 +108,36 @@ class EarlierFiles(Protocol):
 
 
 class Archive(Protocol):
-    """Verified blocks by their cids, and a record of values already seen, both of any size."""
+    """Verified blocks by their cids, and a set of values already seen, both of any size."""
 
     @property
     def roots(self) -> tuple[Cid, ...]:
-        """The blocks that lead to all others."""
+        """The roots, from which all other blocks are linked."""
 
     @property
     def size(self) -> int:
-        """Bytes of the whole archive."""
+        """The size of the whole archive in bytes."""
 
     def read(self, cid: Cid) -> bytes:
-        """A block, which counts as reached from then on. Raises `NotAnExport` if it is missing."""
+        """A block, which is marked as reached. Raises `NotAnExport` if it is missing."""
 
     def note(self, kind: str, value: str) -> bool:
-        """Record a value of a kind; False if it was recorded before."""
+        """Record a value of a kind; False if it was already recorded."""
 
     def unreached(self) -> int:
         """How many blocks have not been read."""
 
 
 class MigrationProgress(Protocol):
-    """Which documents a content migration has copied, stored so that it survives interruption."""
+    """The documents that a content migration has copied, recorded durably."""
 
     def pending(
         self, network: Network, documents: Sequence[StoredDocument]
     ) -> list[StoredDocument]:
-        """Those of these documents that are not noted as copied."""
+        """Those of these documents that are not recorded as copied."""
 
     def note(self, network: Network, documents: Sequence[StoredDocument]) -> None:
-        """Note documents as copied, durably."""
+        """Record documents as copied, durably."""
 
 
 class BackupWriter(Protocol):
@@ -148,15 +151,15 @@ class BackupWriter(Protocol):
 
 
 class BackupEntry(Protocol):
-    """An entry of a backup that is read."""
+    """An entry of a backup that is being read."""
 
     @property
     def name(self) -> str:
-        """The name that was given to `BackupWriter.add`."""
+        """The name under which it was added with `BackupWriter.add`."""
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """Its size in bytes."""
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes more; none at the end."""
+        """Up to `size` more bytes; empty at the end."""

@@ -29,7 +29,7 @@ class Unproved(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class ReceiptLogs:
-    """Logs from some receipts of a block, or the transaction whose receipt cannot be read."""
+    """Logs from some receipts of a block, or the transaction whose receipt is unreadable."""
 
     logs: list[Log]
     unreadable: str | None = None
@@ -48,18 +48,20 @@ class BlockTopics:
 
 
 class MarketplaceReader(Protocol):
-    """The marketplace contract as it is now. An unexpected response raises `Unavailable`."""
+    """The current state of the marketplace contract. An unexpected response raises
+    `Unavailable`."""
 
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
-        """The entry and the reader's balance (0 without a reader), at one block in one request."""
+        """The entry and the reader's balance (0 without a reader), read at one block in one
+        request."""
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
         """The entry under which this cid is published; None if it is not."""
 
     async def existed_at(self, number: int) -> bool:
-        """Whether the contract was there at the end of this block.
+        """Whether the contract existed at the end of this block.
 
-        `Unavailable` may mean that the node has no state of so old a block.
+        `Unavailable` may mean that the node no longer has the state of such an old block.
         """
 
     async def probe(self) -> None:
@@ -75,18 +77,18 @@ class MarketplaceReader(Protocol):
 class ChainReader(Protocol):
     """The chain's blocks, and the marketplace's logs in them.
 
-    Nodes differ in how far they have synced, and replace blocks. So the caller names the `head`:
-    every result holds for the chain that ends in this block, and a node that does not have it,
-    because it is behind or on another branch, is `Unavailable`.
+    Nodes are synced to different blocks, and replace blocks. So the caller names the `head`: every
+    result holds for the chain that ends in this block, and a node that does not have it, because it
+    is behind or on another branch, is `Unavailable`.
     """
 
     async def head(self) -> BlockRef:
         """The newest block."""
 
     def highest_shown(self) -> int:
-        """The highest block that the node of the last `head` has shown, or -1.
+        """The highest block that the node of the last `head` has ever shown, or -1.
 
-        A node that has shown a higher block than its head now does not merely lag.
+        A node that has shown a higher block than its current head is not merely lagging.
         """
 
     async def head_time(self) -> datetime:
@@ -101,9 +103,9 @@ class ChainReader(Protocol):
         """The timestamps of these blocks, which must be on the chain."""
 
     async def post_details(self, post_ids: Sequence[int], head: BlockRef) -> list[PostDetails]:
-        """The descriptions of these posts in the state of the head, in their order.
+        """The descriptions of these posts at the head, in the same order.
 
-        `Unavailable` may mean that the node refuses so many, or one of them.
+        `Unavailable` may mean that the node refuses a request of this size.
         """
 
     async def logs(
@@ -111,7 +113,7 @@ class ChainReader(Protocol):
     ) -> list[Log]:
         """The marketplace's logs with one of these first topics in these blocks, in order.
 
-        `Unavailable` may mean that the node refuses so large a range.
+        `Unavailable` may mean that the node refuses a range of this size.
         """
 
     async def other_logs(
@@ -125,9 +127,10 @@ class ChainReader(Protocol):
     def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef
     ) -> AsyncIterator[ReceiptLogs]:
-        """The same logs of one block whose logs are refused, a few transactions at a time.
+        """The same logs of one block that the node refuses to return at once, a few transactions at
+        a time.
 
-        A receipt that cannot be read, although the node responds, is reported and skipped.
+        If a node responds but a receipt cannot be read, it is reported and skipped.
         """
 
     async def block_topics(
@@ -145,25 +148,26 @@ class ChainReader(Protocol):
         """
 
     async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
-        """The marketplace's log with this first topic at this place; None if it is not there.
+        """The marketplace's log with this first topic at this position; None if it is not there.
 
-        None is proved: another block is at that height, or the block's bloom filter or receipts
+        None is proven: another block is at that height, or the block's bloom filter or receipts
         show that it has no such log. Raises `Unproved` if nodes contradict themselves.
         """
 
 
 class WebhookProvider(Protocol):
-    """One provider of deliveries: how it signs, and where its logs are."""
+    """A provider of webhook deliveries: how it signs, and where its logs are."""
 
     name: str
 
     def is_connection_test(self, headers: Mapping[str, str]) -> bool:
-        """Whether the provider only tests the URL: it expects 200, and nothing is delivered."""
+        """Whether this is only the provider's test of the URL: it expects 200, and delivers
+        nothing."""
 
     def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
-        """Refuse a delivery for its headers alone: compression, time, form of the signature.
+        """Refuse a delivery by its headers alone: compression, time, form of the signature.
 
-        Every delivery passes this before its body is read; `open` does not check these again.
+        Runs before the body of a delivery is read; `open` does not repeat these checks.
         """
 
     def open(self, headers: Mapping[str, str], body: bytes) -> Delivery:

@@ -23,14 +23,14 @@ class ContentStore(Protocol):
     ) -> None:
         """Store a document durably under its cid; storing it again only raises its fence.
 
-        The adapter makes sure that what it stored has this cid. A label that cannot be attached
-        does not make it fail.
+        The adapter ensures that the stored bytes have this cid. Failing to attach a label is not an
+        error.
         """
 
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
         """Replace the label that the store's own console shows for a document.
 
-        A store without a console does nothing; a missing document is not an error.
+        Does nothing for a store without a console; a missing document is not an error.
         """
 
     async def read(self, cid: Cid, network: Network) -> bytes | None:
@@ -42,36 +42,36 @@ class ContentStore(Protocol):
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
         """Destroy a document; a missing one is not an error.
 
-        With a fence, a document that was stored with that fence or a higher one stays: it was
-        stored again after it had been condemned.
+        With a fence, a document stored with that fence or a higher one is kept: it was stored again
+        after it had been condemned.
         """
 
     async def claimed_by(self, installation: str) -> str | None:
         """The id of the installation that has marked this store; None if there is no marker.
 
-        A store that belongs to one installation has one marker, perhaps of another installation.
-        A shared store has any number of them: then it is `installation` or None.
+        A store of a single installation has one marker, possibly of another installation. A shared
+        store has any number of markers: then the result is `installation` or None.
         """
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
-        """Mark the store durably, and return what `claimed_by` says afterwards.
+        """Mark the store durably, and return what `claimed_by` returns afterwards.
 
-        A store that belongs to one installation keeps the marker of another one, unless
-        `instead_of` names that. Of several processes that claim at the same time one wins.
+        A store of a single installation keeps the marker of another one, unless `instead_of` names
+        that one. If several processes claim at the same time, one wins.
         """
 
     async def probe(self) -> None:
         """Return if documents can be stored and read."""
 
     async def close(self) -> None:
-        """Finish running operations and release every resource."""
+        """Finish the operations in progress and release all resources."""
 
 
 @runtime_checkable
 class Inventory(Protocol):
     """A content store that holds only documents of this service.
 
-    A store that others use too is not an inventory: an unknown document there may be theirs.
+    A store shared with others is not an inventory: an unknown document there may be theirs.
     """
 
     async def claimed_by(self, installation: str) -> str | None:
@@ -80,15 +80,15 @@ class Inventory(Protocol):
     def list_documents(
         self, network: Network, before: datetime | None = None
     ) -> AsyncIterator[Cid]:
-        """The cids of all documents, or of those stored before then.
+        """The cids of all documents, or of those stored before a moment.
 
-        A document that is stored or destroyed meanwhile may or may not be among them.
+        A document that is stored or destroyed during the walk may or may not be included.
         """
 
 
 @runtime_checkable
 class ReadProbe(Protocol):
-    """A content store that can tell whether documents can be read, even if none can be stored."""
+    """A content store that can tell whether documents are readable even if none can be stored."""
 
     async def probe_reads(self) -> None:
         """Return if documents can be read."""
@@ -99,7 +99,7 @@ class DiskSpace(Protocol):
 
     @property
     def low(self) -> bool:
-        """Whether so little is free that no more documents may be stored."""
+        """Whether the disks are too full to store more documents."""
 
 
 class ImageRecoder(Protocol):
@@ -108,7 +108,7 @@ class ImageRecoder(Protocol):
     async def recode(self, image: bytes, signer: Address) -> bytes:
         """The image, encoded again as PNG or JPEG, without metadata.
 
-        Images of one signer are recoded one after the other. Refuses `unsupported_media_type`,
+        Images of one signer are recoded one at a time. Refuses `unsupported_media_type`,
         `too_large`, `invalid_image`, and `rate_limited` if too many of this signer are waiting.
         """
 
@@ -120,44 +120,44 @@ class ImageRecoder(Protocol):
         """
 
     async def close(self) -> None:
-        """End the processes that recode."""
+        """Stop the processes that recode images."""
 
 
 @dataclass(frozen=True, slots=True)
 class EncryptedDocument:
-    """A document as it is stored, and its wrapped key, which is None if it is not encrypted."""
+    """A document in its stored form, and its wrapped key; None if it is not encrypted."""
 
     document: bytes
     wrapped_key: bytes | None = field(repr=False)
 
 
 KEY_ID_BYTES = 9
-"""Bytes of the id of a master key: a format, and a keyed fingerprint that does not reveal it."""
+"""Length in bytes of the id of a master key: a format, and a keyed fingerprint that does not reveal
+the key."""
 
 
 class DocumentCipher(Protocol):
     """Encrypts documents. A name belongs to one document, and no other name decrypts it.
 
-    A wrapped key begins with the id of the master key that has wrapped it.
+    A wrapped key begins with the id of the master key that wrapped it.
 
-    A document that cannot be decrypted, or a key that cannot be rewrapped, is `Unavailable` for
-    storage, with an error in the log: a master key is missing or wrong, or the stored bytes were
-    changed.
+    If a document cannot be decrypted, or a key cannot be rewrapped, storage is `Unavailable` and an
+    error is logged: a master key is missing or wrong, or the stored bytes were changed.
     """
 
     @property
     def key_ids(self) -> tuple[bytes, ...]:
-        """The ids of the master keys that are given, the current one first."""
+        """The ids of the configured master keys, the current one first."""
 
     @property
     def encrypts(self) -> bool:
         """Whether new documents are encrypted."""
 
     def encrypt(self, document: bytes, name: str) -> EncryptedDocument:
-        """The form in which to store the document of this name."""
+        """Return the document of this name in the form in which to store it."""
 
     def decrypt(self, document: bytes, wrapped_key: bytes | None, name: str) -> bytes:
-        """The document; without a wrapped key, it was stored as it is."""
+        """Return the document; without a wrapped key, it was stored in plaintext."""
 
     def rewrap(self, wrapped_key: bytes, name: str) -> bytes | None:
-        """The same key, wrapped by the current master key; None if it already is."""
+        """The same key wrapped by the current master key; None if it already is."""

@@ -9,15 +9,16 @@ from imprint.metrics import DAMAGED_DOCUMENTS, DAMAGED_RECORDS
 log = logging.getLogger(__name__)
 
 MOST = 1000
-"""How many damaged records, and documents, are remembered and logged one by one."""
+"""The maximum number of damaged records, and of documents, that are remembered and logged
+individually."""
 
 
 @dataclass(slots=True)
 class Damage:
     """Damage that this process has found; each piece is logged once.
 
-    With `structure`, records may be missing from indexes: what is not found may exist. `index` is
-    the same for the index of posts, and says nothing about files.
+    With `structure`, records may be missing from indexes: a record that is not found may exist.
+    `index` is the same for the index of posts, and says nothing about files.
     """
 
     structure: str | None = None
@@ -32,7 +33,7 @@ class Damage:
         return bool(self.structure or self.index or self.records or self.documents)
 
     def note_structure(self, finding: str | None) -> None:
-        """Note what an integrity check found first, or with None that it found nothing."""
+        """Record the first finding of an integrity check, or None if it found nothing."""
         if finding is not None and self.structure is None:
             log.critical(
                 "The database is damaged (%s). What is not found is 503 until it is repaired:"
@@ -40,12 +41,12 @@ class Damage:
                 finding,
             )
         elif finding is None and self.structure is not None:
-            log.warning("The integrity check of the database finds no damage any more.")
+            log.warning("The integrity check of the database no longer finds damage.")
         self.structure, self.examined = finding, True
         self._count()
 
     def note_index(self, finding: str | None) -> None:
-        """Note damage that is only in the index of posts, or with None that there is none."""
+        """Record damage that is limited to the index of posts, or None if there is none."""
         if finding is not None and self.index is None:
             log.critical(
                 "The index of posts is damaged (%s). Files are not affected. Stop the service and"
@@ -53,26 +54,26 @@ class Damage:
                 finding,
             )
         elif finding is None and self.index is not None:
-            log.warning("The integrity check finds no damage in the index of posts any more.")
+            log.warning("The integrity check no longer finds damage in the index of posts.")
         self.index = finding
         self._count()
 
     def note_record(self, what: str) -> None:
-        """Note a damaged record."""
+        """Record a damaged record."""
         if what not in self.records and len(self.records) < MOST:
             log.critical("A record is damaged and not shown: %s.", what)
             self.records.add(what)
             self._count()
 
     def note_document(self, what: str) -> None:
-        """Note a document that is missing or whose bytes are damaged."""
+        """Record a document that is missing or damaged."""
         if what not in self.documents and len(self.documents) < MOST:
             log.error("A document is missing or damaged: %s.", what)
             self.documents.add(what)
             self._count()
 
     def keep_only(self, records: set[str], documents: set[str]) -> None:
-        """Forget what a complete pass over everything did not find again."""
+        """Forget damage that a complete pass did not find again."""
         self.records &= records
         self.documents &= documents
         self._count()
@@ -83,11 +84,11 @@ class Damage:
 
 
 class CatalogDamaged(Exception):
-    """The records, or a copy of them, are damaged; the text says where."""
+    """The records, or a copy of them, are damaged; the message says where."""
 
 
 class DatabaseHealth(Protocol):
-    """The database that all records are in."""
+    """The database that holds all records."""
 
     @property
     def damage(self) -> Damage:
@@ -95,19 +96,19 @@ class DatabaseHealth(Protocol):
         ...
 
     async def check_files(self) -> None:
-        """Raise `Unavailable` if the database is not in the files that were opened."""
+        """Raise `Unavailable` if the files of the database are no longer those that were opened."""
 
     async def examine(self) -> list[str]:
-        """What is damaged in the structure of the database, up to some findings; notes it.
+        """Check the structure of the database and record the damage, up to some findings.
 
-        A server examines itself: nothing is found there.
+        A database server checks itself: nothing is found there.
         """
 
     async def warnings(self) -> list[str]:
-        """What an operator should change about the database, in sentences."""
+        """What an operator should change in the database, as sentences."""
 
     async def probe_reads(self) -> None:
         """Return if records can be read."""
 
     async def probe(self, *, grow: bool = False) -> None:
-        """Return if records can be written; with `grow`, also if there is space for more."""
+        """Return if records can be written; with `grow`, only if there is also room for more."""

@@ -8,38 +8,38 @@ from imprint.domain.formats.cids import Cid
 from imprint.domain.rate_limits import Rate
 
 NO_QUOTA = Quota()
-"""Refuses nothing."""
+"""A check that accepts everything."""
 
 
 class DraftStore(Protocol):
     """The drafts of all signers.
 
-    Every change is one transaction, which is durable before its method returns. A nonce is
-    spent in the transaction of the effect that it signs: a method that takes a `Write` raises
-    `NonceUsed` if its signer has spent its nonce, and otherwise spends it if, and only if, the
-    change takes effect.
+    Every change is one transaction, which is durable before its method returns. A nonce is spent in
+    the same transaction as the change it signs: a method that takes a `Write` raises `NonceUsed` if
+    its signer has already spent the nonce, and otherwise spends it if and only if the change takes
+    effect.
     """
 
     async def open_write(
         self, write: Write, rate: Rate | None, key: str, cid: Cid | None = None
     ) -> File | None:
-        """Before the work of a write begins: count it, check its nonce, and find the file of a cid.
+        """Admit a write: count it, check its nonce, and find the file with this cid.
 
-        Without a rate nothing is counted, and without a cid the result is None. A write that is
-        not admitted raises `RateLimited`, whatever else is wrong with it.
+        Without a rate nothing is counted, and without a cid the result is None. A write over the
+        rate raises `RateLimited`, whatever else is wrong with it.
         """
 
     async def open_create(
         self, write: Write, rate: Rate | None, key: str, intent: Intent, quota: Quota
     ) -> int | None:
-        """As `open_write` and then `begin_write`, in one step where the database has one."""
+        """`open_write` and then `begin_write`, in one round trip if the database allows it."""
 
     async def begin_write(self, intent: Intent, quota: Quota = NO_QUOTA) -> int | None:
         """Record that a document is about to be stored for a write, within the signer's quota.
 
-        From then on its size counts for the signer, and a draft that it creates: until the write
-        takes effect and beyond, or until the document is destroyed. So no number of simultaneous
-        writes exceeds a quota. Refuses `quota_exceeded`, and records nothing then.
+        From then on its size, and a draft that it creates, count towards the signer's quota, until
+        the document is destroyed. So no number of concurrent writes exceeds a quota. Refuses
+        `quota_exceeded` without recording anything.
 
         An intent with a number reserves it for its owner and returns None, if it is higher than
         every earlier number of that owner. Otherwise it records nothing, reserves the next number
@@ -56,7 +56,7 @@ class DraftStore(Protocol):
     async def add_draft(self, write: Write, intent: Intent, version: Version) -> File:
         """Add a new group with this version as its draft, and end the intent.
 
-        If an event named this cid before and its author is the owner, the file is `onchain`.
+        If an earlier event names this cid and its author is the owner, the file is `onchain`.
         """
 
     async def replace_draft(
@@ -67,10 +67,11 @@ class DraftStore(Protocol):
         version: Version,
         known: File | None = None,
     ) -> File | None:
-        """Put `version` in the place of its owner's draft `old`; None if that is no longer one.
+        """Replace its owner's draft `old` with `version`; None if `old` is no longer a draft.
 
         The old version is superseded; hashtags and thumbnail stay with the group. `known` is the
-        draft as the caller has read it, with which a database may be quicker; it decides nothing.
+        draft as the caller has read it; a database may use it to save a read, but it decides
+        nothing.
         """
 
     async def prepare_draft(
@@ -81,14 +82,14 @@ class DraftStore(Protocol):
         hashtags: Sequence[str],
         known: File | None = None,
     ) -> File | None:
-        """Give the signer's draft the intent's document as thumbnail, and these hashtags.
+        """Set the intent's document as the thumbnail of the signer's draft, and set its hashtags.
 
-        What it had before is replaced. None if `cid` is no longer a draft of the signer. `known` is
-        as in `replace_draft`.
+        Earlier ones are replaced. None if `cid` is no longer a draft of the signer. `known` is as
+        in `replace_draft`.
         """
 
     async def delete_draft(self, write: Write, cid: Cid, known: File | None = None) -> File | None:
-        """Delete the signer's draft; None if `cid` is no longer one. Returns it as it was.
+        """Delete the signer's draft and return its last state; None if `cid` is no longer a draft.
 
         `known` is as in `replace_draft`.
         """

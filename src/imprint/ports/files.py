@@ -11,11 +11,12 @@ from imprint.domain.sessions import Session
 class FileStore(Protocol):
     """The records of live files, as readers may see them.
 
-    A record that is damaged raises `Damaged`. While the structure of the database is known to be
-    damaged, what is not found may exist: lists, and reads that find nothing, raise `Unavailable`.
+    A damaged record raises `Damaged`. While the structure of the database is known to be damaged, a
+    record that is not found may still exist: lists, and reads that find nothing, raise
+    `Unavailable`.
 
-    With a session a method refuses `session_ended`, whether it finds anything or not. Of the lists,
-    only those of drafts take one.
+    A method that is given a session refuses `session_ended`, whether or not it finds anything. Of
+    the lists, only those of drafts take a session.
     """
 
     async def file_by_cid(self, cid: Cid, session: Session | None = None) -> File | None:
@@ -27,10 +28,11 @@ class FileStore(Protocol):
     async def list_files(
         self, which: ListFilter, before: int | None, limit: int, session: Session | None = None
     ) -> list[File]:
-        """Up to `limit` files with a position below `before`, by falling position."""
+        """Up to `limit` files with a position below `before`, in descending order of position."""
 
     async def public_size(self, cid: Cid) -> int | None:
-        """The bytes of the thumbnail with this cid, if a live file has it: anybody may fetch it.
+        """The size in bytes of the thumbnail with this cid, if a live file has it: anybody may
+        fetch it.
 
         One that a newer thumbnail replaced is there until its grace period ends. 0 if it was stored
         before sizes were.

@@ -1,4 +1,4 @@
-"""Port for leases: what one process at a time does."""
+"""Port for leases, which let one process at a time do a task."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -7,29 +7,30 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The holder of a lease, and how much longer it lasts unless it is prolonged."""
+    """The holder of a lease, and how long it lasts unless it is renewed."""
 
     holder: str
     left: timedelta
-    """Negative if it has ended: then it was held last that long ago."""
+    """Negative if it has ended: the time since then."""
 
 
 class LeaseStore(Protocol):
     """The leases of all processes."""
 
     async def take_lease(self, name: str, holder: str, length: timedelta) -> bool:
-        """Take or prolong a lease for so long from now; False while another holder has it.
+        """Take or renew a lease for this long; False while another holder has it.
 
-        No wall clock of a caller matters: the database's server, or the time since the machine was
-        started, says what is now. A lease that ends later than its length from now was taken by a
-        wrong clock, and counts as ended.
+        No caller's wall clock matters: time comes from the database server, or from the time since
+        this machine booted. A lease that ends later than its length from now was taken with a wrong
+        clock, and counts as ended.
         """
 
     async def release_lease(self, name: str, holder: str) -> None:
         """End a lease now, if this holder still has it."""
 
     async def find_lease(self, name: str) -> Lease | None:
-        """Who has a lease or had it last; None if nobody had it, or a wrong clock hides when."""
+        """The current or last holder of a lease; None if there was none, or a wrong clock hides
+        when."""
 
     async def lease_age(self, name: str) -> timedelta | None:
-        """How long nobody has held a lease, zero while somebody does; None as in `find_lease`."""
+        """How long a lease has been free; zero while it is held; None as in `find_lease`."""

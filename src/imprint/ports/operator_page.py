@@ -1,4 +1,4 @@
-"""Ports for the operator's page: what the database and the nodes say about themselves."""
+"""Ports for the operator's page: the state of the database and of the nodes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from imprint.domain.posts.posts import EventStatus, KeptLetter, KnownEvent
 class EventsToExamine:
     """Events that an operator should look at, the newest first.
 
-    `counts` are of all of them, up to the number that was asked for.
+    `counts` are of all of them, up to the requested number.
     """
 
     counts: Mapping[EventStatus, int]
@@ -37,34 +37,35 @@ class NodeStatus:
     is_failing: bool
     block: int | None
     shown_ago: float | None
-    """Seconds since the node has shown this block."""
+    """Seconds since the node first reported this block."""
 
 
 class OperatorFacts(Protocol):
-    """What the database knows about the operation of the service. No read grows with files."""
+    """What the database knows about the operation of the service. No query grows with the number of
+    files."""
 
     async def events_to_examine(self, limit: int, count_to: int) -> EventsToExamine:
-        """The newest `limit` events of each kind; they are counted up to `count_to`."""
+        """The newest `limit` events of each kind, counted up to `count_to`."""
 
     async def last_deliveries(self, providers: Sequence[str]) -> dict[str, datetime | None]:
-        """When each provider sent its last delivery; None if no delivery of it is remembered."""
+        """When each provider sent its last delivery; None if there is no record of one."""
 
     async def database(self) -> DatabaseFacts:
-        """The database itself."""
+        """Name, version and schema number of the database."""
 
     async def last_backup(self) -> datetime | None:
-        """As of when the last complete backup is; None if none was made."""
+        """The moment that the last complete backup reflects; None if there is none."""
 
     async def note_backup(self, made_at: datetime) -> None:
-        """Record that a backup is complete which has everything up to then."""
+        """Record that a backup with everything up to this moment is complete."""
 
 
 @runtime_checkable
 class NodeReport(Protocol):
-    """A reader of the chain that knows how its nodes are."""
+    """A reader of the chain that reports the state of its nodes."""
 
     def nodes(self) -> list[NodeStatus]:
-        """The nodes in the order of preference."""
+        """The nodes in order of preference."""
 
 
 class DiskReport(Protocol):
@@ -72,7 +73,7 @@ class DiskReport(Protocol):
 
     @property
     def floor(self) -> int:
-        """The free bytes below which no more documents are stored."""
+        """The amount of free bytes below which no more documents are stored."""
 
     def free_bytes(self) -> int | None:
-        """The free bytes of the fullest disk; None without a disk of this machine."""
+        """The free bytes of the fullest disk; None if no local disk is used."""

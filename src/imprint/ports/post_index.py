@@ -30,7 +30,7 @@ class IndexMoved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class IndexSource:
-    """What the index is of: a contract on a chain, from a block on."""
+    """What the index covers: a contract on a chain, from a block on."""
 
     chain_id: int
     contract: Address
@@ -41,9 +41,9 @@ class IndexSource:
 class IndexState:
     """The last block in the index, None before the first.
 
-    Blocks up to `final` cannot be undone: if one of them is replaced, the index begins again. It is
-    -1 before the first; `final_hash` is None if no such block was read yet. `complete` once the
-    index has reached the newest block.
+    Blocks up to `final` cannot be undone: if one of them is replaced, the index starts over.
+    `final` is -1 before the first block; `final_hash` is None if no such block has been read yet.
+    `complete` once the index has reached the newest block.
     """
 
     source: IndexSource
@@ -65,10 +65,10 @@ class AppliedLog:
 class IndexStep:
     """A step of the index: undo the blocks from `undo_from` on, then apply events.
 
-    `events` are all events of whole blocks, in order, above the last block that stays. `until` is
+    `events` are all events of whole blocks, in order, above the last block that is kept. `until` is
     the last block that was read. Events in blocks above `final` can be undone later; `logs` are all
-    logs of those blocks, also those that could not be decoded. `final_hash` is the hash of the
-    block at `final`, to be compared with the chain later.
+    logs of those blocks, including undecodable ones. `final_hash` is the hash of the block at
+    `final`, for comparison with the chain later.
     """
 
     until: BlockRef
@@ -81,7 +81,7 @@ class IndexStep:
 
 
 class PostIndexWriter(Protocol):
-    """The index, as the process that fills it sees it."""
+    """The index, as seen by the process that fills it."""
 
     async def index_state(self) -> IndexState | None:
         """The state of the index; None if it was never begun."""
@@ -90,12 +90,12 @@ class PostIndexWriter(Protocol):
         """The logs in the index whose blocks a reorg may still replace, in order."""
 
     async def restart_index(self, source: IndexSource) -> None:
-        """Empty the index, to be filled again from its first block on."""
+        """Empty the index, to be filled again from its first block."""
 
     async def advance_index(self, expected: IndexState, step: IndexStep) -> None:
-        """Apply a step in one transaction. Raises `IndexMoved` if the state is not the expected.
+        """Apply a step in one transaction. Raises `IndexMoved` if the state is not `expected`.
 
-        What is final stays final, even if the step has a lower final block. Raises ValueError for a
+        Final blocks stay final, even if the step has a lower final block. Raises ValueError for a
         step that undoes a final block.
         """
 
@@ -110,12 +110,13 @@ class PostAddress:
 
 
 class PostIndexReader(Protocol):
-    """The index, as readers see it. It shows what the chain said; it never decides who may read."""
+    """The index, as seen by readers. It shows what the chain says; it never decides who may
+    read."""
 
     async def is_complete(self) -> bool:
-        """Whether the index has reached the newest block since it was begun.
+        """Whether the index has reached the newest block since it was started.
 
-        Before that, what is not found may still be on the chain.
+        Until then, a post that is not found may still be on the chain.
         """
 
     async def list_posts(
@@ -124,7 +125,7 @@ class PostIndexReader(Protocol):
         """A page of posts."""
 
     async def posts_at(self, places: Sequence[int], which: PostFilter) -> list[IndexedPost]:
-        """Those of the posts at these places that the filter lets through, in any order."""
+        """Those of the posts at these positions that pass the filter, in any order."""
 
     async def indexed_post(self, post_id: int) -> IndexedPost | None:
         """The post with this id."""
@@ -136,13 +137,13 @@ class PostIndexReader(Protocol):
         """The post with this id, and its latest prices."""
 
     async def account(self, address: Address) -> AccountSummary | None:
-        """What an address did; None if it did nothing."""
+        """The account of an address; None if it has done nothing."""
 
     async def library(self, holder: Address, before: int | None, limit: int) -> list[HeldPost]:
-        """Posts that an address holds, the latest arrival first, only those before a place."""
+        """Posts that an address holds, the latest arrival first, only those before a position."""
 
     async def sales_of(self, author: Address, before: int | None, limit: int) -> list[Sale]:
-        """Purchases of an author's posts, the newest first, only those before a place."""
+        """Purchases of an author's posts, the newest first, only those before a position."""
 
     async def days_since(self, day: int) -> list[MarketDay]:
         """The days from this one on that had posts or sales, in order."""
@@ -160,15 +161,15 @@ class PostIndexReader(Protocol):
         """When the prices of these posts, at most `FEED_SIZE`, were last changed, if ever."""
 
     async def place_after(self, after: int, count: int) -> int | None:
-        """The place of the post that many posts after a place; None if there are fewer."""
+        """The position of the post that many posts after a position; None if there are fewer."""
 
     async def addresses(self, after: int, limit: int) -> list[PostAddress]:
-        """The first posts after a place, in the order of the chain."""
+        """The first posts after a position, in chain order."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingText:
-    """A post that became free or hosted, whose text is to be looked at.
+    """A post that became free or hosted, whose text has to be indexed.
 
     `post_id` is None if the post left the chain. `created_at` is the time of its block.
     """
@@ -182,7 +183,7 @@ class PendingText:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A post that matches a query, and how well (`domain.search.score`)."""
+    """A post that matches a query, with its score (`domain.search.score`)."""
 
     place: int
     score: int
@@ -205,31 +206,31 @@ class Matches:
 class SearchIndex(Protocol):
     """Words of titles, descriptions and hashtags of all posts, and of the texts of free ones.
 
-    The index of posts keeps the first three itself, and drops the text of a post in the same
-    transaction in which its price stops being zero. Texts of other posts never come here.
+    The index of posts maintains the first three, and drops the text of a post in the same
+    transaction in which its price stops being zero. Texts of other posts are never stored here.
     """
 
     async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> Matches:
         """The newest `limit` matches before a place, or fewer if they take too long to find."""
 
     async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
-        """The stored texts of those of these posts that are free and hosted now."""
+        """The stored texts of these posts, as far as they are currently free and hosted."""
 
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
-        """Posts whose text is to be looked at, in order, only those after a place."""
+        """Posts whose text has to be indexed, in order, only those after a position."""
 
     async def store_text(self, place: int, text: str) -> None:
-        """Make the text of a post searchable, if the post is still there, free and hosted.
+        """Make the text of a post searchable, if the post still exists, free and hosted.
 
         The post is no longer pending, whatever its state.
         """
 
     async def skip_text(self, place: int) -> None:
-        """The text of a post need not be looked at; it is no longer pending."""
+        """Mark a post as no longer pending without indexing its text."""
 
 
 class Hub(Protocol):
     """A WebSub hub, which fetches feeds and passes them on to their subscribers."""
 
     async def publish(self, topics: Sequence[str]) -> bool:
-        """Tell the hub that these feeds have changed; False if it did not accept that."""
+        """Notify the hub that these feeds have changed; False if it did not accept."""

@@ -17,7 +17,8 @@ from imprint.domain.posts.posts import (
 
 
 class EventStore(Protocol):
-    """Events of the chain, applied to the files that they publish; a change is one transaction."""
+    """Events of the chain, applied to the files that they publish; every change is one
+    transaction."""
 
     async def apply_events(
         self,
@@ -28,29 +29,29 @@ class EventStore(Protocol):
     ) -> ApplyResult:
         """Store and apply the events of a delivery, each once however often it is delivered.
 
-        A delivery whose key was seen before changes nothing and is a duplicate. An event moves the
-        file of its cid to `onchain` if its author is the owner; a version superseded or deleted
-        whose document still exists is restored, and a newer draft of its group moves to a group of
-        its own. Events that match no file are stored for a file that is added later.
+        A delivery whose key was seen before is a duplicate and changes nothing. An event moves the
+        file with its cid to `onchain` if its author is the owner; a superseded or deleted version
+        whose document still exists is restored, and a newer draft of its group moves to a new
+        group. Events that match no file are stored for a file that is added later.
         """
 
     async def cursor(self, chain_id: int) -> BlockRef | None:
         """The block up to which the follower has read this chain; None before the first."""
 
     async def final_block(self, chain_id: int) -> BlockRef | None:
-        """The block that the follower stored last as final."""
+        """The block that the follower last stored as final."""
 
     async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
         """The canonical events in these blocks."""
 
     async def newest_event_block(self, chain_id: int, last: int) -> BlockRef | None:
-        """The newest block up to this height that has an event which the follower has read."""
+        """The newest block up to this height with an event that the follower has read."""
 
     async def oldest_event_block(self, chain_id: int) -> BlockRef | None:
-        """The oldest block that has an event which the follower has read."""
+        """The oldest block with an event that the follower has read."""
 
     async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
-        """Canonical events that only deliveries have reported, the oldest first."""
+        """Canonical events reported only by deliveries, the oldest first."""
 
     async def disputed_blocks(self, chain_id: int) -> list[BlockRef]:
         """The blocks whose logs the follower could not establish, in order."""
@@ -61,14 +62,14 @@ class EventStore(Protocol):
     async def advance(self, chain_id: int, step: Advance, at: datetime) -> ApplyResult:
         """Apply what the follower read from the chain, in one transaction.
 
-        Lost events are undone first: their files are drafts again, unless another canonical event
-        claims them. Then the events are applied, also those that were lost before, and confirmed,
-        and what deliveries said about them is corrected; then the cursor and the final block of
-        the step are stored, if it has them.
+        Lost events are undone first: their files become drafts again, unless another canonical
+        event claims them. Then the events are applied and confirmed, including those that were lost
+        before, and what deliveries said about them is corrected; then the cursor and the final
+        block of the step, if any, are stored.
         """
 
     async def report_events(self, limit: int) -> EventReport:
-        """How many events have which status, and up to `limit` of each kind that needs attention.
+        """The number of events by status, and up to `limit` of each kind that needs attention.
 
         The newest come first.
         """

@@ -10,41 +10,41 @@ from imprint.domain.sessions import Session, WritingSession
 class SessionStore(Protocol):
     """Logins, and sessions of readers that were ended before they expired.
 
-    Nothing is remembered between two calls: what one process has ended, every other one refuses
-    from its next call on. `FileStore` has reads that do this check as well. Methods that take a
-    session refuse `session_ended`.
+    Nothing is cached between calls: a session that one process has ended is refused by every other
+    process from its next call on. `FileStore` has reads that include this check. Methods that take
+    a session refuse `session_ended`.
     """
 
     async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> int | None:
-        """Spend the nonce of a login, apart from those of writes; None if it was spent before.
+        """Spend the nonce of a login, separate from those of writes; None if it was already spent.
 
         Otherwise the generation of the sessions of this address, for the session that is issued.
         """
 
     async def refuse_ended(self, session: Session) -> None:
-        """Return if the session was not ended."""
+        """Return if the session has not been ended."""
 
     async def end(self, session: Session, until: datetime) -> None:
-        """End this session; the record is needed until then."""
+        """End this session; the record is needed until the given time."""
 
     async def end_all(self, session: Session, now: datetime, until: datetime) -> None:
-        """End all sessions that the address of this one has; the record is needed until then.
+        """End all sessions of this session's address; the record is needed until the given time.
 
-        A session that is issued after this returns is not ended, however soon it is issued.
+        A session issued after this returns is not affected, however soon it is issued.
         """
 
 
 class WritingSessionStore(Protocol):
-    """The writing sessions of all wallets. One that is revoked is gone."""
+    """The writing sessions of all wallets. A revoked session is deleted."""
 
     async def add_session(self, session: WritingSession, nonce: str, limit: int) -> bool:
-        """Add a session and spend the nonce of its wallet; False if that has `limit` live ones.
+        """Add a session and spend the nonce of its wallet; False if it has `limit` live sessions.
 
         Expired sessions of the wallet are removed. Raises `NonceUsed`.
         """
 
     async def check_nonce(self, wallet: Address, nonce: str) -> None:
-        """Raise `NonceUsed` if the wallet has spent this nonce; `add_session` decides."""
+        """Raise `NonceUsed` if the wallet has spent this nonce; `add_session` has the final say."""
 
     async def list_sessions(self, wallet: Address, now: datetime) -> list[WritingSession]:
         """The live sessions of a wallet, the oldest first."""

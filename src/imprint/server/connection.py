@@ -1,8 +1,8 @@
-"""One HTTP connection: what it may send, how much of it is kept, and how long it may be silent.
+"""One HTTP connection: what it may send, how much of it is buffered, and how long it may be silent.
 
 uvicorn limits neither the head of a request, which is the request line and the headers, nor the
-number of requests that wait behind the running one, nor the time in which a client takes a
-response: a client could keep its connection, and what it sent in memory, forever.
+number of requests that wait behind the running one, nor the time that a client takes to read a
+response: a client could keep its connection, and the memory of what it sent, forever.
 """
 
 import asyncio
@@ -38,23 +38,23 @@ log = logging.getLogger("imprint.request")
 
 
 MAX_HEAD_BYTES = 64 * 1024
-"""Bytes of a request line and its headers together; browsers send far less."""
+"""The most bytes of a request line and its headers together; browsers send far less."""
 
 MAX_HEADERS = 128
-"""Headers of a request; a short one takes many times its length in memory."""
+"""The most headers of a request; a short one takes many times its length in memory."""
 
 MAX_QUEUED = 16
-"""Requests of a connection that wait for the running one."""
+"""The most requests of a connection that wait for the running one."""
 
 MAX_UNPARSED_BYTES = 64 * 1024
-"""Bytes kept behind a full queue; a connection with more is closed after the queue."""
+"""The most bytes kept behind a full queue; a connection with more is closed after the queue."""
 
 MAX_UNSENT = 4096
 """Unsent bytes above which writing is paused and a timer runs: enough for the head of a response,
 which is sent together with the body. So a connection buffers about one piece of a response."""
 
 WRITE_CHECKS = 4
-"""How often in the write timeout the progress of a client that takes a response is checked."""
+"""How often per write timeout the progress of a reading client is checked."""
 
 _DISCARD_UNSENT = struct.pack("ii", 1, 0)
 """The `SO_LINGER` of a socket that is reset when it is closed."""
@@ -62,13 +62,13 @@ _DISCARD_UNSENT = struct.pack("ii", 1, 0)
 _HEADER_SEPARATORS = len(b": \r\n")
 
 _SHORTEST_REQUEST = len(b"GET / HTTP/1.1\r\n\r\n")
-"""In a slice of this size at most one request ends."""
+"""A slice of this size contains the end of at most one request."""
 
 _LINES_OF_REQUEST = 3
 """The fewest lines of a request: the request line, `Host` and the empty line."""
 
 _UNQUEUED_BYTES = MAX_QUEUED * _SHORTEST_REQUEST
-"""Bytes that cannot contain more requests than may wait."""
+"""This many bytes cannot contain more requests than may wait."""
 
 _HOST, _AUTHORIZATION, _TRANSFER_ENCODING, _CONTENT_LENGTH, _EXPECT = 1, 2, 4, 8, 16
 _INSPECTED = {
@@ -78,7 +78,7 @@ _INSPECTED = {
     b"content-length": _CONTENT_LENGTH,
     b"expect": _EXPECT,
 }
-"""A bit for each header that has a rule of its own here."""
+"""A bit for each header that has a rule here."""
 
 _UNREPEATABLE = _HOST | _AUTHORIZATION
 
@@ -90,8 +90,8 @@ class _Unreadable(Exception):
 class _Flow(FlowControl):
     """Flow control that resumes reading only if it is not `held`.
 
-    uvicorn resumes whenever the application waits for a message or has sent a response, whatever
-    is in the queue.
+    uvicorn resumes whenever the application waits for a message or has sent a response, however
+    full the queue is.
     """
 
     held = False
@@ -102,11 +102,11 @@ class _Flow(FlowControl):
 
 
 class HttpConnection(HttpToolsProtocol):
-    """A connection with bounds on everything that its client can make it keep or wait for.
+    """A connection with bounds on everything that its client can make it buffer or wait for.
 
     Requests that arrive while one is running wait in `pipeline`. Reading is paused while any is
-    there, and what one read brought beyond the queue stays in `_unparsed`. The next request is
-    started when the client has taken the response to the one before.
+    waiting, and bytes that were read beyond the queue stay in `_unparsed`. The next request is
+    started when the client has read the response to the previous one.
     """
 
     flow: _Flow
@@ -125,12 +125,12 @@ class HttpConnection(HttpToolsProtocol):
         self._body_left = 0
         self._problem: Problem | None = None
         self._deadline: asyncio.TimerHandle | None = None
-        # What is left to do when no request is running or waiting.
+        # Pending actions for when no request is running or waiting.
         self._unparsed = b""
         self._refusal: Problem | None = None
         self._is_last = False
         self._ignores_input = False
-        # Bytes that the client has yet to take.
+        # Bytes that the client has not read yet.
         self._progress_check: asyncio.TimerHandle | None = None
         self._unsent = 0
         self._stalled_checks = 0
@@ -163,7 +163,7 @@ class HttpConnection(HttpToolsProtocol):
         self.pipeline.clear()
         self._unparsed = b""
         if self._running is not None and not self._running.response_complete:
-            # uvicorn tells only the request that came last.
+            # uvicorn notifies only the last request.
             self._running.disconnected = True
             self._running.message_event.set()
         super().connection_lost(exc)
@@ -245,7 +245,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._head_size = self._seen = self._body_left = 0
-        # Not zero, even if the read that brings this request also ended the one before.
+        # Not zero, even if the read that brings this request also completed the previous one.
         self._received = self._received or 1
         super().on_message_begin()
 
@@ -256,7 +256,7 @@ class HttpConnection(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         self._count(len(name) + len(value) + _HEADER_SEPARATORS)
         if not self._in_head:
-            # A trailer of a chunked body: the application has the headers already.
+            # A trailer of a chunked body: the application already has the headers.
             return
         name = name.lower()
         value = value.rstrip(b" \t")
@@ -271,7 +271,7 @@ class HttpConnection(HttpToolsProtocol):
             self._fail(_unreadable("The header Host is missing."))
         is_upgrade = self.parser.should_upgrade()
         if is_upgrade and (self._body_left or self._seen & _TRANSFER_ENCODING):
-            # The parser takes the body for bytes of the other protocol.
+            # The parser takes the body for bytes of the upgraded protocol.
             self._fail(_unreadable("A request with a body cannot upgrade the connection."))
         super().on_headers_complete()
         if is_upgrade:
@@ -323,7 +323,7 @@ class HttpConnection(HttpToolsProtocol):
         return bool(self.pipeline or self._unparsed or self._refusal or self._is_last)
 
     def _drop_incomplete(self) -> bool:
-        """Forget the last request if its body is incomplete; False if it is running already."""
+        """Forget the last request if its body is incomplete; False if it is already running."""
         if self.cycle is None or not self.cycle.more_body or not self._is_busy:
             return True
         if not self.pipeline:
@@ -339,12 +339,12 @@ class HttpConnection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self.server_state.total_requests += 1
         if not self.pipeline and not self._in_head:
-            # A client that has its response and still sends the body could send forever.
+            # A client that has its response and is still sending the body could send forever.
             self.transport.close()
         if self.transport.is_closing():
             self._watch_unsent()
         elif self.flow.write_paused:
-            # The client has yet to take this response; `resume_writing` goes on.
+            # The client has not read this response yet; `resume_writing` continues.
             self.flow.pause_reading()
         else:
             self._go_on()
@@ -376,29 +376,29 @@ class HttpConnection(HttpToolsProtocol):
 
     @property
     def received(self) -> int:
-        """Bytes that have arrived of the request that is being received."""
+        """Bytes received so far of the current request."""
         return self._received
 
     @property
     def receives_head(self) -> bool:
-        """Whether a part of a request line with its headers has arrived."""
+        """Whether part of a request line or its headers has arrived."""
         return self._in_head and self._received > 0 and not self._ignores_input
 
     @property
     def receives_body(self) -> bool:
-        """Whether the headers of a request have arrived, and not yet all of its body."""
+        """Whether the headers of a request have arrived, but not its whole body."""
         return not self._in_head and not self._ignores_input and not self.transport.is_closing()
 
     def refuse_rest(self, problem: Problem) -> None:
-        """Refuse the request that is being received, after the responses to those before it."""
+        """Refuse the request that is being received, after the responses to earlier ones."""
         self._refuse(problem)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP."""
+        """Refuse malformed HTTP."""
         self._refuse(_unreadable("The request cannot be read."))
 
     def _refuse(self, problem: Problem) -> None:
-        """Send a refusal after the responses to the requests before it, and read no more."""
+        """Send a refusal after the responses to earlier requests, and stop reading."""
         self._cancel_deadline()
         self._ignores_input = True
         self._unparsed = b""
@@ -437,7 +437,7 @@ class HttpConnection(HttpToolsProtocol):
     def _on_deadline(self) -> None:
         self._deadline = None
         if self._is_busy or self.flow.write_paused:
-            # The client waits for the response to an earlier request, or takes it.
+            # The client is waiting for, or reading, the response to an earlier request.
             self._start_deadline()
         else:
             self._close()
@@ -456,7 +456,7 @@ class HttpConnection(HttpToolsProtocol):
         self._watch_unsent()
 
     def _watch_unsent(self) -> None:
-        """Check the progress of a client that has yet to take something."""
+        """Check the progress of a client that has not read everything yet."""
         self._unsent = self.transport.get_write_buffer_size()
         if self._unsent and self._progress_check is None:
             self._stalled_checks = 0
@@ -467,7 +467,7 @@ class HttpConnection(HttpToolsProtocol):
         self._progress_check = self.loop.call_later(seconds, self._check_progress)
 
     def _check_progress(self) -> None:
-        """Abort the connection if its client has taken no byte for the write timeout.
+        """Abort the connection if its client has read no byte for the write timeout.
 
         Closing would wait for the client, even after the last response.
         """
@@ -482,7 +482,7 @@ class HttpConnection(HttpToolsProtocol):
             return
         self._progress_check = None
         CONNECTIONS_CLOSED.labels("write_timeout").inc()
-        # Without this the system keeps what it has buffered, for minutes.
+        # Otherwise the system keeps its buffered bytes for minutes.
         peer: socket.socket = self.transport.get_extra_info("socket")
         with contextlib.suppress(OSError):
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _DISCARD_UNSENT)
@@ -503,12 +503,12 @@ def _head_too_long() -> Refusal:
 
 
 def write_refusal(problem: Problem, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The bytes of a refusal that the application never sees; it is counted and logged as well."""
+    """The bytes of a refusal that the application never sees; it is counted and logged too."""
     response = problem_response(problem)
     token = request_id.set(new_id())
     fields = {"status": response.status_code, "code": problem.code}
     RESPONSES.labels(OTHER_PATHS, response.status_code, problem.code).inc()
-    log.info("answered", extra={"method": None, "path": None, **fields, "milliseconds": 0})
+    log.info("responded", extra={"method": None, "path": None, **fields, "milliseconds": 0})
     headers = [
         *default_headers,
         *response.raw_headers,

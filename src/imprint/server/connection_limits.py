@@ -1,4 +1,4 @@
-"""Limits on connections: how many are open in a process, in all and of one client."""
+"""Limits on connections: how many may be open in a process, in total and per client."""
 
 import ipaddress
 import logging
@@ -14,10 +14,10 @@ from imprint.metrics import CONNECTIONS, CONNECTIONS_CLOSED
 log = logging.getLogger(__name__)
 
 RESERVED_FILES = 256
-"""File descriptors that connections leave to databases, documents, nodes, metrics and images."""
+"""File descriptors reserved for databases, documents, nodes, metrics and images."""
 
 MAX_LINGERING = 32
-"""Refused connections of one client that stay open until it has read why."""
+"""Refused connections per client that stay open until it has read why."""
 
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -46,12 +46,12 @@ class ConnectionLimits:
         proxies: Iterable[object] = (),
         write_seconds: float,
     ) -> "ConnectionLimits":
-        """The limits of a process that may open so many files.
+        """The limits of a process that may open this many files.
 
-        Where the files do not suffice for `connections`, one address gets at most a quarter of what
-        is left.
+        If the files do not suffice for `connections`, one address gets at most a quarter of what is
+        left.
         """
-        # A very low limit is shared half and half.
+        # A very low limit is split in half.
         most = max(files - RESERVED_FILES, files // 2, 1)
         if most < connections:
             log.warning(
@@ -64,7 +64,7 @@ class ConnectionLimits:
 
 
 def raise_file_limit() -> int:
-    """Raise the soft limit of open files to the hard one; returns the limit that holds."""
+    """Raise the soft limit of open files to the hard one; returns the effective limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -75,20 +75,20 @@ def raise_file_limit() -> int:
 
 
 class Admission(Enum):
-    """What becomes of a new connection."""
+    """What happens to a new connection."""
 
     ADMITTED = auto()
     REFUSED = auto()
-    """Its client has too many; there is time to say so."""
+    """Its client has too many; there is room to respond with a refusal."""
     DROPPED = auto()
-    """Its client has too many, and too many of them are being refused."""
+    """Its client has too many, and too many of them are already being refused."""
     FULL = auto()
     """The process has too many; it is not counted."""
 
 
 @dataclass(slots=True)
 class OpenConnections:
-    """The connections that are open, counted in all and for each client."""
+    """The open connections, counted in total and per client."""
 
     limits: ConnectionLimits
     count: int = 0
@@ -110,7 +110,7 @@ class OpenConnections:
         return Admission.REFUSED if excess <= MAX_LINGERING else Admission.DROPPED
 
     def remove(self, address: str) -> None:
-        """Count a connection that was counted before as closed."""
+        """Count a connection as closed."""
         self.count -= 1
         CONNECTIONS.dec()
         key = client_key(address)

@@ -1,4 +1,4 @@
-"""The HTTP server: start-up, graceful shutdown, and the signals that begin it."""
+"""The HTTP server: start-up, graceful shutdown, and the signals that trigger it."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ POLL_SECONDS = 0.05
 """How often a starting server, and the connections of a stopping one, are checked."""
 
 DRAIN_IDLE_SECONDS = 5.0
-"""How long idle connections stay open at most: their clients may be about to send."""
+"""The longest time that idle connections stay open: their clients may be about to send."""
 
 DRAIN_BODY_PAUSE_SECONDS = 2.0
 """How long a client that sends a body may be silent."""
@@ -42,7 +42,7 @@ _TICK_SECONDS = 1.0
 
 
 class NotStarted(Exception):
-    """The application failed when it was started; the log says why."""
+    """The application failed to start; the log says why."""
 
 
 class _Server(uvicorn.Server):
@@ -76,7 +76,7 @@ class _Server(uvicorn.Server):
 class _CurrentApp:
     """The application, which can be replaced; closes connections while `is_stopping`.
 
-    Requests learn that the service stops, unless other processes serve on.
+    Requests are told that the service stops, unless other processes continue to serve.
     """
 
     app: ASGIApp
@@ -98,11 +98,11 @@ class HttpServer:
     """One application on one socket, with a graceful shutdown.
 
     A keep-alive client may be about to send on a connection that looks idle. So `drain` accepts no
-    new connections, closes each connection after its next response, and waits some seconds for
-    idle ones. Then `stop` ends the server after at most `shutdown_timeout` seconds for requests
-    that are still running. `limits` hold for the connections of this server. A listener that
-    `is_shared` is refused connections by whoever stops all processes. `others_serve` says, when
-    this server stops, whether other processes go on.
+    new connections, closes each connection after its next response, and waits some seconds for idle
+    ones. Then `stop` ends the server after at most `shutdown_timeout` seconds for requests that are
+    still running. `limits` hold for the connections of this server. For a listener that
+    `is_shared`, the process that stops all others refuses connections. `others_serve` tells, when
+    this server stops, whether other processes continue.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class HttpServer:
         self._is_shared = is_shared
         self._others_serve = others_serve
         self._lifespan: LifespanOn | None = None
-        # uvicorn takes a class, and does nothing with it but call it.
+        # uvicorn takes a class, and only calls it.
         connection = partial(HttpConnection, opened=OpenConnections(limits or ConnectionLimits()))
         config = uvicorn.Config(
             self._app,
@@ -148,7 +148,7 @@ class HttpServer:
         return self._server.started
 
     async def run(self) -> None:
-        """Serve until `stop` is called; the application is started before and shut down after.
+        """Serve until `stop` is called; starts the application before and shuts it down after.
 
         Raises `NotStarted`.
         """
@@ -160,7 +160,7 @@ class HttpServer:
             await self.close_app()
 
     async def replace_app(self, app: ASGIApp) -> None:
-        """Start this application, and then serve it instead of the one before.
+        """Start this application, and then serve it instead of the current one.
 
         Open connections stay open. Raises `NotStarted`.
         """
@@ -174,7 +174,7 @@ class HttpServer:
         self._app.app = app
 
     async def close_app(self) -> None:
-        """Shut the application down, if it was started and has not been shut down."""
+        """Shut the application down, if it is running."""
         lifespan, self._lifespan = self._lifespan, None
         if lifespan is not None:
             await lifespan.shutdown()
@@ -195,10 +195,10 @@ class HttpServer:
         return [*cast("set[HttpConnection]", self._server.server_state.connections)]
 
     async def _close_listener(self) -> None:
-        """Close the listening socket; connections that were made before are served, not reset."""
+        """Close the listening socket; connections made before are served, not reset."""
         if not self._is_shared:
             refuse_connections(self._listener)
-        # A client may have the system's word that it is connected before the system has its own.
+        # The client may consider the connection established before this system does.
         await asyncio.sleep(ACCEPT_SECONDS)
         accepted = accept_waiting(self._listener)
         for server in self._server.servers:
@@ -224,9 +224,9 @@ async def serve_all(
 ) -> None:
     """Serve until SIGINT or SIGTERM, then stop the servers in order, draining each if `drain`.
 
-    With `start`, connections are accepted when that has ended, or before if `may_serve` is set; a
-    signal before its end stops at once. `on_ready` is called when the first server serves after
-    it. Raises what `start` raises.
+    With `start`, connections are accepted when it has finished, or earlier if `may_serve` is set; a
+    signal before that stops at once. `on_ready` is called when the first server serves after it.
+    Raises what `start` raises.
     """
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
@@ -265,7 +265,7 @@ async def _started(
     begin: Callable[[], None],
     runs: "list[asyncio.Task[None]]",
 ) -> bool:
-    """Whether `start` has ended before a signal came; serves meanwhile if `may_serve` is set."""
+    """Whether `start` finished before a signal came; serves meanwhile if `may_serve` is set."""
     starting = asyncio.create_task(start)
     try:
         if may_serve is not None:
@@ -288,7 +288,7 @@ async def _until_started(server: HttpServer) -> None:
 
 
 async def _first(*awaited: Awaitable[Any]) -> None:
-    """Wait until one of these has ended; those that are no tasks yet are cancelled then."""
+    """Wait until one of these has ended; those passed as coroutines are then cancelled."""
     tasks = [asyncio.ensure_future(each) for each in awaited]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -301,10 +301,10 @@ async def _first(*awaited: Awaitable[Any]) -> None:
 async def drain_connections(
     connections: Callable[[], Sequence[HttpConnection]], keep_alive: float
 ) -> None:
-    """Wait until all connections are closed, or only those are left that run a request.
+    """Wait until all connections are closed, or only those with a running request are left.
 
     Each is closed after its next response. Idle ones have `keep_alive` seconds, but at most
-    `DRAIN_IDLE_SECONDS`; what has not arrived in time is refused instead of reset.
+    `DRAIN_IDLE_SECONDS`; requests that have not arrived by then are refused instead of reset.
     """
     loop = asyncio.get_running_loop()
     began = loop.time()

@@ -1,4 +1,4 @@
-"""The link between a worker and its supervisor: what each tells the other, over a pair of sockets.
+"""The link between a worker and its supervisor: messages over a pair of sockets.
 
 The supervisor sends single bytes. A worker sends messages: the length, a kind, and a body.
 """
@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-"""A message that is longer is not read: the link of its worker is ignored from then on."""
+"""The longest message: after a longer one, the link of its worker is ignored."""
 
 SEND_SECONDS = 2
-"""How long a worker waits for a supervisor that does not read before it stops telling it things."""
+"""How long a worker waits for a supervisor that does not read before it stops sending."""
 
 _HEAD = struct.Struct("!Ic")
 
@@ -29,27 +29,27 @@ _LEAVE = b"l"
 
 
 class Kind(Enum):
-    """What a message of a worker is about."""
+    """The kind of a worker's message."""
 
     WAITING = b"w"
-    """It serves, but waits for a dependency before it can do more than say so."""
+    """It serves, but only its readiness: it is waiting for a dependency."""
     PREPARED = b"p"
-    """Everything is open, and it waits for the permission to serve."""
+    """Everything is open, and it waits for permission to serve."""
     READY = b"r"
     """It serves."""
     FAILED = b"f"
-    """It is about to end; the body says why."""
+    """It is about to exit; the body says why."""
     SAMPLES = b"m"
-    """The body has the values of its metrics."""
+    """The body contains the values of its metrics."""
 
 
 class Link:
-    """What a worker has of its supervisor.
+    """The worker's end of a link.
 
     `has_peers` is whether other workers serve: then this one need not accept connections before it
     is ready. If it `is_gated`, it must not accept any before the supervisor permits it; otherwise
-    it `serves_early`, to say what it waits for. `collect` gives the values of its metrics. A worker
-    that `is_replaced` stops while others serve on.
+    it `serves_early`, to report what it waits for. `collect` returns the values of its metrics. A
+    worker that `is_replaced` stops while others continue to serve.
     """
 
     def __init__(
@@ -81,15 +81,15 @@ class Link:
         self._send(Kind.WAITING)
 
     def report_failure(self, reason: str) -> None:
-        """Tell the supervisor why this worker is about to end."""
+        """Tell the supervisor why this worker is about to exit."""
         self._send(Kind.FAILED, reason.encode())
 
     def report_samples(self) -> None:
-        """Tell the supervisor the values of all metrics; also when it has not asked."""
+        """Send the values of all metrics to the supervisor, also unprompted."""
         self._send(Kind.SAMPLES, self._collect())
 
     async def wait_for_permission(self) -> None:
-        """Wait until this worker may serve; it has everything that it needs for that."""
+        """Report that this worker is prepared, and wait until it may serve."""
         if not self._is_gated:
             return
         loop, granted = asyncio.get_running_loop(), asyncio.Event()
@@ -101,7 +101,8 @@ class Link:
     def watch(self, stop_seconds: float) -> None:
         """Listen to the supervisor; stop this process, as SIGTERM does, when it has ended.
 
-        A thread does it, because a process that starts or hangs has no event loop that could.
+        Runs in a thread, because a process that is starting or hanging has no event loop that could
+        do it.
         """
         watching = threading.Thread(target=self._stop_at_end, args=(stop_seconds,), daemon=True)
         watching.start()
@@ -113,7 +114,7 @@ class Link:
         os._exit(1)
 
     def listen(self) -> None:
-        """Do what the supervisor asks for, until it has ended."""
+        """Carry out the supervisor's commands until it has ended."""
         with suppress(OSError):
             while received := self._supervisor.recv(64):
                 if _SERVE in received:
@@ -132,14 +133,14 @@ class Link:
             try:
                 self._supervisor.sendall(_HEAD.pack(len(body), kind.value) + body)
             except OSError:
-                # Perhaps half of it was sent, so nothing after it could be read.
+                # Part of it may have been sent, so nothing after it could be parsed.
                 with suppress(OSError):
                     self._supervisor.shutdown(socket.SHUT_WR)
 
 
 @dataclass(slots=True, eq=False)
 class WorkerLink:
-    """What the supervisor has of a worker."""
+    """The supervisor's end of a link."""
 
     worker: socket.socket
     is_open: bool = True
@@ -153,7 +154,7 @@ class WorkerLink:
         return self.worker.fileno()
 
     def permit(self) -> None:
-        """Let the worker serve."""
+        """Permit the worker to serve."""
         self._send(_SERVE)
 
     def request_samples(self) -> None:
@@ -161,7 +162,7 @@ class WorkerLink:
         self._send(_SAMPLE)
 
     def dismiss(self) -> bool:
-        """Let the worker stop because others have taken over; False if it cannot be told."""
+        """Tell the worker to stop because others have taken over; False if it cannot be told."""
         return self._send(_LEAVE)
 
     def read(self) -> Iterator[tuple[Kind, bytes]]:
@@ -181,7 +182,7 @@ class WorkerLink:
             yield Kind(kind), body
 
     def close(self) -> None:
-        """Close it; the worker stops if it has not."""
+        """Close it; the worker stops if it is still running."""
         self.is_open = False
         self.worker.close()
 

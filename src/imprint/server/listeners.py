@@ -1,4 +1,4 @@
-"""Listening sockets: how they are opened, and how they are closed without a reset connection."""
+"""Listening sockets: how they are opened, and how they are closed without resetting connections."""
 
 import ctypes
 import socket
@@ -9,10 +9,10 @@ from contextlib import suppress
 from imprint.domain.errors import CannotStart
 
 BACKLOG = 2048
-"""Connections that may wait to be accepted."""
+"""The backlog: connections that may wait to be accepted."""
 
 _SO_ATTACH_FILTER = 26
-"""The option of Linux that attaches a filter of packets to a socket; Python has no name for it."""
+"""The Linux option that attaches a packet filter to a socket; Python has no name for it."""
 
 _DROP_NEW_CONNECTIONS = b"".join(
     struct.pack("HBBI", *instruction)
@@ -46,12 +46,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def refuse_connections(listener: socket.socket) -> None:
-    """Let no new connection begin, in no process that shares the socket, and keep what waits.
+    """Stop new connections in all processes that share the socket, and keep the waiting ones.
 
     When the last copy of a listening socket is closed, the system resets every connection that has
-    not been accepted. So that none arrives between the last accept and the close, packets that
-    begin a connection are dropped first: their clients send them again a second later, and are
-    refused then. Does nothing where the system has no such filter.
+    not been accepted. To avoid that, packets that begin a connection are dropped first: their
+    clients send them again a second later, and are refused then. Does nothing where the system has
+    no such filter.
     """
     if not sys.platform.startswith("linux"):
         return
@@ -63,7 +63,7 @@ def refuse_connections(listener: socket.socket) -> None:
 
 
 def accept_waiting(listener: socket.socket) -> list[socket.socket]:
-    """Accept every connection that waits."""
+    """Accept every waiting connection."""
     accepted = []
     for _ in range(BACKLOG):
         try:
@@ -71,7 +71,7 @@ def accept_waiting(listener: socket.socket) -> list[socket.socket]:
         except BlockingIOError:
             break
         except OSError:
-            # What is left of a connection whose client has gone.
+            # The remains of a connection whose client has gone.
             continue
         peer.setblocking(False)
         accepted.append(peer)

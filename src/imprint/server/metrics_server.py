@@ -1,4 +1,4 @@
-"""The port of the metrics, served by the supervisor between its other duties.
+"""The metrics port, served by the supervisor alongside its other duties.
 
 It needs no event loop and no thread, so that the supervisor can fork at any time, and it responds
 even if no worker does. HTTP is reduced to what a scraper needs: one request per connection.
@@ -14,17 +14,17 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 MAX_CLIENTS = 16
-"""Connections that are open at once; a further one takes the place of the oldest that asks for
-nothing, so that silent clients keep no scraper out."""
+"""The maximum number of open connections; a further one replaces the oldest that has sent no
+request, so that silent clients keep no scraper out."""
 
 MAX_HEAD_BYTES = 8192
 """Bytes of a request line and its headers together."""
 
 CLIENT_SECONDS = 10.0
-"""How long a client may take to send its request, and again to take the response."""
+"""How long a client may take to send its request, and again to read the response."""
 
 OPENMETRICS = "application/openmetrics-text"
-"""The format that is sent to whoever accepts it; all others get the older one of Prometheus."""
+"""The format for clients that accept it; all others get the older Prometheus format."""
 
 _OPENMETRICS = f"{OPENMETRICS}; version=1.0.0"
 
@@ -44,8 +44,8 @@ class _Client:
 class MetricsServer:
     """Serves the metrics on `listener`; without one, it does nothing.
 
-    Whoever owns it selects on `readers` and `writers`, calls `on_readable` and `on_writable`, and
-    `respond` when the values for those who wait are there.
+    Its owner selects on `readers` and `writers`, calls `on_readable` and `on_writable`, and
+    `respond` when the values for the waiting clients have arrived.
     """
 
     def __init__(self, listener: socket.socket | None) -> None:
@@ -54,19 +54,19 @@ class MetricsServer:
         self.listen(listener)
 
     def listen(self, listener: socket.socket | None) -> None:
-        """Accept connections from now on here, and no longer where it was before."""
+        """Accept connections on this listener, and no longer on the previous one."""
         self._listener = listener
         if listener is not None:
             listener.setblocking(False)
 
     @property
     def has_waiting(self) -> bool:
-        """Whether somebody waits for a response."""
+        """Whether a client waits for a response."""
         return any(each.is_waiting for each in self._clients)
 
     @property
     def readers(self) -> Iterator["socket.socket | _Client"]:
-        """What to wait for until it can be read."""
+        """Sockets to select for reading."""
         is_full = len(self._clients) >= MAX_CLIENTS
         if self._listener is not None and not (is_full and self._oldest_idle is None):
             yield self._listener
@@ -74,28 +74,28 @@ class MetricsServer:
 
     @property
     def writers(self) -> list[_Client]:
-        """What to wait for until it can be written to."""
+        """Sockets to select for writing."""
         return [each for each in self._clients if each.unsent]
 
     @property
     def due(self) -> float | None:
-        """When the next client has had its time."""
+        """When the next client times out."""
         return min((each.deadline for each in self._clients), default=None)
 
     def on_readable(self, found: Collection[object]) -> None:
-        """Accept and read what has arrived."""
+        """Accept connections and read requests."""
         for client in [each for each in self._clients if each in found]:
             self._read(client)
         if self._listener is not None and self._listener in found:
             self._accept(self._listener)
 
     def on_writable(self, found: Collection[object]) -> None:
-        """Write what has not been sent yet."""
+        """Write pending bytes."""
         for client in [each for each in self._clients if each in found]:
             self._write(client)
 
     def respond(self, values: Collector) -> None:
-        """Send these values to everybody who waits."""
+        """Send these values to every waiting client."""
         for client in [each for each in self._clients if each.is_waiting]:
             client.is_waiting = False
             client.deadline = time.monotonic() + CLIENT_SECONDS
@@ -103,7 +103,7 @@ class MetricsServer:
             self._write(client)
 
     def give_up(self) -> None:
-        """Close the connections of clients that have had their time."""
+        """Close the connections of clients that have timed out."""
         now = time.monotonic()
         for client in [each for each in self._clients if each.deadline <= now]:
             self._close(client)
@@ -115,7 +115,7 @@ class MetricsServer:
 
     @property
     def _oldest_idle(self) -> _Client | None:
-        """The client that has been here longest, of those that do not wait for a response."""
+        """The oldest client that does not wait for a response."""
         return next((each for each in self._clients if not each.is_waiting), None)
 
     def _accept(self, listener: socket.socket) -> None:
@@ -137,7 +137,7 @@ class MetricsServer:
             received = b""
         client.received += received
         if b"\r\n\r\n" in client.received:
-            # However late it came: values are there before these seconds are over.
+            # However late the request came: the values arrive before these seconds are over.
             client.is_waiting, client.deadline = True, time.monotonic() + CLIENT_SECONDS
         if not received or (len(client.received) > MAX_HEAD_BYTES and not client.is_waiting):
             self._close(client)
@@ -168,7 +168,7 @@ def _parse(head: bytes | bytearray) -> tuple[bytes, str]:
 def _respond(values: Collector, method: bytes, accept: str) -> bytes:
     if method not in (b"GET", b"HEAD"):
         return _write_head("405 Method Not Allowed", "text/plain", 0, "Allow: GET, HEAD")
-    # The library fails on versions that are no numbers, so it does not get the header itself.
+    # The library fails on versions that are not numbers, so it does not get the raw header.
     encode, content_type = choose_encoder(_OPENMETRICS if OPENMETRICS in accept else "")
     body = encode(values)
     head = _write_head("200 OK", content_type, len(body))

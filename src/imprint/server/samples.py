@@ -1,4 +1,4 @@
-"""Samples: the values of the metrics of one process, and how those of all processes are merged."""
+"""Samples: the metrics of one process, and how those of all processes are merged."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -11,10 +11,10 @@ from prometheus_client.registry import Collector
 from imprint.metrics import LEAST, SUMMED
 
 _ADDED = frozenset({"counter", "histogram", "summary"})
-"""Types whose values are added up over all processes that there were."""
+"""Types that are summed over all processes, past and present."""
 
 _CREATED = "_created"
-"""The suffix of samples that say when a counter began, which is no fact about a sum."""
+"""The suffix of samples with the creation time of a counter, which is meaningless for a sum."""
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -32,7 +32,7 @@ _families = msgspec.msgpack.Decoder(list[Family])
 
 
 def read_samples(registry: CollectorRegistry = REGISTRY) -> list[Family]:
-    """The values of the metrics of this process, now."""
+    """The current values of the metrics of this process."""
     return [
         Family(
             each.name,
@@ -49,7 +49,7 @@ def read_samples(registry: CollectorRegistry = REGISTRY) -> list[Family]:
 
 
 def set_value(gauge: Gauge, value: float) -> list[Family]:
-    """A gauge without labels, with a value that it has in no process."""
+    """A gauge without labels, whose value no process reports."""
     return [
         Family(each.name, each.documentation, each.type, [(each.name, {}, value)])
         for each in gauge.describe()
@@ -57,12 +57,12 @@ def set_value(gauge: Gauge, value: float) -> list[Family]:
 
 
 def encode_samples() -> bytes:
-    """The values of the metrics of this process, as they are sent to the supervisor."""
+    """The metrics of this process, encoded for the supervisor."""
     return msgspec.msgpack.encode(read_samples())
 
 
 def decode_samples(body: bytes) -> list[Family]:
-    """What `encode_samples` has encoded. Raises `msgspec.DecodeError`."""
+    """Decode what `encode_samples` encoded. Raises `msgspec.DecodeError`."""
     return _families.decode(body)
 
 
@@ -70,8 +70,8 @@ def decode_samples(body: bytes) -> list[Family]:
 class MergedSamples(Collector):
     """The metrics of several processes as one collector.
 
-    Samples that are no longer `current`, because their process has ended or does not respond,
-    count only where values are added up: so a counter never falls.
+    Samples that are no longer `current`, because their process has ended or does not respond, count
+    only in sums: so a counter never falls.
     """
 
     _metrics: dict[str, Metric] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class MergedSamples(Collector):
                     values[key] = rule(values[key], value) if key in values else value
 
     def families(self) -> list[Family]:
-        """What was merged, as samples of one process."""
+        """The merged samples, like those of one process."""
         return [
             Family(
                 metric.name,
@@ -105,7 +105,7 @@ class MergedSamples(Collector):
         ]
 
     def collect(self) -> Iterator[Metric]:
-        """The merged metrics, for an encoder of Prometheus."""
+        """The merged metrics, for a Prometheus encoder."""
         for name, metric in sorted(self._metrics.items()):
             metric.samples.clear()
             for (sample, labels), value in self._values[name].items():
@@ -115,7 +115,7 @@ class MergedSamples(Collector):
 
 
 def _rule_of(family: Family) -> Callable[[float, float], float]:
-    """How two values of this metric become one."""
+    """How two values of this metric are merged."""
     if family.type in _ADDED:
         return _sum_of_all
     if family.name in SUMMED:

@@ -38,16 +38,16 @@ STOP_SECONDS = 60.0
 """How long workers may take to stop before they are killed."""
 
 MISCONFIGURED = 2
-"""The exit status for what a restart does not mend, as wrong settings."""
+"""The exit status for problems that a restart does not fix, such as wrong settings."""
 
 RESTART_SECONDS = 0.5
-"""How long to wait before a dead worker is replaced, so that repeated crashes use no processor."""
+"""How long to wait before a dead worker is replaced, so that crash loops use no processor."""
 
 LONGEST_RESTART_SECONDS = 30.0
-"""How long to wait at most; the pause of a place doubles until a worker there is ready."""
+"""The longest such pause; it doubles until a worker in this slot is ready."""
 
 SUCCESSOR_SECONDS = 60.0
-"""How long a new worker may take before a reload is given up."""
+"""How long a new worker may take before a reload is abandoned."""
 
 SAMPLE_SECONDS = 1.0
 """How long a scrape waits for the metrics of a worker; then its last known counters are used."""
@@ -63,11 +63,11 @@ class ReloadRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run: how many workers, what each does, and the sockets that are open for it.
+    """What to run: how many workers, what each does, and their open sockets.
 
-    `work` runs in the worker: it gets the worker's place and its link to the supervisor, and
-    returns its exit status. `changes` are the names of the settings in which the plan differs from
-    the one before, and `adopt` is called when it takes over.
+    `work` runs in the worker: it gets the worker's slot and its link to the supervisor, and returns
+    its exit status. `changes` are the names of the settings that differ from the previous plan, and
+    `adopt` is called when it takes over.
     """
 
     count: int
@@ -85,7 +85,7 @@ class Plan:
 
 
 class _State(Enum):
-    """What a worker does, as far as its supervisor knows."""
+    """The state of a worker, as far as its supervisor knows."""
 
     STARTING = "starting"
     PREPARED = "prepared"
@@ -95,7 +95,7 @@ class _State(Enum):
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A worker as its supervisor sees it; something is done about it at its `deadline`."""
+    """A worker as its supervisor sees it; the supervisor acts on it at its `deadline`."""
 
     pid: int
     place: int
@@ -110,7 +110,7 @@ class _Worker:
 
 @dataclass(slots=True)
 class _Reload:
-    """A reload that is under way: the new plan, and its workers, started one after the other."""
+    """A reload in progress: the new plan, and its workers, started one after the other."""
 
     plan: Plan
     workers: list[_Worker] = field(default_factory=list)
@@ -118,21 +118,21 @@ class _Reload:
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps the workers of a plan running; SIGHUP replaces them by those of the plan of `reread`.
+    """Keeps the workers of a plan running; SIGHUP replaces them with those of `reread`'s plan.
 
     The new workers are started one after the other. When all of them are prepared, they begin to
-    serve; when all of them serve, the old ones are told to leave. If `reread` raises
-    `ReloadRefused`, or if a new worker ends or is late, the old ones go on and the new ones end:
-    no two plans stay mixed.
+    serve; when all of them serve, the old ones are told to stop. If `reread` raises
+    `ReloadRefused`, or if a new worker exits or is late, the old ones continue and the new ones are
+    stopped: two plans never stay mixed.
 
     Workers are forked after everything is loaded and before anything is opened, so that they share
     memory but no connections. If the supervisor is killed, they stop.
 
-    A worker that cannot start for a lasting reason ends the service, but only if none has ever
-    been ready: later the others serve on, and its place is tried again.
+    A worker that cannot start for a lasting reason ends the service, but only if none has ever been
+    ready: later the others continue, and its slot is retried.
 
-    Signal handlers do nothing: a signal only wakes the loop in `run`, where all decisions are made,
-    so that no signal interrupts one.
+    Signal handlers do nothing: a signal only wakes the loop in `run`, which makes all decisions
+    uninterrupted.
     """
 
     plan: Plan
@@ -171,7 +171,8 @@ class Supervisor:
         return self._status
 
     def _wait(self, signals: socket.socket) -> set[int]:
-        """The signals that have arrived; notes what workers and scrapers have sent."""
+        """The signals that have arrived; also receives messages of workers and requests of
+        scrapers."""
         links = {each.link: each for each in self._workers.values() if each.link.is_open}
         readers = [signals, *links, *self._metrics.readers]
         found, writable, _ = select.select(readers, self._metrics.writers, [], self._timeout())
@@ -183,7 +184,7 @@ class Supervisor:
         return set(signals.recv(4096)) if signals in found else set()
 
     def _timeout(self) -> float | None:
-        """Seconds until something has to be done without a signal; None if nothing has."""
+        """Seconds until the next action without a signal; None if there is none."""
         times = [*self._due.values()]
         times += [each.deadline for each in self._workers.values() if each.deadline is not None]
         others = self._stop_deadline, self._sample_deadline, self._metrics.due, self.notifier.due
@@ -201,7 +202,7 @@ class Supervisor:
     def _start(self, place: int, plan: Plan, *, is_gated: bool = False) -> _Worker:
         """Fork a worker. Raises `OSError` if the system allows no more processes."""
         # Signals are blocked until the new worker has replaced the handlers that it inherited: with
-        # these it would act as the supervisor. It receives blocked signals right after.
+        # those it would act as the supervisor. Blocked signals are delivered right after.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             own, theirs = open_link()
@@ -236,7 +237,7 @@ class Supervisor:
         return worker
 
     def _close_copies(self, plan: Plan) -> None:
-        """Close what a worker has inherited and does not need.
+        """Close inherited descriptors that a worker does not need.
 
         With copies of links, workers would not notice the end of their supervisor; with copies of
         sockets, a port that is no longer served would stay open.
@@ -252,7 +253,7 @@ class Supervisor:
         for kind, body in worker.link.read():
             if kind is Kind.SAMPLES:
                 worker.is_asked = False
-                # A worker that sends nonsense must not end its supervisor.
+                # A worker that sends garbage must not end its supervisor.
                 try:
                     worker.samples = decode_samples(body)
                 except msgspec.DecodeError:
@@ -282,7 +283,7 @@ class Supervisor:
             self.notifier.ready(status)
 
     def _reap(self) -> None:
-        """Collect the workers that have ended."""
+        """Reap the workers that have ended."""
         while self._workers:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
@@ -307,24 +308,24 @@ class Supervisor:
             self._status = status
             self._stop()
         elif status == MISCONFIGURED:
-            log.error("worker cannot start; the others go on, and it is tried again", extra=fields)
+            log.error("worker cannot start; the others continue, and it is retried", extra=fields)
             self._schedule(worker)
         else:
-            log.error("worker died and is replaced", extra=fields)
+            log.error("worker died and will be replaced", extra=fields)
             self._schedule(worker)
 
     def _schedule(self, worker: _Worker) -> None:
-        """Start a worker in the place of this one after a pause."""
+        """Start a replacement of this worker after a pause."""
         is_ready = worker.state is _State.READY
         failures = 0 if is_ready else self._failures.get(worker.place, 0)
         self._failures[worker.place] = failures + 1
         longest = max(self.pause, LONGEST_RESTART_SECONDS)
-        # Beyond some doublings the number only grows.
+        # After some doublings the number would only grow.
         pause = min(self.pause * 2 ** min(failures, 16), longest)
         self._due[worker.place] = time.monotonic() + pause
 
     def _replace(self) -> None:
-        """Start a worker in every place whose pause is over."""
+        """Start a worker in every slot whose pause is over."""
         now = time.monotonic()
         for place in [place for place, due in self._due.items() if due <= now]:
             del self._due[place]
@@ -335,7 +336,7 @@ class Supervisor:
                 self._due[place] = now + LONGEST_RESTART_SECONDS
 
     def _give_up(self) -> None:
-        """End what has taken too long: a reload, workers that do not stop, scrapers."""
+        """End everything that has taken too long: a reload, workers that do not stop, scrapers."""
         now = time.monotonic()
         for worker in [*self._workers.values()]:
             if worker.deadline is None or worker.deadline > now:
@@ -354,7 +355,7 @@ class Supervisor:
         self._metrics.give_up()
 
     def _dismiss(self, worker: _Worker) -> None:
-        """Tell a worker to leave; it is killed if that takes too long."""
+        """Tell a worker to stop; it is killed if that takes too long."""
         worker.state = _State.LEAVING
         worker.deadline = time.monotonic() + worker.plan.stop_seconds
         if not worker.link.dismiss():
@@ -380,7 +381,7 @@ class Supervisor:
         self._continue_reload()
 
     def _continue_reload(self) -> None:
-        """Take the next step of the reload, if one is under way and has come so far."""
+        """Take the next step of the reload, if one is in progress and ready for it."""
         reload = self._reload
         if reload is None:
             return
@@ -420,7 +421,7 @@ class Supervisor:
         self._end_reload("serving")
 
     def _abandon_reload(self, reasons: Sequence[str]) -> None:
-        """Let the old workers go on, and end the new ones."""
+        """Keep the old workers, and stop the new ones."""
         reload, self._reload = self._reload, None
         if reload is None:
             return
@@ -432,12 +433,12 @@ class Supervisor:
 
     def _fail_reload(self, reasons: Sequence[str]) -> None:
         RELOADS.labels("failed").inc()
-        log.error("reload failed; the service goes on as before", extra={"reasons": [*reasons]})
+        log.error("reload failed; the service continues as before", extra={"reasons": [*reasons]})
         self._end_reload("serving; the last reload failed")
 
     def _end_reload(self, status: str) -> None:
         if self._told_ready or self._was_ready:
-            # A reload that failed during the start has not ended the start.
+            # A reload that failed during start-up does not end the start-up.
             self._told_ready = True
             self.notifier.ready(status)
         if self._reload_again:
@@ -447,7 +448,7 @@ class Supervisor:
     # Metrics
 
     def _respond_to_scrapes(self) -> None:
-        """Ask the workers for their metrics if somebody waits, and respond when they are there."""
+        """Ask the workers for their metrics if a scraper waits, and respond when they arrive."""
         if not self._metrics.has_waiting:
             self._sample_deadline = None
             return
@@ -456,7 +457,7 @@ class Supervisor:
         if self._sample_deadline is None:
             self._sample_deadline = now + SAMPLE_SECONDS
             for worker in open_links:
-                # A worker that does not read is not asked again and again.
+                # Do not keep asking a worker that does not read.
                 if not worker.is_asked:
                     worker.is_asked = True
                     worker.link.request_samples()
@@ -472,7 +473,7 @@ class Supervisor:
         merged = MergedSamples()
         merged.add(read_samples(SUPERVISOR))
         if _State.READY not in states:
-            # No worker probes itself before it has started.
+            # Workers run no readiness probe before they have started.
             merged.add(set_value(READY, 0))
         merged.add(self._ended.families(), current=False)
         for worker in self._workers.values():
@@ -486,7 +487,7 @@ class Supervisor:
 
         First the listening sockets are closed here: as long as one copy is open, the system accepts
         connections that nobody will serve. The last worker closes the last copy. Metrics are served
-        to the end.
+        until the end.
         """
         if self._stop_deadline is None:
             self._stop_deadline = time.monotonic() + self.plan.stop_seconds
@@ -503,7 +504,7 @@ class Supervisor:
 
 
 def _kill(worker: _Worker) -> None:
-    log.error("worker does not stop and is killed", extra={"pid": worker.pid})
+    log.error("worker did not stop and was killed", extra={"pid": worker.pid})
     os.kill(worker.pid, signal.SIGKILL)
 
 

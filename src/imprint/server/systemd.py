@@ -11,7 +11,7 @@ from contextlib import suppress
 
 
 class ServiceNotifier:
-    """Tells the service manager about this process; does nothing if there is none."""
+    """Notifies the service manager about this process; does nothing if there is none."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._address = environ.get("NOTIFY_SOCKET", "")
@@ -22,7 +22,7 @@ class ServiceNotifier:
         self._next_sign = 0.0
 
     def ready(self, status: str) -> None:
-        """The service has started, or has ended a reload."""
+        """The service has started, or has finished a reload."""
         self._send("READY=1", f"MAINPID={os.getpid()}", f"STATUS={status}")
 
     def reloading(self) -> None:
@@ -36,11 +36,12 @@ class ServiceNotifier:
 
     @property
     def due(self) -> float | None:
-        """When the watchdog expects the next sign of life at the latest, or None if it does not."""
+        """When the watchdog expects the next notification at the latest; None without a
+        watchdog."""
         return None if self._interval is None else self._next_sign
 
     def sign_of_life(self) -> None:
-        """Tell the watchdog that this process lives, if it is time to."""
+        """Notify the watchdog that this process is alive, if it is time."""
         now = time.monotonic()
         if self._interval is not None and now >= self._next_sign:
             self._next_sign = now + self._interval
@@ -55,7 +56,7 @@ class ServiceNotifier:
 
 
 def _watchdog_interval(environ: Mapping[str, str]) -> float | None:
-    """Seconds between two signs of life: half of what the watchdog waits."""
+    """Seconds between two notifications: half of the watchdog's timeout."""
     microseconds, pid = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
     if not microseconds.isdecimal() or pid not in ("", str(os.getpid())):
         return None

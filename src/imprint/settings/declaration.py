@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar, cast
 
 PREFIX = "IMPRINT_"
-"""How the names of all settings begin."""
+"""The prefix of all settings."""
 
 FILE_SUFFIX = "_FILE"
 """The suffix for a setting whose value is read from a file."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from imprint.settings.declaration import InvalidSetting, optional, setting
 from imprint.settings.parsers import choice, parse_switch
 from imprint.settings.secrets import Secret
-from imprint.settings.stores import BucketContent, ContentPlace
+from imprint.settings.stores import BucketContent, ContentStoreSetting
 
 KEY_BYTES = 32
 """The size of a master key, an AES-256 key."""
@@ -43,8 +43,8 @@ class Encryption:
 
     mode: str = setting(
         "ENCRYPTION",
-        "Whether documents are encrypted before they are stored: `on`, `off`, or `auto`, which is"
-        " on wherever strangers can fetch what is stored, and in a bucket if there is a key.",
+        "Whether documents are encrypted before they are stored: `on`, `off`, or `auto`, which is "
+        "on where stored documents are public, and in a bucket if there is a key.",
         choice("auto", "on", "off"),
         "auto",
     )
@@ -57,28 +57,28 @@ class Encryption:
     )
     key_previous: Secret | None = optional(
         "ENCRYPTION_KEY_PREVIOUS",
-        "The master key until lately, until `imprint rotate-key` is done.",
+        "The previous master key, needed until `imprint rotate-key` is done.",
         parse_key,
         secret=True,
     )
     allow_readable: bool = setting(
         "ALLOW_READABLE_DOCUMENTS",
-        "Whether encryption may be `off` although strangers can fetch what is stored: then"
-        " everybody who knows a cid, which every post shows, reads without paying.",
+        "Whether encryption may be `off` although stored documents are public: then everybody who "
+        "knows a cid, which every post shows, can read without paying.",
         parse_switch,
         "off",
     )
 
-    def encrypts(self, place: ContentPlace) -> bool:
-        """Whether documents stored in this place are encrypted."""
+    def encrypts(self, store: ContentStoreSetting) -> bool:
+        """Whether documents in this store are encrypted."""
         if self.mode == "auto":
-            # One wrong policy opens a bucket, and the chain shows the names of documents.
-            return place.public or (isinstance(place, BucketContent) and self.key is not None)
+            # One wrong policy opens a bucket, and the chain reveals the names of documents.
+            return store.public or (isinstance(store, BucketContent) and self.key is not None)
         return self.mode == "on"
 
-    def check(self, place: ContentPlace) -> list[str]:
-        """What is wrong with these settings for documents in this place, one sentence each."""
-        if self.encrypts(place):
+    def check(self, store: ContentStoreSetting) -> list[str]:
+        """What is wrong with these settings for documents in this store, one sentence each."""
+        if self.encrypts(store):
             if self.key is None:
                 why = "is 'on'" if self.mode == "on" else "is 'auto' and strangers can fetch"
                 what = "" if self.mode == "on" else " what IMPRINT_CONTENT_STORE keeps"
@@ -87,7 +87,7 @@ class Encryption:
                     " Make one with: openssl rand -hex 32"
                 ]
             return []
-        if place.public and not self.allow_readable:
+        if store.public and not self.allow_readable:
             return [
                 "IMPRINT_ENCRYPTION is 'off', but strangers can fetch what IMPRINT_CONTENT_STORE"
                 " keeps, and would read every post. If that is what you want, say so with"

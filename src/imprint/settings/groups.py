@@ -29,11 +29,11 @@ from imprint.settings.parsers import (
 )
 from imprint.settings.secrets import Secret
 from imprint.settings.stores import (
-    ContentPlace,
+    ContentStoreSetting,
     Database,
     parse_authorization,
     parse_base_url,
-    parse_content_place,
+    parse_content_store,
     parse_database,
     parse_gateway,
 )
@@ -43,7 +43,7 @@ _MIB = 1_048_576
 
 
 class Compatibility(StrEnum):
-    """Whose front end the service is made to fit; `NONE` is the interface as it is documented."""
+    """The front end that the service is compatible with; `NONE` is the documented interface."""
 
     NONE = "none"
     INKDAO = "inkdao"
@@ -72,19 +72,23 @@ class Server:
     )
     cors_origins: tuple[str, ...] = setting(
         "CORS_ORIGINS",
-        "Origins whose pages may call the service in a browser, separated by commas; `*` for all.",
+        "Origins whose pages may call the service from a browser, separated by commas; `*` for "
+        "all.",
         several(parse_allowed_origin),
         "",
     )
     trusted_proxies: tuple[str, ...] = setting(
         "TRUSTED_PROXIES",
-        "IP addresses and networks (`10.0.0.0/8`) of proxies whose `X-Forwarded-For` is believed,"
-        " separated by commas.",
+        "IP addresses and networks (`10.0.0.0/8`) of proxies whose `X-Forwarded-For` is trusted, "
+        "separated by commas.",
         several(parse_proxy),
         "",
     )
     workers: int = setting(
-        "WORKERS", "How many processes serve; they share the data folder.", integer(1, 64), "1"
+        "WORKERS",
+        "How many worker processes serve; they share the data folder.",
+        integer(1, 64),
+        "1",
     )
     worker_cpus: tuple[int, ...] = setting(
         "WORKER_CPUS",
@@ -94,20 +98,20 @@ class Server:
     )
     metrics_port: int = setting(
         "METRICS_PORT",
-        "The port of the Prometheus metrics of all workers, on the same address; 0 switches them"
-        " off.",
+        "The port for the Prometheus metrics of all workers, on the same address; 0 switches them "
+        "off.",
         integer(0, 65_535),
         "0",
     )
     log_level: str = setting(
         "LOG_LEVEL",
-        "The least important records to log: debug, info, warning or error.",
+        "The lowest level that is logged: debug, info, warning or error.",
         choice("debug", "info", "warning", "error"),
         "info",
     )
     log_format: str = setting(
         "LOG_FORMAT",
-        "How records are written to standard error: `json`, one object a line, or `text`.",
+        "The format of the log on standard error: `json`, one object per line, or `text`.",
         choice("json", "text"),
         "json",
     )
@@ -126,8 +130,8 @@ class Server:
     )
     security_contact: str | None = optional(
         "SECURITY_CONTACT",
-        "Where to report a weakness: a `mailto:` or `https:` address for"
-        " `/.well-known/security.txt`, which is 404 without.",
+        "Where to report vulnerabilities: a `mailto:` or `https:` address for "
+        "`/.well-known/security.txt`, which is 404 without it.",
         parse_contact,
     )
     compatibility: Compatibility = setting(
@@ -146,8 +150,7 @@ class Server:
     )
     websub_hub: str | None = optional(
         "WEBSUB_HUB",
-        "The address of a WebSub hub, which feeds name and which is told about new posts; feeds"
-        " name none without.",
+        "The address of a WebSub hub that feeds name and that is notified of new posts.",
         parse_hub,
     )
 
@@ -156,35 +159,35 @@ class Server:
 class Storage:
     """Where records and documents are kept."""
 
-    data_dir: Path = setting("DATA_DIR", "The folder for everything kept.", parse_path, "./data")
+    data_dir: Path = setting("DATA_DIR", "The folder for all stored data.", parse_path, "./data")
     database: Database = setting(
         "DATABASE_URL",
-        "Where records are kept: `sqlite:///…` or `postgresql://…`.",
+        "Where records are stored: `sqlite:///…` or `postgresql://…`.",
         parse_database,
         "sqlite:///{IMPRINT_DATA_DIR}/imprint.db",
         secret=True,
     )
     connections: int = setting(
         "DATABASE_CONNECTIONS",
-        "How many connections to PostgreSQL a process has at most.",
+        "The maximum number of connections to PostgreSQL per process.",
         integer(1, 1_000),
         "10",
     )
-    content: ContentPlace = setting(
+    content: ContentStoreSetting = setting(
         "CONTENT_STORE",
-        "Where documents are kept: `embedded`, `kubo:http://127.0.0.1:5001`, `pinata`,"
-        " `pinata-public`, or a bucket: `s3://bucket/prefix`, `gs://…` or `az://…`.",
-        parse_content_place,
+        "Where documents are stored: `embedded`, `kubo:http://127.0.0.1:5001`, `pinata`, "
+        "`pinata-public`, or a bucket: `s3://bucket/prefix`, `gs://…` or `az://…`.",
+        parse_content_store,
         "embedded",
     )
     kubo_authorization: Secret | None = optional(
         "KUBO_AUTHORIZATION",
-        "What the Kubo node wants to be told: `bearer:token` or `basic:user:password`.",
+        "The authorization that the Kubo node requires: `bearer:token` or `basic:user:password`.",
         parse_authorization,
         secret=True,
     )
     pinata_jwt: Secret | None = optional(
-        "PINATA_JWT", "The key for Pinata, needed with `pinata`.", Secret, secret=True
+        "PINATA_JWT", "The API key for Pinata, needed with `pinata`.", Secret, secret=True
     )
     pinata_gateway: str | None = optional(
         "PINATA_GATEWAY",
@@ -193,20 +196,20 @@ class Storage:
     )
     pinata_api: str = setting(
         "PINATA_API_URL",
-        "Where Pinata's interface is.",
+        "The base URL of Pinata's API.",
         parse_base_url,
         "https://api.pinata.cloud/v3",
     )
     pinata_uploads: str = setting(
         "PINATA_UPLOAD_URL",
-        "Where documents are sent to Pinata.",
+        "The base URL for uploads to Pinata.",
         parse_base_url,
         "https://uploads.pinata.cloud/v3",
     )
     s3_access_key_id: Secret | None = optional(
         "S3_ACCESS_KEY_ID",
-        "The access key for a bucket `s3://…`; without it, the credentials that the platform"
-        " provides are used.",
+        "The access key for a bucket `s3://…`; without it, the platform's own credentials are "
+        "used.",
         Secret,
         secret=True,
     )
@@ -220,14 +223,14 @@ class Storage:
     )
     s3_endpoint: str | None = optional(
         "S3_ENDPOINT",
-        "Where the object store is, if it is not Amazon's: an address like"
-        " `https://minio.example.org`; `http://` is for this machine only.",
+        "The URL of the object store, if it is not Amazon's, like `https://minio.example.org`; "
+        "`http://` is for this machine only.",
         parse_base_url,
     )
     s3_allow_http: bool = setting(
         "S3_ALLOW_HTTP",
-        "Whether `IMPRINT_S3_ENDPOINT` may be `http://` on another machine: whoever sees that"
-        " network reads every document that is not encrypted.",
+        "Whether `IMPRINT_S3_ENDPOINT` may be `http://` on another machine: anybody on that "
+        "network can read unencrypted documents.",
         parse_switch,
         "off",
     )
@@ -253,11 +256,11 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Which chain and contract decide, and how they are asked."""
+    """Which chain and contract the service uses, and how it calls them."""
 
     rpc_urls: tuple[Secret, ...] = setting(
         "CHAIN_RPC_URL",
-        "JSON-RPC addresses of nodes, separated by commas, the preferred one first.",
+        "JSON-RPC URLs of nodes, separated by commas, the preferred one first.",
         several(parse_secret_url),
         secret=True,
     )
@@ -267,47 +270,47 @@ class Chain:
     )
     start_block: int = setting(
         "CHAIN_START_BLOCK",
-        "The block the marketplace was deployed in; nothing before it is read.",
+        "The block in which the marketplace was deployed; earlier ones are not read.",
         integer(0, 2**53 - 1),
         "0",
     )
     timeout: float = setting(
         "CHAIN_TIMEOUT_SECONDS",
-        "How long a node may take to answer before the next one is asked.",
+        "How long a node may take to respond before the next one is tried.",
         seconds(0.1, 60),
         "1.5",
     )
     cache_seconds: float = setting(
         "CHAIN_CACHE_SECONDS",
-        "How long a granted access is remembered; one denied to a reader never is.",
+        "How long a granted access is cached; a denied one never is.",
         seconds(0, 60),
         "5",
     )
     follow_seconds: float = setting(
         "CHAIN_FOLLOW_SECONDS",
-        "How often the follower and the indexer look for new posts, and the watcher for who may"
-        " read now; 0 switches them off, and the index of posts is filled only by a process in"
-        " which they are on.",
+        "How often the follower and the indexer look for new posts, and the watcher for access "
+        "changes; 0 switches them off, and the index of posts is filled only by a process in which"
+        " they are on.",
         seconds(0, 3600),
         "2",
     )
     reorg_depth: int = setting(
         "CHAIN_REORG_DEPTH",
-        "How many blocks deep a post is final.",
+        "After how many blocks a post is final.",
         integer(0, 100_000),
         "64",
     )
     max_head_age: float | None = setting(
         "CHAIN_MAX_HEAD_AGE_SECONDS",
-        "How old a node's newest block may be before the node is not believed; `auto` is what fits"
-        " a known public chain and none for others; 0 never minds.",
+        "How old a node's newest block may be before the node is not trusted; `auto` suits known "
+        "public chains and sets no limit for others; 0 is no limit.",
         automatic(seconds(0, _DAY)),
         "auto",
     )
     quorum: int = setting(
         "CHAIN_QUORUM",
-        "How many nodes must grant an access, or accept the signature of a contract wallet; with 2,"
-        " one that lies or is behind is not enough.",
+        "How many nodes must grant access, or accept the signature of a contract wallet; with 2, a"
+        " single node that lies or lags is not enough.",
         integer(1, 16),
         "1",
     )
@@ -315,21 +318,21 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """What writers sign: the domain and the forms of the typed data, and who may sign."""
+    """What authors sign: the domain and the forms of the typed data, and who may sign."""
 
     name: str = setting("SIGNING_NAME", "The name of the signing domain.", parse_text, "Imprint")
     version: str = setting("SIGNING_VERSION", "The version of the signing domain.", parse_text, "1")
     require_bound: bool = setting(
         "REQUIRE_BOUND_SIGNATURES",
-        "Whether writes are accepted only in the form `imprint-2`, whose signatures are bound to"
-        " this service and to what is written.",
+        "Whether writes are accepted only in the form `imprint-2`, whose signatures are bound to "
+        "this service and to the content.",
         parse_switch,
         "off",
     )
     contract_wallets: bool = setting(
         "CONTRACT_WALLETS",
-        "Whether contracts may sign logins and writes: a node is asked about signatures that no"
-        " key has made.",
+        "Whether contracts may sign logins and writes: a node verifies signatures that no key has "
+        "made.",
         parse_switch,
         "on",
     )
@@ -337,39 +340,39 @@ class Signing:
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Who may log in from where, and what their sessions are signed with."""
+    """From where readers may log in, and how their sessions are signed."""
 
     login_domains: tuple[str, ...] = setting(
         "LOGIN_DOMAINS",
-        "Hosts whose pages readers may log in from, separated by commas, with their ports;"
-        " `localhost:*` for any port of this machine.",
+        "Hosts from whose pages readers may log in, separated by commas, with their ports; "
+        "`localhost:*` for any port of this machine.",
         several(parse_domain),
         "",
     )
     seconds: int = setting(
         "SESSION_SECONDS",
-        "How long a session lasts: two hours at most.",
+        "How long a session lasts, at most two hours.",
         integer(60, SESSION_SECONDS),
         str(SESSION_SECONDS),
     )
     jwt_secret: Secret = setting(
-        "JWT_SECRET", "What signs sessions; at least 32 bytes.", Secret, secret=True
+        "JWT_SECRET", "The secret that signs sessions; at least 32 bytes.", Secret, secret=True
     )
     jwt_secret_previous: Secret | None = optional(
         "JWT_SECRET_PREVIOUS",
-        "What signed sessions until lately, and still reads them.",
+        "The previous secret, whose sessions are still accepted.",
         Secret,
         secret=True,
     )
     page_token_secret: Secret | None = optional(
         "PAGE_TOKEN_SECRET",
-        "What seals page tokens; derived from `IMPRINT_JWT_SECRET` if not given.",
+        "The secret that encrypts page tokens; derived from `IMPRINT_JWT_SECRET` if not given.",
         Secret,
         secret=True,
     )
     page_token_secret_previous: Secret | None = optional(
         "PAGE_TOKEN_SECRET_PREVIOUS",
-        "What sealed page tokens until lately, and still opens them.",
+        "The previous secret, whose page tokens are still accepted.",
         Secret,
         secret=True,
     )
@@ -377,7 +380,7 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    """What each provider signs deliveries with; a provider without a secret has no path."""
+    """The secrets of webhook providers; a provider without a secret has no path."""
 
     a_secret: Secret | None = optional(
         "WEBHOOK_A_SECRET",
@@ -386,7 +389,7 @@ class Webhooks:
         secret=True,
     )
     a_secret_previous: Secret | None = optional(
-        "WEBHOOK_A_SECRET_PREVIOUS", "Its key until lately.", Secret, secret=True
+        "WEBHOOK_A_SECRET_PREVIOUS", "Its previous signing key.", Secret, secret=True
     )
     b_secret: Secret | None = optional(
         "WEBHOOK_B_SECRET",
@@ -395,12 +398,12 @@ class Webhooks:
         secret=True,
     )
     b_secret_previous: Secret | None = optional(
-        "WEBHOOK_B_SECRET_PREVIOUS", "Its token until lately.", Secret, secret=True
+        "WEBHOOK_B_SECRET_PREVIOUS", "Its previous security token.", Secret, secret=True
     )
     networks: tuple[str, ...] = setting(
         "WEBHOOK_NETWORKS",
-        "What the providers call our chain, if not by its id or a well-known name: names, separated"
-        " by commas. Logs of any other network that a delivery names are ignored.",
+        "The providers' names for our chain besides its id and well-known names, separated by "
+        "commas. Logs of any other network that a delivery names are ignored.",
         several(parse_text),
         "",
     )
@@ -408,7 +411,7 @@ class Webhooks:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What is kept, for how long, and what strangers see of drafts."""
+    """What is stored, for how long, and what the public sees of drafts."""
 
     public_drafts: bool = setting(
         "PUBLIC_DRAFTS", "Whether public lists show drafts too.", parse_switch, "off"
@@ -427,14 +430,13 @@ class Retention:
     )
     janitor_seconds: float = setting(
         "JANITOR_SECONDS",
-        "How often documents that nothing holds are destroyed; 0 switches it off.",
+        "How often unreferenced documents are destroyed; 0 switches it off.",
         seconds(0, _DAY),
         "60",
     )
     scrub_seconds: float = setting(
         "SCRUB_SECONDS",
-        "How long after reading all records and documents, to find damage, they are read again;"
-        " 0 switches it off.",
+        "The pause between two scans of all records and documents for damage; 0 switches them off.",
         seconds(0, 365 * _DAY),
         "86400",
     )
@@ -442,7 +444,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Development:
-    """What only `imprint dev` uses."""
+    """Settings of `imprint dev` only."""
 
     rpc_port: int = setting(
         "DEV_RPC_PORT",

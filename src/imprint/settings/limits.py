@@ -1,4 +1,4 @@
-"""The settings of limits: how much one client may send and ask, and all of them together."""
+"""The settings of limits: how much one client, and all clients together, may send and request."""
 
 from dataclasses import dataclass
 
@@ -12,24 +12,24 @@ _MIB = 1_048_576
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one client may send and ask, and all of them together."""
+    """How much one client, and all clients together, may send and request."""
 
     content_bytes: int = setting(
         "MAX_CONTENT_BYTES",
-        "How many bytes of UTF-8 a content may have.",
+        "The largest content in bytes of UTF-8.",
         integer(1, 64 * _MIB),
         str(4 * _MIB),
     )
     image_bytes: int = setting(
         "MAX_IMAGE_BYTES",
-        "How many bytes a thumbnail may have.",
+        "The largest thumbnail in bytes.",
         integer(1, MAX_IMAGE_BYTES),
         str(MAX_IMAGE_BYTES),
     )
     quota_bytes: int = setting(
         "QUOTA_BYTES",
-        "How many bytes the drafts of a signer may take up, with their thumbnails and with what was"
-        " replaced or deleted until it is destroyed; posts do not count; 0 for no limit.",
+        "How many bytes the drafts of a signer may take up, including thumbnails, and replaced or "
+        "deleted documents until they are destroyed; posts do not count; 0 for no limit.",
         integer(0, 2**53),
         str(1024 * _MIB),
     )
@@ -41,70 +41,70 @@ class Limits:
     )
     min_free_disk: int = setting(
         "MIN_FREE_DISK_BYTES",
-        "How many bytes must be free on the disk of the embedded store and of SQLite; with fewer,"
-        " nothing is created, updated or prepared, while reads, deletes and deliveries go on; 0 for"
-        " no limit.",
+        "How many bytes must be free on the disk of the embedded store and of SQLite; with fewer, "
+        "nothing is created, updated or prepared, while reads, deletes and deliveries continue; 0 "
+        "for no limit.",
         integer(0, 2**53),
         str(256 * _MIB),
     )
     rate_limits: bool = setting(
         "RATE_LIMITS",
-        "Whether each client has rate limits and a share of the other limits; `off` leaves those"
-        " of all clients together.",
+        "Whether each client has rate limits and a share of the other limits; `off` keeps only the"
+        " limits for all clients together.",
         parse_switch,
         "on",
     )
     logins: Rate = setting(
         "RATE_LOGINS",
-        "How many logins an address may make in so many seconds.",
+        "How many logins an address may make, and in how many seconds.",
         parse_rate,
         "30/300",
     )
     writes: Rate = setting(
         "RATE_WRITES",
-        "How many writes a signer may make in so many seconds.",
+        "How many writes a signer may make, and in how many seconds.",
         parse_rate,
         "60/60",
     )
     signed: Rate = setting(
         "RATE_SIGNED",
         "How many logins, writes and new private feeds, and how many previews, an IP address may "
-        "send in so many seconds.",
+        "send, and in how many seconds.",
         parse_rate,
         "120/60",
     )
     reads: Rate = setting(
         "RATE_READS",
-        "How many reads an IP address may send in so many seconds; a page that walks a list of 1000"
-        " posts sends 112, and as many again as preflights, and fetches 1000 thumbnails.",
+        "How many reads an IP address may send, and in how many seconds; a page that walks a list "
+        "of 1000 posts sends 112, as many preflights, and fetches 1000 thumbnails.",
         parse_rate,
         "3000/60",
     )
     wallet_checks: Rate = setting(
         "RATE_WALLET_CHECKS",
-        "About how many signatures that only a contract can verify a node is asked for an IP"
-        " address in so many seconds.",
+        "About how many contract signatures of an IP address a node verifies, and in how many "
+        "seconds.",
         parse_rate,
         "30/60",
     )
     wallet_checks_per_address: Rate = setting(
         "RATE_WALLET_CHECKS_PER_ADDRESS",
-        "About how many such signatures of one contract it is asked in so many seconds; more than"
-        " for an IP address, so that nobody alone keeps others from using their wallet.",
+        "About how many signatures of one contract a node verifies, and in how many seconds; more "
+        "than for an IP address, so that no single client can lock others out of a wallet.",
         parse_rate,
         "120/60",
     )
     signed_bytes: Rate = setting(
         "RATE_BYTES",
-        "How many bytes of bodies with content or thumbnails an IP address may send in so many"
-        " seconds.",
+        "How many bytes of bodies with content or thumbnails an IP address may send, and in how "
+        "many seconds.",
         parse_rate,
         f"{1024 * _MIB}/3600",
     )
     webhooks: Rate = setting(
         "RATE_WEBHOOKS",
-        "How many deliveries that no provider has signed an IP address may send in so many"
-        " seconds; signed ones are not counted.",
+        "How many unsigned deliveries an IP address may send, and in how many seconds; signed ones"
+        " are not counted.",
         parse_rate,
         "600/60",
     )
@@ -116,8 +116,9 @@ class Limits:
     )
     keep_alive_seconds: int = setting(
         "KEEP_ALIVE_SECONDS",
-        "How long a connection may stay idle between requests; longer than a proxy in front keeps"
-        " its connections, or it sends requests on connections that are being closed.",
+        "How long a connection may stay idle between requests; longer than a proxy in front keeps "
+        "its connections, which would otherwise send requests on connections that are being "
+        "closed.",
         integer(1, 600),
         "75",
     )
@@ -129,8 +130,8 @@ class Limits:
     )
     concurrent: int = setting(
         "MAX_CONCURRENT_REQUESTS",
-        "How many requests are answered at once by a process, and a quarter of them for one IP"
-        " address; more are turned away with 503. A request counts when its body has arrived.",
+        "How many requests a process handles at once, and a quarter of them for one IP address; "
+        "more are refused with 503. A request counts when its body has arrived.",
         integer(1, 100_000),
         "512",
     )
@@ -143,36 +144,36 @@ class Limits:
     )
     body_bytes: int = setting(
         "MAX_BODY_BYTES_IN_FLIGHT",
-        "How many bytes of bodies a process has in memory at once, and a quarter of them from one"
-        " IP address, but at least one body of the largest size; more are turned away with 503.",
+        "How many bytes of bodies a process holds in memory at once, and a quarter of them from "
+        "one IP address, but at least one body of the largest size; more are refused with 503.",
         integer(_MIB, 1024 * 1024 * _MIB),
         str(128 * _MIB),
     )
     response_bytes: int = setting(
         "MAX_RESPONSE_BYTES_IN_FLIGHT",
-        "How many bytes of large responses a process has in memory at once, with the same share"
-        " for one IP address; more wait, and are turned away with 503 after 20 seconds.",
+        "How many bytes of large responses a process holds in memory at once, with the same share "
+        "for one IP address; more wait, and are refused with 503 after 20 seconds.",
         integer(_MIB, 1024 * 1024 * _MIB),
         str(128 * _MIB),
     )
 
     connections: int = setting(
         "MAX_CONNECTIONS",
-        "How many connections a process has open at most; more are closed at once. The limit of"
-        " open files may allow fewer.",
+        "The maximum number of open connections of a process; more are closed at once. The limit "
+        "of open files may allow fewer.",
         integer(1, 1_000_000),
         "4096",
     )
     connections_per_address: int = setting(
         "MAX_CONNECTIONS_PER_ADDRESS",
-        "How many connections of one IP address, or of one IPv6 /64, a process has open at most;"
+        "The maximum number of open connections of a process from one IP address, or one IPv6 /64;"
         " more get 503. Trusted proxies have no such limit.",
         integer(1, 1_000_000),
         "128",
     )
     write_seconds: float = setting(
         "WRITE_TIMEOUT_SECONDS",
-        "How long a client may take no byte of a response before its connection is aborted.",
+        "How long a client may read nothing of a response before its connection is aborted.",
         seconds(0.1, 600),
         "15",
     )

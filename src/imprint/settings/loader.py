@@ -37,11 +37,11 @@ def read_settings(
     defaults: Mapping[str, str] | None = None,
     check_secrets: bool = True,
 ) -> Settings:
-    """The settings; a source wins over the ones after it: `options` of the command line (None is
-    not given), the environment, the TOML file, `defaults` of the command, declared defaults.
+    """Read the settings; earlier sources win: `options` of the command line (None is not given),
+    the environment, the TOML file, `defaults` of the command, declared defaults.
 
-    Without `check_secrets`, weak secrets are accepted.
-    Raises `SettingsProblems` with everything that is wrong.
+    Without `check_secrets`, weak secrets are accepted. Raises `SettingsProblems` with everything
+    that is wrong.
     """
     environment = _read_environment(environ)
     table = _read_config(config, environ)
@@ -148,9 +148,9 @@ def _describe(error: Exception) -> str:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant, with the suffix `_FILE` if it was there."""
+    """The known name that was probably meant, with the suffix `_FILE` if it had one."""
     suffix = name[-len(FILE_SUFFIX) :] if name.upper().endswith(FILE_SUFFIX) else ""
-    # The common prefix would make all names of the environment look alike.
+    # The common prefix would make all names in the environment look alike.
     prefix = PREFIX if name.startswith(PREFIX) else ""
     plain = {each.removeprefix(prefix): each for each in known}
     closest = closest_name(name.removeprefix(prefix).removesuffix(suffix), plain)
@@ -169,7 +169,7 @@ def closest_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def edit_distance(first: str, second: str) -> int:
-    """How many insertions, deletions, substitutions and swaps of neighbours make the two equal."""
+    """The number of insertions, deletions, substitutions and swaps that make both equal."""
     before, row = [0] * (len(second) + 1), list(range(len(second) + 1))
     for i, one in enumerate(first, start=1):
         before_last, before, row = before, row, [i]
@@ -181,7 +181,7 @@ def edit_distance(first: str, second: str) -> int:
 
 
 def _compatible(given: Mapping[str, str], defaults: Mapping[str, str]) -> Mapping[str, str]:
-    """The defaults of a command, replaced where the front end of another service needs others."""
+    """The defaults of a command, with those of a compatible front end taking precedence."""
     name = "IMPRINT_COMPATIBILITY"
     chosen = given.get(name) or defaults.get(name, "")
     return {**defaults, **COMPATIBLE.get(chosen.lower(), {})}

@@ -74,7 +74,7 @@ def parse_host(text: str) -> str:
 def parse_proxy(text: str) -> str:
     """The IP address of a proxy, or a network of proxies."""
     try:
-        # The zone of an address says where this machine finds it, not which one it is.
+        # The zone of an address says how this machine reaches it, not which address it is.
         network = ipaddress.ip_network(text.partition("%")[0] if _is_ip(text) else text)
     except ValueError as error:
         if (meant := _without_host_bits(text)) is not None:
@@ -114,7 +114,7 @@ def parse_cpus(text: str) -> tuple[int, ...]:
 def parse_domain(text: str) -> str:
     """A host with an optional port, in lower case; a URL is refused.
 
-    A name of this machine may have any port: `localhost:*`.
+    A loopback name may have any port: `localhost:*`.
     """
     host, _, port = text.rpartition(":")
     if port == "*" and host.lower() in _LOOPBACK_HOSTS:

@@ -1,4 +1,4 @@
-"""Secrets: values that are never printed, and the checks of those that an operator sets."""
+"""Secrets: values that are never printed, and checks of those that an operator sets."""
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
@@ -11,19 +11,19 @@ MIN_ISSUED_BYTES = 24
 """The shortest webhook secret allowed if the provider issued it and so chose its length."""
 
 ISSUED_PREFIXES = ("whsec_", "qnsec_")
-"""How the secrets that webhook providers issue begin."""
+"""The prefixes of secrets that webhook providers issue."""
 
 DEVELOPMENT_MARK = "development-only"
 """Part of every secret of `imprint dev`, so that `imprint serve` refuses it."""
 
 PREVIOUS = "_PREVIOUS"
-"""The suffix of settings that hold the secret before the last rotation."""
+"""The suffix of settings that hold the secret from before the last rotation."""
 
 _WEBHOOK_PREFIX = "IMPRINT_WEBHOOK_"
-"""How the settings begin whose secrets a webhook provider knows too."""
+"""The prefix of settings whose secrets a webhook provider also knows."""
 
 _MASTER_KEY_PREFIX = "IMPRINT_ENCRYPTION_KEY"
-"""How the settings begin that hold a master key of encryption."""
+"""The prefix of settings that hold a master key."""
 
 _FEWEST_CHARACTERS = 8
 """A secret with fewer distinct characters counts as repetitive."""
@@ -64,7 +64,7 @@ class Secret:
         return self._text
 
     def reveal_bytes(self) -> bytes:
-        """The text itself in UTF-8, as a key to sign with."""
+        """The text in UTF-8, as a signing key."""
         return self._text.encode()
 
     def __repr__(self) -> str:
@@ -110,7 +110,7 @@ def find_problems(secrets: Mapping[str, Secret]) -> list[str]:
 
 
 def find_warnings(secrets: Mapping[str, Secret]) -> list[str]:
-    """What is allowed but looks like a mistake, one sentence each."""
+    """Settings that are allowed but look like mistakes, one sentence each."""
     return [
         f"{name} repeats itself and may be guessed; make one with: openssl rand -hex 32."
         for name in _find_repetitive(secrets)
@@ -121,7 +121,7 @@ def find_warnings(secrets: Mapping[str, Secret]) -> list[str]:
 
 
 def find_weakness(secret: Secret, issued: bool = False) -> str | None:
-    """Why this secret is too weak, as the end of a sentence; None if it is not.
+    """Why this secret is too weak, as the end of a sentence; None if it is strong enough.
 
     `issued` means that a webhook provider issues secrets of this kind.
     """
@@ -146,20 +146,20 @@ def _is_repetitive(text: str) -> bool:
 
 
 def _find_pairs(secrets: Mapping[str, Secret]) -> Iterator[tuple[str, str]]:
-    """The names of equal secrets that serve different purposes."""
+    """The names of equal secrets with different purposes."""
     for (first, one), (second, other) in combinations(secrets.items(), 2):
         if one == other and first.removesuffix(PREVIOUS) != second.removesuffix(PREVIOUS):
             yield first, second
 
 
 _SHOWN_ARGUMENTS = frozenset({"host", "port", "dbname", "user", "sslmode"})
-"""Arguments in the URL of a database that are no secrets."""
+"""Arguments in the URL of a database that are not secret."""
 
 
 def secret_parts(url: str) -> list[str]:
     """The parts of the URL of a node or a database that must never be logged.
 
-    Of a node that is all but its host; the name, the place and the user of a database are shown.
+    For a node that is everything but its host; the name, host and user of a database are shown.
     """
     parts = urlsplit(url)
     is_node = parts.scheme.startswith("http")

@@ -23,21 +23,20 @@ class Site:
 
     enabled: bool = setting(
         "SITE",
-        "Whether the service has pages for people: `on`, or `off` for its interface alone.",
+        "Whether the service has web pages: `on`, or `off` for its API alone.",
         parse_switch,
         "on",
     )
-    name: str = setting("SITE_NAME", "What the pages call this place.", parse_text, "Imprint")
+    name: str = setting("SITE_NAME", "The name of the site on its pages.", parse_text, "Imprint")
     fediverse_creator: str | None = optional(
         "FEDIVERSE_CREATOR",
-        "The account in the Fediverse that previews of links to this site name:"
-        " `@name@example.social`.",
+        "The Fediverse account that link previews of this site name: `@name@example.social`.",
         parse_fediverse_name,
     )
     ai_training: str = setting(
         "AI_TRAINING",
-        "Whether the licence at `/license.xml` (RSL) permits to train models with free posts:"
-        " `permit` or `prohibit`.",
+        "Whether the licence at `/license.xml` (RSL) permits training models on free posts: "
+        "`permit` or `prohibit`.",
         choice("permit", "prohibit"),
         "prohibit",
     )

@@ -67,14 +67,14 @@ class BucketContent:
 
     @property
     def public(self) -> bool:
-        # A service does not start on a bucket that strangers can read, unless it encrypts.
+        # A service does not start on a publicly readable bucket, unless it encrypts.
         return False
 
 
-ContentPlace = EmbeddedContent | KuboContent | PinataContent | BucketContent
+ContentStoreSetting = EmbeddedContent | KuboContent | PinataContent | BucketContent
 
 BUCKET_SCHEMES = ("s3", "gs", "az")
-"""How the address of a bucket begins: Amazon S3 and what speaks like it, Google, Azure."""
+"""The URL schemes of buckets: Amazon S3 and compatible stores, Google, Azure."""
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 _PREFIX = re.compile(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*")
@@ -96,7 +96,7 @@ def parse_database(text: str) -> Database:
     raise InvalidSetting("must begin with sqlite:/// or postgresql://")
 
 
-def parse_content_place(text: str) -> ContentPlace:
+def parse_content_store(text: str) -> ContentStoreSetting:
     """`embedded`, `kubo:` with the address of a node, `pinata`, `pinata-public`, or a bucket."""
     if text == "embedded":
         return EmbeddedContent()
@@ -137,7 +137,7 @@ def _parse_bucket(scheme: str, address: str) -> BucketContent:
 
 
 def is_exposed(endpoint: str) -> bool:
-    """Whether requests to this address leave this machine without encryption."""
+    """Whether requests to this address leave this machine unencrypted."""
     parts = urlsplit(endpoint)
     if parts.scheme != "http":
         return False
@@ -155,7 +155,7 @@ def parse_gateway(text: str) -> str:
 
 
 def parse_base_url(text: str) -> str:
-    """A URL that paths are appended to, without a trailing slash."""
+    """A URL to which paths are appended, without a trailing slash."""
     parts = parse_url(text)
     if parts.query or parts.fragment or parts.username is not None:
         raise InvalidSetting("must be a URL without a query and a user")

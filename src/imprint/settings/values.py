@@ -58,9 +58,9 @@ COMPATIBLE: Mapping[str, Mapping[str, str]] = MappingProxyType(
 )
 """Defaults by the text of IMPRINT_COMPATIBILITY; they win over those of a command.
 
-That front end puts pictures into the content. 16 MiB take 27 seconds at 5 Mbit/s, and with the
-usual 15 seconds most uplinks could not send them. The budgets of bytes in flight stay as they are:
-they always have room for the largest body, and bound the memory of a process.
+The earlier front end embeds pictures in the content. 16 MiB take 27 seconds at 5 Mbit/s, and with
+the usual 15 seconds most uplinks could not send them. The budgets of bytes in flight stay as they
+are: they always have room for the largest body, and bound the memory of a process.
 """
 
 _PAGE_TOKEN_LABEL = b"imprint page token secret"
@@ -100,7 +100,7 @@ class Settings:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every text that must never be logged: secrets, and the keys and passwords in URLs."""
+        """Every text that must never be logged: secrets, and keys and passwords in URLs."""
         storage = self.storage
         found = [storage.pinata_jwt, storage.s3_access_key_id, storage.s3_secret_access_key]
         found += [storage.gs_service_account_key, storage.az_access_key, *self.page_token_secrets]
@@ -124,7 +124,7 @@ GROUPS: dict[str, type] = {
 SETTINGS: tuple[Setting, ...] = tuple(
     each for group in GROUPS.values() for each in declared_in(group).values()
 )
-"""Every setting; the loader and the docs are made from this list."""
+"""Every setting; the loader and the docs are built from this list."""
 
 
 def find_changes(old: Settings, new: Settings) -> tuple[str, ...]:

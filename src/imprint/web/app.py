@@ -75,7 +75,7 @@ WEBHOOK_ALIASES = {"provider-a": "alchemy", "provider-b": "quicknode"}
 """The second name of each provider in the paths of webhooks."""
 
 Page = partial(Route, include_in_schema=False)
-"""A route for people or crawlers, which the description of the interface leaves out."""
+"""A route for people or crawlers, which the OpenAPI description leaves out."""
 
 LifespanFunction = Callable[[Any], AbstractAsyncContextManager[None]]
 
@@ -98,12 +98,12 @@ class Services:
     posts: Posts
     thumbnails: Thumbnails
     operations: Operations | None = None
-    """None if the service has no page for its operator."""
+    """None if the service has no operator's page."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteFacts:
-    """What the operator decided about the pages for people."""
+    """The operator's settings for the pages."""
 
     name: str
     fediverse_creator: str | None = None
@@ -113,20 +113,20 @@ class SiteFacts:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is published to clients under `/.well-known/`."""
+    """The facts published to clients under `/.well-known/`."""
 
     service: Parameters
     marketplace: MarketplaceFacts
     links: FeedLinks
     site: SiteFacts | None = None
-    """None if the service has no pages for people."""
+    """None if the service has no pages."""
 
 
 MAX_PUBLISHING = 32
-"""Images that a process has at once, being recoded or waiting for it."""
+"""Images per process that are being recoded or waiting."""
 
 SMALLEST_SHARE = 2
-"""Requests that one client may have running, however few a process runs."""
+"""The minimum of concurrent requests that one client may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +162,16 @@ class WebOptions:
     logs_addresses: bool = False
 
     def budget(self, total: int, largest: int = 1) -> Budget:
-        """A budget for all clients; without shares, one of them may hold all of it."""
+        """A budget for all clients; without shares, one client may hold all of it."""
         return Budget.of(total, largest, SHARE if self.has_shares else 1)
 
     def slots(self, total: int) -> Budget:
-        """A budget of requests; a client has more than one of them, however few there are."""
+        """A budget of requests, of which a client may always hold more than one."""
         return self.budget(total, min(total, SMALLEST_SHARE))
 
     @property
     def largest_body(self) -> int:
-        """Bytes of the largest body that an endpoint reads; no response is much larger."""
+        """The largest request body in bytes that an endpoint reads; no response is much larger."""
         largest = max(ESCAPED * self.max_content, self.max_image) + SMALL_BODY
         return max(largest, MAX_DELIVERY)
 
@@ -219,8 +219,8 @@ def build_app(
 class StartingApp:
     """The application of a service that waits for a dependency before it can start.
 
-    It is alive and not ready, and refuses everything else with the code of that dependency:
-    browsers with a page, and with the files that the page loads.
+    It is alive but not ready, and refuses everything else with the code of that dependency:
+    browsers get a page, with its assets.
     """
 
     def __init__(self, facts: Facts, options: WebOptions, monotonic: Monotonic) -> None:
@@ -358,7 +358,7 @@ def _templates(facts: Facts, decided: SiteFacts, assets: Assets) -> Templates:
 
 
 def _rpc_url(facts: Facts) -> str | None:
-    """The node that pages call, under `imprint dev`."""
+    """The node that pages call under `imprint dev`."""
     return facts.service.chain.rpc_url
 
 
@@ -381,7 +381,7 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
 def _operator_routes(
     services: Services, facts: Facts, site: SiteRoutes | None, clock: Clock
 ) -> Iterator[Route]:
-    """The operator's page; without a secret, or without pages for people, there is none."""
+    """The operator's page; None without a secret or without pages."""
     secret = None if facts.site is None else facts.site.operator_secret
     if secret is None or site is None or services.operations is None:
         return
@@ -398,7 +398,7 @@ def _operator_routes(
 
 
 def _index_routes(posts: PostRoutes, reads: ReadRoutes, machines: MachineRoutes) -> Iterator[Route]:
-    # The first pattern that matches wins, and an id may have any characters but a slash.
+    # The first matching pattern wins, and an id may have any character but a slash.
     yield Route("/posts/{id}.md", machines.post)
     yield Route("/posts", posts.list_posts)
     yield Route("/posts/{id}", posts.post)
@@ -471,7 +471,7 @@ def _about_routes(about: AboutRoutes) -> Iterator[Route]:
 def _middleware(
     routes: list[Route], options: WebOptions, monotonic: Monotonic, refuse_page: Refuse | None
 ) -> list[Middleware]:
-    """The middleware, the outermost first."""
+    """The middleware, outermost first."""
     given: dict[str, Any] = {
         "limits": _limits(options, monotonic),
         "paths": frozenset(route.path for route in routes),
@@ -482,7 +482,7 @@ def _middleware(
         given["respond_to_failure"] = failure_responder(refuse_page)
     chosen = [Middleware(RequestMiddleware, **given)]
     if options.trusted_proxies:
-        # Replaces the proxy's address in the scope, which the limits of clients are counted by.
+        # Replaces the proxy's address in the scope, by which the limits per client are counted.
         proxies = TrustedProxies(options.trusted_proxies)
         chosen.insert(0, Middleware(ForwardedClient, proxies=proxies))
     if options.cors_origins:

@@ -16,7 +16,7 @@ from imprint.adapters.archives.backup_files import (
 
 
 def ignore(sentence: str) -> None:
-    """Show nothing."""
+    """Report nothing."""
 
 
 @pytest.fixture(params=["saved", "saved.tar"])
@@ -112,7 +112,7 @@ def test_an_entry_is_not_read_beyond_its_end(out):
     assert [entry.read(1000) + entry.read(1000) for entry in read_entries(out)] == [b"1", b"2"]
 
 
-def test_an_entry_that_is_there_twice_is_read_twice(tmp_path):
+def test_a_duplicate_entry_is_read_twice(tmp_path):
     with StreamedTar.open(tmp_path / "saved.tar", "w") as tar:
         for data in (b"1", b"2"):
             TarBackup(tar).add("a", data)
@@ -136,7 +136,7 @@ def test_a_folder_with_a_link_or_a_pipe_is_refused(tmp_path, name, first):
 
 def test_folders_inside_each_other_are_refused(tmp_path):
     (tmp_path / "saved" / "content" / "private" / "ab" / "more").mkdir(parents=True)
-    with pytest.raises(BackupUnusable, match="inside each other"):
+    with pytest.raises(BackupUnusable, match="nested folders"):
         names(tmp_path / "saved")
 
 

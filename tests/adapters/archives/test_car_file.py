@@ -74,7 +74,7 @@ HEADER = len(PIECES[0])
 
 
 @pytest.mark.parametrize("length", [0, 1, HEADER - 1, HEADER + 1, HEADER + 20, len(CAR) - 1])
-def test_a_file_that_is_cut_off_is_refused(path, length):
+def test_a_truncated_file_is_refused(path, length):
     path.write_bytes(CAR[:length])
     with pytest.raises(NotAnExport), open_car(path, ignore):
         pass
@@ -96,7 +96,7 @@ def test_a_block_that_changes_after_the_opening_is_refused(path):
         assert car.read(SECOND) == BLOCKS[SECOND]
 
 
-def test_a_file_that_is_cut_off_after_the_opening_is_refused(path):
+def test_a_file_truncated_after_it_was_opened_is_refused(path):
     with open_car(path, ignore) as car:
         with path.open("r+b") as file:
             file.truncate(HEADER + 1000)

@@ -19,7 +19,7 @@ def test_a_key_is_created_at_first_use_and_kept(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["export.key"]
 
 
-def test_the_second_of_two_processes_takes_the_key_of_the_first(tmp_path):
+def test_the_second_of_two_processes_uses_the_key_of_the_first(tmp_path):
     path = tmp_path / "export.key"
 
     def draw_late(size):

@@ -1,4 +1,4 @@
-"""The progress of a content migration: what is noted, for how long, and in which file."""
+"""The progress of a content migration: what is recorded, for how long, and in which file."""
 
 import sqlite3
 
@@ -17,7 +17,7 @@ def path(tmp_path):
     return tmp_path / "progress.db"
 
 
-def test_documents_are_pending_in_their_order_until_they_are_noted(path):
+def test_documents_are_pending_in_order_until_they_are_recorded(path):
     with open_progress(path) as progress:
         assert progress.pending(Network.PRIVATE, [THREE, ONE, TWO]) == [THREE, ONE, TWO]
         progress.note(Network.PRIVATE, [ONE])
@@ -30,13 +30,13 @@ def test_a_document_is_noted_for_one_network(path):
         assert progress.pending(Network.PUBLIC, [ONE]) == [ONE]
 
 
-def test_a_noted_document_is_recognized_by_its_cid_alone(path):
+def test_a_recorded_document_is_recognized_by_its_cid_alone(path):
     with open_progress(path) as progress:
         progress.note(Network.PRIVATE, [ONE])
         assert progress.pending(Network.PRIVATE, [StoredDocument(ONE.cid, readable=True)]) == []
 
 
-def test_noting_a_document_twice_is_no_error(path):
+def test_recording_a_document_twice_is_not_an_error(path):
     with open_progress(path) as progress:
         progress.note(Network.PRIVATE, [ONE])
         progress.note(Network.PRIVATE, [ONE, TWO, TWO])

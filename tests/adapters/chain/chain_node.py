@@ -1,4 +1,4 @@
-"""The development chain behind a node whose responses a test changes."""
+"""The development chain behind a node whose responses a test can change."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ Responses = list[dict[str, Any]]
 
 @dataclass
 class ChainNode:
-    """The development chain over HTTP, with limited block ranges and responses to change."""
+    """The development chain over HTTP, with limited block ranges and changeable responses."""
 
     chain: Chain
     limit: int | None = None
@@ -66,7 +66,7 @@ def block_ref(town: World, number: int = -1) -> BlockRef:
 def change_result(
     method: str, change: Callable[[Any], Any]
 ) -> Callable[[list[dict[str, Any]], Responses], Responses]:
-    """The right responses, but those of one method changed."""
+    """The correct responses, with those of one method changed."""
 
     def apply(asked: list[dict[str, Any]], sent: Responses) -> Responses:
         for call, response in zip(asked, sent, strict=True):

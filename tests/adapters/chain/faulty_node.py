@@ -17,7 +17,7 @@ Fault = Callable[["FaultyNode", web.Request, list[Any]], Awaitable[web.StreamRes
 
 @dataclass
 class FaultyNode:
-    """The state that the node reports, its present fault, and the batches it received."""
+    """The state that the node reports, its current fault, and the batches it received."""
 
     chain_id: int = 31337
     code: str = "0x6080"
@@ -97,7 +97,7 @@ class FaultyNode:
 
 
 def respond_with_status(status: int) -> Fault:
-    """A fault: the right response under another status."""
+    """A fault: the correct response with another status."""
 
     async def fault(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.Response:
         return web.json_response(node.respond(batch), status=status)
@@ -116,7 +116,7 @@ def respond_with_body(body: bytes | str) -> Fault:
 
 
 def respond_changed(change: Callable[[list[Any]], object]) -> Fault:
-    """A fault: the right responses, changed."""
+    """A fault: the correct responses, changed."""
 
     async def fault(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.Response:
         return web.json_response(change(node.respond(batch)))
@@ -127,13 +127,13 @@ def respond_changed(change: Callable[[list[Any]], object]) -> Fault:
 async def stay_silent(
     node: FaultyNode, request: web.Request, batch: list[Any]
 ) -> web.StreamResponse:
-    """A fault: no response within any timeout; then the right one."""
+    """A fault: no response within any timeout; then the correct one."""
     await asyncio.sleep(30)
     return web.json_response(node.respond(batch))
 
 
 async def drip(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.StreamResponse:
-    """A fault: the right response after white space, so that the connection never looks idle."""
+    """A fault: the correct response after white space, so that the connection never looks idle."""
     response = web.StreamResponse()
     await response.prepare(request)
     for _ in range(300):
@@ -151,7 +151,7 @@ async def reset(node: FaultyNode, request: web.Request, batch: list[Any]) -> web
 
 
 async def cut_off(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.StreamResponse:
-    """A fault: the connection ends in the middle of the right response."""
+    """A fault: the connection ends in the middle of the correct response."""
     body = json.dumps(node.respond(batch)).encode()
     response = web.StreamResponse(headers={"Content-Length": str(len(body))})
     await response.prepare(request)
@@ -162,7 +162,7 @@ async def cut_off(node: FaultyNode, request: web.Request, batch: list[Any]) -> w
 
 
 async def flood(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.StreamResponse:
-    """A fault: a response that does not end."""
+    """A fault: an endless response."""
     response = web.StreamResponse()
     await response.prepare(request)
     for _ in range(10_000):
@@ -171,7 +171,7 @@ async def flood(node: FaultyNode, request: web.Request, batch: list[Any]) -> web
 
 
 async def redirect(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.Response:
-    """A fault: a redirect to the right response."""
+    """A fault: a redirect to the correct response."""
     if request.path == "/elsewhere":
         return web.json_response(node.respond(batch))
     return web.Response(status=307, headers={"Location": node.address + "elsewhere"})

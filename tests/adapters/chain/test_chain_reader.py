@@ -1,4 +1,4 @@
-"""The chain's blocks and logs over JSON-RPC: refused ranges, nodes behind, and other branches."""
+"""The chain's blocks and logs over JSON-RPC: refused ranges, lagging nodes, and other branches."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace

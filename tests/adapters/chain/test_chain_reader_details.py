@@ -1,4 +1,4 @@
-"""Times of blocks and descriptions of posts over JSON-RPC, and nodes that get them wrong."""
+"""Times of blocks and descriptions of posts over JSON-RPC, including from faulty nodes."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ async def source(town: World, node: ChainNode) -> AsyncIterator[JsonRpcChainRead
 
 
 def publish(town: World, count: int) -> list[str]:
-    """Posts one after another; their cids."""
+    """Publish posts one after another; returns their cids."""
     cids = [f"cid {number}" for number in range(count)]
     for cid in cids:
         town.create_post(town.wallet(1), cid)
@@ -127,6 +127,6 @@ async def test_descriptions_are_read_at_the_given_head(
     head = block_ref(town)
     publish_another = town.create_post(town.wallet(2), "another")
     assert publish_another.number == head.number + 1
-    # The development chain has the state of its newest block only, and says so.
+    # The development chain keeps only the state of its newest block, and says so.
     with pytest.raises(Unavailable):
         await source.post_details([1], head)

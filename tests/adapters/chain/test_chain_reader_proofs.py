@@ -1,4 +1,4 @@
-"""Absence is proved by a bloom filter, a receipt or a second node, and large blocks are read."""
+"""Absence is proven by a bloom filter, a receipt or a second node, and large blocks are read."""
 
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -409,7 +409,7 @@ async def test_only_the_logs_with_the_wanted_topics_are_read(
 
 
 class NotedTopics(tuple[bytes, ...]):
-    """First topics that note in which thread they are compared."""
+    """First topics that record the thread in which they are compared."""
 
     threads: ClassVar[set[threading.Thread]] = set()
 

@@ -177,7 +177,7 @@ async def test_a_wallet_receives_a_signature_of_any_size(chain: WalletChain, siz
 
 
 def _compare(digest: bytes, signature: bytes) -> bytes:
-    """The code that creates a wallet for exactly one question, whose hash it compares."""
+    """The creation code of a wallet for exactly one call, whose hash it compares."""
     question = keccak256(
         bytes.fromhex("1626ba7e")
         + digest

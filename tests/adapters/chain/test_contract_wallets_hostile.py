@@ -1,4 +1,4 @@
-"""Hostile wallets and factories: each gets a verdict, none of them a failure of the node."""
+"""Hostile wallets and factories: each gets a verdict, none causes a failure of the node."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -50,7 +50,7 @@ async def chain() -> AsyncIterator[WalletChain]:
 
 @asynccontextmanager
 async def listen() -> AsyncIterator[tuple[int, asyncio.Queue[str]]]:
-    """A port on loopback, and who has connected."""
+    """A port on loopback, and its connections."""
     received: asyncio.Queue[str] = asyncio.Queue()
 
     async def note(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -153,7 +153,7 @@ async def test_no_url_is_requested(chain: WalletChain, kind: str) -> None:
                 factory = deploy_on(chain.chain, hostile_factory("LookUp", place))
                 wallet, signature = predict(factory, code), wrap(factory, deployment(code), b"")
             assert not await chain.accepts(wallet, signature)
-        # Were the listener not there, this test could not fail.
+        # Without the listener, this test could not fail.
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.close()
         await received.get()
@@ -208,7 +208,7 @@ async def prepared(chain: WalletChain) -> Address:
     length=st.none() | st.integers(0, 400),
     more=st.binary(max_size=40),
 )
-async def test_a_damaged_wrapper_is_decoded_as_the_standard_says(
+async def test_a_damaged_wrapper_is_decoded_as_the_standard_requires(
     chain: WalletChain, prepared: Address, changes: dict[int, int], length: int | None, more: bytes
 ) -> None:
     prepare, signature = calldata("PreparedWallet", "prepare"), chain.sign()
@@ -223,7 +223,7 @@ async def test_a_damaged_wrapper_is_decoded_as_the_standard_says(
 
 
 def _decode(encoded: bytes) -> tuple[str, bytes, bytes] | None:
-    """What Solidity's `abi.decode` reads as address, bytes and bytes; None where it reverts."""
+    """What Solidity's `abi.decode` reads as address, bytes and bytes; None if it reverts."""
     if len(encoded) < 96:
         return None
     factory, *offsets = (int.from_bytes(encoded[at : at + 32]) for at in (0, 32, 64))

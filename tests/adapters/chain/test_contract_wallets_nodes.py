@@ -1,4 +1,4 @@
-"""Nodes that fail while a contract wallet is asked: never a wrong verdict."""
+"""Nodes that fail during the verification of a contract wallet: never a wrong verdict."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -93,7 +93,7 @@ async def open_wallets() -> AsyncIterator[Open]:
 
 
 async def fail(wallets: JsonRpcContractWallets) -> None:
-    """The question has no verdict: the chain is unavailable."""
+    """Expect that there is no verdict: the chain is unavailable."""
     with pytest.raises(Unavailable) as caught:
         await wallets.accepts(WALLET, DIGEST, SIGNATURE)
     assert caught.value.code is Code.CHAIN_UNAVAILABLE
@@ -253,7 +253,7 @@ async def test_the_verdict_is_that_of_the_pinned_block(
 
 
 def _mine_during_the_first_batch(node: WalletNode, then: str = YES) -> None:
-    """Let the block number at the end of the first batch be another one than at its begin."""
+    """Change the block number at the end of the first batch."""
 
     def tamper(request: dict[str, Any], response: dict[str, Any]) -> None:
         if len(node.batches) == 1 and request["method"] == "eth_blockNumber":

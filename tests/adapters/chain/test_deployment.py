@@ -63,7 +63,7 @@ async def test_a_signed_transaction_creates_the_marketplace(
     assert town.chain.account(deployed.address).code
 
 
-async def test_sending_the_same_transaction_again_is_no_error(
+async def test_sending_the_same_transaction_again_is_not_an_error(
     town: World, deployment: MarketplaceDeployment
 ) -> None:
     raw, transaction_hash = signed(town, await prepare(town, deployment))
@@ -81,7 +81,7 @@ async def test_an_account_without_coins_is_refused_with_what_it_needs(
         await deployment.prepare(sender, artifact().bytecode)
 
 
-async def test_a_lost_response_to_the_transaction_is_no_error(
+async def test_a_lost_response_to_the_transaction_is_not_an_error(
     town: World, node: ChainNode, deployment: MarketplaceDeployment
 ) -> None:
     raw, transaction_hash = signed(town, await prepare(town, deployment))
@@ -94,7 +94,7 @@ async def test_a_lost_response_to_the_transaction_is_no_error(
     assert (await deployment.wait(transaction_hash)).block == town.chain.head.number
 
 
-async def test_a_contract_that_another_wallet_creates_is_waited_for(
+async def test_a_contract_created_by_another_wallet_is_awaited(
     town: World, deployment: MarketplaceDeployment
 ) -> None:
     prepared = await prepare(town, deployment)

@@ -28,7 +28,7 @@ LIMIT = 1000
 
 
 class Script:
-    """A server that responds to each request with the next of some bytes."""
+    """A server that responds to each request with the next of these bytes."""
 
     def __init__(self, *responses: bytes, ends: bool = False) -> None:
         self.responses = list(responses)
@@ -137,7 +137,7 @@ async def test_a_bad_response_fails_and_closes_its_connection(response: bytes, h
         assert await client.post(b"two") == b"hello"
 
 
-async def test_a_kept_connection_that_was_closed_is_replaced() -> None:
+async def test_a_closed_keep_alive_connection_is_replaced() -> None:
     script = Script(PLAIN, PLAIN, ends=True)
     async with served(script) as client:
         assert await client.post(b"one") == b"hello"

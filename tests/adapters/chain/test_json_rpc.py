@@ -85,7 +85,7 @@ def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pauses that do not end while a test runs."""
+    """Make pauses longer than a test."""
     monkeypatch.setattr(json_rpc, "FIRST_PAUSE", 200.0)
     monkeypatch.setattr(json_rpc, "LONGEST_PAUSE", 1000.0)
 
@@ -267,14 +267,14 @@ async def test_failed_exchanges_give_their_memory_back_without_the_garbage_colle
 
 
 def largest_buffers() -> int:
-    """The bytes that large objects hold, whether they are reachable or not."""
+    """The bytes held by large objects, whether or not they are reachable."""
     snapshot = tracemalloc.take_snapshot()
     return sum(trace.size for trace in snapshot.traces if trace.size > 50_000)
 
 
 @pytest.fixture(autouse=True)
 def traced(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Trace memory in the tests of it."""
+    """Trace memory in the memory tests."""
     if "memory" not in request.node.name:
         yield
         return

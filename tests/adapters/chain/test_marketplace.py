@@ -1,4 +1,4 @@
-"""The marketplace over JSON-RPC: right values from a node, and nothing from a faulty one."""
+"""The marketplace over JSON-RPC: correct values from a node, and nothing from a faulty one."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ Tampered = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def published(node: FaultyNode) -> None:
-    """A post that costs something, and a reader who has bought it."""
+    """A paid post, and a reader who has bought it."""
     node.entries[9] = (AUTHOR, CID.encode(), 5)
     node.balances[READER, 9] = 1
 
@@ -92,7 +92,7 @@ async def test_a_head_that_moves_between_the_calls_has_them_pinned_to_its_block(
     assert blocks == [{"blockHash": node.block_hash}] * 2
 
 
-async def test_a_cid_is_looked_up_to_its_entry(market: JsonRpcMarketplace) -> None:
+async def test_a_cid_is_resolved_to_its_entry(market: JsonRpcMarketplace) -> None:
     assert await market.entry_of_cid(CID) == PostEntry(AUTHOR, CID, 5)
 
 
@@ -268,7 +268,7 @@ async def test_a_probe_passes_if_chain_and_contract_match(market: JsonRpcMarketp
     await market.probe()
 
 
-async def test_a_probe_says_which_chain_it_found(
+async def test_a_probe_reports_which_chain_it_found(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     node.chain_id = 5
@@ -326,7 +326,7 @@ async def test_closing_makes_running_queries_unavailable(
 async def market_of_quorum(
     node: FaultyNode, spare_node: FaultyNode
 ) -> AsyncIterator[JsonRpcMarketplace]:
-    """Two nodes that must both grant access; the second one knows the post too."""
+    """Two nodes that must both grant access; the second one also knows the post."""
     spare_node.entries = dict(node.entries)
     spare_node.balances = dict(node.balances)
     rpc = JsonRpc([node.address, spare_node.address])

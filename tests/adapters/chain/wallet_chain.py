@@ -1,4 +1,4 @@
-"""A development chain with contract wallets, and the adapter that asks them."""
+"""A development chain with contract wallets, and the adapter that verifies them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -44,12 +44,12 @@ class WalletChain:
 
 @asynccontextmanager
 async def open_wallet_chain() -> AsyncIterator[WalletChain]:
-    """A chain of its own, until the end of the block."""
+    """A separate chain, until the end of the block."""
     chain = Chain.open(None, lambda: 1_760_000_000)
     factory = deploy_on(chain, creation("WalletFactory"))
     async with run_chain_node(chain) as node:
         rpc = JsonRpc([node.address])
-        # Much longer than any question takes: no test depends on the speed of the machine.
+        # Much longer than any call takes: no test depends on the speed of the machine.
         wallets = JsonRpcContractWallets(BlockCalls(rpc, 31337, fixed_clock), timeout=60)
         yield WalletChain(chain, node, wallets, factory, new_owner())
         await rpc.close()

@@ -40,7 +40,7 @@ PARAMETERS = {
     "dag/export": {"arg", "progress", "offline"},
     "version": set(),
 }  # fmt: skip
-"""The options of each command; a real node refuses others as well."""
+"""The options of each command; a real node also refuses others."""
 
 
 class CommandError(Exception):
@@ -49,7 +49,7 @@ class CommandError(Exception):
 
 @dataclass
 class KuboFake:
-    """Blocks, pins, the present faults of commands, and the commands that were called."""
+    """Blocks, pins, the current faults of commands, and the commands that were called."""
 
     authorization: str | None = None
     blocks: dict[Cid, bytes] = field(default_factory=dict)
@@ -267,7 +267,7 @@ async def reset(fake: KuboFake, request: web.Request) -> web.StreamResponse:
 
 
 def interrupt(kept: int, trailer: bool, length: bool = True) -> Fault:
-    """A fault: a stream that ends after some bytes, with the error in its trailer or without."""
+    """A fault: a stream that ends early, with or without the error in its trailer."""
 
     async def fault(fake: KuboFake, request: web.Request) -> web.StreamResponse:
         data = fake.content(parse_cid(request.query["arg"]))

@@ -1,7 +1,7 @@
 """Pinata in this process, as its documentation and client describe it.
 
-It refuses what they do not: unknown parts, parameters, members and media types. Where the
-documentation leaves a choice, the fake has a switch.
+It refuses everything they do not mention: unknown parts, parameters, members and media types. Where
+the documentation leaves a choice, the fake has a switch.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class Refused(Exception):
 
 @dataclass
 class PinataFake:
-    """Files, groups and contents of one account, the present faults, and the calls received."""
+    """Files, groups and contents of one account, the current faults, and the calls received."""
 
     jwt: str = JWT
     layout: Layout = KUBO_LAYOUT
@@ -346,17 +346,17 @@ def check_keyvalues(keyvalues: Any) -> dict[str, str]:
 
 
 def refuse_as_object(status: int, reason: str) -> web.Response:
-    """An error as the older parts of Pinata write it."""
+    """An error in the format of Pinata's older endpoints."""
     return web.json_response({"error": {"reason": reason, "details": "details"}}, status=status)
 
 
 def refuse_as_sentence(status: int, sentence: str) -> web.Response:
-    """An error as the newer parts write it."""
+    """An error in the format of the newer endpoints."""
     return web.json_response({"error": sentence}, status=status)
 
 
 def refuse_as_text(status: int, text: str) -> web.Response:
-    """An error that is no JSON."""
+    """An error that is not JSON."""
     return web.Response(status=status, text=text)
 
 

@@ -1,4 +1,4 @@
-"""The content store in a bucket: fences, copies, the marker, listing, and strangers."""
+"""The content store in a bucket: fences, copies, the marker, listing, and public access."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""How a bucket is opened: addresses and credentials, without anything being sent."""
+"""How a bucket is opened: URLs and credentials, without sending anything."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The client of a bucket: retries, the circuit, and what it says about failures."""
+"""The client of a bucket: retries, the circuit breaker, and its error messages."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ ADDRESS = "https://store.example.org/bucket/private/x?sig=c2VjcmV0"
 
 @dataclass(slots=True)
 class Objects:
-    """A bucket whose calls do what a test says, one after the other; the last one stays."""
+    """A bucket whose calls do what a test says, one after the other; the last one is repeated."""
 
     outcomes: list[Callable[[], Any]]
     sent: int = 0
@@ -102,7 +102,7 @@ async def test_the_circuit_breaker_opens_after_repeated_failures() -> None:
 async def test_a_404_for_a_put_is_unavailable(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    # A web server at the address of the object store, as a proxy without a route to it.
+    # A web server at the address of the object store, like a proxy without a route to it.
     nowhere = FileNotFoundError("Server returned non-2xx status code: 404 Not Found: <html>")
     client = BucketClient("s3://b", Objects([raising(nowhere)]), SHORT_PAUSES)  # type: ignore[arg-type]
     with pytest.raises(Unavailable):

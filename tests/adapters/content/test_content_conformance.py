@@ -111,7 +111,7 @@ async def test_a_read_during_a_put_returns_the_whole_document_or_none(bench: Wor
     assert await bench.store.read(cid, PRIVATE) == document
 
 
-async def test_removing_a_missing_document_is_no_error(bench: Workbench) -> None:
+async def test_removing_a_missing_document_is_not_an_error(bench: Workbench) -> None:
     await bench.store.remove(CID, PRIVATE)
     await bench.store.remove(CID, PUBLIC)
 
@@ -129,7 +129,7 @@ async def test_a_cancelled_put_leaves_nothing_visible(
     document = b"abcd" * 2_500_000
     cid = document_cid(document)
     storing = asyncio.ensure_future(bench.store.put(cid, document, PRIVATE))
-    # Only until it has begun: a pause may be long enough for all of it on a busy machine.
+    # Only until it has begun: on a busy machine, a pause may be long enough for all of it.
     await asyncio.sleep(0)
     storing.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -147,7 +147,7 @@ async def test_documents_survive_reopening(bench: Workbench) -> None:
     assert await bench.store.read(CID, PUBLIC) is None
 
 
-async def test_a_store_without_a_marker_is_claimed_by_nobody(bench: Workbench) -> None:
+async def test_a_store_without_a_marker_is_unclaimed(bench: Workbench) -> None:
     await bench.store.put(CID, DOCUMENT, PRIVATE)
     assert await bench.store.claimed_by(ID) is None
 

@@ -18,7 +18,7 @@ DOCUMENTS = pytest.mark.parametrize("document", [SMALL, LARGE], ids=["small", "l
 
 
 class Installations:
-    """Stores of several installations in one place."""
+    """Stores of several installations on one backend."""
 
     def __init__(self, shared: SharedWorkbench) -> None:
         self.shared = shared

@@ -1,4 +1,4 @@
-"""Documents as files: where they are, what is visible, and what a strange disk makes of them."""
+"""Documents as files: their paths, their visibility, and unexpected files."""
 
 import os
 from threading import Event

@@ -1,4 +1,4 @@
-"""Which file systems the embedded store takes for local."""
+"""Which file systems the embedded store considers local."""
 
 from pathlib import Path
 

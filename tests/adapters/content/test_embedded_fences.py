@@ -1,4 +1,4 @@
-"""Fences of the embedded store: a removal that comes too late destroys nothing."""
+"""Fences of the embedded store: a late removal destroys nothing."""
 
 import asyncio
 import fcntl
@@ -58,7 +58,7 @@ async def test_a_removal_spares_a_document_with_its_fence_or_a_higher_one(
     assert await is_left(store, document) is left
 
 
-async def test_the_higher_fence_of_two_writers_stays(store: EmbeddedStore, document: bytes):
+async def test_the_higher_fence_of_two_writers_is_kept(store: EmbeddedStore, document: bytes):
     cid = document_cid(document)
     for fence in (3, 7, 5, 0):
         await store.put(cid, document, PUBLIC, None, fence)
@@ -86,7 +86,7 @@ async def test_a_document_stored_after_its_removal_has_no_fence(
     assert not await is_left(store, document)
 
 
-async def test_a_fence_is_visible_to_other_processes_and_survives_its_own(
+async def test_a_fence_is_visible_to_other_processes_and_survives_a_restart(
     tmp_path: Path, document: bytes
 ):
     cid = document_cid(document)
@@ -163,7 +163,8 @@ async def test_a_lock_held_by_a_stopped_process_times_out(
 async def test_a_document_survives_concurrent_removals_up_to_its_fence(
     tmp_path: Path, document: bytes
 ):
-    """What was stored with a fence is there, however many removals of lower fences there are."""
+    """A document stored with a fence is there, however many removals with lower fences there
+    are."""
     cid = document_cid(document)
     stores = [open_store(tmp_path) for _ in range(3)]
     for fence in range(1, 12):

@@ -1,4 +1,4 @@
-"""A disk that hangs: operations end in time, wait in a bounded queue, and have no late effect."""
+"""A hanging disk: operations end in time, wait in a bounded queue, and have no late effect."""
 
 import asyncio
 import os
@@ -26,7 +26,7 @@ STUCK = document_cid(b"A document whose disk hangs.")
 async def store(tmp_path: Path) -> AsyncIterator[EmbeddedStore]:
     """A store with one thread and little patience, in which reading `STUCK` blocks.
 
-    Opening a named pipe blocks until somebody writes to it, as a disk that hangs does.
+    Opening a named pipe blocks until somebody writes to it, like a hanging disk.
     """
     store = EmbeddedStore(tmp_path, MovableClock(), threads=1, seconds=1.5)
     shard = tmp_path / "private" / STUCK[-3:-1]
@@ -39,7 +39,7 @@ async def store(tmp_path: Path) -> AsyncIterator[EmbeddedStore]:
 
 
 def release(pipe: Path) -> None:
-    """Let everybody go who reads the pipe, and those who come later."""
+    """Release all readers of the pipe, present and future."""
     keeping = os.open(pipe, os.O_RDWR)
     pipe.unlink()
     os.close(keeping)
@@ -78,7 +78,7 @@ async def test_a_large_document_that_was_given_up_is_not_stored_later(
         await stuck
     await asyncio.to_thread(release, tmp_path / "private" / STUCK[-3:-1] / STUCK)
     os.mkfifo(tmp_path / "private" / STUCK[-3:-1] / STUCK)
-    # The one thread has come to the end of everything before this.
+    # The one thread has finished everything before this.
     assert await read(store, document_cid(WORDS)) is None
     assert DocumentFiles(tmp_path / "private").load(cid) is None
 
@@ -94,7 +94,7 @@ async def test_a_large_document_that_was_given_up_is_not_kept_in_memory(
     try:
         await store.put(cid, document, Network.PRIVATE)
     except Unavailable as problem:
-        # Its traceback refers to the frame that has the document.
+        # Its traceback refers to the frame that holds the document.
         problem.__traceback__ = None
     else:
         pytest.fail("the disk hangs")

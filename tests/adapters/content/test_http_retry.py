@@ -1,4 +1,4 @@
-"""The retrying HTTP client: when a request is sent again, and when that comes too late."""
+"""The retrying HTTP client: when a request is sent again, and when it would be too late."""
 
 import asyncio
 import time
@@ -67,7 +67,7 @@ async def test_a_retry_after_in_seconds_is_obeyed() -> None:
 @pytest.mark.parametrize("after", ["60", "999999999999", "Fri, 01 Jan 2100 00:00:00 GMT"])
 async def test_a_retry_after_beyond_the_deadline_fails_at_once(after: str) -> None:
     began = time.monotonic()
-    with pytest.raises(StoreFailure, match="status 429, and no time for another attempt"):
+    with pytest.raises(StoreFailure, match="status 429, and no time is left for another attempt"):
         await send(Service(after))
     assert time.monotonic() - began < SOON
 
@@ -85,7 +85,7 @@ MALFORMED = [
     "Fri, 01 Jan 2100 00:00:00 -0000",
     "01 Jan 00:00:00 99999999999999",
 ]
-"""Most of these are a minute or more to a parser that is less strict."""
+"""To a more lenient parser, most of these would be a minute or more."""
 
 
 @pytest.mark.parametrize("after", MALFORMED)

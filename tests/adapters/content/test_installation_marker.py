@@ -24,7 +24,7 @@ def test_a_folder_without_a_marker_reads_as_none(marker: InstallationMarker) -> 
     assert marker.read() is None
 
 
-def test_the_first_marker_stays(marker: InstallationMarker, tmp_path: Path) -> None:
+def test_the_first_marker_is_kept(marker: InstallationMarker, tmp_path: Path) -> None:
     assert marker.write(ONE, None) == ONE
     assert marker.write(OTHER, None) == ONE
     assert marker.write(OTHER, "33" * 16) == ONE
@@ -112,7 +112,7 @@ async def test_nothing_is_stored_in_a_folder_claimed_by_another_installation(
     assert await store.read(cid, Network.PRIVATE) == document
 
 
-async def test_a_folder_that_is_gone_is_unavailable(embedded: EmbeddedWorkbench) -> None:
+async def test_a_missing_folder_is_unavailable(embedded: EmbeddedWorkbench) -> None:
     embedded.root.rename(embedded.root.with_name("elsewhere"))
     with pytest.raises(Unavailable):
         await embedded.store.claimed_by(ONE)

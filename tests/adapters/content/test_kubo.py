@@ -256,7 +256,7 @@ async def test_a_label_is_the_name_of_the_pin(kubo: KuboFakeWorkbench) -> None:
     assert kubo.fake.pins[pin_cid] == ("direct", f"imprint private onchain {OWNER}_7 g")
 
 
-async def test_a_label_for_a_missing_document_is_no_error(kubo: KuboFakeWorkbench) -> None:
+async def test_a_label_for_a_missing_document_is_not_an_error(kubo: KuboFakeWorkbench) -> None:
     await kubo.store.relabel(CID, PRIVATE, LABEL)
     assert kubo.fake.pins == {}
 

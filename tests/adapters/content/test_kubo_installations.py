@@ -38,7 +38,8 @@ async def open_two(kubo: KuboFakeWorkbench) -> tuple[KuboStore, KuboStore]:
 
 
 def break_in(fake: KuboFake, call: int, action: Callable[[], Awaitable[None]]) -> list[bool]:
-    """Do something before the command with this number; the list says afterwards whether."""
+    """Do something before the command with this number; the list tells afterwards whether it
+    ran."""
     done: list[bool] = []
     numbers = count()
 
@@ -54,7 +55,7 @@ def break_in(fake: KuboFake, call: int, action: Callable[[], Awaitable[None]]) -
 
 
 def collect_garbage(fake: KuboFake) -> None:
-    """Delete what no pin holds, as a node may at any time."""
+    """Delete unpinned blocks, as a node may at any time."""
     kept = {
         cid
         for root, (mode, _) in fake.pins.items()

@@ -237,7 +237,7 @@ async def test_a_removal_that_deletes_nothing_is_unavailable(pinata: PinataWorkb
         await pinata.store.remove(CID, PRIVATE)
 
 
-async def test_a_file_deleted_during_a_removal_is_no_error(pinata: PinataWorkbench) -> None:
+async def test_a_file_deleted_during_a_removal_is_not_an_error(pinata: PinataWorkbench) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE)
 
     async def race(fake: PinataFake, request: web.Request) -> web.StreamResponse:

@@ -101,7 +101,7 @@ async def test_a_marker_is_one_small_file(
     assert markers == [(name, {"imprint_installation": FIRST.id})]
 
 
-async def test_other_keyvalues_of_a_shared_file_stay(
+async def test_other_keyvalues_of_a_shared_file_are_kept(
     shared: PinataWorkbench, stores: list[PinataStore]
 ) -> None:
     for store in stores:

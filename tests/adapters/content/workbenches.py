@@ -24,7 +24,7 @@ from imprint.domain.installation import UNNAMED, Identity
 from imprint.ports import ContentStore, utc_now
 
 UPLOADED_AT_ONCE = 8_000_000
-"""Bytes of a document that a bucket in memory takes at once."""
+"""Bytes that a bucket in memory accepts at once."""
 
 SHORT_PAUSES = RetryPolicy(pause=0.001)
 """The timeouts of the service, with pauses that do not slow a test down."""
@@ -37,13 +37,13 @@ OLDEST = Identity("3c" * 16, owns_unnamed=True)
 
 
 class Workbench(Protocol):
-    """A store, and what a test does behind its back."""
+    """A store, and ways to tamper with it."""
 
     @property
     def store(self) -> ContentStore: ...
 
     async def reopen(self) -> None:
-        """Close the store, and open another one on what it left."""
+        """Close the store, and open another one on the same data."""
         ...
 
     def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
@@ -52,14 +52,14 @@ class Workbench(Protocol):
 
 
 class SharedWorkbench(Workbench, Protocol):
-    """A place for documents of several installations."""
+    """A backend for documents of several installations."""
 
     def open(self, identity: Identity) -> ContentStore:
         """The store of one of them, which the test closes."""
         ...
 
     async def empty(self) -> None:
-        """Put another node or account in its place, which has nothing."""
+        """Replace it with another, empty node or account."""
         ...
 
 
@@ -114,7 +114,7 @@ class BucketWorkbench:
 
 
 class KuboFakeWorkbench:
-    """A store on a node in this process."""
+    """A store on a fake node in this process."""
 
     def __init__(self, fake: KuboFake, identity: Identity = UNNAMED) -> None:
         self.fake = fake
@@ -143,7 +143,7 @@ class KuboFakeWorkbench:
 
 
 class PinataWorkbench:
-    """A store at a Pinata in this process."""
+    """A store on a fake Pinata in this process."""
 
     def __init__(self, fake: PinataFake, public: bool, identity: Identity = UNNAMED) -> None:
         self.fake = fake
@@ -179,7 +179,7 @@ class PinataWorkbench:
 
 
 async def mark(store: ContentStore, identity: Identity) -> None:
-    """Mark a store as a service does when it starts."""
+    """Mark a store, like a starting service does."""
     if identity.id:
         assert await store.claim(identity.id) == identity.id
 
@@ -233,7 +233,7 @@ async def open_pinata(
 
 
 def open_pinata_with_other_cids(path: Path) -> AbstractAsyncContextManager[PinataWorkbench]:
-    """One that lays large documents out in its own way, and keeps one record for equal ones."""
+    """A Pinata with its own layout of large documents, which keeps one record for equal ones."""
     layout = Layout(500_000, 7)
     return open_pinata(path, PinataFake(layout=layout, duplicates_share_a_record=True))
 

@@ -41,7 +41,7 @@ LASTING = {
     "tags",
     "writing_sessions",
 }
-"""Tables that a backup, a repair and a migration are about."""
+"""Tables that a backup, a repair and a migration cover."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Group commit: what shares a group, what each caller gets, and what closing finishes."""
+"""Group commit: which jobs share a group, what each caller gets, and what closing finishes."""
 
 import asyncio
 import threading
@@ -110,7 +110,7 @@ async def test_callers_on_several_event_loops_get_their_results(queue, doubling)
     assert (await first, await elsewhere) == (0, 2)
 
 
-async def test_a_caller_whose_event_loop_has_closed_does_not_disturb_the_others(queue, doubling):
+async def test_a_caller_with_a_closed_event_loop_does_not_affect_the_others(queue, doubling):
     first = await occupy(queue, doubling)
     await asyncio.to_thread(asyncio.run, submit_all(queue, 1))
     (stays,) = await submit_all(queue, 2)
@@ -119,7 +119,7 @@ async def test_a_caller_whose_event_loop_has_closed_does_not_disturb_the_others(
     assert doubling.groups[1] == [1, 2]
 
 
-async def test_closing_finishes_what_is_queued(queue, doubling):
+async def test_closing_finishes_queued_work(queue, doubling):
     first = await occupy(queue, doubling)
     queued = await submit_all(queue, 1, 2, 3, 4)
     closing = asyncio.ensure_future(queue.close())
@@ -158,7 +158,7 @@ async def test_a_caller_times_out_while_the_thread_hangs(doubling):
         await queue.close()
 
 
-async def test_work_whose_time_is_up_is_not_begun(doubling):
+async def test_timed_out_work_is_not_started(doubling):
     queue = GroupCommit("hanging", doubling.commit, LARGEST, seconds=1.5)
     first = await occupy(queue, doubling)
     queued = await submit_all(queue, 1, 2)

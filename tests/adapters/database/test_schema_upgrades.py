@@ -32,7 +32,7 @@ ALTER TABLE nonces ADD COLUMN client TEXT;
 CREATE TABLE series (id TEXT PRIMARY KEY, title TEXT NOT NULL);
 CREATE INDEX files_by_language ON files (language, position);
 """
-"""What a release may do to a schema that the one before still uses: add."""
+"""What a release may do to a schema that the previous one still uses: add."""
 
 ROUNDS = 12
 
@@ -55,12 +55,13 @@ INSERT INTO events (chain_id, block_hash, log_index, block_number, post_id, auth
     cid, status, file_id, seen_at)
     VALUES (1, '0x1', 0, 1, '1', '0xa', 'c3', 'c3', 'onchain', 'f3', 1)
 """
-"""What the first release may have left: versions in every state, garbage, and running writes."""
+"""The possible remains of the first release: versions in every state, garbage, and running
+writes."""
 
 
 @pytest.fixture
 async def address(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """A database of its own: what is added to it must not be there for other tests."""
+    """A separate database: additions to it must not affect other tests."""
     if kind == "sqlite":
         return f"{SQLITE}{tmp_path / 'catalog.db'}"
     server: Server = request.getfixturevalue("postgresql")
@@ -69,7 +70,7 @@ async def address(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> 
 
 
 async def bring_forward(address: str) -> None:
-    """Do what a process of the next release does when it starts."""
+    """Do what a starting process of the next release does."""
     if address.startswith(SQLITE):
         _bring_file_forward(address.removeprefix(SQLITE))
         return
@@ -83,14 +84,14 @@ async def bring_forward(address: str) -> None:
 
 
 def _bring_file_forward(path: str) -> None:
-    # STRICT tables know no BIGINT.
+    # STRICT tables have no BIGINT.
     added = Migration(known_migrations()[-1].number + 1, "next", NEXT.replace("BIGINT", "INTEGER"))
     with closing(sqlite3.connect(path, isolation_level=None, timeout=5)) as connection:
         schema.migrate(connection, (*known_migrations(), added))
 
 
 async def fill_first_schema(address: str) -> None:
-    """Make a catalog of the first schema."""
+    """Create a catalog of the first schema."""
     if address.startswith(SQLITE):
         path = address.removeprefix(SQLITE)
         with closing(sqlite3.connect(path, isolation_level=None)) as file:
@@ -219,7 +220,7 @@ async def test_a_catalog_from_before_ended_sessions_keeps_every_row(
 
 
 async def fill_schema(address: str, number: int) -> None:
-    """Make a catalog of the first schema, and bring it to a later one."""
+    """Create a catalog of the first schema, and migrate it to a later one."""
     await fill_first_schema(address)
     if address.startswith(SQLITE):
         with closing(sqlite3.connect(address.removeprefix(SQLITE), isolation_level=None)) as file:

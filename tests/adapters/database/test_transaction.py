@@ -45,7 +45,7 @@ LOOKALIKES = [
     "\ufffd",
     "",
 ]
-"""Texts that a careless escape makes the same."""
+"""Texts that a careless escape would make equal."""
 
 
 def test_locks_of_documents_networks_and_owners_are_distinct():

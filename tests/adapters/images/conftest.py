@@ -1,4 +1,4 @@
-"""Fixtures: a recoder that is shared by the tests of a module."""
+"""Fixtures: a recoder shared by the tests of a module."""
 
 import asyncio
 from collections.abc import Iterator

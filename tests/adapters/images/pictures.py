@@ -1,4 +1,4 @@
-"""Image files, whole or in chunks, and the code with which the recoder refuses one."""
+"""Image files, whole or in chunks, and the code of a refused one."""
 
 import io
 import struct

@@ -60,7 +60,7 @@ def segment_markers(jpeg: bytes) -> set[int]:
 
 
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "1", "I;16"])
-async def test_a_png_comes_back_pixel_by_pixel(recoder: SandboxedRecoder, mode: str) -> None:
+async def test_a_recoded_png_has_the_same_pixels(recoder: SandboxedRecoder, mode: str) -> None:
     picture = draw("L").convert("I").convert("I;16") if mode == "I;16" else draw(mode)
     recoded = show(await recoder.recode(write(picture), ALICE))
     assert recoded.format == "PNG"
@@ -68,7 +68,7 @@ async def test_a_png_comes_back_pixel_by_pixel(recoder: SandboxedRecoder, mode: 
     assert recoded.tobytes() == picture.tobytes()
 
 
-async def test_a_png_with_a_palette_comes_back_without_one(recoder: SandboxedRecoder) -> None:
+async def test_a_recoded_png_has_no_palette(recoder: SandboxedRecoder) -> None:
     image = write(draw("P"))
     recoded = show(await recoder.recode(image, ALICE))
     assert recoded.mode == "RGB"
@@ -94,7 +94,7 @@ async def test_a_png_of_sixteen_bits_a_colour_is_recoded(recoder: SandboxedRecod
 
 
 @pytest.mark.parametrize("options", [{}, {"progressive": True}, {"subsampling": 0}])
-async def test_a_jpeg_comes_back_as_nearly_the_same_jpeg(
+async def test_a_recoded_jpeg_is_nearly_the_same(
     recoder: SandboxedRecoder, options: dict[str, object]
 ) -> None:
     image = write(draw(), "JPEG", **options)
@@ -166,7 +166,7 @@ TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_270,
 }
-"""The picture as a camera held that way stores it."""
+"""The picture as stored by a camera held that way."""
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

@@ -1,4 +1,4 @@
-"""Hostile images are refused, and the recoder goes on."""
+"""Hostile images are refused, and the recoder keeps working."""
 
 import io
 import os
@@ -18,7 +18,7 @@ PNG, JPEG = (write(Image.new("RGB", (48, 32), "teal"), form) for form in ("PNG",
 
 
 def bomb(width: int, height: int) -> bytes:
-    """A small PNG file that claims to be, and is, an enormous picture of zeros."""
+    """A small PNG file that really is an enormous picture of zeros."""
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
     packer = zlib.compressobj(9)
     rows = b"".join(packer.compress(bytes(1_000_000)) for _ in range(20)) + packer.flush()
@@ -118,14 +118,14 @@ async def test_a_jpeg_of_64_megapixels_is_decoded_at_half_its_sides(
 
 
 @pytest.mark.parametrize("missing", range(1, 21))
-async def test_a_png_cut_short_by_a_few_bytes_is_invalid(
+async def test_a_png_that_lacks_a_few_bytes_is_invalid(
     recoder: SandboxedRecoder, missing: int
 ) -> None:
     assert await refusal_of(recoder, PNG[:-missing]) is Code.INVALID_IMAGE
 
 
 @pytest.mark.parametrize("missing", range(1, 21))
-async def test_a_jpeg_cut_short_by_a_few_bytes_is_invalid(
+async def test_a_jpeg_that_lacks_a_few_bytes_is_invalid(
     recoder: SandboxedRecoder, missing: int
 ) -> None:
     assert await refusal_of(recoder, JPEG[:-missing]) is Code.INVALID_IMAGE
@@ -143,7 +143,7 @@ async def test_a_png_with_a_damaged_chunk_is_invalid(
 
 
 def progressive(size: tuple[int, int], scans: int) -> bytes:
-    """A progressive JPEG file whose last scan is repeated until there are that many."""
+    """A progressive JPEG file whose last scan is repeated that many times."""
     image = write(Image.new("RGB", size, "teal"), "JPEG", progressive=True)
     last = image[image.rindex(b"\xff\xda") : -2]
     return image[:-2] + last * (scans - image.count(b"\xff\xda")) + image[-2:]
@@ -194,7 +194,7 @@ async def test_an_image_in_too_many_pieces_is_invalid(
     with pytest.raises(Refusal) as refused:
         await recoder.recode(image, ALICE)
     assert refused.value.code is Code.INVALID_IMAGE
-    assert refused.value.detail.startswith(("The image has too many", "The file is cut short"))
+    assert refused.value.detail.startswith(("The image has too many", "The file is truncated"))
 
 
 async def test_an_image_that_grows_beyond_its_limit_is_invalid(
@@ -207,4 +207,4 @@ async def test_an_image_that_grows_beyond_its_limit_is_invalid(
     image = PNG[:8] + header + pixels + PNG[-12:]
     with pytest.raises(Refusal) as refused:
         await recoder.recode(image, ALICE)
-    assert refused.value.detail == "The image is too large after it is encoded again."
+    assert refused.value.detail == "The image is too large after recoding."

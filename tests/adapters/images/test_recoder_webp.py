@@ -152,7 +152,7 @@ async def test_a_truncated_webp_is_invalid(
 
 
 @pytest.mark.parametrize("missing", range(1, 21))
-async def test_a_webp_cut_short_by_a_few_bytes_is_invalid(
+async def test_a_webp_that_lacks_a_few_bytes_is_invalid(
     recoder: SandboxedRecoder, missing: int
 ) -> None:
     for image in (LOSSY, LOSSLESS):

@@ -28,7 +28,7 @@ def width_of(image: bytes) -> int:
 
 @pytest.fixture
 async def fresh() -> AsyncIterator[SandboxedRecoder]:
-    """A recoder that has not been used, for tests that do something to its process."""
+    """An unused recoder, for tests that tamper with its process."""
     opened = SandboxedRecoder()
     yield opened
     await opened.close()
@@ -41,7 +41,7 @@ import os, socket, sys, time
 wire = socket.socket(fileno=0)
 stream = wire.makefile("rb")
 """
-"""The beginning of a script that misbehaves."""
+"""The start of a misbehaving script."""
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ async def test_a_process_that_cannot_start_is_reported_as_overload(
 
 
 def children() -> set[int]:
-    """The processes that this one has started and that still run.
+    """The running child processes of this one.
 
     The kernel's own list, /proc/self/task/*/children, may be incomplete while others start or end.
     """

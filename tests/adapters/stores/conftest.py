@@ -28,7 +28,7 @@ BOB = Address("0x" + "b0" * 20)
 
 @dataclass
 class World:
-    """One catalog, a clock that is moved by hand, and numbers that never repeat."""
+    """One catalog, a manual clock, and numbers that never repeat."""
 
     stores: Stores
     now: datetime = START
@@ -71,7 +71,7 @@ class World:
     async def begin(self, write: Write, version: Version) -> Intent:
         intent = self.intent(write, version.cid, number=version.number, size=version.size)
         if await self.stores.drafts.begin_write(intent, self.quota) is not None:
-            # Another process was faster; in one process nobody overtakes.
+            # Another process was faster; in one process that cannot happen.
             intent = self.intent(write, version.cid, size=version.size)
             assert await self.stores.drafts.begin_write(intent, self.quota) is None
         return intent
@@ -160,7 +160,7 @@ class World:
         return {(each.cid, each.network.value) for each in found}
 
     async def purge(self, cid: Cid, network: Network) -> PurgeOutcome:
-        """Purge as the collector does that condemned it last; without one, with no such fence."""
+        """Purge like the collector that condemned it last; without one, with no such fence."""
         return await self.stores.garbage.purge(cid, network, self.fences.get((cid, network), 0))
 
 
@@ -189,7 +189,7 @@ Opener = Callable[..., Stores]
 
 @pytest.fixture
 async def open_another(database: Database) -> AsyncIterator[Opener]:
-    """Opens the same catalog once more, as another process would; with a clock for its leases."""
+    """Opens the same catalog again, like another process would; with a clock for its leases."""
     opened: list[Stores] = []
 
     def open_one(clock: Monotonic | None = None) -> Stores:

@@ -1,4 +1,4 @@
-"""The databases that a catalog can be in, for tests: made, opened, and looked into."""
+"""The databases of a catalog, for tests: created, opened, and inspected."""
 
 import sqlite3
 from contextlib import closing
@@ -18,30 +18,30 @@ from imprint.ports import Monotonic, monotonic
 COUNTED = "SELECT tag, count(*) FROM file_tags GROUP BY tag"
 
 NAME = "catalog"
-"""The database that the tests of one process clean and use again: making one takes longer."""
+"""The database that the tests of one process clean and reuse: creating one takes longer."""
 
 SQLITE = "sqlite:///"
 
 
 class Database(Protocol):
-    """A database that is there, and empty at first."""
+    """An existing database, empty at first."""
 
     @property
     def address(self) -> str:
-        """What a setting would say."""
+        """Its URL in the settings."""
         ...
 
     async def rows(self, text: str) -> list[tuple[Any, ...]]:
-        """What a statement gives that goes past the catalog."""
+        """The result of a statement that bypasses the catalog."""
         ...
 
     async def counted_tags(self) -> list[list[tuple[Any, ...]]]:
-        """How many live files have a tag, in every place that knows."""
+        """How many live files have a tag, by every count that exists."""
         ...
 
 
 def open_any(address: str, clock: Monotonic | None = None) -> Stores:
-    """The stores at this address, whatever it is, with this clock for leases."""
+    """The stores at this URL, with this clock for leases."""
     if address.startswith(SQLITE):
         return open_sqlite_stores(Path(address.removeprefix(SQLITE)), clock or monotonic)
     return open_postgresql_stores(address, clock=clock)
@@ -49,13 +49,13 @@ def open_any(address: str, clock: Monotonic | None = None) -> Stores:
 
 @dataclass(slots=True)
 class SqliteFile:
-    """A file."""
+    """A SQLite file."""
 
     path: Path
 
     @classmethod
     def migrated(cls, path: Path) -> "SqliteFile":
-        """A file that has the schema already, which is quicker than to migrate each."""
+        """A file that already has the schema, which is quicker than migrating each."""
         put_migrated_catalog(path)
         return cls(path)
 
@@ -80,7 +80,7 @@ class PostgresqlServer:
 
     @classmethod
     async def clean(cls, server: Server, name: str = NAME) -> "PostgresqlServer":
-        """A database that the tests of this process share, without what others left in it."""
+        """A database that the tests of this process share, cleaned of earlier data."""
         database = cls(server.url(name))
         try:
             tables = await database.rows(

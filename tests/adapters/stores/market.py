@@ -1,4 +1,4 @@
-"""Random events of a marketplace, block by block, as a chain would have them."""
+"""Random events of a marketplace, block by block, like those of a chain."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -49,7 +49,7 @@ class RandomMarket:
         ]
 
     def replace_blocks(self, count: int) -> None:
-        """Forget the newest blocks, as a reorg does."""
+        """Drop the newest blocks, like a reorg."""
         del self.blocks[len(self.blocks) - count :]
         del self.hashes[len(self.hashes) - count :]
 

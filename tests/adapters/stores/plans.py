@@ -11,7 +11,7 @@ from imprint.adapters.database.postgresql.transaction import translate
 
 
 class Everything(dict[str, Any]):
-    """Values by any name: NULL, and for a limit the number of rows of a page."""
+    """Default values for any name: NULL, and for a limit the number of rows of a page."""
 
     def __init__(self, limit: int) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 async def explain_all(
     url: str, statements: Mapping[str, str], limit: int
 ) -> dict[str, list[dict[str, Any]]]:
-    """The nodes of the plan of each statement, for pages of so many rows."""
+    """The nodes of the plan of each statement, for pages of this many rows."""
     connection = await asyncpg.connect(url, server_settings=SESSION)
     plans = {}
     for name, text in statements.items():

@@ -1,6 +1,6 @@
-"""A process that creates drafts with nonces that others use too.
+"""A process that creates drafts with nonces that others also use.
 
-Its arguments are an address, its own number, how many, and how many drafts a signer may have.
+Its arguments are a URL, its own number, the number of nonces, and the draft quota of a signer.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ OWNERS = [Address(f"0x{number:040x}") for number in range(10)]
 
 
 async def send(stores: Stores, process: int, number: int, quota: Quota) -> bool:
-    """Create a draft with the nonce of this number; whether this process was the one that did."""
+    """Create a draft with the nonce of this number; returns whether this process succeeded."""
     owner = OWNERS[number % len(OWNERS)]
     write = Write(owner, Action.CREATE, f"nonce-{number}", AT)
     unique = number * MOST + process
@@ -43,7 +43,7 @@ async def send(stores: Stores, process: int, number: int, quota: Quota) -> bool:
 
 
 async def send_all(stores: Stores, process: int, nonces: int, quota: Quota) -> int:
-    """Send every nonce; how many took effect."""
+    """Send every nonce; returns how many took effect."""
     numbers = iter(range(nonces))
 
     async def send_some() -> int:

@@ -1,4 +1,4 @@
-"""Ended sessions: what is refused, by which reads, in which process, and until when."""
+"""Ended sessions: which are refused, by which reads, in which process, and until when."""
 
 import asyncio
 import sqlite3
@@ -23,7 +23,7 @@ def session_of(world, name="one", generation=0, owner=None):
 
 
 async def is_ended(stores, session):
-    """What the check says, which every read of files must say as well."""
+    """The result of the check, which every read of files must match."""
     verdicts = set()
     for check in (
         stores.sessions.refuse_ended(session),
@@ -41,7 +41,7 @@ async def is_ended(stores, session):
 
 
 async def log_in(world, name, owner: Address | None = None):
-    """A session as a login issues it."""
+    """A session as issued by a login."""
     owner = owner or world.alice
     generation = await world.stores.sessions.spend_login_nonce(owner, name, world.now)
     assert generation is not None
@@ -83,7 +83,7 @@ async def test_a_session_ended_by_another_process_is_refused_by_the_next_read(wo
         other.sessions.refuse_ended,
     ]
     for session in sessions:
-        # Whatever a process keeps of its reads is kept by now.
+        # All caches of a process are filled by now.
         for _ in range(3):
             for read in reads:
                 await read(session)

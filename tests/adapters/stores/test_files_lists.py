@@ -1,4 +1,4 @@
-"""Lists: what they show, in which order, page by page while others write."""
+"""Lists: their contents and order, page by page while others write."""
 
 import pytest
 
@@ -15,7 +15,7 @@ async def test_a_public_list_shows_posts_and_no_drafts(world):
     assert cids(await world.pages(PublicList())) == [post.cid]
 
 
-async def test_with_drafts_a_public_list_shows_both_by_falling_position(world):
+async def test_a_public_list_with_drafts_shows_both_in_descending_order(world):
     first, draft, last = await world.post(), await world.draft(), await world.post()
     shown = await world.pages(PublicList(drafts_too=True), size=1)
     assert cids(shown) == [last.cid, draft.cid, first.cid]
@@ -45,7 +45,7 @@ async def test_deleted_and_replaced_versions_are_not_listed(world, which):
         assert {gone.cid, replaced.cid}.isdisjoint(cids(await world.pages(which)))
 
 
-async def test_a_page_has_at_most_as_many_files_as_asked(world):
+async def test_a_page_has_at_most_the_requested_number_of_files(world):
     for _ in range(5):
         await world.post()
     assert len(await world.stores.files.list_files(PublicList(), None, 3)) == 3

@@ -1,4 +1,4 @@
-"""What a process knows of sessions is worth nothing under another mark."""
+"""A process's knowledge of sessions is void under another mark."""
 
 from datetime import UTC, datetime
 

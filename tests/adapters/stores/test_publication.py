@@ -1,4 +1,4 @@
-"""Events: each is applied once, in whatever order and from whatever source they come."""
+"""Events: each is applied once, in any order and from any source."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -153,7 +153,7 @@ async def test_an_event_restores_a_version_that_was_replaced(world):
     assert draft.group_id != post.group_id
 
 
-async def test_a_draft_split_from_its_group_has_hashtags_of_its_own(world):
+async def test_a_draft_split_from_its_group_has_its_own_hashtags(world):
     first = await world.prepare(await world.draft(), "art")
     second = await world.update(first)
     await world.see(world.event(first))

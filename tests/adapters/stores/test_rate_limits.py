@@ -1,4 +1,4 @@
-"""What all processes share: rate limits."""
+"""Rate limits that all processes share."""
 
 from datetime import timedelta
 
@@ -65,7 +65,7 @@ async def test_a_charge_counts_as_its_number_of_requests(world, spent):
 
 
 @pytest.mark.parametrize("spent", [0, 1, 3])
-async def test_a_charge_above_the_limit_fills_it_and_no_more(world, spent):
+async def test_a_charge_above_the_limit_only_fills_it(world, spent):
     for _ in range(spent):
         await spend(world)
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, the records agree with each other and with the chain."""
+"""After any sequence of operations, the records agree with each other and with the chain."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ CURSOR = BlockRef(100, "0x" + "1" * 64)
 
 
 class Chaos:
-    """Authors, strangers, the chain and the garbage collector, all at random."""
+    """Authors, other wallets, the chain and the garbage collector, all at random."""
 
     def __init__(self, world, seed):
         self.world = world
@@ -144,7 +144,7 @@ async def act_on(actor, times):
         try:
             await actor.act()
         except Unavailable as refused:
-            # Somebody else has ended this very intent.
+            # Another step has already ended this intent.
             if refused.code != "storage_unavailable":
                 raise
 
@@ -159,7 +159,7 @@ async def records_are_sound(world):
 
 
 async def thumbnails_are_sound(world):
-    """None of them is taken for one whose file is damaged, which would be raised."""
+    """Check that none of them is mistaken for a damaged file, which would raise."""
     for thumbnail in THUMBNAILS:
         await world.stores.files.public_size(thumbnail)
 

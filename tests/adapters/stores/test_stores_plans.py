@@ -1,4 +1,4 @@
-"""At size, PostgreSQL reads no table from end to end and sorts no list, whatever the values."""
+"""At scale, PostgreSQL scans no whole table and sorts no list, whatever the values."""
 
 import asyncio
 
@@ -73,7 +73,7 @@ async def find_unfilled(url):
     rows = await connection.fetch(
         "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND reltuples < $1"
         " AND relnamespace = 'public'::regnamespace"
-        # One row each, or one for each migration.
+        # One row each, or one per migration.
         " AND relname NOT IN ('schema_migrations', 'installation')",
         ROWS,
     )
@@ -88,7 +88,7 @@ AT_ONCE = {
     if name not in NOT_PLANNED and name[0] != "_" and isinstance(text, str) and "SELECT" in text
 }
 NOT_RUN = {RECOUNT_TAG, COUNT_TAG, *LISTS}
-"""PostgreSQL has no counts of tags, and lists of its own."""
+"""PostgreSQL has no counts of tags, and its own lists."""
 
 STATEMENTS = {each.id: each.values[0] for each in texts() if each.values[0] not in NOT_RUN} | {
     **{name: text for name, text in AT_ONCE.items() if name.isupper()},

@@ -14,7 +14,7 @@ PROCESSES, NONCES = 4, 200
 
 
 async def test_the_same_nonces_from_four_processes_have_one_effect_each(database):
-    # The schema is there before they all come.
+    # Create the schema before they all start.
     await open_any(database.address).close()
     others = [
         await asyncio.create_subprocess_exec(

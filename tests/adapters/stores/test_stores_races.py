@@ -1,4 +1,4 @@
-"""Many writers at once: one effect for each nonce, one winner for each draft."""
+"""Many concurrent writers: one effect per nonce, one winner per draft."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""No statement of the stores walks a whole table or sorts, so that none slows down with age."""
+"""No statement of the stores scans a whole table or sorts, so that none slows down with age."""
 
 import inspect
 import pkgutil
@@ -20,7 +20,7 @@ NOT_PLANNED = {"FILE_COLUMNS", "FILE"}
 STATEMENTS = ("SELECT ", "INSERT ", "UPDATE ", "DELETE ")
 
 ELSEWHERE = ("posts.", "drafts.postgresql", "postgresql")
-"""What has tests of its own: the index of posts, and statements for PostgreSQL alone."""
+"""Modules with their own tests: the index of posts, and statements for PostgreSQL only."""
 
 WHOLE = {
     "COUNT_DEAD_LETTERS",
@@ -34,9 +34,9 @@ WHOLE = {
     "HAS_WRAPPED_KEY",
     "MEASURE",
 }
-"""Statements whose question is about a whole table: operators ask some, the garbage collector and
-the scrub others, once a day. A start asks whether a master key that is no longer given is in use.
-Those that count some rows stop at a limit."""
+"""Statements about a whole table: operators run some, the garbage collector and the scrub others,
+once a day. A start checks whether a master key that is no longer given is in use. Those that count
+some rows stop at a limit."""
 
 
 class Nothing(dict):

@@ -1,7 +1,7 @@
 """Writes of two authors never wait for each other, nor do those of one about different drafts.
 
 A transaction is held open on the server, after all of its changes: a trigger on the nonce that it
-spends last waits for a lock of the test. Whatever else it would block cannot complete meanwhile.
+spends last waits for a lock of the test. Anything it would block cannot complete meanwhile.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ async def until_held(session: asyncpg.Connection) -> None:
 
 
 async def send(world: World, action: Action, nonce: str | None, draft, owner):
-    """A write of this kind, as the service sends it."""
+    """A write of this kind, like the service sends it."""
     if action is Action.CREATE:
         return await world.draft(owner, nonce)
     if action is Action.UPDATE:
@@ -128,7 +128,7 @@ async def test_an_intent_of_the_same_thumbnail_does_not_wait(world, database):
     assert await first is not None
 
 
-async def test_a_thumbnail_that_another_draft_has_just_dropped_is_taken_back(world, database):
+async def test_a_thumbnail_that_another_draft_has_just_dropped_is_reclaimed(world, database):
     draft, other = await world.draft(), await world.draft()
     old = await world.prepare(other, thumbnail="bafkreithumbnail")
     write = world.write(Action.PUBLISH, world.alice)

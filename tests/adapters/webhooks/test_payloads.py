@@ -83,5 +83,5 @@ def test_a_large_malformed_body_has_no_documents(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"\n", b"PING", b"\xfe", b"nul", b'"open'])
-def test_text_that_is_not_json_is_no_problem(body: bytes) -> None:
+def test_text_that_is_not_json_is_accepted(body: bytes) -> None:
     assert read_payload(body, 10) == Payload(())

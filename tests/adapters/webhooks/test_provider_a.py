@@ -1,4 +1,4 @@
-"""Deliveries of provider A: signatures, events, dead letters, and what is ignored."""
+"""Deliveries of provider A: signatures, events, dead letters, and ignored logs."""
 
 import json
 
@@ -215,7 +215,7 @@ def test_a_dead_letter_keeps_the_log_as_it_was_sent() -> None:
     undecodable = log_of_a(data=event_data(b"\xff\xfe"))
     (letter,) = receive(body_of_a(undecodable)).dead_letters
     assert json.loads(letter.payload) == undecodable
-    assert letter.reason == "The bytes in the place of the CID are not UTF-8."
+    assert letter.reason == "The text of the CID is not UTF-8."
 
 
 def test_an_undecodable_event_does_not_hide_the_others() -> None:

@@ -1,4 +1,4 @@
-"""Deliveries of provider B: signatures, nesting, and what is ignored."""
+"""Deliveries of provider B: signatures, nesting, and ignored logs."""
 
 import gzip
 import json
@@ -321,7 +321,7 @@ def test_an_invalid_log_in_a_receipt_is_a_dead_letter(nonsense: object) -> None:
 @pytest.mark.parametrize(
     "beside", [[], {"logs": []}, {"logs": None}, {"metadata": {"dataset": "logs"}}]
 )
-def test_an_empty_container_beside_logs_is_not_a_dead_letter(beside: object) -> None:
+def test_an_empty_container_next_to_logs_is_not_a_dead_letter(beside: object) -> None:
     for sent in ([log_of_b(), beside], {"data": [log_of_b()], "about": beside}):
         delivery = receive(sent)
         assert (post_ids(delivery), delivery.dead_letters) == ([9], ())
@@ -410,7 +410,7 @@ def test_signed_json_that_cannot_be_read_is_a_dead_letter(body: bytes) -> None:
     "malformed",
     [b"1e999", b"1" * 5_000, b"NaN", b'"\xff"', b'"\\ud800"', b'"\n"', b"[" * 2000 + b"]" * 2000],
 )
-def test_a_malformed_value_beside_a_log_does_not_affect_it(malformed: bytes) -> None:
+def test_a_malformed_value_next_to_a_log_does_not_affect_it(malformed: bytes) -> None:
     good = json.dumps(log_of_b()).encode()
     for body in (
         b"[" + good + b"," + malformed + b"]",

@@ -1,5 +1,5 @@
-"""Texts that try to run something: DOMPurify's own cases, and the classes of OWASP's filter
-evasion cheat sheet."""
+"""Texts that try to run something: DOMPurify's cases, and the classes of OWASP's filter evasion
+cheat sheet."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ DOMPURIFY = HERE.parent / "node_modules" / "dompurify" / "test" / "fixtures" / "
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """A hostile text, and what to call it."""
+    """A hostile text, and its name."""
 
     name: str
     text: str
@@ -27,7 +27,7 @@ class Payload:
 
 @cache
 def dompurify() -> Sequence[Payload]:
-    """The cases of DOMPurify: a module of Node, of which only the payloads are read."""
+    """The cases of DOMPurify, from a Node module of which only the payloads are read."""
     script = f"console.log(JSON.stringify(require({json.dumps(str(DOMPURIFY))})))"
     said = subprocess.run(["node", "-e", script], capture_output=True, check=True)
     return [
@@ -57,7 +57,7 @@ def as_markdown(text: str) -> str:
 
 
 def in_markdown(text: str) -> str:
-    """A document with the payload in every place that Markdown has for a text or an address."""
+    """A document with the payload wherever Markdown allows a text or an address."""
     line = " ".join(text.split())
     return "\n\n".join(
         (
@@ -124,7 +124,7 @@ def batches(payloads: Iterable[Payload], size: int) -> list[list[Payload]]:
 
 
 def markdown_of(batch: Sequence[Payload]) -> str:
-    """One text with all these payloads, less the NUL characters that no draft may have."""
+    """One text with all these payloads, without the NUL characters that no draft may have."""
     texts = [each.text.replace("\0", "") for each in batch]
     return "\n\n".join(part for text in texts for part in (text, in_markdown(text)))
 

@@ -1,4 +1,4 @@
-"""Content becomes one sequence of bytes, and comes back as it was."""
+"""Content becomes one sequence of bytes, and is read back unchanged."""
 
 import json
 
@@ -37,7 +37,7 @@ def test_only_what_json_demands_is_escaped() -> None:
 
 
 @given(contents, salts)
-def test_content_comes_back_as_it_was(content: str, salt: bytes) -> None:
+def test_content_is_read_back_unchanged(content: str, salt: bytes) -> None:
     data = write_document(content, NAME, salt)
     assert read_document(data) == Document(content, NAME, salt)
 
@@ -130,7 +130,7 @@ def test_a_document_is_checked_against_its_name(content):
     "content",
     [b"[]", b"1", b"null", b'"', b'"a","more":"b"', b'"\\u0000"', b'"\\ud800"', b'"\xff"'],
 )
-def test_a_document_whose_content_is_no_text_fails_the_check(content):
+def test_a_document_whose_content_is_not_text_fails_the_check(content):
     tail = write_document("", NAME, bytes(16)).removeprefix(b'{"content":""')
     with pytest.raises(NotADocument):
         check_document(b'{"content":' + content + tail, NAME)
@@ -144,7 +144,7 @@ def test_a_document_with_another_salt_fails_the_check(salt):
 
 
 @pytest.mark.parametrize("cut", range(0, 60, 7))
-def test_a_document_that_is_cut_off_fails_the_check(cut):
+def test_a_truncated_document_fails_the_check(cut):
     data = write_document("text", NAME, bytes(16))
     with pytest.raises(NotADocument):
         check_document(data[:cut], NAME)

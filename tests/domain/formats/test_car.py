@@ -71,7 +71,7 @@ def test_a_header_without_roots_or_with_too_many_is_refused(roots):
 
 
 @pytest.mark.parametrize("end", range(1, len(HELLO_CAR)))
-def test_a_car_that_is_cut_off_is_refused_unless_between_blocks(end):
+def test_a_car_truncated_inside_a_block_is_refused(end):
     if end == 59:
         assert read(HELLO_CAR[:end]) == ((HELLO,), [])
         return
@@ -88,7 +88,7 @@ def test_every_changed_byte_is_detected(at):
             roots, sections = read(bytes(changed))
         except NotACar:
             continue
-        # Two things are proven by nothing beside them: the root in the header, and a block's codec.
+        # Two parts are covered by no checksum: the root in the header, and a block's codec.
         if roots == (HELLO,):
             assert sections == [(RELABELLED, b"hello world")]
         else:

@@ -66,7 +66,7 @@ def spell_base32(binary: bytes) -> str:
     return "b" + b32encode(binary).decode().rstrip("=").lower()
 
 
-def test_a_cid_in_its_own_spelling_stays_as_it_is() -> None:
+def test_a_cid_in_canonical_spelling_is_unchanged() -> None:
     assert parse_cid(HELLO) == HELLO
 
 
@@ -132,7 +132,7 @@ def test_stray_bits_after_the_last_byte_are_refused(last: str) -> None:
 def test_padding_before_the_end_is_refused(prefix: str, cut: int) -> None:
     encode = b32encode if prefix in "cC" else b32hexencode
     binary = cid_bytes(parse_cid(HELLO))
-    # Two pieces with a padding of their own are together as long as the whole.
+    # Two padded pieces together are as long as the whole.
     whole, pieces = encode(binary), encode(binary[:cut]) + encode(binary[cut:])
     assert len(pieces) == len(whole)
     assert parse_cid(prefix + whole.decode()) == HELLO

@@ -1,4 +1,4 @@
-"""Documents put together from their blocks."""
+"""Documents assembled from their blocks."""
 
 import pytest
 from hypothesis import given

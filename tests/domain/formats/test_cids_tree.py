@@ -39,13 +39,13 @@ def test_a_document_has_the_cid_that_ipfs_gives_it(vector: dict[str, object]) ->
     assert document_cid(data, layout) == vector["cid"]
 
 
-def test_the_layout_is_that_of_ipfs_add_unless_another_is_asked_for() -> None:
+def test_the_default_layout_is_that_of_ipfs_add() -> None:
     data = bytes(300_000)
     assert document_cid(data) == document_cid(data, KUBO_LAYOUT)
     assert document_cid(data) != document_cid(data, WIDE_LAYOUT)
 
 
-def test_a_document_of_one_chunk_is_its_own_only_block() -> None:
+def test_a_document_of_one_chunk_is_a_single_block() -> None:
     assert list(blocks(b"hello world")) == [(document_cid(b"hello world"), b"hello world")]
 
 

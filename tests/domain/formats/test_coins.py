@@ -1,4 +1,4 @@
-"""Amounts of the coin, as people write them."""
+"""Amounts of the coin in decimal notation."""
 
 import pytest
 

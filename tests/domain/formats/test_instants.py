@@ -1,4 +1,4 @@
-"""Moments as machines read them."""
+"""Timestamps for machines."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

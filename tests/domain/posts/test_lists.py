@@ -40,13 +40,13 @@ def test_a_full_page_without_another_file_is_the_last() -> None:
     assert cut_page(files, 9) == Page(tuple(files), None)
 
 
-def test_the_extra_file_is_not_shown_and_says_that_more_follow() -> None:
+def test_the_extra_file_is_not_shown_and_means_that_more_follow() -> None:
     files = make_files(10)
     assert cut_page(files, 9) == Page(tuple(files[:9]), files[8].position)
 
 
 @given(st.integers(0, 40), st.integers(1, 12))
-def test_pages_one_after_another_hold_every_file_once(count: int, size: int) -> None:
+def test_consecutive_pages_hold_every_file_once(count: int, size: int) -> None:
     files, shown, position = make_files(count), [], count + 1
     while True:
         after = [file for file in files if file.position < position]

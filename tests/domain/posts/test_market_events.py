@@ -1,4 +1,4 @@
-"""Places have the order of the chain, and hashtags belong to the post of their transaction."""
+"""Positions have the order of the chain, and hashtags belong to the post of their transaction."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""What events change in the rows of the ledger, in the cases where that is easily got wrong."""
+"""How events change the rows of the ledger, in error-prone cases."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -135,7 +135,7 @@ def test_a_purchase_of_an_unknown_post_counts_towards_volume(ledger):
     assert ledger.purchased[-1][1] is None
 
 
-def test_an_id_stays_with_its_first_post(ledger):
+def test_an_id_belongs_to_its_first_post(ledger):
     ledger.apply([publish(1, price=99)])
     assert ledger.posts.get(1) == PostRow(at(0).place, AUTHOR, 5)
     assert ledger.totals.get(1).posts == 1

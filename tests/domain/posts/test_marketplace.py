@@ -1,4 +1,4 @@
-"""What the marketplace's logs and entries say, and what they may not be mistaken for."""
+"""The contents of the marketplace's logs and entries, and lookalikes."""
 
 import json
 from datetime import UTC, datetime

@@ -99,7 +99,7 @@ def test_data_urls_are_not_indexed_as_words() -> None:
     assert "QUJD" not in readable_text(f"{{ {picture}")
 
 
-def test_pictures_do_not_count_for_the_limit_of_json() -> None:
+def test_pictures_do_not_count_towards_the_json_limit() -> None:
     picture = "data:image/png;base64," + "A" * 3_000_000
     content = blocks(("image", {"url": picture, "caption": "c"}), ("paragraph", {"text": "end"}))
     assert readable_text(content) == "My title\nc\nend"

@@ -62,7 +62,7 @@ async function publish(content: string, cost: bigint) {
   const { thumbnailCid } = taken(
     await api.POST("/publish/file", {
       params: { query: { cid: upload.cid } },
-      // The generated type of a binary member is a string; the serializer gets what it is given.
+      // The generated type of a binary member is a string; the serializer passes it through.
       body: { ...(await alice.signWrite("publish")), hashtags: "Essay, #Ink", file: picture as unknown as string },
       bodySerializer: writeForm,
     }),

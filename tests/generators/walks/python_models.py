@@ -6,22 +6,22 @@ from typing import Any, TypeVar
 
 import httpx
 from imprint_models import (
-    ContentAnswer,
+    ContentResponse,
     CreateBody,
-    CreatedAnswer,
+    CreatedResponse,
     Facts,
-    FilesAnswer,
+    FilesResponse,
     FileStatus,
-    LoginAnswer,
     LoginBody,
     Problem,
     ProblemCode,
-    PublishedAnswer,
+    PublishedResponse,
     PublishFileTypedData,
     ReadRecord,
-    TaggedFilesAnswer,
+    Session,
+    TaggedFilesResponse,
     UpdateBody,
-    UpdatedAnswer,
+    UpdatedResponse,
 )
 from pydantic import BaseModel
 from wallet import Wallet, until
@@ -56,16 +56,16 @@ alice, bob = Wallet(facts, 7), Wallet(facts, 8)
 
 def sign_in(wallet: Wallet) -> dict[str, str]:
     body = LoginBody.model_validate(wallet.sign_login(URL))
-    session = taken(send("/auth/login", body), LoginAnswer)
+    session = taken(send("/auth/login", body), Session)
     return {"Authorization": f"Bearer {session.token}"}
 
 
 def publish(content: str) -> tuple[str, str]:
     body = CreateBody.model_validate(alice.sign_write("create") | {"content": "A first line."})
-    draft = taken(send("/create/group", body), CreatedAnswer).updatedUpload
+    draft = taken(send("/create/group", body), CreatedResponse).updatedUpload
     assert code_of(send("/create/group", body)) is ProblemCode.nonce_used
     update = UpdateBody.model_validate(alice.sign_update(draft.cid, content) | {"content": content})
-    upload = taken(send("/update/file", update, cid=draft.cid), UpdatedAnswer).upload
+    upload = taken(send("/update/file", update, cid=draft.cid), UpdatedResponse).upload
 
     signed = alice.sign_write("publish")
     salt = PublishFileTypedData.model_validate(signed["salt"])
@@ -75,14 +75,14 @@ def publish(content: str) -> tuple[str, str]:
     }
     texts = {"address": signed["address"], "signature": signed["signature"], "hashtags": "Models"}
     response = http.post("/publish/file", params={"cid": upload.cid}, data=texts, files=parts)
-    return upload.cid, taken(response, PublishedAnswer).thumbnailCid
+    return upload.cid, taken(response, PublishedResponse).thumbnailCid
 
 
 def post(cid: str, thumbnail: str, price: int) -> str:
     post_id = alice.create_post(cid, thumbnail, price, ["models"])
 
     def find() -> ReadRecord | None:
-        (file,) = taken(http.get("/filesMetaData", params={"cid": cid}), FilesAnswer).files
+        (file,) = taken(http.get("/filesMetaData", params={"cid": cid}), FilesResponse).files
         return file if file.keyvalues.status is FileStatus.onchain else None
 
     assert until(find).post_id == post_id
@@ -95,22 +95,22 @@ def read(path: str, headers: dict[str, str] | None = None, **query: str) -> http
 
 author = sign_in(alice)
 cid, thumbnail = publish("A better line.")
-drafts = taken(read("/pendingFilesByOwner", author, owner=alice.address), FilesAnswer).files
+drafts = taken(read("/pendingFilesByOwner", author, owner=alice.address), FilesResponse).files
 assert cid in [file.cid for file in drafts]
-assert taken(read("/fileByCid", author, cid=cid), ContentAnswer).content == "A better line."
+assert taken(read("/fileByCid", author, cid=cid), ContentResponse).content == "A better line."
 assert code_of(read("/fileByCid", cid=cid)) is ProblemCode.session_missing
 
 paid = post(cid, thumbnail, PRICE)
 free = post(*publish("A line for all."), 0)
-tagged = taken(read("/filesByTags", tags="models"), TaggedFilesAnswer)
+tagged = taken(read("/filesByTags", tags="models"), TaggedFilesResponse)
 assert {paid, free} <= {file.post_id for file in tagged.files}
 
 reader = sign_in(bob)
 wanted = {"user": bob.address, "postId": paid}
 assert code_of(read("/fileByPostId", reader, **wanted)) is ProblemCode.not_entitled
 bob.buy_post(paid, PRICE)
-assert taken(read("/fileByPostId", reader, **wanted), ContentAnswer).content == "A better line."
+assert taken(read("/fileByPostId", reader, **wanted), ContentResponse).content == "A better line."
 
-assert taken(read("/freeFileByPostId", postId=free), ContentAnswer).content == "A line for all."
+assert taken(read("/freeFileByPostId", postId=free), ContentResponse).content == "A line for all."
 assert code_of(read("/freeFileByPostId", postId=paid)) is ProblemCode.not_free
 print("The walk is complete.")

@@ -53,14 +53,14 @@ class Wallet:
         return self._signed(message, signed.signature.to_0x_hex())
 
     def sign_write(self, action: str) -> dict[str, Any]:
-        """What every write carries (EIP-712)."""
+        """The parts of every write (EIP-712)."""
         kind = f"{action.capitalize()}File"
         nonce = f"{self.address}_{secrets.token_hex(8)}"
         message = {"action": action, "nonce": nonce, "timestamp": str(int(time.time()))}
         return self._sign_typed_data(kind, MEMBERS, message)
 
     def sign_update(self, cid: str, content: str) -> dict[str, Any]:
-        """What an update carries that is bound to this service, the draft and the content."""
+        """The parts of an update that is bound to this service, the draft and the content."""
         message = {
             "service": self.service,
             "cid": cid,
@@ -79,7 +79,7 @@ class Wallet:
         return self._signed(salt, signed.signature.to_0x_hex())
 
     def create_post(self, cid: str, thumbnail: str, price: int, hashtags: list[str]) -> str:
-        """Publish on the chain; the id of the new post."""
+        """Publish on the chain; returns the id of the new post."""
         post = (cid, "Hello", thumbnail, "", price, hashtags)
         receipt = self._transact(keccak(text=f"createPost({POST})")[:4] + encode([POST], [post]))
         topic = keccak(text="PostCreated(uint256,string,string,string,address,uint256)").hex()
@@ -113,7 +113,7 @@ class Wallet:
 
 
 def until(ask: Callable[[], T | None], seconds: float = 30) -> T:
-    """Ask until the question has a result."""
+    """Poll until there is a result."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if (found := ask()) is not None:

@@ -68,7 +68,7 @@ export class Wallet {
     return { salt, address: this.address, signature: await this.wallet.signMessage({ message: salt }) };
   }
 
-  /** What every write carries (EIP-712). */
+  /** The parts of every write (EIP-712). */
   async signWrite<A extends Action>(action: A) {
     const kind = `${action.charAt(0).toUpperCase()}${action.slice(1)}File` as Kind<A>;
     const now = String(Math.floor(Date.now() / 1000));
@@ -96,7 +96,7 @@ export class Wallet {
     return { salt: typed, address: this.address, signature: await this.wallet.signTypedData(typed as never) };
   }
 
-  /** What an update carries that is bound to this service, the draft and the content. */
+  /** The parts of an update that is bound to this service, the draft and the content. */
   async signUpdate(cid: string, content: string) {
     const message = {
       service: this.facts.service,
@@ -111,7 +111,7 @@ export class Wallet {
     return { salt: { domain, types, primaryType, message }, address: this.address, signature };
   }
 
-  /** Publish on the chain; the id of the new post. */
+  /** Publish on the chain; returns the id of the new post. */
   async createPost(postCid: string, thumbnailCid: string, priceInNative: bigint, hashtags: string[]) {
     const post = { postCid, postTitle: "Hello", thumbnailCid, description: "", priceInNative, hashtags };
     const receipt = await this.mine(
@@ -141,7 +141,7 @@ export class Wallet {
   }
 }
 
-/** Ask until the question has an answer. */
+/** Poll until there is a result. */
 export async function until<T>(ask: () => Promise<T | undefined>, seconds = 30): Promise<T> {
   for (const end = Date.now() + seconds * 1000; Date.now() < end; ) {
     const found = await ask();

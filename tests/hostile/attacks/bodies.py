@@ -1,4 +1,4 @@
-"""Attacks with bodies: too many at once, too slow, or made to be expensive to read."""
+"""Attacks with bodies: too many at once, too slow, or expensive to parse."""
 
 import json
 
@@ -19,13 +19,13 @@ MOST_ENDLESS_BYTES = 1000 * MEGABYTE
 
 
 def unsigned(**given: object) -> bytes:
-    """A draft whose members are in the right places and whose signature is nobody's."""
+    """A well-formed draft with an invalid signature."""
     body = {"salt": {}, "address": ADDRESS, "signature": SIGNATURE, "content": "x"}
     return json.dumps(body | given).encode()
 
 
 def arrays(size: int) -> bytes:
-    """An array of empty arrays with about so many bytes."""
+    """An array of empty arrays with about this many bytes."""
     return b"[" + b"[]," * (size // 3) + b"[]]"
 
 

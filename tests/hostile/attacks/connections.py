@@ -1,4 +1,4 @@
-"""Attacks with connections: endless requests, responses that nobody reads, sockets held open."""
+"""Attacks with connections: endless requests, unread responses, sockets held open."""
 
 from tests.hostile.attacker import Attacker
 from tests.hostile.connection import Connection, request
@@ -12,7 +12,7 @@ THUMBNAIL_SIDE = 1280
 """A square of noise with this side is a PNG of just under 5 MB."""
 
 SMALL_BUFFER = 4096
-"""Bytes that the attacker's kernel takes before it tells the service to wait."""
+"""Bytes that the attacker's kernel accepts before it tells the service to wait."""
 
 MOST_RESETS = 8_000
 

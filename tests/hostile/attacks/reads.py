@@ -1,4 +1,4 @@
-"""Attacks with reads: past the rate limit, past the cache, with absurd parameters."""
+"""Attacks with reads: above the rate limit, past the cache, with absurd parameters."""
 
 import ipaddress
 import random
@@ -12,13 +12,13 @@ from tests.hostile.wallets import JSON
 # The addresses that a proxy reports
 
 BURST = 120
-"""What `IMPRINT_RATE_SIGNED` admits at once; two more every second."""
+"""The burst that `IMPRINT_RATE_SIGNED` admits; two more every second."""
 
 TRIES = 240
-"""Requests of one client under ever other names."""
+"""Requests of one client under changing addresses."""
 
 SLACK = 40
-"""What is admitted beyond the burst while the attack goes on."""
+"""Requests admitted beyond the burst while the attack lasts."""
 
 UNTRUSTED = "127.0.0.3"
 
@@ -49,7 +49,7 @@ DISGUISES: dict[str, Callable[[], dict[str, str]]] = {
     },
     "untrusted": lambda: {"X-Forwarded-For": _any_address()},
 }
-"""What one client writes, or makes a proxy write, to look like many."""
+"""What one client sends, or makes a proxy send, to look like many."""
 
 
 async def pretend_addresses(attacker: Attacker) -> None:
@@ -85,14 +85,14 @@ def check_admitted(seen: Observation) -> str:
     return f"One client was admitted as many: {avoided}." if avoided else ""
 
 
-# What the chain is asked
+# Queries of the chain
 
 MOST_BATCHES = 60
-"""Questions to the node about access during an attack; the honest reader's are among them."""
+"""Access queries to the node during an attack, including the honest reader's."""
 
 
 async def find_posts(attacker: Attacker) -> list[int]:
-    """The posts that strangers may not read, or that nobody can read now."""
+    """Posts that the public may not read, or that nobody can currently read."""
     found = []
     for post in range(1, 20):
         response = await attacker.ask("GET", f"/freeFileByPostId?postId={post}")
@@ -200,7 +200,7 @@ ATTACKS = (
     ),
     Attack(
         "huge-node-responses",
-        "64 readers ask for a post about which the node answers with 12 MB.",
+        "64 readers ask for a post for which the node sends 12 MB.",
         "1 MiB for a response of a node about a post, and all of it is given back.",
         read_through_a_huge_node,
         lambda tally: tally.count(503) >= 64,

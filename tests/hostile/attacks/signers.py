@@ -1,4 +1,4 @@
-"""Attacks by wallets: many of them, wrong signatures, endless drafts, pictures that cost much."""
+"""Attacks by wallets: many of them, wrong signatures, endless drafts, expensive pictures."""
 
 import json
 import secrets
@@ -22,17 +22,17 @@ QUOTA_DRAFTS = 30
 RATE_BYTES = 32 * MEBIBYTE
 
 OTHER_BYTES = 24 * MEBIBYTE
-"""What is stored beside the attacker's drafts: the honest client's, logs of the database."""
+"""Stored data besides the attacker's drafts: the honest client's, logs of the database."""
 
 
 ADDRESSES = ["127.0.0.1", *(f"127.0.0.{number}" for number in range(3, 10))]
 """The addresses of an attacker who has several: all but that of the honest client."""
 
 WALLET_CHECKS = 30
-"""How often in a minute the node is asked for one client, as it is by default."""
+"""The default number of node calls per client and minute."""
 
 ROUNDING_SECONDS = 2
-"""The time of the service is in whole seconds, at the begin and at the end."""
+"""The service counts whole seconds, at the start and at the end."""
 
 MARK = "6492" * 16
 
@@ -60,7 +60,7 @@ async def send_signatures_of_contracts(attacker: Attacker) -> None:
     bad = ["ab" * 65, "ab" * MAX_SIGNATURE_BYTES, f"{7:064x}{96:064x}{128:064x}" + "00" * 64 + MARK]
 
     async def send(number: int) -> None:
-        # Nobody has a key of such an address, so that the chain is asked whether it has code.
+        # Nobody has a key of such an address, so the chain is asked whether it has code.
         forged = {"address": f"0x{secrets.token_hex(20)}", "signature": f"0x{bad[number % 3]}"}
         wallet, source = await attacker.wallet(), ADDRESSES[number % len(ADDRESSES)]
         path, made = "/create/group", wallet.creation("x")
@@ -90,7 +90,7 @@ def _claim(message: str, address: str) -> str:
 
 
 def wallets_asked_within_limits(seen: Observation) -> str:
-    """The node is asked at most as often as the limit per client says."""
+    """Check that the node is called at most as often as the limit per client allows."""
     seconds = seen.tally.figures.get("seconds", 0) + ROUNDING_SECONDS
     most = len(ADDRESSES) * (WALLET_CHECKS + seconds * WALLET_CHECKS / 60)
     asked = seen.asked("wallets")
@@ -141,7 +141,7 @@ async def _publish_often(attacker: Attacker, image: bytes) -> None:
 
 
 def stored_below(limit: int, status: int) -> Check:
-    """What is stored stays below a limit, and what exceeds it is refused with this status."""
+    """Check that storage stays below a limit, and that the excess is refused with this status."""
 
     def check(seen: Observation) -> str:
         before, after = seen.stored

@@ -13,10 +13,10 @@ from tests.hostile.registry import Attack
 from tests.hostile.wallets import HOLDER_KEY, JSON
 
 READERS = 16
-"""Requests of the attacker that are under way at once."""
+"""Concurrent requests of the attacker."""
 
 IMPATIENCE = 0.2
-"""Seconds after which it sometimes leaves without the response."""
+"""Seconds after which it sometimes disconnects without the response."""
 
 _CELLS = [["a"] * 32 for _ in range(1_000)]
 
@@ -30,13 +30,13 @@ PAGES = (
     "[a]: b\n" * 150_000,
     "*a**b_c__" * 110_000,
 )
-"""Texts for the renderer: tables, brackets, definitions of links, emphasis, short lines."""
+"""Texts for the renderer: tables, brackets, link definitions, emphasis, short lines."""
 
 WORDS = (
     *("[]()" * 16_180,) * 12,
     *("\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}" * 21_000,) * 12,
 )
-"""Texts for feeds and search: links without a word, and characters that stand for eighteen."""
+"""Texts for feeds and search: links without a word, and characters that fold into eighteen."""
 
 
 LIBRARY = (*("[]()" * 1_000_000,) * 2, *WORDS[::6])

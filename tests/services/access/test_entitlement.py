@@ -256,7 +256,7 @@ async def test_a_free_post_is_cached_for_the_cache_time_and_no_longer(gate: Gate
     assert await gate.ask(None) is Access.DENIED
 
 
-async def test_a_changed_price_drops_the_grants_of_every_reader_and_no_other(gate: Gate) -> None:
+async def test_a_changed_price_drops_the_grants_of_all_readers_of_that_post(gate: Gate) -> None:
     gate.market.balances = {READER: 1, OTHER: 1}
     readers = [READER, OTHER, AUTHOR]
     for reader in readers:
@@ -333,7 +333,7 @@ async def test_a_log_invalidates_the_grants_it_may_change(
 
 
 @pytest.mark.parametrize("case", ["a reorg", "a node that is behind", "a long gap"])
-async def test_everything_is_invalidated_when_logs_are_not_known(gate: Gate, case: str) -> None:
+async def test_everything_is_invalidated_when_logs_are_unknown(gate: Gate, case: str) -> None:
     gate.chain.mine(blocks=3)
     await gate.watcher.watch_once()
     gate.market.balances[READER] = 1

@@ -1,4 +1,4 @@
-"""The content cache holds what was read recently, within its capacity."""
+"""The content cache holds recently read contents, within its capacity."""
 
 import sys
 

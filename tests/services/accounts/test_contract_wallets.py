@@ -1,4 +1,4 @@
-"""How often and for whom contract wallets are asked."""
+"""How often and for whom contract wallets are called."""
 
 import asyncio
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ PER_CLIENT, PER_WALLET = Rate(3, 60), Rate(5, 60)
 
 @dataclass
 class ScriptedWallets:
-    """Wallets that all say the same, and hold their verdict back while `gate` is closed."""
+    """Wallets with the same verdict, which is held back while `gate` is closed."""
 
     verdict: bool | Exception = True
     asked: list[tuple[Address, bytes, bytes]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class ScriptedWallets:
 
 @dataclass
 class Desk:
-    """Proofs with limits that are reached soon, and a clock."""
+    """Proofs with low limits, and a clock."""
 
     wallets: ScriptedWallets = field(default_factory=ScriptedWallets)
     clock: MovableClock = field(default_factory=MovableClock)
@@ -84,7 +84,7 @@ def desk() -> Desk:
 
 
 def count(result: str) -> float:
-    """How many questions ended so, in this process."""
+    """The number of calls with this result in this process."""
     value: float = WALLET_CHECKS.labels(result)._value.get()
     return value
 
@@ -195,11 +195,11 @@ async def test_without_rates_every_signature_is_checked() -> None:
     assert [await desk.code() for _ in range(200)] == [None] * 200
 
 
-# Questions at once
+# Concurrent calls
 
 
 async def _hold(desk: Desk, clients: list[str]) -> list["asyncio.Task[Code | None]"]:
-    """Questions of these clients that have no verdict yet."""
+    """Calls of these clients without a verdict yet."""
     desk.wallets.gate.clear()
     tasks = [asyncio.create_task(desk.code(each, OTHER)) for each in clients]
     for _ in clients:

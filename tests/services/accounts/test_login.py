@@ -1,4 +1,4 @@
-"""Login and logout without HTTP: when a session is live, and until when a logout is recorded."""
+"""Login and logout without HTTP: when a session is live, and how long a logout is recorded."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ SESSIONS = Sessions(SessionKeys(b"k" * 32), "https://imprint.example", "https://
 
 @dataclass
 class Recorded:
-    """Takes every logout, and notes until when it has to be recorded."""
+    """Accepts every logout, and records how long it has to be kept."""
 
     until: list[datetime] = field(default_factory=list)
 
@@ -100,5 +100,5 @@ async def test_a_logout_is_recorded_until_every_session_that_it_ends_has_expired
     await service.log_out(session, everywhere=True)
     one, every = recorded.until
     assert one >= session.expires_at
-    # Another process may have issued a session for two hours just now, and its clock is ahead.
+    # Another process may have just issued a session for two hours, and its clock is ahead.
     assert every >= clock.now() + timedelta(seconds=7200 + 5)

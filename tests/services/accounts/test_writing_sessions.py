@@ -1,4 +1,4 @@
-"""Writing sessions: what a process keeps of them, and what it asks the database again."""
+"""Writing sessions: what a process caches of them, and what it reads again."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ from imprint.services.accounts.writing_sessions import WritingSessions
 
 @dataclass
 class CountingStore:
-    """A store in memory that counts how often a session is looked for."""
+    """A store in memory that counts lookups of sessions."""
 
     sessions: dict[str, WritingSession] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -89,7 +89,7 @@ async def test_the_key_of_a_session_is_loaded_once(world: World) -> None:
     assert store.asked == [key.id]
 
 
-async def test_a_session_that_is_unknown_is_looked_for_again(world: World) -> None:
+async def test_an_unknown_session_is_looked_up_again(world: World) -> None:
     store = CountingStore()
     service = service_of(world, store)
     key = WritingKey(world.wallet(1), id=new_id())

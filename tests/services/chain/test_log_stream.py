@@ -1,4 +1,4 @@
-"""One stream of logs: the projections of a process share what they ask of the node."""
+"""One stream of logs: the projections of a process share their requests to the node."""
 
 import asyncio
 from collections import Counter
@@ -39,7 +39,7 @@ from imprint.services.tasks.leases import SHORT_LEASE_TIME
 
 @dataclass
 class AskedBlocks:
-    """How often the logs of each block were asked for, up to each head."""
+    """How often the logs of each block were requested, up to each head."""
 
     asked: Counter[tuple[int, int]] = field(default_factory=Counter)
     requests: Counter[int] = field(default_factory=Counter)
@@ -55,7 +55,7 @@ class AskedBlocks:
         return sent
 
 
-async def test_the_node_is_asked_for_the_logs_of_each_block_once(world: World) -> None:
+async def test_the_logs_of_each_block_are_requested_once(world: World) -> None:
     asked = AskedBlocks()
     async with run_chain_node(world.chain) as node:
         node.change = asked.note
@@ -80,7 +80,7 @@ async def test_the_node_is_asked_for_the_logs_of_each_block_once(world: World) -
                 await wait_until(is_read)
         await rpc.close()
     assert set(asked.asked.values()) == {1}
-    # The watcher needs the newest block alone, the projections all that a reorg may replace.
+    # The watcher needs only the newest block, the projections all that a reorg may replace.
     assert max(asked.requests.values()) <= 2
     assert len(await adapters.stores.index_reader.sales_of(author.address.lower(), None, 50)) == 12
     assert (await adapters.stores.events.report_events(1)).counts[EventStatus.ONCHAIN] == 12
@@ -125,23 +125,23 @@ async def test_all_projections_of_a_round_read_up_to_one_head(both: Projections)
         for _ in range(5):
             both.chain.mine()
             await wait_until(has_followed)
-    # The last question may have been cancelled before it was asked.
+    # The last request may have been cancelled before it was sent.
     assert stream.rounds - both.chain.asked.count("head") in (0, 1)
 
 
-async def test_history_is_read_once_though_the_head_has_moved_on(both: Projections) -> None:
+async def test_history_is_read_once_although_the_head_has_moved_on(both: Projections) -> None:
     both.chain.mine(*both.market.publish(), blocks=500)
     both.follower.reader.size = both.follower.reader.ceiling = 100
     assert await both.follower.follow_once()
     assert both.chain.ranges == [100] * 5 + [1]
     both.chain.mine()
     assert await both.indexer.index_once()
-    # The newest blocks are read anew with each head.
+    # The newest blocks are read again with each head.
     assert both.chain.ranges[6:] == [2]
     assert await both.indexed() == both.chain.blocks[-1].ref
 
 
-async def test_blocks_that_a_reorg_has_replaced_are_asked_for_again(
+async def test_blocks_replaced_by_a_reorg_are_requested_again(
     both: Projections, tmp_path: Path
 ) -> None:
     both.chain.mine(*both.market.publish(), blocks=20)
@@ -151,7 +151,7 @@ async def test_blocks_that_a_reorg_has_replaced_are_asked_for_again(
     both.chain.mine(*both.market.publish(), blocks=12)
     both.chain.ranges.clear()
     assert await both.indexer.index_once()
-    # Of the follower's ranges, only the first one ends before the fork.
+    # Only the first of the follower's ranges ends before the fork.
     assert both.chain.ranges == [16]
     assert await both.market.shown() == await both.market.expected(tmp_path)
 

@@ -1,4 +1,4 @@
-"""Block ranges are as large as the node allows, and few refusals are needed to find that out."""
+"""Block ranges are as large as the node allows, and few refusals are needed to find out."""
 
 import pytest
 from tests.services.scripted_chain import ScriptedChain, say_created
@@ -41,14 +41,14 @@ async def test_a_short_chain_is_one_range(chain: ScriptedChain) -> None:
 
 
 @pytest.mark.parametrize("most", [1, 2, 10, 64, 299])
-async def test_ranges_shrink_until_the_node_takes_them(chain: ScriptedChain, most: int) -> None:
+async def test_ranges_shrink_until_the_node_accepts_them(chain: ScriptedChain, most: int) -> None:
     chain.most = most
     ranges = await read_all(LogReader(LogStream(chain)), chain)
     assert [first for first, _ in ranges] == [0, *(last + 1 for _, last in ranges[:-1])]
     assert max(last - first + 1 for first, last in ranges) <= most
 
 
-async def test_the_size_converges_to_what_the_node_takes(chain: ScriptedChain) -> None:
+async def test_the_size_converges_to_the_limit_of_the_node(chain: ScriptedChain) -> None:
     chain.most = 10
     reader = LogReader(LogStream(chain))
     await read_all(reader, chain)

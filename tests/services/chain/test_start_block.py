@@ -1,4 +1,4 @@
-"""A start block from which posts would be missed is refused; what a node lacks is said."""
+"""A start block that would miss posts is refused; what a node lacks is reported."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass

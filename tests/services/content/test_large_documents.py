@@ -10,7 +10,7 @@ from imprint.services.content.large_documents import FairQueue, LargeDocuments, 
 
 
 class Visitors:
-    """Those who want into a queue; each stays until it is let go."""
+    """Tasks that want into a queue; each stays until it is released."""
 
     def __init__(self, queue):
         self.queue = queue
@@ -82,7 +82,7 @@ async def test_a_cancelled_task_frees_its_slot_and_its_position():
     await settle()
     visitors.doors["a"].set()
     await first
-    # It was granted the slot in the same moment.
+    # It was granted the slot at the same moment.
     third.cancel()
     await settle()
     fourth = visitors.send("d", "d")

@@ -47,7 +47,7 @@ class RefusingStore:
         raise self._refusal
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 @pytest.fixture

@@ -1,4 +1,5 @@
-"""Conversions of texts: shared by those who want the same, in turns, and kept within a size."""
+"""Conversions of texts: shared by clients that want the same, in turns, and cached within a
+size."""
 
 import asyncio
 import threading
@@ -12,7 +13,7 @@ from imprint.services.content.text_conversions import AT_ONCE, TextConversions
 
 
 class Converter:
-    """Converts a text into itself; one that is held is not finished before it is let go."""
+    """Converts a text into itself; a held one is not finished before it is released."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -28,12 +29,12 @@ class Converter:
         self._doors[content].set()
 
     async def until_begun(self, count: int) -> None:
-        """Wait until so many conversions have begun."""
+        """Wait until this many conversions have begun."""
         while len(self.begun) < count:
             await self._news.get()
 
     async def until_ended(self, count: int) -> None:
-        """Wait until so many conversions have ended, whether they had a result or not."""
+        """Wait until this many conversions have ended, with or without a result."""
         while len(self.ended) < count:
             await self._news.get()
 
@@ -72,7 +73,7 @@ class Readers:
 
 
 async def fill(readers: Readers) -> list["asyncio.Task[str]"]:
-    """Have other clients take all conversions that run at once."""
+    """Let other clients occupy all concurrent conversions."""
     names = [f"slot {number}" for number in range(AT_ONCE)]
     for name in names:
         readers.converter.hold(name)
@@ -202,7 +203,7 @@ async def test_a_conversion_that_failed_is_tried_again() -> None:
     assert await texts.of("a", "key", load, convert) == "text"
 
 
-async def test_texts_are_kept_up_to_a_number_of_characters() -> None:
+async def test_texts_are_cached_up_to_a_number_of_characters() -> None:
     readers = Readers(capacity=100)
     for number in range(20):
         await readers.wants("a", f"{number:030}")
@@ -214,7 +215,7 @@ async def test_texts_are_kept_up_to_a_number_of_characters() -> None:
     assert len(readers.converter.begun) == 21
 
 
-async def test_what_is_not_kept_is_shared() -> None:
+async def test_uncached_conversions_are_shared() -> None:
     readers = Readers()
     for expected in (1, 2):
         wanting = (readers.wants(name, "text", keep=False) for name in "ab")

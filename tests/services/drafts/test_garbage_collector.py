@@ -55,7 +55,7 @@ async def detach(world: World, count: int) -> list[str]:
 
 
 async def miscount(world: World, owner: str) -> None:
-    """Count what is not there."""
+    """Count the missing documents."""
 
     async def charge(tx: Transaction) -> None:
         await tx.execute(COUNT_USAGE, owner=owner, bytes=1000, drafts=-1)
@@ -63,7 +63,7 @@ async def miscount(world: World, owner: str) -> None:
     await world.adapters.stores.database.transact((), charge)
 
 
-async def test_a_recount_corrects_what_counts_for_a_signer(world: World) -> None:
+async def test_a_recount_corrects_the_usage_of_a_signer(world: World) -> None:
     alice, stores = world.wallet(1), world.adapters.stores
     await world.create(alice)
     recount = UsageRecount(stores.garbage, stores.leases)
@@ -134,7 +134,7 @@ async def test_documents_that_cannot_be_removed_do_not_block_the_queue(world: Wo
     assert await collector.collect() == 4
 
 
-async def test_nothing_more_is_condemned_while_the_store_is_not_there(world: World) -> None:
+async def test_nothing_more_is_condemned_while_the_store_is_unavailable(world: World) -> None:
     cids = await detach(world, 5)
     store = Stubborn(world.adapters.content, set(cids), there=False)
     day, now = timedelta(hours=24), world.clock()
@@ -148,7 +148,7 @@ async def test_nothing_more_is_condemned_while_the_store_is_not_there(world: Wor
         batch=2,
     )
     assert await collector.collect() == 0
-    # What is not condemned is still known to the catalog, and an event could restore it.
+    # A document that is not condemned is still known to the catalog, and an event could restore it.
     assert len(await world.adapters.stores.archives.documents_after(Network.PRIVATE, "", 10)) == 3
     assert (await world.adapters.stores.garbage.report_garbage(now, now - day, 0)).due == 5
 
@@ -214,7 +214,7 @@ class Careless:
 
 
 async def dropped_picture(world: World, image: bytes) -> tuple[str, str]:
-    """A draft, and the cid of a picture that it does not have any more."""
+    """A draft, and the cid of a picture that it no longer has."""
     alice = world.wallet(1)
     draft = (await world.create(alice))["cid"]
     response = await world.send_publish(alice, draft, image=image)
@@ -246,7 +246,7 @@ async def test_a_document_published_during_its_removal_is_put_back(
     assert store.puts == 1
     assert (await world.client.get(f"/ipfs/{thumbnail}")).status_code == 200
     (record,) = [each for each in caplog.records if each.levelname == "CRITICAL"]
-    assert "put back" in record.getMessage()
+    assert "restored" in record.getMessage()
 
 
 async def test_a_removal_by_two_collectors_is_not_mistaken_for_a_write(

@@ -1,4 +1,5 @@
-"""Strays, documents that no record names, are found, kept for the grace period, and destroyed."""
+"""Strays, documents that no record refers to, are found, kept for the grace period, and
+destroyed."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -123,7 +124,7 @@ async def test_a_document_whose_write_is_under_way_is_not_a_stray(world: World):
 
 
 async def test_a_stray_that_became_a_thumbnail_is_kept(world: World):
-    """A picture that was a stray, and is somebody's thumbnail when its time comes."""
+    """A picture that was a stray, and has become a thumbnail when its time comes."""
     author = world.wallet(0)
     draft = await world.create(author)
     thumbnail = Cid(await world.publish(author, draft["cid"]))

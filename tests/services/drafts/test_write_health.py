@@ -1,4 +1,4 @@
-"""What signed writes get: when a dependency counts as failing, and what ends that."""
+"""The outcomes of signed writes: when a dependency counts as failing, and what ends that."""
 
 import pytest
 
@@ -9,7 +9,7 @@ DATABASE, STORAGE = Code.DATABASE_UNAVAILABLE, Code.STORAGE_UNAVAILABLE
 
 
 class Seconds:
-    """A clock that a test moves."""
+    """A manual clock."""
 
     def __init__(self):
         self.now = 100.0

@@ -1,4 +1,4 @@
-"""Backups: taken under load, restored elsewhere, compared; and every damage noticed."""
+"""Backups: made under load, restored elsewhere, compared; and all damage is noticed."""
 
 import asyncio
 import shutil
@@ -26,7 +26,7 @@ BOTH = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=Tru
 """The records are in either database; what is restored is in SQLite."""
 
 DRILL_SECONDS = 1.0
-"""How long others write before, and again after, the beginning of the backup in the drill."""
+"""How long others write before, and again after, the start of the backup in the drill."""
 
 
 async def save(world: World, out: Path) -> BackupManifest:
@@ -79,7 +79,7 @@ async def test_nonces_are_part_of_a_backup(world, out, tmp_path):
         assert (await restored.client.post("/create/group", json=body)).status_code == 409
 
 
-async def test_sessions_that_were_ended_come_back_and_writing_sessions_do_not(world, out, tmp_path):
+async def test_ended_sessions_are_restored_and_writing_sessions_are_not(world, out, tmp_path):
     """A writing session may have been revoked since."""
     with closing(sqlite3.connect(world.settings.storage.database.path)) as connection, connection:
         connection.execute("INSERT INTO ended_sessions VALUES ('7-ab', 8, 9)")
@@ -246,7 +246,7 @@ async def test_every_damage_is_noticed_and_nothing_restored(world, tmp_path, dam
     assert not list(tmp_path.glob("*.partial"))
 
 
-async def test_a_tar_file_that_is_cut_off_is_refused(world, tmp_path):
+async def test_a_truncated_tar_file_is_refused(world, tmp_path):
     await fill(world)
     saved = tmp_path / "saved.tar"
     await save(world, saved)

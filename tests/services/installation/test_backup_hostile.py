@@ -1,4 +1,4 @@
-"""Backups from strangers: each is refused before more is written than it should have."""
+"""Untrusted backups: each is refused before more is written than it should have."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,12 +27,12 @@ from imprint.ports import ContentStore
 from imprint.services.installation.backup import MAX_MANIFEST, NotABackup
 
 MOST_BYTES = 64 * 1024
-"""Bytes of documents that are stored of a hostile backup before it is refused, at most."""
+"""The most bytes of documents that are stored from a hostile backup before it is refused."""
 
 
 @dataclass
 class CountedStore:
-    """A content store that remembers what is put into it."""
+    """A content store that records what is put into it."""
 
     store: ContentStore
     stored: dict[Cid, bytes] = field(default_factory=dict)
@@ -77,7 +77,7 @@ async def test_a_hostile_backup_is_refused_and_leaves_nothing(name, tmp_path):
 
 
 async def test_a_catalog_whose_size_differs_from_the_manifest_is_refused(tmp_path):
-    """The size is the manifest's, whatever the header of the member says."""
+    """The size comes from the manifest, whatever the header of the member says."""
     written = []
 
     class Endless:
@@ -128,7 +128,7 @@ EDGES = [at for at in range(0, len(WHOLE), 512) if WHOLE[at : at + 7] in (b"impr
 
 
 def places() -> st.SearchStrategy[int]:
-    """Mostly places in headers, the manifest and the documents, which are few of the bytes."""
+    """Mostly positions in headers, the manifest and the documents, which are few of the bytes."""
     manifest = WHOLE.rindex(b"backup.json")
     near = st.builds(int.__add__, st.sampled_from([*EDGES, manifest]), st.integers(0, 1023))
     return st.one_of(near, near, st.integers(0, len(WHOLE)))

@@ -31,7 +31,7 @@ from imprint.services.installation.exports import (
 
 
 async def fill(world: World) -> None:
-    """Drafts, posts, hashtags and thumbnails, and what is left of others."""
+    """Drafts, posts, hashtags and thumbnails, and the remains of others."""
     alice, bob = world.wallet(1), world.wallet(2)
     draft = await world.create(alice, "A draft with words.")
     await world.publish(alice, draft["cid"], "essay,über")
@@ -43,7 +43,7 @@ async def fill(world: World) -> None:
 
 
 def blocks_of(car: bytes) -> dict[str, bytes]:
-    """The blocks of a CAR, read by nothing of this project: cids in hexadecimal digits."""
+    """The blocks of a CAR, read without any code of this project: cids in hexadecimal digits."""
 
     def number(at: int) -> tuple[int, int]:
         value = shift = 0

@@ -1,4 +1,4 @@
-"""Exports from strangers: each is refused after bounded work, or is what it says."""
+"""Untrusted exports: each is refused after bounded work, or is valid."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from imprint.services.installation.exports import (
 )
 
 MOST_BLOCKS = 200
-"""Blocks that are read of an export before it is refused, at most."""
+"""The most blocks that are read of an export before it is refused."""
 
 
 @dataclass
@@ -87,7 +87,7 @@ def test_a_valid_export_is_accepted(tmp_path):
     assert verify(tmp_path, valid()).files == len(contents(tmp_path, valid())) == 3
 
 
-def test_an_export_that_is_cut_off_anywhere_is_refused(tmp_path):
+def test_an_export_truncated_anywhere_is_refused(tmp_path):
     data = document("A.")
     car = with_files([file_of(0, document_cid(data), len(data))], raw(data))
     assert contents(tmp_path, car)
@@ -122,7 +122,7 @@ ORIGINAL: dict[str, bytes] = {}
 
 
 def mutations() -> st.SearchStrategy[list[tuple[int, int, bytes]]]:
-    """Places of the export where some bytes are replaced by others, more or fewer."""
+    """Positions of the export where some bytes are replaced by others, more or fewer."""
     place = st.integers(0, len(VALID))
     return st.lists(st.tuples(place, st.integers(0, 40), st.binary(max_size=40)), min_size=1)
 

@@ -1,4 +1,4 @@
-"""Imports are repeatable and never overwrite what is there."""
+"""Imports are repeatable and never overwrite existing files."""
 
 import secrets
 from dataclasses import replace

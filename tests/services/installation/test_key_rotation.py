@@ -1,4 +1,4 @@
-"""A key rotation goes through all keys in batches, and leaves alone what it cannot rewrap."""
+"""A key rotation goes through all keys in batches, and leaves those alone that it cannot rewrap."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -106,7 +106,7 @@ async def test_a_batch_of_unreadable_keys_does_not_end_the_rotation(stores: Stor
     assert (await rotate(stores))[-1].rewrapped == 1
 
 
-async def test_a_current_key_and_an_unreadable_one_stay_as_they_are(stores: Stores) -> None:
+async def test_a_current_key_and_an_unreadable_one_are_unchanged(stores: Stores) -> None:
     await add_file(stores, 1, NEW)
     await add_file(stores, 2, FOREIGN)
     before = await keys_of(stores)

@@ -1,4 +1,4 @@
-"""Master keys open what is stored, or the service does not start."""
+"""Master keys decrypt what is stored, or the service does not start."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""How numbers and times are written on the operator's page."""
+"""The formats of numbers and times on the operator's page."""
 
 from datetime import UTC, datetime, timedelta
 

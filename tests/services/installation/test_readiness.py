@@ -1,4 +1,4 @@
-"""Readiness says which dependencies respond, and probes them no more often than needed."""
+"""Readiness reports which dependencies respond, and probes them no more often than needed."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -30,7 +30,7 @@ async def be_unavailable() -> None:
 
 @dataclass(slots=True)
 class Dependency:
-    """A dependency that responds as a test wants it to."""
+    """A dependency that responds as a test wants."""
 
     behaviour: Callable[[], Awaitable[object]] = respond
     probed: int = 0
@@ -150,7 +150,7 @@ def test_a_consequence_of_another_failure_has_no_sentence() -> None:
     assert lost.details == [SENTENCES["database"], SENTENCES["chain"]]
 
 
-async def test_little_disk_space_is_shown(probed: Probed) -> None:
+async def test_a_shortage_of_disk_space_is_shown(probed: Probed) -> None:
     probed.disk.low = True
     assert await probed.readiness.check() == replace(ALL_WELL, disk=False)
 
@@ -162,7 +162,7 @@ async def test_a_dependency_that_hangs_is_not_waited_for(probed: Probed) -> None
 
 
 async def test_the_dependencies_are_probed_at_once(probed: Probed) -> None:
-    # The database is asked twice: whether it can be read, and whether it can be written to.
+    # The database is probed twice: for reads and for writes.
     meeting = asyncio.Barrier(4)
     for each in (probed.database, probed.storage, probed.chain):
         each.behaviour = meeting.wait

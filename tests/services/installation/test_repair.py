@@ -1,4 +1,4 @@
-"""A repair stores documents so that a collector which is about to remove them spares them."""
+"""A repair stores documents so that a collector that is about to remove them spares them."""
 
 from datetime import timedelta
 

@@ -17,7 +17,7 @@ from imprint.ports import ContentStore
 from imprint.services.installation.scrub import SCRUB_LEASE, Examination, Scrub, verify_everything
 
 QUICK = 1e9
-"""Records in a second: without pauses."""
+"""Records per second: without pauses."""
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def scrub_of(world: World) -> Scrub:
 
 
 def execute(folder: Path, statement: str) -> None:
-    """Change the catalog as damage does, without its triggers."""
+    """Change the catalog like damage would, without its triggers."""
     with closing(sqlite3.connect(folder / "imprint.db", isolation_level=None)) as connection:
         connection.execute("DROP TRIGGER IF EXISTS files_without_checksum")
         connection.execute(statement)

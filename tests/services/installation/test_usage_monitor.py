@@ -1,4 +1,4 @@
-"""The gauges of what is stored, and of readiness."""
+"""The gauges of storage and of readiness."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is left out of a feed: documents that are lost, and those that are too long together."""
+"""What a feed leaves out: lost documents, and those that are too long together."""
 
 from datetime import timedelta
 from typing import Any

@@ -118,7 +118,7 @@ async def test_an_index_that_followed_reorgs_equals_a_fresh_build(
         gone = min(random.randint(0, depth), len(market.chain.blocks) - 1)
         if random.random() < 0.5 and gone:
             market.chain.fork(gone)
-            # What replaces them is longer, as forks are that win.
+            # The replacing branch is longer, like every winning fork.
             for _ in range(gone):
                 market.chain.mine(*(market.happen(random) if random.random() < 0.5 else ()))
         for _ in range(random.randint(1, 20)):
@@ -558,7 +558,7 @@ async def test_two_indexers_at_once_apply_nothing_twice(
     for _ in range(40):
         market.chain.mine(*market.publish(), *market.happen(Random(1)))
     other = market.new_indexer()
-    # Both believe that they hold the lease, as after a process was stopped for a while.
+    # Both believe that they hold the lease, as after a process was paused for a while.
     leases = [one._lease() for one in (market.indexer, other)]
     for lease in leases:
         market.clock.advance(SHORT_LEASE_TIME.total_seconds() + 1)

@@ -1,4 +1,4 @@
-"""What the service makes of the index: pages, tokens, days, and what it does not know yet."""
+"""The service on top of the index: pages, tokens, days, and what it does not know yet."""
 
 import gc
 import weakref
@@ -43,7 +43,7 @@ def make_sale(place: int) -> Sale:
 
 @dataclass
 class Index:
-    """An index with a few posts, which notes what it is asked."""
+    """An index with a few posts, which records its calls."""
 
     complete: bool = True
     pages: dict[PostPosition | None, PostPage] = field(default_factory=dict)
@@ -248,12 +248,12 @@ def test_a_new_value_of_a_source_replaces_the_old_one() -> None:
 
 
 class Rows(list[Sale]):
-    """A list that can be watched while others hold it."""
+    """A list that can be weakly referenced."""
 
 
 @dataclass
 class WatchedIndex(Index):
-    """Reads every list anew, as after a commit, and watches what became of it."""
+    """Reads every list again, as after a commit, and tracks what happens to it."""
 
     read: list[weakref.ref[Rows]] = field(default_factory=list)
 
@@ -263,7 +263,7 @@ class WatchedIndex(Index):
         return rows
 
 
-async def test_pages_are_kept_up_to_a_number_of_rows() -> None:
+async def test_pages_are_cached_up_to_a_number_of_rows() -> None:
     index = WatchedIndex()
     posts = make_posts(index)
     for _ in range(2 * KEPT_ROWS // 1_000):

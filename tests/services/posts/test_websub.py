@@ -1,4 +1,5 @@
-"""Notices to a WebSub hub: about new posts, once, from one process, and again until accepted."""
+"""Notifications to a WebSub hub: about new posts, once, from one process, repeated until
+accepted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from imprint.services.posts.websub import HubNotices
 
 @dataclass
 class Hub:
-    """A hub that remembers what it was told, unless it is down."""
+    """A hub that records its notifications, unless it is down."""
 
     told: list[str] = field(default_factory=list)
     is_up: bool = True
@@ -39,7 +40,7 @@ def notices(world: World, hub: Hub) -> HubNotices:
 
 
 async def publish(world: World) -> set[str]:
-    """A post with a hashtag; the addresses of the feeds that it is in."""
+    """Publish a post with a hashtag; returns the URLs of its feeds."""
     author = world.wallet(1)
     file = await world.create(author)
     await world.deliver_a(

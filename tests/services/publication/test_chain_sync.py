@@ -1,4 +1,4 @@
-"""The follower makes the catalog agree with the chain, whatever deliveries said or did not say."""
+"""The follower makes the catalog agree with the chain, whatever deliveries claimed."""
 
 from collections.abc import Collection
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Hostile blocks and nodes: no block stops the follower, and no node's word alone undoes a post."""
+"""Hostile blocks and nodes: no block stops the follower, and no single node can undo a post."""
 
 import asyncio
 import threading
@@ -153,7 +153,7 @@ async def test_a_block_that_another_process_has_undone_is_read_again(ledger: Led
     assert await ledger.state(draft) is State.ONCHAIN
 
 
-async def test_the_lease_is_kept_while_a_node_takes_longer_to_respond(ledger: Ledger) -> None:
+async def test_the_lease_is_renewed_while_a_node_takes_longer_to_respond(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.post(draft)
     ledger.follower.lease_time = timedelta(seconds=0.03)
@@ -178,7 +178,7 @@ async def test_the_lease_is_kept_while_a_node_takes_longer_to_respond(ledger: Le
     await ledger.follow()
     assert set(holders) == {ledger.follower.holder}
     assert await ledger.state(draft) is State.ONCHAIN
-    # Nobody prolongs it after the round.
+    # Nobody renews it after the round.
     count = len(holders)
     await asyncio.sleep(0.1)
     assert len(holders) == count
@@ -237,7 +237,7 @@ async def test_a_block_of_many_posts_is_applied_in_several_transactions(
 
 
 class NotedLogs(list[Log]):
-    """Logs that note in which thread they are decoded."""
+    """Logs that record in which thread they are decoded."""
 
     threads: ClassVar[list[threading.Thread]] = []
 

@@ -1,4 +1,4 @@
-"""Interleavings: in whatever order an author and the chain act, what was published is kept."""
+"""Interleavings: in any order of an author's and the chain's actions, published work is kept."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,7 +17,7 @@ GRACE = timedelta(hours=24)
 
 @dataclass
 class Story:
-    """One author's work: its versions, what was published of it, and what was delivered."""
+    """One author's work: its versions, its publications, and the deliveries."""
 
     ledger: Ledger
     post_ids: "count[int]"

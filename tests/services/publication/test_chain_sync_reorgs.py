@@ -147,7 +147,7 @@ async def test_a_reorg_while_the_service_was_down_is_followed(ledger: Ledger) ->
 
 
 async def make_deep_reorg(ledger: Ledger) -> tuple[File, File]:
-    """A final post of a chain that is gone, and a post that took its place there."""
+    """A final post of a chain that is gone, and the post that replaced it."""
     old, new = await ledger.draft(), await ledger.draft(BOB)
     ledger.post(old, 1)
     ledger.chain.mine(blocks=DEPTH)

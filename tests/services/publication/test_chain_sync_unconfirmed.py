@@ -82,7 +82,7 @@ async def test_a_stopped_node_does_not_refute_later_events(ledger: Ledger) -> No
     assert await ledger.state(draft) is State.ONCHAIN
 
 
-async def test_a_true_event_stays_however_long_it_is_unconfirmed(ledger: Ledger) -> None:
+async def test_a_true_event_remains_however_long_it_is_unconfirmed(ledger: Ledger) -> None:
     draft = await ledger.draft()
     await ledger.follow()
     block = ledger.post(draft)
@@ -154,7 +154,7 @@ async def test_a_wrong_height_of_a_real_log_is_corrected_so_that_a_reorg_undoes_
 
 
 @pytest.mark.parametrize("number", [None, 1])
-async def test_a_stand_in_is_replaced_by_the_real_event_and_the_post_stays(
+async def test_a_stand_in_is_replaced_by_the_real_event_and_the_post_remains(
     ledger: Ledger, number: int | None
 ) -> None:
     draft = await ledger.draft()

@@ -1,4 +1,4 @@
-"""An event is verified against the log that the chain has at its place."""
+"""An event is verified against the chain's log at its position."""
 
 from dataclasses import replace
 

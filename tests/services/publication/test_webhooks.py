@@ -19,7 +19,7 @@ GZIPPED = {"content-encoding": "gzip"}
 
 @dataclass(slots=True)
 class Forged:
-    """A provider that nobody's signature satisfies, and that knows where it was asked."""
+    """A provider that accepts no signature, and records where it was called."""
 
     threads: list[threading.Thread] = field(default_factory=list)
     name: str = "provider-b"

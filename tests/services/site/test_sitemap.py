@@ -12,7 +12,7 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 @dataclass
 class Index:
-    """Posts at these places."""
+    """Posts at these positions."""
 
     places: list[int]
     asked: list[int] = field(default_factory=list)
@@ -41,7 +41,7 @@ async def test_the_pages_have_every_post_once() -> None:
         assert await covered(Sitemap(index, 3)) == index.places
 
 
-async def test_starts_of_settled_pages_are_not_looked_for_again() -> None:
+async def test_starts_of_settled_pages_are_cached() -> None:
     index = Index([place * UNSETTLED for place in range(10)])
     sitemap = Sitemap(index, 2)
     first = await sitemap.pages()
@@ -51,7 +51,7 @@ async def test_starts_of_settled_pages_are_not_looked_for_again() -> None:
     assert len(index.asked) < 4
 
 
-async def test_a_page_that_a_reorg_may_change_is_looked_for_again() -> None:
+async def test_a_page_that_a_reorg_may_change_is_read_again() -> None:
     index = Index([place << 20 for place in range(10)])
     sitemap = Sitemap(index, 2)
     await sitemap.pages()

@@ -1,4 +1,4 @@
-"""Leases: taken, prolonged in the background, waited for, and lost."""
+"""Leases: taken, renewed in the background, waited for, and lost."""
 
 import asyncio
 import logging
@@ -116,7 +116,7 @@ async def _is_held(stores: Stores) -> bool:
     return await stores.leases.find_lease("copy") is not None
 
 
-async def test_a_held_lease_is_prolonged_in_the_background(
+async def test_a_held_lease_is_renewed_in_the_background(
     stores: Stores, clock: MovableClock
 ) -> None:
     async with hold_lease(stores.leases, "copy", SHORT, "one", clock.monotonic) as lease:
@@ -135,7 +135,7 @@ async def test_a_held_lease_is_prolonged_in_the_background(
         assert found.left > SHORT / 2
 
 
-async def test_a_lease_that_was_not_prolonged_in_time_is_lost_for_good(
+async def test_a_lease_that_was_not_renewed_in_time_is_lost_for_good(
     stores: Stores, clock: MovableClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with hold_lease(stores.leases, "copy", SHORT, "one", clock.monotonic) as lease:
@@ -217,7 +217,7 @@ async def test_a_wait_that_times_out_names_the_holder(stores: Stores) -> None:
             pytest.fail("It is not paused.")
 
 
-async def test_a_release_without_a_database_is_logged_and_no_failure(
+async def test_a_release_without_a_database_is_logged_and_not_a_failure(
     stores: Stores, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
@@ -232,7 +232,7 @@ async def test_a_release_without_a_database_is_logged_and_no_failure(
 
 @dataclass(slots=True)
 class Watched:
-    """A monitor of a lease, and short ways to look."""
+    """A monitor of a lease, and shortcuts for checks."""
 
     stores: Stores
     clock: MovableClock
@@ -245,7 +245,7 @@ class Watched:
         )
 
     async def look(self, after: float, times: int = 2) -> bool:
-        """Let time pass, looking all the while, and then look so often.
+        """Let time pass, checking all the while, and then check this often.
 
         Returns whether the task counts as running.
         """
@@ -303,7 +303,7 @@ async def test_one_late_check_raises_no_alarm(watched: Watched) -> None:
 
 
 async def test_the_limit_restarts_after_the_machine_slept(watched: Watched) -> None:
-    """Every process goes on, in any order, and the sleep of a task between two rounds does too."""
+    """All processes continue, in any order, and so does the pause of a task between two rounds."""
     await watched.stores.leases.take_lease("copy", "one", MINUTE)
     watched.clock.advance(3600)
     assert await watched.look(0)

@@ -1,4 +1,4 @@
-"""A periodic task goes on after every failure, and counts those that an operator must see."""
+"""A periodic task continues after every failure, and counts those that an operator must see."""
 
 import asyncio
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How often and how many contract wallets are asked, in a whole service, and the switch."""
+"""How often and how many contract wallets are called in a whole service, and the switch."""
 
 import asyncio
 from contextlib import suppress
@@ -121,7 +121,7 @@ async def test_checks_of_one_wallet_are_limited_across_all_clients(tmp_path: Pat
 
 
 def _patient(adapters: Adapters) -> Adapters:
-    """Wallets that wait longer than this test takes on any machine, over the same connections."""
+    """Wallets that take longer than this test on any machine, over the same connections."""
     assert isinstance(adapters.wallets, JsonRpcContractWallets)
     return replace(adapters, wallets=JsonRpcContractWallets(adapters.wallets._calls, timeout=120))
 

@@ -1,4 +1,4 @@
-"""What a contract wallet is refused, over HTTP: with a code of its own, and nothing is spent."""
+"""Refusals of contract wallets over HTTP: each has its own code, and spends nothing."""
 
 import secrets
 from collections.abc import Callable
@@ -153,7 +153,7 @@ async def test_a_contract_checks_signatures_of_other_sizes(town: World, size: in
 
 
 def _malformed(factory: str, prepare: bytes, inner: bytes) -> dict[str, bytes]:
-    """Wrappers that are damaged in all the ways that we know of, by what is wrong with them."""
+    """Wrappers that are damaged in all known ways, by what is wrong with them."""
     good = wrap(factory, prepare, inner)
 
     def with_word(place: int, value: int) -> bytes:

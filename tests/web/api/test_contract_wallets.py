@@ -1,4 +1,4 @@
-"""Contract wallets over HTTP: they log in, write and read as any other wallet does."""
+"""Contract wallets over HTTP: they log in, write and read like any other wallet."""
 
 import asyncio
 import secrets
@@ -44,7 +44,7 @@ async def test_a_contract_wallet_writes_and_reads(town: World, kind: str) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_the_session_of_a_contract_wallet_is_its_own(town: World, kind: str) -> None:
+async def test_a_contract_wallet_has_its_own_session(town: World, kind: str) -> None:
     wallet = open_wallet(town, kind)
     body = wallet.sign_login(wallet.login_message())
     response = await town.client.post("/auth/login", json=body)
@@ -142,7 +142,7 @@ async def test_a_contract_wallet_writes_large_documents(town: World) -> None:
     assert (await town.read_draft(wallet, draft["cid"])).json()["content"] == words
 
 
-async def test_a_draft_of_a_wallet_is_not_one_of_its_owner(town: World) -> None:
+async def test_a_draft_of_a_wallet_does_not_belong_to_its_owner(town: World) -> None:
     wallet = _funded_wallet(town, 7)
     draft = await town.create(wallet)
     refused = await town.send_update(town.wallet(7), draft["cid"])

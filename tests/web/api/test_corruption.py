@@ -1,4 +1,4 @@
-"""Damage on the disk is noticed, reported as an outage, and never served."""
+"""Damage on disk is noticed, reported as an outage, and never served."""
 
 import sqlite3
 from collections.abc import Callable
@@ -51,7 +51,7 @@ async def test_a_damaged_document_is_never_served(tmp_path: Path, way: str, leng
         author = world.wallet(0)
         content = "w" * LENGTHS[length]
         for how in DAMAGES.values():
-            # A new one each time: what was read once is cached.
+            # A new one each time: earlier reads are cached.
             file = await world.create(author, content)
             repair = damage(tmp_path, file["cid"], Network.PRIVATE, how)
             response = await world.read_draft(author, file["cid"])

@@ -438,7 +438,7 @@ async def test_a_signature_for_the_zero_address_or_a_precompile_is_refused(
     ids=["no prefix", "0X", "a wrong checksum", "too long", "a line more", "empty"],
 )
 async def test_a_malformed_address_is_refused(town: World, change: Any) -> None:
-    # Not a stranger: one address in 2 000 has letters of one case only, and so no checksum.
+    # Not a random wallet: one address in 2 000 has letters of one case only, and so no checksum.
     alice = town.wallet(1)
     body = alice.sign("create") | {"content": ""}
     body["address"] = change(alice.account.address)

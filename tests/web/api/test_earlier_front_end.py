@@ -31,7 +31,7 @@ POSTS, DRAFTS = 21, 15
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def site(tmp_path_factory: pytest.TempPathFactory, records: None) -> AsyncIterator[World]:
-    """A service that the front end is pointed at."""
+    """A service that is compatible with the front end."""
     options = {
         "COMPATIBILITY": "inkdao",
         "CORS_ORIGINS": PAGE,
@@ -75,14 +75,14 @@ def editor_content(title: str, pictures: int = 0, size: int = 0) -> str:
 
 @dataclass(slots=True)
 class Author:
-    """Somebody who writes with the front end, which sends a session with every write."""
+    """A user of the front end, which sends a session with every write."""
 
     site: World
     wallet: Wallet
     session: dict[str, str] = field(default_factory=dict)
 
     def sign(self, request: Request) -> dict[str, Any]:
-        """What it signs: no primary type, a number as timestamp, the nonce made of a second."""
+        """What it signs: no primary type, a number as timestamp, a nonce made of the second."""
         self.site.clock.advance(1)
         seconds = self.site.clock.seconds
         nonce = f"{self.wallet.address}_{seconds}"
@@ -113,7 +113,8 @@ class Author:
         return response
 
     async def prepare(self, cid: str, hashtags: str) -> str:
-        """Send the form of a publication, whose file comes first; the cid of the thumbnail."""
+        """Send the form of a publication, whose file comes first; returns the cid of the
+        thumbnail."""
         signed = self.sign(Request("publish", cid))
         texts = signed | {"salt": json.dumps(signed["salt"], separators=(",", ":"))}
         if hashtags:
@@ -147,7 +148,8 @@ async def walk(site: World, path: str, **options: Any) -> list[dict[str, Any]]:
 
 
 async def publish(author: Author, title: str, tags: str) -> int:
-    """Write, prepare with a WebP thumbnail, and publish on the chain; the id of the post."""
+    """Write, prepare with a WebP thumbnail, and publish on the chain; returns the id of the
+    post."""
     site = author.site
     file = await author.create(title)
     thumbnail = await author.prepare(file["cid"], tags)
@@ -194,7 +196,7 @@ async def test_the_feed_is_walked_to_its_end_with_thumbnails_and_tags(site: Worl
     assert all(file["keyvalues"]["poetry"] == "poetry" for file in poems)
 
 
-async def test_a_stranger_stays_signed_in_buys_and_reads(site: World) -> None:
+async def test_a_new_reader_stays_signed_in_buys_and_reads(site: World) -> None:
     author, reader = await open_author(site, 5), site.wallet(6)
     post_id = await publish(author, "for sale", "trade")
     session = await sign_in(site, reader)

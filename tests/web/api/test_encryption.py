@@ -1,4 +1,4 @@
-"""Encrypted documents over HTTP: ciphertext on the disk, content for those who may read it."""
+"""Encrypted documents over HTTP: ciphertext on disk, content for entitled readers."""
 
 import asyncio
 import json
@@ -87,7 +87,7 @@ async def test_an_update_and_a_post_are_encrypted_too(tmp_path: Path):
     assert b"words" not in stored(tmp_path, draft["cid"]) + stored(tmp_path, file["cid"])
 
 
-async def test_thumbnails_stay_public_pictures(tmp_path: Path):
+async def test_thumbnails_remain_public_pictures(tmp_path: Path):
     async with open_world(tmp_path, **ON) as world:
         file = await world.create(world.wallet(0))
         thumbnail = await world.publish(world.wallet(0), file["cid"])
@@ -178,7 +178,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
     }
 
 
-async def test_the_command_rotates_and_says_what_is_no_longer_needed(
+async def test_the_command_rotates_and_reports_what_is_no_longer_needed(
     tmp_path: Path, environ: dict[str, str]
 ):
     async with open_world(tmp_path, **ON) as world:

@@ -1,4 +1,4 @@
-"""Feeds for everybody: what is in them, for whom, and how long copies of them are current."""
+"""Public feeds: their contents, their audience, and how long copies are current."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ PUBLIC = ("/feeds/posts", "/feeds/tags/ink", "/feeds/authors/{author}")
 
 
 def entries(response: httpx2.Response) -> list[ElementTree.Element]:
-    """The entries of an Atom document, which is checked to have what Atom demands."""
+    """The entries of an Atom document, which is checked for Atom's required elements."""
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "application/atom+xml"
     feed = ElementTree.fromstring(response.content)
@@ -53,7 +53,7 @@ def items(response: httpx2.Response) -> list[dict[str, Any]]:
 async def publish(
     world: World, content: str, price: int, title: str = "A title", text: str = "About it."
 ) -> int:
-    """A post of the first wallet with the hashtag ink; its id."""
+    """Publish a post of the first wallet with the hashtag ink; returns its id."""
     author = world.wallet(1)
     file = await world.create(author, content)
     post = (file["cid"], title, "bafkreithumbnail", text, price, ["ink"])

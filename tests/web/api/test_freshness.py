@@ -1,4 +1,4 @@
-"""Freshness that helps: the time of the service, and which action has spent a nonce."""
+"""Hints for clients: the time of the service, and which action has spent a nonce."""
 
 from collections.abc import Awaitable, Callable
 

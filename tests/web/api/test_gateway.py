@@ -1,4 +1,4 @@
-"""The public gateway: parts, representations, and nothing that is private."""
+"""The public gateway: ranges, representations, and nothing private."""
 
 import io
 import time
@@ -184,7 +184,7 @@ async def test_a_car_of_the_root_alone_has_one_block(town, large):
     assert [each for each, _ in read_sections(stream.read)] == [cid]
 
 
-async def test_each_representation_has_a_tag_of_its_own(town, large):
+async def test_each_representation_has_its_own_tag(town, large):
     cid, _ = large
     queries = ("", "?format=raw", "?format=car", "?format=car&dag-scope=block")
     responses = [await fetch(town, cid, query) for query in queries]

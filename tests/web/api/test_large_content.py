@@ -1,4 +1,4 @@
-"""Large content: split off while it arrives, and decoded for a known signer only."""
+"""Large content: split off while it arrives, and decoded only for a known signer."""
 
 import json
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ CHUNK = 64 * 1024
 
 
 def _create(world: World, content: str) -> str:
-    """The text of a good create, with `content` standing in it as it is."""
+    """The text of a valid create, with `content` inserted unchanged."""
     return json.dumps(world.stranger().sign("create"))[:-1] + f', "content": {content}}}'
 
 
@@ -113,7 +113,7 @@ async def test_large_content_is_decoded_before_the_file_is_looked_up(town: World
 
 
 class Repeated:
-    """A body of one piece repeated, which counts how much of it was taken."""
+    """A body of one repeated piece, which counts how much of it was read."""
 
     def __init__(self, start: bytes, piece: bytes, size: int) -> None:
         self.taken = 0
@@ -142,7 +142,7 @@ class Repeated:
 async def test_a_body_is_not_collected_if_its_beginning_is_wrong(
     town: World, start: bytes, piece: bytes, expected: tuple[int, str]
 ) -> None:
-    """Only what the middleware drains is read of it."""
+    """Only what the middleware drains of it is read."""
     body = Repeated(start, piece, 24 * 1024 * 1024)
     headers = JSON | {"Expect": "100-continue"}
     response = await town.client.post("/create/group", content=body, headers=headers)

@@ -1,4 +1,4 @@
-"""Logins and sessions over HTTP: who gets one, what it is good for, and until when."""
+"""Logins and sessions over HTTP: who gets one, what it permits, and until when."""
 
 import base64
 import json
@@ -121,7 +121,7 @@ async def test_a_login_is_at_most_60_seconds_old_and_5_ahead(
     ["Expiration Time: {past}", "Not Before: {future}"],
     ids=["expired", "not valid yet"],
 )
-async def test_a_login_outside_its_own_times_is_stale(town: World, line: str) -> None:
+async def test_a_login_outside_its_validity_is_stale(town: World, line: str) -> None:
     alice = town.stranger()
     minute = timedelta(minutes=1)
     times = {
@@ -199,7 +199,7 @@ async def _ask(world: World, wallet: Wallet, authorization: str | None) -> tuple
     response = await world.client.get("/pendingFilesByOwner", params=params, headers=headers)
     if response.status_code == 200:
         return 200, ""
-    # What a client can mend by signing in says so.
+    # Refusals that a client can resolve by signing in say so.
     assert response.headers["www-authenticate"].startswith("Bearer")
     return problem(response)
 

@@ -75,7 +75,7 @@ async def test_a_logout_of_all_ends_every_session_of_the_address(town: World) ->
 async def test_a_login_right_after_a_logout_of_all_is_valid(town: World) -> None:
     reader = town.stranger()
     for _ in range(3):
-        # The clock of this world stands still: all of it happens in one moment.
+        # The clock of this world stands still: all of it happens at one moment.
         session = await town.login(reader)
         assert (await list_drafts(town.client, reader.address, session)).status_code == 200
         assert (await log_out(town.client, session, {"all": True})).status_code == 204
@@ -195,7 +195,7 @@ async def test_an_entitled_reader_is_refused_after_a_logout(town: World) -> None
     assert problem(await town.read_post(author, post_id, session)) == ENDED
     assert problem(await town.client.get(content, headers=session)) == ENDED
     assert problem(await town.client.get(content, headers=session | tag)) == ENDED
-    # What is not there says nothing else either.
+    # A missing file gives the same response.
     assert problem(await town.read_post(author, 10**20, session)) == ENDED
 
 
@@ -207,7 +207,7 @@ async def test_a_replica_without_its_database_accepts_no_session(town: World) ->
     transport = httpx2.ASGITransport(build_service(town.settings, adapters))
     async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as replica:
         for session in (live, ended):
-            # Whatever the replica keeps of its reads is kept by now.
+            # All caches of the replica are filled by now.
             assert (await list_drafts(replica, reader.address, session)).status_code == 200
         assert (await log_out(town.client, ended)).status_code == 204
         await adapters.close()
@@ -270,7 +270,7 @@ async def test_a_page_token_of_drafts_ends_with_its_session(town: World, everywh
     assert ((await next_page(town, kept)).status_code == 200) is not everywhere
 
 
-async def test_private_feeds_stay_after_a_logout_of_all(town: World) -> None:
+async def test_private_feeds_survive_a_logout_of_all_sessions(town: World) -> None:
     reader = town.stranger()
     session = await town.login(reader)
     made = await town.client.post("/me/feeds", headers=session)
@@ -288,11 +288,11 @@ UNDESCRIBED: dict[str, Any] = {
     "security": [],
     "parameters": [{"in": "path", "name": "id", "example": "1"}],
 }
-"""What is sent to a route of the pages."""
+"""The bodies for routes of the pages."""
 
 
 def example(operation: dict[str, Any], path: str, own: dict[str, str]) -> dict[str, Any]:
-    """A request that has what an operation asks for, besides its session."""
+    """A request with everything that an operation needs, except its session."""
     given: dict[str, Any] = {"params": {}, "headers": {}}
     for parameter in operation.get("parameters", ()):
         value = own.get(parameter["name"], parameter.get("example"))
@@ -309,7 +309,7 @@ def example(operation: dict[str, Any], path: str, own: dict[str, str]) -> dict[s
 
 
 SESSIONS_OF_PAGES = {"get /p/{id}/text", "get /p/{id}/document", "post /studio/preview"}
-"""What pages call with a session, and the description leaves out."""
+"""Routes that pages call with a session, and the description leaves out."""
 
 
 async def test_every_route_that_takes_a_session_refuses_an_ended_one(town: World) -> None:

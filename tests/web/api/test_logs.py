@@ -1,4 +1,5 @@
-"""Logs of a whole walk: no secret in any line or response, and no line that a stranger breaks."""
+"""Logs of a whole walk: no secret in any line or response, and no line that a stranger can
+forge."""
 
 import io
 import json
@@ -34,7 +35,7 @@ def _listening(
     lines = io.StringIO()
     handler = logging.StreamHandler(lines)
     handler.setFormatter(style((), request_id.get))
-    # The test's own client is no part of the service.
+    # The test's own client is not part of the service.
     handler.addFilter(lambda record: not record.name.startswith(("httpx2", "httpcore2")))
     root = logging.getLogger()
     level = root.level
@@ -49,7 +50,7 @@ def _listening(
 
 @dataclass(slots=True)
 class Walk:
-    """What was secret in a walk, the responses, and what was logged."""
+    """The secrets of a walk, the responses, and the log."""
 
     secrets: dict[str, str] = field(default_factory=dict)
     responses: list[httpx2.Response] = field(default_factory=list)
@@ -120,7 +121,7 @@ async def _whole_walk(folder: Path) -> Walk:
 
 async def test_no_log_line_of_a_walk_holds_a_secret(tmp_path: Path) -> None:
     walk = await _whole_walk(tmp_path)
-    assert walk.lines.count('"answered"') >= 30
+    assert walk.lines.count('"responded"') >= 30
     assert "chain node failed" in walk.lines
     for name, secret in walk.secrets.items():
         assert secret not in walk.lines, name
@@ -141,7 +142,7 @@ async def test_no_response_of_a_walk_holds_a_secret(tmp_path: Path) -> None:
 async def test_every_response_has_one_line_with_its_id_and_code(world: World) -> None:
     with _listening() as lines:
         response = await world.client.get("/freeFileByPostId", params={"postId": "x"})
-    (line,) = [json.loads(line) for line in lines.getvalue().splitlines() if "answered" in line]
+    (line,) = [json.loads(line) for line in lines.getvalue().splitlines() if "responded" in line]
     assert line["request_id"] == response.headers["x-request-id"]
     assert (line["status"], line["code"]) == (400, "invalid_post_id")
     assert (line["method"], line["path"]) == ("GET", "/freeFileByPostId")

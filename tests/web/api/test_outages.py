@@ -15,12 +15,12 @@ from imprint.bootstrap import Adapters
 from imprint.domain.errors import Unavailable
 
 HANGING_SECONDS = 20
-"""What no response takes, unless it waits for something that does not come."""
+"""Seconds that no response takes, unless it waits in vain."""
 
 
 @dataclass(slots=True)
 class Faults:
-    """What is named in `broken` fails before it does anything, or just after."""
+    """The operations in `broken` fail before they do anything, or just after."""
 
     failure: Callable[[], Exception]
     broken: set[str] = field(default_factory=set)
@@ -147,7 +147,7 @@ def _change_results(change: Callable[[Any], Any]) -> Fault:
 
 
 def _change_calls(change: Callable[[str], str]) -> Fault:
-    """Change what the contract returned; the node's own words stay."""
+    """Change what the contract returned, and leave the node's own errors."""
     return _change_results(
         lambda result: change(result) if isinstance(result, str) and len(result) > 18 else result
     )
@@ -182,7 +182,7 @@ async def test_a_malformed_response_of_the_node_never_grants_access(
     world.node.fault = lie
     _is_outage(await world.read_free(post_id), "chain_unavailable")
     _is_outage(await world.read_post(eve, post_id), "chain_unavailable")
-    if lie is not LIES["one zero word"]:  # to this question it is an response: not published
+    if lie is not LIES["one zero word"]:  # for this query this is a valid response: not published
         _is_outage(await world.send_delete(alice, draft["cid"]), "chain_unavailable")
     world.node.fault = None
     assert (await world.read_free(post_id)).status_code == 200

@@ -1,4 +1,4 @@
-"""Posts over HTTP: what lists, posts, authors and contents show, and what is refused."""
+"""Posts over HTTP: the contents of lists, posts and authors, and refusals."""
 
 import json
 from dataclasses import replace
@@ -22,7 +22,7 @@ HOSTILE = "\u202e<script>alert(1)</script>\x00\x1b[31m\"'&\u2028\ud83d\ude00".en
 
 
 async def _post(world: World, wallet: int, *tags: str, price: int = DEFAULT_PRICE) -> str:
-    """The id of a new post with these hashtags."""
+    """Publish a post with these hashtags; returns its id."""
     file = await world.create(world.wallet(wallet))
     entry = (file["cid"], f"Title {wallet}", "bafythumb", "About it", price, list(tags))
     block = world.create_post_with(world.wallet(wallet), entry)
@@ -299,7 +299,7 @@ async def test_an_author_has_posts_and_sales(town: World) -> None:
 
 async def test_stats_have_ninety_days_and_amounts_as_strings(town: World) -> None:
     await _post(town, 1)
-    # Each block is a second after the one before, while the clock stands still.
+    # Each block is a second after the previous one, while the clock stands still.
     town.clock.advance(max(0, town.chain.head.timestamp - town.clock.seconds))
     await town.index()
     response = await town.client.get("/stats")

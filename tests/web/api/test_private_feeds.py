@@ -1,4 +1,5 @@
-"""Private feeds: made, listed, rotated and removed by their reader, and read with their token."""
+"""Private feeds: created, listed, rotated and removed by their reader, and read with their
+token."""
 
 import logging
 from pathlib import Path
@@ -27,7 +28,7 @@ async def make(world: World, wallet: Wallet) -> tuple[dict[str, str], dict[str, 
 
 
 async def fetch(world: World, address: str) -> httpx2.Response:
-    """What a program gets that was given an address."""
+    """The response to a program with one of its URLs."""
     return await world.client.get(address)
 
 
@@ -222,7 +223,7 @@ async def test_the_token_is_in_no_log_metric_or_problem(
 
 
 async def all_pages(world: World, address: str) -> list[dict[str, Any]]:
-    """The JSON Feeds of all pages, as a program fetches them."""
+    """The JSON Feeds of all pages, fetched like a program would."""
     pages: list[dict[str, Any]] = []
     following: str | None = address
     while following is not None:

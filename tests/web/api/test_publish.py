@@ -1,4 +1,4 @@
-"""Publishing over HTTP: a thumbnail that is nothing but a picture, and hashtags."""
+"""Publishing over HTTP: a thumbnail that contains only a picture, and hashtags."""
 
 import asyncio
 import io
@@ -109,7 +109,7 @@ async def test_the_chain_names_the_thumbnail_of_a_post(town: World) -> None:
     assert (await town.metadata(file["cid"]))["thumbnail_cid"] == first
 
 
-async def test_thumbnail_and_hashtags_stay_through_an_update(town: World) -> None:
+async def test_thumbnail_and_hashtags_survive_an_update(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     thumbnail = await town.publish(alice, file["cid"], "one")
@@ -205,7 +205,7 @@ def _saved(kind: str) -> bytes:
 
 
 def _png_header(width: int, height: int) -> bytes:
-    """A PNG that says it is so large, with hardly a byte behind it."""
+    """A PNG that claims this size, with hardly a byte behind it."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         body = kind + data
@@ -325,7 +325,7 @@ class HeldRecoder:
         return image
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 async def test_too_many_images_of_one_signer_are_rate_limited(tmp_path: Path) -> None:

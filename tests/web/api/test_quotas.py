@@ -1,4 +1,4 @@
-"""What a signer may keep, and what goes on with little disk space."""
+"""Quotas of a signer, and what still works with little disk space."""
 
 import secrets
 from datetime import timedelta
@@ -15,7 +15,7 @@ WORDS = "x" * 50_000
 
 
 async def stored(world: World) -> int:
-    """How many documents there are."""
+    """The number of documents."""
     inventory = world.adapters.inventory
     assert inventory is not None
     return len([cid async for cid in inventory.list_documents("private")])

@@ -1,4 +1,4 @@
-"""Requests at the same time: one wins, the others are refused, and nothing is lost."""
+"""Concurrent requests: one wins, the others are refused, and nothing is lost."""
 
 import asyncio
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Reads over HTTP: drafts for their owner, posts for whom the chain entitles, nobody else."""
+"""Reads over HTTP: drafts for their owner, posts for entitled readers, nobody else."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Restarts on the same folder: what was confirmed before is there afterwards."""
+"""Restarts on the same folder: everything confirmed before is there afterwards."""
 
 from datetime import timedelta
 from pathlib import Path

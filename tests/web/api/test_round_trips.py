@@ -36,7 +36,7 @@ Send = Callable[[], Awaitable[httpx2.Response]]
 
 
 async def count(world: World, wire: Wire, send: Send) -> list[str]:
-    """The round trips of a request that was sent before: statements are prepared by then."""
+    """The round trips of a repeated request: its statements are prepared."""
     world.clock.advance(1)
     with wire.counting() as trips:
         response = await send()
@@ -125,7 +125,7 @@ async def test_a_read_takes_one_round_trip(world, wire, alice):
         "metadata": lambda: world.client.get("/filesMetaData", params={"cid": draft["cid"]}),
         "gateway": lambda: world.client.get(f"/ipfs/{thumbnail}"),
     }
-    # Twice: the second read in a session is another statement, which is prepared once.
+    # Twice: the second read in a session uses another statement, which is prepared once.
     for send in (*reads.values(), *reads.values()):
         await send()
     trips = {name: len(await count(world, wire, send)) for name, send in reads.items()}

@@ -107,7 +107,7 @@ async def test_words_of_a_paid_post_are_found_by_its_holder_only(world: World) -
     assert found["snippet"] == "the secret <mark>canary</mark> <mark>sentence</mark>"
     assert found["held"]["paid"] == str(DEFAULT_PRICE)
     assert await find(world, "canary", "/me/library", headers=others) == []
-    # Who gives it away finds it no more, even before the index has seen that.
+    # A reader who gives it away no longer finds it, even before the index has seen that.
     world.transfer(holder, stranger, int(post_id))
     assert await find(world, "canary", "/me/library", headers=theirs) == []
     await index(world)

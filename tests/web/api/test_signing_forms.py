@@ -22,7 +22,7 @@ PAIRS = [(form, action) for form in FORMS for action in ACTIONS]
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def strict(tmp_path_factory: pytest.TempPathFactory, records: None) -> AsyncIterator[World]:
-    """A service that accepts bound signatures only."""
+    """A service that accepts only bound signatures."""
     folder = tmp_path_factory.mktemp("strict")
     async with open_world(folder, REQUIRE_BOUND_SIGNATURES="on") as opened:
         yield opened
@@ -88,7 +88,7 @@ SWAPS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("action", "signed", "sent"), SWAPS.values(), ids=SWAPS)
-async def test_a_swapped_body_stores_nothing_and_spends_no_nonce(
+async def test_a_body_that_was_not_signed_stores_nothing_and_spends_no_nonce(
     town: World, action: str, signed: dict[str, Any], sent: dict[str, Any]
 ) -> None:
     alice = town.stranger()
@@ -222,7 +222,7 @@ async def test_only_bound_signatures_are_accepted_where_they_are_required(
     assert (await send(strict, sign(alice, BOUND, request, "one"), request)).status_code == 200
 
 
-async def test_a_service_says_which_forms_it_accepts(town: World, strict: World) -> None:
+async def test_a_service_lists_the_forms_it_accepts(town: World, strict: World) -> None:
     for world, forms in ((town, list(FORMS)), (strict, [BOUND])):
         facts = (await world.client.get("/.well-known/imprint.json")).json()
         assert facts["signing_forms"] == forms

@@ -1,4 +1,4 @@
-"""The totals of the marketplace and of addresses, as the earlier service gave them."""
+"""The totals of the marketplace and of addresses, in the shape of the earlier service."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime

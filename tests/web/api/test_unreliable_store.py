@@ -27,7 +27,7 @@ LONGEST = 20.0
 
 @dataclass(slots=True)
 class UnreliableStore:
-    """A store whose calls fail by chance: before they do anything, after it, or slowly."""
+    """A store whose calls fail at random: before they do anything, after it, or slowly."""
 
     inner: Any
     chance: random.Random
@@ -75,7 +75,8 @@ async def test_no_confirmed_write_is_lost_while_the_store_is_unreliable(tmp_path
 
         assert [fault for each in authors for fault in each.faults] == []
         assert max(each.longest_refusal for each in authors) < LONGEST
-        # What failed as the store healed may still arrive; after that, nothing is refused.
+        # Writes that failed as the store recovered may still arrive; after that, nothing is
+        # refused.
         late = sum(each.outcomes["unavailable"] - healed[id(each)] for each in authors)
         assert late <= AUTHORS
         assert set(reads) == {200}

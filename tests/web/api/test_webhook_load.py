@@ -1,4 +1,4 @@
-"""Large deliveries: anybody can send them, and they cost nobody else the event loop."""
+"""Large deliveries: anybody can send them, and they block the event loop for nobody."""
 
 import asyncio
 import gzip
@@ -18,7 +18,7 @@ from imprint.ports import WebhookProvider
 
 @dataclass(slots=True)
 class WatchedProvider:
-    """A provider that notes in which thread it opens each delivery, and how many at once."""
+    """A provider that records in which thread it opens each delivery, and how many at once."""
 
     provider: WebhookProvider
     name: str = field(init=False)

@@ -1,4 +1,4 @@
-"""What becomes of each log of a delivery, and of requests that are none."""
+"""The outcome of each log of a delivery, and of requests that are not deliveries."""
 
 import gzip
 import json

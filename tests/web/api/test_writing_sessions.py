@@ -33,11 +33,11 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), *EVERY_DATABASE]
 
 DAY = 24 * 3600
 ALWAYS_YES = "7f1626ba7e" + "00" * 28 + "5f5260205ff3"
-"""The code of a contract that returns ERC-1271's magic value, whatever it is asked."""
+"""The code of a contract that always returns ERC-1271's magic value."""
 
 
 async def saved(world: World, key: WritingKey) -> str:
-    """The cid of a draft that a session has created."""
+    """Create a draft by a session; returns its cid."""
     response = await send_create(world, key)
     assert response.status_code == 200, response.text
     cid: str = response.json()["updatedUpload"]["cid"]
@@ -310,7 +310,7 @@ async def test_a_session_creates_and_updates_drafts_of_its_wallet(town: World) -
     shown = await town.read_draft(alice, response.json()["upload"]["cid"])
     assert shown.json()["content"] == "Better words."
     assert shown.json()["file"]["keyvalues"]["owner"] == alice.address
-    # And what the wallet has written itself.
+    # Also drafts that the wallet has written itself.
     own = await town.create(alice)
     assert (await send_update(town, key, own["cid"])).status_code == 200
 

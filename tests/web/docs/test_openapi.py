@@ -51,7 +51,7 @@ CID_SPELLINGS = [
 ]
 
 NEVER_AN_OPERATION = {Code.METHOD_NOT_ALLOWED, Code.NOT_IMPLEMENTED}
-"""Returned only for requests that match no operation, or before one is looked for."""
+"""Returned only for requests that match no operation, or before routing."""
 
 
 def request_example(path: str, form: str | None = None) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def component(name: str) -> dict[str, Any]:
 
 async def test_the_described_operations_are_the_routes(world: World) -> None:
     app: Any = world.app
-    # Every GET also accepts HEAD, which the guide says once.
+    # Every GET also accepts HEAD; the guide says this once.
     routed = {
         (method.lower(), route.path)
         for route in app.routes
@@ -288,7 +288,7 @@ def test_the_opening_of_the_example_verifies() -> None:
     assert (opening.wallet, opening.expires_at) == (examples.OWNER, EXPIRES)
 
 
-# What the service takes, the patterns of requests take: a generated client checks them
+# Request patterns accept everything that the service accepts: a generated client checks them
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,4 +1,4 @@
-"""Clients that leave at any moment: nothing that they held stays taken."""
+"""Clients that disconnect at any moment: everything they held is released."""
 
 import asyncio
 import gc
@@ -26,7 +26,7 @@ RESET = struct.pack("ii", 1, 0)
 
 @dataclass(slots=True)
 class Requests:
-    """Requests of every kind, as bytes; those with content are signed anew."""
+    """Requests of every kind, as bytes; those with content are freshly signed."""
 
     wallet: Wallet
     draft: str
@@ -99,13 +99,14 @@ async def _come_and_go(port: int, requests: Requests, chance: random.Random) -> 
 
 
 def _holders() -> list[object]:
-    """Whatever can hold something for a client, also what other tests have left."""
+    """Everything that can hold something for a client, including remains of other tests."""
     kinds = Budget, ResponseBudget, OpenConnections, SandboxedRecoder, WriteRoutes
     return [each for each in gc.get_objects() if isinstance(each, kinds)]
 
 
 def _held(others: list[object]) -> list[object]:
-    """Whatever is taken from a budget, waits for one, or is counted as open, but for others'."""
+    """Everything taken from a budget, waiting for one, or counted as open, without what earlier
+    tests hold."""
     kept: list[object] = []
     left = {id(each) for each in others}
     for each in _holders():

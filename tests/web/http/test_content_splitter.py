@@ -29,7 +29,7 @@ SPACES = st.sampled_from(["", " ", "\n\t ", "\r\n", "\x0b"])
 
 @st.composite
 def bodies(draw: st.DrawFn) -> bytes:
-    """JSON objects in many spellings, some of them spoiled."""
+    """JSON objects in many spellings, some of them invalid."""
     parts = []
     for key, value in draw(MEMBERS):
         escapes = draw(st.booleans())
@@ -41,9 +41,9 @@ def bodies(draw: st.DrawFn) -> bytes:
         parts.append(f"{space}{name}{space}:{space}{said}{space}")
     text = "{" + ",".join(parts) + "}"
     if draw(st.booleans()):
-        place = draw(st.integers(0, len(text)))
+        position = draw(st.integers(0, len(text)))
         insert = draw(st.sampled_from(['"', "\\", ":", ",", "{", "}", "[", "]", "u", "\x01", ""]))
-        text = text[:place] + insert + text[place + draw(st.integers(0, 2)) :]
+        text = text[:position] + insert + text[position + draw(st.integers(0, 2)) :]
     body = text.encode("utf-8", "surrogatepass")
     return body + draw(st.sampled_from([b"", b"", b"\xff", b" "]))
 

@@ -1,4 +1,4 @@
-"""Texts of strangers in XML, HTML and Markdown."""
+"""Untrusted texts in XML, HTML and Markdown."""
 
 from xml.etree import ElementTree
 

@@ -14,7 +14,7 @@ from imprint.web.http.large_responses import (
     MAX_WAITING,
     PIECE,
     LargeResponse,
-    Lease,
+    Reservation,
     ResponseBudget,
 )
 
@@ -46,14 +46,14 @@ class Readers:
     budget: ResponseBudget
     store: Store
 
-    def share(self, client: str, name: str, expected: int = MIB) -> asyncio.Task[Lease]:
+    def share(self, client: str, name: str, expected: int = MIB) -> asyncio.Task[Reservation]:
         load = self.store.loader(name)
         return asyncio.create_task(self.budget.share(client, name, expected, load))
 
-    def reserve(self, client: str, size: int) -> asyncio.Task[Lease]:
+    def reserve(self, client: str, size: int) -> asyncio.Task[Reservation]:
         return self.load(client, size, size)
 
-    def load(self, client: str, size: int, expected: int) -> asyncio.Task[Lease]:
+    def load(self, client: str, size: int, expected: int) -> asyncio.Task[Reservation]:
         async def load() -> bytes:
             await self.store.open.wait()
             return bytes(size)
@@ -67,7 +67,7 @@ class Readers:
 
 @asynccontextmanager
 async def _readers(wait_seconds: float = 30, *, loads: bool = True) -> AsyncIterator[Readers]:
-    """Readers of which none may have left anything in the budget at the end."""
+    """Readers, none of which may hold anything of the budget at the end."""
     readers = Readers(ResponseBudget(Budget.of(16 * MIB), wait_seconds), Store())
     if loads:
         readers.store.open.set()
@@ -83,10 +83,10 @@ async def _settle() -> None:
 
 async def test_a_body_counts_until_it_is_closed() -> None:
     async with _readers() as readers:
-        lease = await readers.share("a", "x")
-        assert (len(lease.body), readers.taken) == (MIB, MIB)
-        lease.close()
-        lease.close()
+        reservation = await readers.share("a", "x")
+        assert (len(reservation.body), readers.taken) == (MIB, MIB)
+        reservation.close()
+        reservation.close()
         assert readers.taken == 0
 
 
@@ -96,9 +96,9 @@ async def test_the_expected_size_counts_before_the_body_is_read() -> None:
         await _settle()
         assert (readers.store.loads, readers.taken) == (["x"], 3 * MIB)
         readers.store.open.set()
-        lease = await reading
+        reservation = await reading
         assert readers.taken == MIB
-        lease.close()
+        reservation.close()
 
 
 async def test_the_memory_needed_to_build_a_body_counts_while_it_is_built() -> None:
@@ -107,11 +107,11 @@ async def test_the_memory_needed_to_build_a_body_counts_while_it_is_built() -> N
         await _settle()
         assert readers.taken == 3 * MIB
         readers.store.open.set()
-        lease = await first
-        assert len(lease.body) == MIB
+        reservation = await first
+        assert len(reservation.body) == MIB
         (await second).close()
         assert readers.taken == MIB
-        lease.close()
+        reservation.close()
 
 
 async def test_a_body_that_fails_to_build_no_longer_counts() -> None:
@@ -132,34 +132,34 @@ async def test_a_body_that_is_larger_than_expected_is_read_again_within_the_budg
         await _settle()
         assert (readers.store.loads, readers.taken) == (["x"], 2 * MIB)
         other.close()
-        lease = await reading
+        reservation = await reading
         assert (readers.store.loads, readers.taken) == (["x", "x"], 3 * MIB)
-        lease.close()
+        reservation.close()
 
 
 async def test_a_body_above_the_share_is_served_alone() -> None:
     async with _readers() as readers:
         readers.store.sizes["x"] = 20 * MIB
-        lease = await readers.share("a", "x")
-        assert (len(lease.body), readers.taken) == (20 * MIB, 4 * MIB)
-        lease.close()
+        reservation = await readers.share("a", "x")
+        assert (len(reservation.body), readers.taken) == (20 * MIB, 4 * MIB)
+        reservation.close()
 
 
 async def test_a_body_known_to_be_small_does_not_wait() -> None:
     async with _readers() as readers:
         readers.store.sizes["x"] = 100
         held = await readers.reserve("a", 4 * MIB)
-        lease = await readers.share("a", "x", expected=100)
-        assert (len(lease.body), readers.taken) == (100, 4 * MIB)
+        reservation = await readers.share("a", "x", expected=100)
+        assert (len(reservation.body), readers.taken) == (100, 4 * MIB)
         held.close()
 
 
 async def test_a_small_body_counts_only_while_it_is_read() -> None:
     async with _readers() as readers:
         readers.store.sizes["x"] = 100
-        lease = await readers.share("a", "x")
-        assert (len(lease.body), readers.taken) == (100, 0)
-        lease.close()
+        reservation = await readers.share("a", "x")
+        assert (len(reservation.body), readers.taken) == (100, 0)
+        reservation.close()
 
 
 async def test_a_body_that_fails_to_load_no_longer_counts() -> None:
@@ -174,14 +174,14 @@ async def test_a_body_that_fails_to_load_no_longer_counts() -> None:
 
 async def test_responses_with_the_same_body_share_it() -> None:
     async with _readers() as readers:
-        leases = [await readers.share(client, "x") for client in ("a", "b", "a", "c")]
+        reservations = [await readers.share(client, "x") for client in ("a", "b", "a", "c")]
         assert readers.store.loads == ["x"]
-        assert len({id(lease.body) for lease in leases}) == 1
+        assert len({id(reservation.body) for reservation in reservations}) == 1
         assert readers.taken == MIB
-        for lease in leases[:3]:
-            lease.close()
+        for reservation in reservations[:3]:
+            reservation.close()
         assert (readers.taken, readers.budget.budget.held("a")) == (MIB, 0)
-        leases[3].close()
+        reservations[3].close()
 
 
 async def test_a_shared_body_counts_for_every_client() -> None:
@@ -192,8 +192,8 @@ async def test_a_shared_body_counts_for_every_client() -> None:
         await _settle()
         assert not waiting.done()
         joined[0].close()
-        for lease in (*others, *joined, await waiting):
-            lease.close()
+        for reservation in (*others, *joined, await waiting):
+            reservation.close()
 
 
 async def test_simultaneous_reads_end_with_one_body() -> None:
@@ -202,11 +202,11 @@ async def test_simultaneous_reads_end_with_one_body() -> None:
         await _settle()
         assert readers.taken == 3 * MIB
         readers.store.open.set()
-        leases = await asyncio.gather(*reading)
-        assert len({id(lease.body) for lease in leases}) == 1
+        reservations = await asyncio.gather(*reading)
+        assert len({id(reservation.body) for reservation in reservations}) == 1
         assert readers.taken == MIB
-        for lease in leases:
-            lease.close()
+        for reservation in reservations:
+            reservation.close()
 
 
 async def test_a_response_beyond_the_share_waits_and_gets_its_turn() -> None:
@@ -216,8 +216,8 @@ async def test_a_response_beyond_the_share_waits_and_gets_its_turn() -> None:
         await _settle()
         assert not any(task.done() for task in waiting)
         (await readers.reserve("b", MIB)).close()
-        for lease in held:
-            lease.close()
+        for reservation in held:
+            reservation.close()
         await _settle()
         assert [task.done() for task in waiting] == [True, True, False]
         for task in waiting:
@@ -236,8 +236,8 @@ async def test_the_client_that_holds_least_continues_first() -> None:
         assert (idle.done(), busy.done()) == (True, False)
         (await idle).close()
         held[0].close()
-        for lease in (await busy, *held[2:]):
-            lease.close()
+        for reservation in (await busy, *held[2:]):
+            reservation.close()
 
 
 async def test_a_response_that_waits_too_long_is_refused() -> None:
@@ -278,10 +278,10 @@ async def test_a_waiting_response_joins_the_body_that_arrives() -> None:
         await _settle()
         assert readers.store.loads == ["x"]
         readers.store.open.set()
-        leases = await asyncio.gather(*reading)
+        reservations = await asyncio.gather(*reading)
         assert (readers.store.loads, readers.taken) == (["x"], MIB)
-        for lease in leases:
-            lease.close()
+        for reservation in reservations:
+            reservation.close()
 
 
 async def test_a_response_is_sent_in_pieces_and_then_releases_its_body() -> None:
@@ -291,9 +291,9 @@ async def test_a_response_is_sent_in_pieces_and_then_releases_its_body() -> None
         sent.append(message)
 
     async with _readers() as readers:
-        lease = await readers.share("a", "x")
-        body = memoryview(lease.body)[: 2 * PIECE + 1]
-        response = LargeResponse(lease, body, 206, {"ETag": '"x"'}, "image/png")
+        reservation = await readers.share("a", "x")
+        body = memoryview(reservation.body)[: 2 * PIECE + 1]
+        response = LargeResponse(reservation, body, 206, {"ETag": '"x"'}, "image/png")
         await response({"type": "http"}, send, send)
         start, *pieces = sent
         assert start["status"] == 206
@@ -311,8 +311,8 @@ async def test_a_response_that_cannot_be_sent_releases_its_body() -> None:
         raise OSError
 
     async with _readers() as readers:
-        lease = await readers.share("a", "x")
-        response = LargeResponse(lease, lease.body, 200, {}, "image/png")
+        reservation = await readers.share("a", "x")
+        response = LargeResponse(reservation, reservation.body, 200, {}, "image/png")
         with pytest.raises(OSError):  # noqa: PT011 - the one above
             await response({"type": "http"}, send, send)
         assert readers.taken == 0
@@ -328,26 +328,26 @@ async def test_a_body_of_unknown_size_counts_by_its_size_after_it_is_made() -> N
             assert readers.taken == 0
             return bytes(2 * MIB)
 
-        lease = await readers.budget.admit("a", make)
+        reservation = await readers.budget.admit("a", make)
         assert (made, readers.taken) == (1, 2 * MIB)
-        lease.close()
+        reservation.close()
 
 
 async def test_a_small_body_needs_no_budget() -> None:
     async with _readers() as readers:
-        leases = [await readers.reserve(name, 4 * MIB) for name in "abcd"]
+        reservations = [await readers.reserve(name, 4 * MIB) for name in "abcd"]
 
         async def make() -> bytes:
             return b"small"
 
         assert (await readers.budget.admit("e", make)).body == b"small"
-        for lease in leases:
-            lease.close()
+        for reservation in reservations:
+            reservation.close()
 
 
 async def test_a_body_without_room_is_dropped_and_made_again_when_there_is() -> None:
     async with _readers() as readers:
-        leases = [await readers.reserve(name, 4 * MIB) for name in "abcd"]
+        reservations = [await readers.reserve(name, 4 * MIB) for name in "abcd"]
         made = 0
 
         async def make() -> bytes:
@@ -358,8 +358,8 @@ async def test_a_body_without_room_is_dropped_and_made_again_when_there_is() -> 
         waiting = asyncio.create_task(readers.budget.admit("e", make))
         await _settle()
         assert (made, waiting.done()) == (1, False)
-        leases[0].close()
-        lease = await waiting
+        reservations[0].close()
+        reservation = await waiting
         assert (made, readers.taken) == (2, 15 * MIB)
-        for each in (*leases, lease):
+        for each in (*reservations, reservation):
             each.close()

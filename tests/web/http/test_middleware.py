@@ -108,7 +108,7 @@ async def test_health_has_no_rate_limit(tmp_path: Path) -> None:
 
 
 class Exchange:
-    """A request of some client that the test sends, and whose response it takes, step by step."""
+    """A request of some client that the test sends, and whose response it reads, step by step."""
 
     def __init__(self, world: World, path: str, client: str, **more: Any) -> None:
         self.statuses: asyncio.Queue[int] = asyncio.Queue()
@@ -137,11 +137,11 @@ class Exchange:
         self.body += bytes(message.get("body", b""))
 
     async def status(self) -> int:
-        """The status, while the client takes nothing of the response."""
+        """The status, while the client reads nothing of the response."""
         return await self.statuses.get()
 
     async def finish(self) -> None:
-        """Take the response."""
+        """Read the response."""
         self.taken.set()
         await self._task
 
@@ -152,7 +152,7 @@ def _posted(length: int) -> dict[str, Any]:
 
 
 async def _status(world: World, path: str, client: str, **more: Any) -> int:
-    """The status of a request whose response is taken at once."""
+    """The status of a request whose response is read at once."""
     exchange = Exchange(world, path, client, **more)
     exchange.chunks.put_nowait((b"{}", False))
     status = await exchange.status()
@@ -287,7 +287,7 @@ async def _read_body(scope: Any, receive: Any, send: Any) -> None:
 
 
 class Bodies:
-    """The middleware alone, with small budgets, and a count of what is in flight."""
+    """The middleware alone, with small budgets, and a count of bytes in flight."""
 
     def __init__(self, total: int, largest: int = 1) -> None:
         unlimited = RateLimiter(None)

@@ -56,7 +56,7 @@ async def test_the_header_of_an_untrusted_peer_is_ignored(tmp_path: Path, truste
     assert await _are_one_caller(tmp_path, first, second, trusted=trusted)
 
 
-async def test_a_caller_cannot_choose_its_address_in_a_line_of_its_own(tmp_path: Path) -> None:
+async def test_a_caller_cannot_choose_its_address_in_a_separate_line(tmp_path: Path) -> None:
     first, second = _forwarded("198.51.100.1", CALLER), _forwarded("198.51.100.2", CALLER)
     assert await _are_one_caller(tmp_path, first, second)
 

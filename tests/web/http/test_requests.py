@@ -1,4 +1,4 @@
-"""Hostile bodies: cut off while they stream, read strictly, and never a fault of ours."""
+"""Hostile bodies: aborted while they stream, parsed strictly, and never a server error."""
 
 import asyncio
 import gzip
@@ -23,7 +23,7 @@ CHUNK = 64 * 1024
 
 
 class Pouring:
-    """A body without an end, which counts how much of it was taken."""
+    """An endless body, which counts how much of it was read."""
 
     def __init__(self, start: bytes = b"", pause: float = 0) -> None:
         self.taken = 0
@@ -196,7 +196,7 @@ async def test_a_client_that_disconnects_midway_causes_no_server_error(town: Wor
 
 
 def _create(world: World, content: str) -> str:
-    """The text of a good create, with `content` standing in it as it is."""
+    """The text of a valid create, with `content` inserted unchanged."""
     body = world.stranger().sign("create")
     return json.dumps(body)[:-1] + f', "content": {content}}}'
 

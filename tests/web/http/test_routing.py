@@ -1,4 +1,4 @@
-"""The router by itself: paths, methods, exception handlers and the order of middleware."""
+"""The router alone: paths, methods, exception handlers and the order of middleware."""
 
 from contextlib import asynccontextmanager
 

@@ -5,7 +5,7 @@ from starlette.requests import Request
 
 from imprint.domain.rate_limits import Budget
 from imprint.web.http.large_responses import LargeResponse, ResponseBudget
-from imprint.web.http.validators import leased_response, validators
+from imprint.web.http.validators import reserved_response, validators
 
 BODY = b"x" * 100
 
@@ -22,10 +22,10 @@ async def load() -> bytes:
 @pytest.mark.parametrize("unchanged", [True, False])
 async def test_a_304_gives_back_the_bytes_of_its_body(unchanged: bool) -> None:
     budget = ResponseBudget(Budget.of(1_000))
-    lease = await budget.reserve("client", len(BODY), load)
+    reservation = await budget.reserve("client", len(BODY), load)
     headers = {**validators(BODY), "Cache-Control": "no-cache"}
     request = make_request(if_none_match=headers["ETag"] if unchanged else '"another"')
-    response = leased_response(request, lease, headers, "text/plain")
+    response = reserved_response(request, reservation, headers, "text/plain")
     assert (response.status_code, response.body) == ((304, b"") if unchanged else (200, BODY))
     assert response.headers["etag"] == headers["ETag"]
     assert response.headers["cache-control"] == "no-cache"

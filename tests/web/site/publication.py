@@ -1,4 +1,4 @@
-"""A post of these tests, from draft to index."""
+"""Publishes a post for these tests, from draft to index."""
 
 from tests.world import World
 

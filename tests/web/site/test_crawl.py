@@ -1,4 +1,4 @@
-"""A stranger follows every address that the service names, and finds no word of a paid post."""
+"""A stranger follows every link of the service, and finds no word of a paid post."""
 
 import re
 from collections import deque
@@ -34,11 +34,11 @@ OF_PAGES = ("q", "next_page_token")
 """The query parameters that pages take, which are not described."""
 
 MAX_REQUESTS = 3_000
-"""Where a crawl that does not end is stopped."""
+"""Where an endless crawl is stopped."""
 
 
 def addresses_in(response: httpx2.Response) -> Iterator[str]:
-    """Every address on this service that a response names, in its body or its headers."""
+    """Every URL of this service in a response, in its body or its headers."""
     text = response.text.replace("&amp;", "&")
     path = response.request.url.path
     named = [match[0] for match in ABSOLUTE.finditer(text)]
@@ -59,7 +59,7 @@ def addresses_in(response: httpx2.Response) -> Iterator[str]:
 
 @dataclass
 class Crawl:
-    """Everything that one stranger was told, by method of asking."""
+    """All responses to one stranger, by kind of request."""
 
     world: World
     headers: dict[str, str]
@@ -170,7 +170,7 @@ async def test_a_crawler_without_access_finds_no_word_of_a_paid_post_or_a_draft(
     await crawl.run(seeds(world, author))
     for address, response in crawl.seen.items():
         told = response.text + str(response.headers)
-        # What the stranger sent may come back; the canaries were never sent in full.
+        # Input of the stranger may be echoed; the canaries were never sent in full.
         assert [canary for canary in CANARIES if canary in told] == [], address
     assert any(FREE in response.text for response in crawl.seen.values())
     assert_every_route_was_reached(world, crawl)
@@ -184,7 +184,7 @@ def assert_every_route_was_reached(world: World, crawl: Crawl) -> None:
         if not any(pattern.match(visited) for visited in paths)
     }
     assert unreached == set()
-    # Following links must have found more than what the crawl began with.
+    # Following links must have found more than the starting points.
     assert any(path.startswith("/posts/") and path.endswith(".md") for path in paths)
     statuses = {response.status_code for response in crawl.seen.values()}
     assert 200 in statuses

@@ -1,4 +1,4 @@
-"""Unexpected errors: a page for browsers that wanted one, JSON for everybody else."""
+"""Unexpected errors: a page for browsers that requested one, JSON for everybody else."""
 
 import logging
 from pathlib import Path
@@ -14,7 +14,7 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists of posts end in an error that nobody expects."""
+    """Lists of posts end in an unexpected error."""
 
     async def fail(self: Posts, request: Any) -> Any:
         raise RuntimeError("a secret cause")

@@ -1,4 +1,4 @@
-"""Pages that are kept: which are rendered again, and how many bytes they take together."""
+"""Cached pages: which are rendered again, and their total size."""
 
 from collections import Counter
 from pathlib import Path
@@ -29,7 +29,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def long_text(number: int) -> str:
-    """A text whose HTML is longer than what is called small."""
+    """A text whose HTML is longer than a small one's."""
     return f"Text {number}.\n\n" + "Words upon words.\n\n" * (SMALL_DOCUMENT // 18)
 
 
@@ -73,7 +73,7 @@ async def test_pages_of_posts_are_kept_within_bytes_together(
         for post_id in (third, first):
             await read(world, f"/p/{post_id}")
         assert rendered["post.html"] == 3
-        # It was read least recently when the third came, for which there was no room.
+        # It was the least recently read when the third came, for which there was no room.
         await read(world, f"/p/{second}")
         assert rendered["post.html"] == 4
 

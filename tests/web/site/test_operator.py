@@ -182,7 +182,7 @@ async def test_the_last_delivery_of_each_provider_is_shown(tmp_path: Path) -> No
         assert "provider-b configured 0 seconds ago" in shown
 
 
-async def test_without_a_node_the_other_panels_stay(tmp_path: Path) -> None:
+async def test_without_a_node_the_other_panels_remain(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         await world.node.stop()
         page = await opened_page(world)
@@ -204,7 +204,7 @@ class SilentStore:
 
 
 @pytest.mark.parametrize("error", [Unavailable.database(), ValueError("damaged")], ids=str)
-async def test_a_panel_that_fails_says_so_and_leaves_the_others(
+async def test_a_failing_panel_reports_that_and_does_not_affect_the_others(
     tmp_path: Path, error: Exception
 ) -> None:
     def adapt(adapters: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Pages over HTTP: every page and state, their heads and headers, and what is refused."""
+"""Pages over HTTP: every page and state, their heads and headers, and refusals."""
 
 import json
 from collections.abc import AsyncIterator
@@ -87,7 +87,7 @@ async def test_lists_are_paged_by_links(town: World) -> None:
     assert '<meta name="robots" content="noindex">' in following
 
 
-async def test_a_hashtag_without_posts_says_so_and_is_not_indexed(town: World) -> None:
+async def test_a_page_of_an_unused_hashtag_explains_that_and_is_not_indexed(town: World) -> None:
     await publish(town, 1)
     text = await page(town, "/t/nobody-uses-this")
     assert "No post has this hashtag" in text
@@ -143,7 +143,7 @@ async def test_a_paid_post_shows_its_price_and_no_word_of_its_text(town: World) 
     assert '<div id="text" class="text" hidden></div>' in text
 
 
-async def test_a_post_that_is_not_stored_here_says_so(town: World) -> None:
+async def test_the_page_of_a_post_that_is_not_stored_here_explains_that(town: World) -> None:
     town.create_post(town.wallet(6), "bafkreielsewhere", 0)
     await town.index()
     newest = (await town.client.get("/posts")).json()["posts"][0]["id"]
@@ -315,7 +315,7 @@ async def test_the_studio_has_another_nonce_each_time(town: World) -> None:
 
 
 @pytest.mark.parametrize(("decided", "prohibited"), [("permit", False), ("prohibit", True)])
-async def test_the_licence_says_whether_models_may_be_trained(
+async def test_the_licence_states_whether_models_may_be_trained(
     tmp_path: Path, decided: str, *, prohibited: bool
 ) -> None:
     async with open_world(tmp_path, AI_TRAINING=decided) as world:
@@ -333,7 +333,7 @@ async def test_assets_are_cached_as_immutable(town: World) -> None:
     assert problem(await town.client.get("/assets/none.css")) == (404, "not_found")
 
 
-async def test_the_icon_and_the_manifest_are_there(town: World) -> None:
+async def test_the_icon_and_the_manifest_are_served(town: World) -> None:
     assert (await town.client.get("/icon.svg")).headers["content-type"] == "image/svg+xml"
     assert (await town.client.get("/site.webmanifest")).json()["name"] == "Imprint"
 

@@ -1,4 +1,4 @@
-"""Previews of drafts: for those with a session, and as often as writes."""
+"""Previews of drafts: only with a session, and rate-limited like writes."""
 
 from pathlib import Path
 

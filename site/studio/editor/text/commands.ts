@@ -1,4 +1,4 @@
-/** What keys and the toolbar do to the text. */
+/** Keyboard and toolbar commands of the editor. */
 
 import { indentLess, indentMore } from "@codemirror/commands";
 import {
@@ -10,7 +10,7 @@ import {
 } from "@codemirror/state";
 import type { KeyBinding } from "@codemirror/view";
 
-/** Put marks around the selection, or take them away if they are there. */
+/** Wrap the selection in marks, or remove them. */
 const toggleMark =
   (mark: string): StateCommand =>
   ({ state, dispatch }) => {
@@ -43,7 +43,7 @@ export const toggleBold = toggleMark("**");
 export const toggleItalic = toggleMark("*");
 export const toggleCode = toggleMark("`");
 
-/** Make the selection a link; its address is selected, to be typed. */
+/** Turn the selection into a link and select its URL for typing. */
 export const insertLink: StateCommand = ({ state, dispatch }) => {
   const change = state.changeByRange(({ from, to }) => {
     const text = state.sliceDoc(from, to);
@@ -59,7 +59,7 @@ export const insertLink: StateCommand = ({ state, dispatch }) => {
 
 const LINE_MARK = /^(?:#{1,6} |> |[-*+] |\d+[.)] )/;
 
-/** Give every selected line this mark, or take it away if all have it. */
+/** Add this prefix to every selected line, or remove it if all have it. */
 const toggleLines =
   (markOf: (index: number) => string, has: RegExp): StateCommand =>
   ({ state, dispatch }) => {
@@ -117,7 +117,7 @@ const continueList: StateCommand = ({ state, dispatch }) => {
   return true;
 };
 
-/** Keys of the text. Escape, then Tab, leaves the editor: CodeMirror does that itself. */
+/** Key bindings of the text. Escape, then Tab, leaves the editor: CodeMirror does that itself. */
 export const writingKeys: readonly KeyBinding[] = [
   { key: "Mod-b", run: toggleBold },
   { key: "Mod-i", run: toggleItalic },

@@ -1,4 +1,7 @@
-/** Pictures in the text: their bytes are shown as a small picture, and their words stay text. */
+/**
+ * Pictures in the text: their bytes are shown as a small picture, and their descriptions stay
+ * editable.
+ */
 
 import {
   type EditorState,
@@ -38,7 +41,7 @@ class FoldedPicture extends WidgetType {
   }
 }
 
-/** The folds of pictures between two positions, which are at the ends of lines. */
+/** The folds of pictures between two positions, which are at line ends. */
 function findPictures(state: EditorState, from: number, to: number): Range<Decoration>[] {
   const folds: Range<Decoration>[] = [];
   for (const found of state.sliceDoc(from, to).matchAll(PICTURE)) {
@@ -50,7 +53,7 @@ function findPictures(state: EditorState, from: number, to: number): Range<Decor
   return folds;
 }
 
-/** Look again only at lines that have changed: a text with pictures has megabytes. */
+/** Re-scan only changed lines: a text with pictures has megabytes. */
 function follow(folds: DecorationSet, change: Transaction): DecorationSet {
   if (!change.docChanged) return folds;
   let followed = folds.map(change.changes);

@@ -1,4 +1,4 @@
-/** Markdown for the editor: its grammar, and how it looks while it is written. */
+/** Markdown for the editor: its grammar and its highlighting. */
 
 import {
   defineLanguageFacet,

@@ -8,7 +8,7 @@ const PICTURE = "data:image/webp;base64,AA";
 const stateOf = (doc: string, anchor: number): EditorState =>
   EditorState.create({ doc, selection: { anchor } });
 
-test("a picture comes below the line of the cursor, and its words are selected", () => {
+test("a picture is inserted below the line of the cursor, and its description is selected", () => {
   const state = stateOf("One\nTwo", 1);
   const next = state.update(insertSelected(state, "A cat", PICTURE)).state;
   assert.equal(next.doc.toString(), `One\n\n![A cat](${PICTURE})\n\nTwo`);
@@ -22,7 +22,7 @@ test("a picture in an empty line takes that line", () => {
   assert.equal(next.doc.toString(), `One\n![Describe this picture](${PICTURE})\n\nTwo`);
 });
 
-test("whoever types while a picture is made goes on where they are", () => {
+test("an author who types while a picture is prepared keeps the cursor", () => {
   for (const [doc, at] of [
     ["One\nTwo", 3],
     ["One\n", 4],

@@ -1,4 +1,4 @@
-/** How a picture comes into the text. */
+/** Inserts a picture into the text. */
 
 import type { EditorState, TransactionSpec } from "@codemirror/state";
 
@@ -6,7 +6,7 @@ import type { EditorState, TransactionSpec } from "@codemirror/state";
 export const isUntouched = (before: EditorState, now: EditorState): boolean =>
   now.doc.eq(before.doc) && now.selection.eq(before.selection);
 
-/** Put a picture where the cursor is, and select its words: what is typed next describes it. */
+/** Insert a picture at the cursor, and select its description: what is typed next replaces it. */
 export function insertSelected(state: EditorState, alt: string, source: string): TransactionSpec {
   const { head } = state.selection.main;
   const line = state.doc.lineAt(head);
@@ -23,7 +23,7 @@ export function insertSelected(state: EditorState, alt: string, source: string):
   };
 }
 
-/** Put a picture below the line of an author who goes on typing: the cursor stays where it is. */
+/** Insert a picture below the line of an author who keeps typing: the cursor does not move. */
 export function insertBelow(state: EditorState, alt: string, source: string): TransactionSpec {
   const { to } = state.doc.lineAt(state.selection.main.head);
   return {

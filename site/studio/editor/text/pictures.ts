@@ -1,6 +1,6 @@
-/** Pictures that authors put into a text: made small enough, and without what cameras add. */
+/** Pictures that authors insert into a text: made small enough, and without camera metadata. */
 
-/** The longest side, and how well it is encoded, from the best to the smallest. */
+/** The longest side and the encoding quality, from the best to the smallest. */
 const TRIALS: readonly { readonly side: number; readonly quality: number }[] = [
   { side: 1600, quality: 0.82 },
   { side: 1600, quality: 0.68 },
@@ -8,19 +8,19 @@ const TRIALS: readonly { readonly side: number; readonly quality: number }[] = [
   { side: 900, quality: 0.7 },
   { side: 640, quality: 0.65 },
 ];
-/** What a picture should have at most, in bytes. */
+/** The target size of a picture in bytes. */
 const GOOD_SIZE = 400 * 1024;
 
-/** A picture that cannot be taken, with a sentence for the author. */
+/** A picture that cannot be used, with a sentence for the author. */
 export class UnusablePicture extends Error {
   override readonly name = "UnusablePicture";
 }
 
-/** The files among what was pasted or dropped that are pictures. */
+/** The pictures among pasted or dropped files. */
 export const picturesOf = (data: DataTransfer | null): File[] =>
   [...(data?.files ?? [])].filter(({ type }) => type.startsWith("image/"));
 
-/** A picture as a `data:` address that takes at most `room` bytes of text. */
+/** A picture as a `data:` URL that takes at most `room` bytes of text. */
 export async function encodePicture(file: Blob & { name?: string }, room: number): Promise<string> {
   const name = file.name || "This picture";
   const bitmap = await createImageBitmap(file).catch(() => {
@@ -53,7 +53,7 @@ async function encode(bitmap: ImageBitmap, side: number, quality: number): Promi
   canvas.height = Math.max(1, Math.round(bitmap.height * scale));
   canvas.getContext("2d")?.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
   const made = await toBlob(canvas, "image/webp", quality);
-  // Browsers that make no WebP give a PNG instead, which is large.
+  // Browsers that cannot encode WebP return a PNG instead, which is large.
   return made.type === "image/webp" ? made : toBlob(canvas, "image/jpeg", quality);
 }
 
@@ -74,7 +74,7 @@ const dataAddress = (blob: Blob): Promise<string> =>
     reader.readAsDataURL(blob);
   });
 
-/** What a picture is called until its author describes it: its file's name without its ending. */
+/** The default description of a picture: its file name without the extension. */
 export const altOf = (name: string): string =>
   /^(?:image|screenshot|img|dsc|pxl|photo)[\W_\d]*\b/i.test(name)
     ? ""

@@ -18,9 +18,9 @@ interface TextEditorOptions {
   readonly hint: string;
   onChange(content: string): void;
   onSave(): void;
-  /** A picture that could not be taken. */
+  /** A picture could not be used. */
   onPictureFailure(error: unknown): void;
-  /** A picture is in the text; its words are selected unless the author was typing. */
+  /** A picture was inserted; its description is selected unless the author was typing. */
   onPicture(isSelected: boolean): void;
 }
 
@@ -38,7 +38,9 @@ export class TextEditor {
     this.view = new EditorView({ parent, state });
   }
 
-  /** Replace the text, as when another version is taken. The history goes on: undo brings it back. */
+  /**
+   * Replace the text, for example with another version. The history is kept: undo brings it back.
+   */
   replace(content: string): void {
     const { state } = this.view;
     if (state.doc.toString() === content) return;
@@ -49,7 +51,7 @@ export class TextEditor {
     });
   }
 
-  /** Put pictures where the cursor is. Who types on while they are made is not disturbed. */
+  /** Insert pictures at the cursor. An author who keeps typing meanwhile is not disturbed. */
   async insertPictures(files: readonly File[]): Promise<void> {
     let seen = this.view.state;
     for (const file of files) {

@@ -87,7 +87,7 @@ export function Toolbar({ editor, isHidden }: { editor: TextEditor | null; isHid
   );
 }
 
-/** The signs on the buttons, drawn with one line each. */
+/** The icons of the buttons, drawn with one line each. */
 const LINES = {
   Heading: "M6 4v16M18 4v16M6 12h12",
   Link: "M10 14a4 4 0 0 0 6 .4l3-3a4 4 0 0 0-5.7-5.7l-1.6 1.6M14 10a4 4 0 0 0-6-.4l-3 3a4 4 0 0 0 5.7 5.7l1.6-1.6",

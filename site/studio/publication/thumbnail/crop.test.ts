@@ -30,7 +30,7 @@ test("zooming keeps the point under the pointer", () => {
   assert.equal(zoomOf(crop, WIDE), 2);
 });
 
-test("zooming ends at everything that fits and at eight times", () => {
+test("zooming is limited to everything that fits and to eight times", () => {
   assert.deepEqual(zoomCrop(fullCrop(WIDE), WIDE, 0.1), fullCrop(WIDE));
   assert.equal(zoomOf(zoomCrop(fullCrop(WIDE), WIDE, 99), WIDE), 8);
 });

@@ -17,13 +17,13 @@ interface PictureLimits {
   readonly side: number;
 }
 
-/** Width to height of every thumbnail: cards of Farcaster and of the lists are 3:2. */
+/** The aspect ratio of every thumbnail: cards of Farcaster and of the lists are 3:2. */
 export const RATIO = 3 / 2;
 
-/** The width of a thumbnail, if the picture has so many pixels. */
+/** The width of a thumbnail, if the picture has enough pixels. */
 const FULL_WIDTH = 1200;
 
-/** How far one can zoom in. */
+/** The maximum zoom. */
 const MOST_ZOOM = 8;
 
 export const cropHeight = (crop: Crop): number => crop.width / RATIO;
@@ -37,15 +37,15 @@ export function fullCrop(size: Size): Crop {
   return { x: (size.width - width) / 2, y: (size.height - width / RATIO) / 2, width };
 }
 
-/** The same part, moved by so many pixels of the picture and kept within it. */
+/** The same part, moved by this many pixels of the picture and kept within it. */
 export function moveCrop(crop: Crop, size: Size, dx: number, dy: number): Crop {
   return within({ ...crop, x: crop.x + dx, y: crop.y + dy }, size);
 }
 
-/** How far a crop is zoomed in: 1 is everything that fits, `MOST_ZOOM` the closest. */
+/** The zoom of a crop: 1 is everything that fits, `MOST_ZOOM` the closest. */
 export const zoomOf = (crop: Crop, size: Size): number => widest(size) / crop.width;
 
-/** Zoom so far in; the point at `anchor` (0 to 1 across and down the crop) stays where it is. */
+/** Zoom to this level; the point at `anchor` (0 to 1 across and down the crop) does not move. */
 export function zoomCrop(
   crop: Crop,
   size: Size,
@@ -75,7 +75,10 @@ export function thumbnailSize(crop: Crop, limits: PictureLimits): Size {
   return { width, height: (width / 3) * 2 };
 }
 
-/** What a key does to a crop, or null if it does nothing. A step is a twentieth; Shift makes it four. */
+/**
+ * The effect of a key on a crop, or null if it has none. A step is a twentieth; Shift makes it
+ * four.
+ */
 export function cropByKey(crop: Crop, size: Size, key: string, shift: boolean): Crop | null {
   const step = (crop.width / 20) * (shift ? 4 : 1);
   const zoom = zoomOf(crop, size);

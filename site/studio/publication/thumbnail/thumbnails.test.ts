@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { drawCrop, drawTitle } from "./thumbnails.ts";
 
-/** A canvas that notes what is drawn on it. */
+/** A canvas that records what is drawn on it. */
 function canvasOf(drawn: string[]): HTMLCanvasElement {
   const context = {
     fillRect: () => undefined,
@@ -13,7 +13,7 @@ function canvasOf(drawn: string[]): HTMLCanvasElement {
   return { width: 600, height: 400, getContext: () => context } as unknown as HTMLCanvasElement;
 }
 
-/** Fonts that are loaded when the result is called. */
+/** Fonts that are loaded when the returned function is called. */
 function slowFonts(): () => void {
   let loaded = () => {};
   const loading = new Promise<void>((resolve) => {
@@ -23,7 +23,7 @@ function slowFonts(): () => void {
   return loaded;
 }
 
-test("a title whose font is loaded late is not drawn over a picture", async () => {
+test("a title whose font loads late is not drawn over a picture", async () => {
   const loaded = slowFonts();
   const drawn: string[] = [];
   const canvas = canvasOf(drawn);

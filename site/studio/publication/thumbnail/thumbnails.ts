@@ -11,7 +11,7 @@ interface ThumbnailLimits {
 /** Larger files are refused before the browser decodes them. */
 const LARGEST_SOURCE = 60_000_000;
 
-/** A drawing, line by line, stays a PNG up to this size. */
+/** A line drawing stays a PNG up to this size. */
 const LARGEST_PNG = 1_000_000;
 
 const QUALITIES = [0.92, 0.85, 0.75, 0.6, 0.4];
@@ -28,7 +28,7 @@ export async function decodePicture(source: Blob): Promise<ImageBitmap> {
   }
 }
 
-/** What was begun last on each canvas: a drawing that had to wait gives way to it. */
+/** The latest drawing of each canvas: one that had to wait gives way to it. */
 const latestDrawings = new WeakMap<HTMLCanvasElement, object>();
 
 /** Draw the part of a picture onto the whole canvas. */
@@ -62,7 +62,7 @@ export async function renderTitle(title: string, limits: ThumbnailLimits): Promi
   return encode(canvas, limits, true);
 }
 
-/** Pairs of ground and ink that read well together. */
+/** Pairs of background and text colours with good contrast. */
 const PALETTES = [
   ["#24479e", "#f4f1e8"],
   ["#7a2e22", "#f8efe2"],
@@ -79,7 +79,7 @@ function paletteOf(title: string): readonly [string, string] {
   return PALETTES[sum % PALETTES.length] ?? PALETTES[0];
 }
 
-/** Break a text into lines; a word that is too wide is broken, too. */
+/** Break a text into lines; words that are too wide are broken too. */
 function breakLines(text: string, width: number, measure: (line: string) => number): string[] {
   const lines: string[] = [];
   let line = "";
@@ -102,7 +102,7 @@ function breakLines(text: string, width: number, measure: (line: string) => numb
   return line ? [...lines, line] : lines;
 }
 
-/** Draw a title as a picture: one colour, a rule, and the words in the face of the posts. */
+/** Draw a title as a picture: one colour, a rule, and the words in the typeface of the posts. */
 export async function drawTitle(canvas: HTMLCanvasElement, title: string): Promise<void> {
   const context = contextOf(canvas);
   const { width, height } = canvas;

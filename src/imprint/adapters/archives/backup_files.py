@@ -1,8 +1,8 @@
 """Backups as folders, with the layout of a data folder, and as tar files with the same names.
 
-A backup is written under a temporary name and renamed when it is complete. Only its owner can
-read it. The process that writes holds a lock on what it writes: what nobody holds was left by a
-process that was killed, and the next one removes it and begins again.
+A backup is written under a temporary name and renamed when it is complete. Only its owner can read
+it. The writing process holds a lock on its files: unlocked ones were left by a killed process, and
+the next one removes them and starts over.
 """
 
 import errno
@@ -22,21 +22,21 @@ from imprint.adapters.archives.tar_file import Member, NotATar, find_near_end, r
 from imprint.ports.archives import BackupEntry, BackupWriter
 
 DEPTH = 3
-"""Folders inside each other in a backup: content, a network, and two letters of CIDs."""
+"""The depth of folders in a backup: content, a network, and two letters of CIDs."""
 
 
 PARTIAL = ".partial"
-"""The end of a name whose file or folder is not complete yet."""
+"""The suffix of an incomplete file or folder."""
 
 _ATTEMPTS = 10
-"""How often a temporary name is tried before another process must be using it."""
+"""How often a temporary name is tried before it is considered in use by another process."""
 
 Report = Callable[[str], None]
 """Shows the operator a sentence."""
 
 
 class BackupUnusable(Exception):
-    """A backup cannot be written or read; the text says why."""
+    """A backup cannot be written or read; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class FolderBackup:
 
 
 class StreamedTar(tarfile.TarFile):
-    """A tar file that is written in order, without a list of its members in memory."""
+    """A tar file that is written in order, without keeping a list of its members in memory."""
 
     members: list[tarfile.TarInfo]
 
@@ -90,7 +90,7 @@ class TarBackup:
 
 @dataclass(slots=True)
 class FileEntry:
-    """`BackupEntry` over an open file, from where it stands."""
+    """`BackupEntry` over an open file, from its current position."""
 
     name: str
     file: IO[bytes]
@@ -113,11 +113,11 @@ class FileEntry:
 
 @contextmanager
 def create_backup(path: Path, report: Report) -> Iterator[tuple[BackupWriter, Path]]:
-    """A new backup, and a folder for what is needed meanwhile, which is removed at the end.
+    """A new backup, and a scratch folder, which is removed at the end.
 
-    It is a tar file if the path ends in `.tar`, otherwise a folder. What a killed backup to the
-    same path has left is removed, and `report` gets a sentence about it. Raises `BackupUnusable`,
-    also for a path that exists and for one that another process is writing.
+    It is a tar file if the path ends in `.tar`, otherwise a folder. Leftovers of a killed backup to
+    the same path are removed, and `report` gets a sentence about them. Raises `BackupUnusable`,
+    also for a path that exists or that another process is writing.
     """
     if os.path.lexists(path):
         raise BackupUnusable(f"{path} exists already.")
@@ -157,7 +157,7 @@ def read_entries(path: Path, first: Sequence[str] = ()) -> Iterator[BackupEntry]
 def make_folder(path: Path, report: Report) -> Iterator[Path]:
     """A new folder, which is renamed from a temporary name when it is complete.
 
-    What a killed attempt has left is removed, and `report` gets a sentence about it. Raises
+    Leftovers of a killed attempt are removed, and `report` gets a sentence about them. Raises
     `BackupUnusable`, also for a folder that exists and is not empty.
     """
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
@@ -175,7 +175,8 @@ def make_folder(path: Path, report: Report) -> Iterator[Path]:
 
 @contextmanager
 def _partial(path: Path, report: Report, create: Callable[[Path], None]) -> Iterator[Path]:
-    """What becomes `path` when the block ends; it is locked meanwhile, and removed on failure."""
+    """The temporary file or folder that becomes `path` when the block ends; it is locked meanwhile,
+    and removed on failure."""
     partial = path.with_name(path.name + PARTIAL)
     try:
         lock = _create_locked(partial, report, create)
@@ -183,7 +184,7 @@ def _partial(path: Path, report: Report, create: Callable[[Path], None]) -> Iter
         raise BackupUnusable(f"{path} cannot be written: {error.strerror}.") from error
     try:
         yield partial
-        # One sync of everything instead of one for each of many documents.
+        # One sync of everything instead of one per document.
         os.sync()
         partial.rename(path)
     except OSError as error:
@@ -196,7 +197,7 @@ def _partial(path: Path, report: Report, create: Callable[[Path], None]) -> Iter
 def _create_locked(partial: Path, report: Report, create: Callable[[Path], None]) -> int:
     """Create the file or folder and lock it; removes one that no process holds.
 
-    Another process may remove it as left over before it is locked, so it may take a few attempts.
+    Another process may remove it as a leftover before it is locked, so it may take a few attempts.
     """
     for _ in range(_ATTEMPTS):
         try:
@@ -208,7 +209,7 @@ def _create_locked(partial: Path, report: Report, create: Callable[[Path], None]
                     _remove(partial)
                 finally:
                     os.close(lock)
-                report(f"{partial} was left over from an attempt that was killed: begun again.")
+                report(f"{partial} was left by an attempt that was killed, and is started over.")
             continue
         with suppress(FileNotFoundError):
             lock = _lock(partial)
@@ -219,7 +220,8 @@ def _create_locked(partial: Path, report: Report, create: Callable[[Path], None]
 
 
 def _lock(partial: Path) -> int:
-    """Lock a file or folder until the descriptor is closed. Raises `BackupUnusable` if it is."""
+    """Lock a file or folder until the descriptor is closed. Raises `BackupUnusable` if it is
+    locked."""
     handle = os.open(partial, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -233,7 +235,7 @@ def _lock(partial: Path) -> int:
 
 def _held(partial: Path) -> BackupUnusable:
     return BackupUnusable(
-        f"{partial} is being written by another process. Wait for its end, or choose another name."
+        f"{partial} is being written by another process. Wait until it ends, or use another name."
     )
 
 
@@ -265,7 +267,7 @@ def _tar_entries(file: BinaryIO, first: Sequence[str]) -> Iterator[BackupEntry]:
         else:
             yield _tar_entry(file, member)
     if unread:
-        raise NotATar("what is at its end belongs to no member")
+        raise NotATar("the bytes at its end belong to no member")
 
 
 def _tar_entry(file: BinaryIO, member: Member) -> BackupEntry:
@@ -277,7 +279,7 @@ def _find_members(file: BinaryIO, names: Sequence[str]) -> dict[str, Member]:
     """The first members with these names.
 
     A backup begins with its catalog and ends with its manifest, so that both are found without
-    reading all headers; they are read if somebody has packed it anew.
+    reading all headers; those are read if the backup was repacked.
     """
     members = (find_near_end(file, name) for name in names)
     found = {member.name: member for member in members if member is not None}
@@ -298,7 +300,7 @@ def _folder_entries(path: Path, first: Sequence[str]) -> Iterator[BackupEntry]:
         folders.sort()
         inside = Path(folder).relative_to(path)
         if folders and len(inside.parts) >= DEPTH:
-            raise BackupUnusable(f"{path} has more folders inside each other than a backup.")
+            raise BackupUnusable(f"{path} has more nested folders than a backup.")
         for each in sorted(names):
             name = (inside / each).as_posix()
             if name not in first:
@@ -311,11 +313,11 @@ def _folder_entry(name: str, file: BinaryIO) -> BackupEntry:
 
 
 def _open_regular(path: Path, name: str, follow: bool = False) -> BinaryIO:
-    """Open a file that is neither a link, nor a device or a pipe, which could be without end."""
+    """Open a regular file: not a link, device or pipe, which could be endless."""
     refusal = BackupUnusable(f"{ascii(name)[1:-1]} is not a regular file.")
     if not stat.S_ISREG(path.stat(follow_symlinks=follow).st_mode):
         raise refusal
-    # It may have changed since: a pipe would block here.
+    # It may have changed since the check: a pipe would block here.
     flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
     file = os.fdopen(os.open(path, flags), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -10,7 +10,8 @@ class NoKey(Exception):
 
 
 def load_seed(path: Path, size: int, draw: Callable[[int], bytes]) -> bytes:
-    """The seed of `size` bytes in a file, which is created at first use, for its owner only.
+    """The seed of `size` bytes in a file, which is created at first use and readable by its owner
+    only.
 
     `draw` returns random bytes. Raises `NoKey` for a file with other content.
     """
@@ -33,7 +34,7 @@ def _create(path: Path, text: str) -> None:
             file.write(text + "\n")
             file.flush()
             os.fsync(file.fileno())
-        # Of two processes the first one wins: a link never replaces a key that exists.
+        # Of two processes the first one wins: a link never replaces an existing key.
         os.link(temporary, path)
     except FileExistsError:
         pass

@@ -1,9 +1,8 @@
-"""Tar files that may come from anybody, read member by member.
+"""Untrusted tar files, read member by member.
 
-Only regular files and folders are read, from headers of the formats ustar, PAX and GNU. A member
-that is anything else (a link, a device, a sparse file, a file of several volumes) is refused, and
-so is a header that is longer than a backup needs: docs/decisions/tar-reader.md says why `tarfile`
-is not used.
+Only regular files and folders are read, from headers of the formats ustar, PAX and GNU. Any other
+member (a link, a device, a sparse file, a file of several volumes) is refused, and so is a header
+that is longer than a backup needs: docs/decisions/tar-reader.md says why `tarfile` is not used.
 """
 
 import os
@@ -13,13 +12,13 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 BLOCK = 512
-"""Bytes of a header; the content of a member is padded to a multiple of it."""
+"""The size of a header; the content of a member is padded to a multiple of it."""
 
 MAX_EXTENDED = 64 * 1024
 """The most bytes of an extended header (PAX), which is read into memory."""
 
 TAIL = 64 * 1024
-"""Bytes at the end of a file in which `find_near_end` looks."""
+"""The number of bytes at the end of a file that `find_near_end` searches."""
 
 _END = bytes(BLOCK)
 _REGULAR, _FOLDER, _EXTENDED = b"0\0", b"5", b"x"
@@ -29,12 +28,12 @@ _DECIMAL = re.compile(rb"[0-9]{1,18}\Z")
 
 
 class NotATar(ValueError):
-    """The file is not a tar file, is damaged, or has a member that is not supported."""
+    """The file is not a tar file, is damaged, or has an unsupported member."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A regular file in a tar file: the offset of its header, and where its bytes are."""
+    """A regular file in a tar file: the offset of its header, and the range of its bytes."""
 
     name: str
     header: int
@@ -57,9 +56,9 @@ def read_members(file: BinaryIO) -> Iterator[Member]:
 
 
 def find_near_end(file: BinaryIO, name: str) -> Member | None:
-    """The last member, if it has this name; None if it has not, or cannot be found from there.
+    """The last member, if it has this name; None otherwise, or if it cannot be found from the end.
 
-    It may be bytes inside another member that look like a header, which `read_members` tells.
+    It may be bytes inside another member that look like a header; `read_members` is reliable.
     """
     end = file.seek(0, os.SEEK_END)
     wanted = name.encode() + b"\0"
@@ -98,14 +97,14 @@ def _read_member(file: BinaryIO, at: int, end: int) -> tuple[Member, bool] | Non
     if (kind not in _REGULAR and not is_folder) or (is_folder and size):
         raise NotATar("it has a link, a device, or another member that is not a plain file")
     if at + size > end:
-        raise NotATar("it is cut off")
+        raise NotATar("it is truncated")
     return Member(name, header, at, size), is_folder
 
 
 def _parse_header(block: bytes, at: int) -> tuple[str, int, bytes]:
     """The name, the size and the type of a member."""
     if len(block) != BLOCK:
-        raise NotATar("it is cut off")
+        raise NotATar("it is truncated")
     if _octal(block[148:156]) != sum(block[:148]) + 8 * ord(" ") + sum(block[156:]):
         raise NotATar(f"the header at byte {at} has a wrong checksum")
     name = block[:100].partition(b"\0")[0]
@@ -131,7 +130,7 @@ def _octal(field: bytes) -> int:
 
 
 def _parse_extended(data: bytes) -> dict[str, str]:
-    """The records of an extended header that matter: a path and a size."""
+    """The relevant records of an extended header: a path and a size."""
     found, at = {}, 0
     while at < len(data):
         record = _RECORD.match(data, at)
@@ -152,7 +151,7 @@ def _parse_extended(data: bytes) -> dict[str, str]:
 def _take(file: BinaryIO, size: int) -> bytes:
     taken = file.read(size)
     if len(taken) != size:
-        raise NotATar("it is cut off")
+        raise NotATar("it is truncated")
     return taken
 
 

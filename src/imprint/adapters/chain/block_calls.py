@@ -21,18 +21,18 @@ from imprint.ports import Clock
 Read = TypeVar("Read")
 
 EthCall = Mapping[str, str]
-"""The first parameter of `eth_call`: what is called, and with which data."""
+"""The first parameter of `eth_call`: the contract and the call data."""
 
 Reader = Callable[[Sequence[bytes]], Read]
-"""Decodes what the calls of a query returned; may raise `NodeFailure` and `NotAbi`."""
+"""Decodes the results of a query's calls; may raise `NodeFailure` and `NotAbi`."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockCalls:
     """Queries of contracts; with `max_head_age` 0, a newest block of any age is accepted.
 
-    Every method takes a deadline in loop time, and raises `Unavailable` if no node responds by
-    then as expected.
+    Every method takes a deadline in loop time, and raises `Unavailable` if no node has responded
+    properly by then.
     """
 
     rpc: JsonRpc
@@ -87,7 +87,7 @@ class BlockCalls:
 
 
 def deadline_in(seconds: float) -> float:
-    """The loop time in so many seconds."""
+    """The loop time this many seconds from now."""
     return asyncio.get_running_loop().time() + seconds
 
 

@@ -1,7 +1,7 @@
 """Reader of the chain's blocks and the marketplace's logs, over JSON-RPC.
 
-Results arrive undecoded. A list of logs is taken apart first, and each log is decoded by itself,
-so that a response of many megabytes is not built twice, and logs of others are not built at all.
+Results arrive undecoded. A list of logs is split first, and each log is decoded separately, so that
+a response of many megabytes is not built twice, and foreign logs are not built at all.
 """
 
 import asyncio
@@ -50,26 +50,26 @@ PROOF_TIMEOUT = 60.0
 """Seconds to prove that a log is absent, which may take the receipts of a whole block."""
 
 MAX_LOGS_RESPONSE = 4 * 1024 * 1024
-"""Bytes of a response with logs or blocks: the logs of thousands of posts."""
+"""The largest response with logs or blocks in bytes: the logs of thousands of posts."""
 
 MAX_RECEIPTS_RESPONSE = 16 * 1024 * 1024
-"""Bytes of a response with receipts: one transaction can fill a block with logs."""
+"""The largest response with receipts in bytes: one transaction can fill a block with logs."""
 
 SMALL_RESULTS = 256 * 1024
-"""Bytes of results above which a thread reads them: thousands of logs take some tenths of a second,
-and the event loop serves requests meanwhile."""
+"""The size of results above which a thread decodes them: thousands of logs take some tenths of a
+second, and the event loop serves requests meanwhile."""
 
 RECEIPTS_AT_ONCE = 20
-"""Receipts in one exchange."""
+"""Receipts per exchange."""
 
 BLOCKS_AT_ONCE = 20
-"""Blocks in one exchange: each one names its transactions."""
+"""Blocks per exchange: each lists its transactions."""
 
 NODES_FOR_ABSENCE = 2
-"""Nodes that are asked, if there are so many, before a log counts as absent."""
+"""How many nodes, if configured, must agree that a log is absent."""
 
 BLOOM_BITS = 2048
-"""Bits of the filter in a block's header."""
+"""Bits of the bloom filter in a block's header."""
 
 ALL_BITS = 2**BLOOM_BITS - 1
 """A filter with all its bits."""
@@ -82,10 +82,10 @@ MASKED_VALUES = 4_096
 """Addresses and topics whose bits in a filter are remembered."""
 
 LATEST_TIME = 253_402_300_799
-"""The end of the year 9999, the last moment that is a date."""
+"""The end of the year 9999, the last valid date."""
 
 Reader = Callable[[Sequence[msgspec.Raw]], Read]
-"""Reads the results of the calls of a batch."""
+"""Decodes the results of a batch."""
 
 
 class Contradiction(NodeRefusal):
@@ -93,7 +93,7 @@ class Contradiction(NodeRefusal):
 
 
 class OtherBranch(NodeRefusal):
-    """A node does not have the head that was asked for: it is a little behind, or on a fork."""
+    """A node does not have the requested head: it is slightly behind, or on a fork."""
 
 
 class _BlockHeader(msgspec.Struct):
@@ -191,7 +191,7 @@ class LogFilter:
     def _select(self, logs: list[msgspec.Raw]) -> Iterator[Log]:
         for each in logs:
             head = _LOG_HEADS.decode(each)
-            # Parsed before it is compared: what is malformed is a failure of the node.
+            # Parsed before it is compared: malformed values are failures of the node.
             if parse_address(head.address.lower()) != self.address:
                 continue
             if not head.topics or parse_hex_bytes(head.topics[0]) not in self.topics:
@@ -230,7 +230,7 @@ class JsonRpcChainReader:
         self._serving = self._told_logs = 0
 
     async def head(self) -> BlockRef:
-        """The newest block of the preferred node that is not far behind another one."""
+        """The newest block of the first preferred node that is not far behind another."""
         heads = await self._rpc.learn_heads(self._chain_id, self._deadline())
         self._serving, head = min(heads.items())
         return BlockRef(head.number, head.hash)
@@ -240,7 +240,7 @@ class JsonRpcChainReader:
         return self._rpc.heads.highest.get(self._serving, -1)
 
     def nodes(self) -> list[NodeStatus]:
-        """What this process knows about its nodes, in the order of preference."""
+        """What this process knows about its nodes, in order of preference."""
         return self._rpc.report_nodes()
 
     async def head_time(self) -> datetime:
@@ -261,7 +261,7 @@ class JsonRpcChainReader:
     async def block_times(
         self, blocks: Sequence[BlockRef], head: BlockRef
     ) -> dict[BlockRef, datetime]:
-        """The timestamps of these blocks; a node that has others in their place has failed."""
+        """The timestamps of these blocks; a node that has others at these heights has failed."""
         times = dict[BlockRef, datetime]()
         for start in range(0, len(blocks), BLOCKS_AT_ONCE):
             some = blocks[start : start + BLOCKS_AT_ONCE]
@@ -383,7 +383,7 @@ class JsonRpcChainReader:
         return found[0]
 
     async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
-        """The marketplace's log at this place, or None if nodes prove that it is not there.
+        """The marketplace's log at this position, or None if nodes prove that it is not there.
 
         A node proves it by another block at that height, by the bloom filter of the block, or by
         the receipts of its transactions. If several nodes are configured, two of them must agree.
@@ -462,7 +462,7 @@ class JsonRpcChainReader:
         return None
 
     async def _find_canonical(self, node: int, place: LogPlace, head: BlockRef) -> Block | None:
-        """The block of this place, or None if it is not on the chain of the node."""
+        """The block of this position, or None if it is not on the node's chain."""
 
         def read(results: Sequence[msgspec.Raw]) -> list[Block | None]:
             return [read_whole_block(results[0]), *map(read_block, results[1:])]
@@ -479,7 +479,7 @@ class JsonRpcChainReader:
             raise NodeFailure("the block is another one")
         if block.ref.number != place.block_number:
             at_height = await self._send(node, [_block_call(hex(block.ref.number))], read, head)
-        # A node may know blocks that have left its chain, or were never in it.
+        # A node may know blocks that have left its chain, or were never on it.
         is_canonical = any(other and other.ref == block.ref for other in at_height)
         return block if is_canonical else None
 
@@ -505,7 +505,7 @@ class JsonRpcChainReader:
     async def _try_receipts(
         self, wanted: LogFilter, hashes: Sequence[str], block: BlockRef, head: BlockRef
     ) -> list[Log] | None:
-        """The logs of these receipts, or None if they cannot be read though the head can."""
+        """The logs of these receipts, or None if they cannot be read although the head can."""
 
         async def attempt(node: int) -> list[Log]:
             logs, _ = await self._receipt_logs(node, wanted, hashes, block, head)
@@ -577,7 +577,7 @@ class JsonRpcChainReader:
         head: BlockRef | None,
         max_response: int = MAX_LOGS_RESPONSE,
     ) -> Read:
-        """What `read` makes of the results of one node. Raises `NodeFailure`."""
+        """Decode the results of one node with `read`. Raises `NodeFailure`."""
         batch = [Call("eth_chainId"), *calls]
         if head is not None:
             batch.append(_block_call(hex(head.number)))
@@ -620,7 +620,7 @@ def _read_ref(results: Sequence[msgspec.Raw]) -> BlockRef | None:
 
 def _time_of(block: Block | None, ref: BlockRef) -> datetime:
     if block is None or block.ref != ref:
-        raise OtherBranch("the node has another block in the place of one that it has shown")
+        raise OtherBranch("the node has replaced a block that it has shown")
     if block.timestamp > LATEST_TIME:
         raise NodeFailure("the time of a block is too late")
     return datetime.fromtimestamp(block.timestamp, UTC)
@@ -667,7 +667,8 @@ def bloom_mask(value: bytes) -> int:
 
 
 def _time_or_none(value: object) -> int | None:
-    """The time beside a log; not all nodes send it, or in this form, and then the block has it."""
+    """The timestamp in a log; not all nodes send it, or in this form, and then it is taken from the
+    block."""
     try:
         seconds = parse_hex_number(value)
     except NotHexadecimal:

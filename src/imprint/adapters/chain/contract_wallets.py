@@ -1,8 +1,8 @@
 """Contract wallets over JSON-RPC: one `eth_call` runs the compiled signature validator.
 
 The call has no receiver, so the node runs its data as the constructor of a contract that is never
-deployed (contracts/SignatureValidator.sol). It returns one byte; whatever else a node returns, an
-error included, is a failure of that node. No URL that a contract names is ever requested.
+deployed (contracts/SignatureValidator.sol). It returns one byte; anything else, including an error,
+is a failure of the node. No URL that a contract names is ever requested.
 """
 
 import json
@@ -18,10 +18,10 @@ TIMEOUT = 2.0
 """Seconds for one verdict, whatever the wallet does meanwhile."""
 
 GAS = 15_000_000
-"""Gas of the call: enough for two questions and a factory, and below what any chain allows."""
+"""Gas of the call: enough for two calls and a factory, and below what any chain allows."""
 
 CALLER = "0x" + "496d7072696e74".rjust(40, "0")
-"""Who the call comes from: an address without a key, and not zero, which some contracts trust."""
+"""The sender of the call: an address without a key, and not zero, which some contracts trust."""
 
 _VERDICTS = {b"\0": False, b"\1": True}
 
@@ -60,7 +60,7 @@ def build_validation(wallet: Address, digest: bytes, signature: bytes) -> EthCal
 def _read_verdict(returned: Sequence[bytes]) -> bool:
     verdict = _VERDICTS.get(returned[0])
     if verdict is None:
-        raise NodeFailure("the signature validator returned something else than a verdict")
+        raise NodeFailure("the signature validator did not return a verdict")
     return verdict
 
 

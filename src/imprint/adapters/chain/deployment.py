@@ -1,4 +1,4 @@
-"""The deployment of the marketplace: its transaction, and what the chain says about it."""
+"""The deployment of the marketplace: its transaction, and its result on the chain."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -18,23 +18,23 @@ from imprint.domain.formats.hexadecimal import (
 Read = TypeVar("Read")
 
 CALL_SECONDS = 10.0
-"""Seconds that the node has for a response."""
+"""Seconds that the node has to respond."""
 
 POLL_SECONDS = 1.0
-"""Seconds between two looks at the chain."""
+"""Seconds between two checks of the chain."""
 
 GAS_MARGIN = 1.2
-"""Times the estimated gas: a reorg can make the deployment cost more."""
+"""The factor for the estimated gas: a reorg can make the deployment cost more."""
 
 BASE_FEE_MARGIN = 2
-"""Times the base fee, which rises by an eighth a block: enough for six full blocks."""
+"""The factor for the base fee, which rises by an eighth per block: enough for six full blocks."""
 
 DEFAULT_TIP = 10**9
-"""Wei per gas for the miner, if the node suggests none."""
+"""The default tip in wei per gas, if the node suggests none."""
 
 
 class NotDeployed(Exception):
-    """The marketplace is not deployed; the text is the reason, for the operator."""
+    """The marketplace was not deployed; the text is the reason, for the operator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ class DeploymentTransaction:
 
     @property
     def highest_cost(self) -> int:
-        """The wei that it takes at most."""
+        """The most wei that it can cost."""
         return self.gas * self.max_fee
 
     def fields(self) -> dict[str, Any]:
-        """The members as wallets and signers take them; there is no `to`."""
+        """The members in the form that wallets and signers take; there is no `to`."""
         fees: dict[str, Any] = {"gasPrice": hex(self.max_fee)}
         if self.tip is not None:
             fees = {
@@ -79,7 +79,7 @@ class DeploymentTransaction:
 
 @dataclass(frozen=True, slots=True)
 class DeployedMarketplace:
-    """Where the marketplace is; `block` is the one that it was created in."""
+    """The address of the marketplace; `block` is the one in which it was created."""
 
     chain_id: int
     address: Address
@@ -87,7 +87,7 @@ class DeployedMarketplace:
 
 
 class MarketplaceDeployment:
-    """Prepares, sends and awaits the deployment, on one node."""
+    """Prepares, sends and awaits the deployment on one node."""
 
     def __init__(self, rpc: JsonRpc, poll_seconds: float = POLL_SECONDS) -> None:
         self._rpc = rpc
@@ -105,7 +105,7 @@ class MarketplaceDeployment:
             Call("eth_getBalance", (sender, "latest")),
         )
         if not isinstance(block, dict):
-            raise NotDeployed("The newest block of the node is malformed.")
+            raise NotDeployed("The node's newest block is malformed.")
         max_fee, tip = await self._fees(block)
         transaction = DeploymentTransaction(
             sender,
@@ -130,9 +130,9 @@ class MarketplaceDeployment:
         await self._ask(Call("eth_chainId"))
 
     async def send(self, signed: bytes, transaction_hash: str) -> None:
-        """Send a signed transaction; one that the node knows already is as good as sent.
+        """Send a signed transaction; one that the node already knows counts as sent.
 
-        Raises `NotDeployed` if the node refuses it. If the response is lost, `wait` tells.
+        Raises `NotDeployed` if the node refuses it. If the response is lost, `wait` finds out.
         """
         try:
             await self._call(Call("eth_sendRawTransaction", ("0x" + signed.hex(),)))
@@ -145,7 +145,7 @@ class MarketplaceDeployment:
             return
 
     async def wait(self, transaction_hash: str) -> DeployedMarketplace:
-        """Return when the transaction is in a block; waits for ever.
+        """Return when the transaction is in a block; waits forever.
 
         Raises `NotDeployed` if it failed, or created no contract.
         """
@@ -163,10 +163,10 @@ class MarketplaceDeployment:
     async def wait_for_code(
         self, prepared: DeploymentTransaction, address: Address
     ) -> DeployedMarketplace:
-        """Return when somebody else's signature has created the contract; waits for ever.
+        """Return when somebody else's signature has created the contract; waits forever.
 
-        Its block is the one after the newest block without it, as far as was seen: nothing of the
-        contract is earlier. Raises `NotDeployed` if the nonce was used for something else.
+        Its block is the one after the newest observed block without it: no event of the contract is
+        earlier. Raises `NotDeployed` if the nonce was used for something else.
         """
         block = prepared.head + 1
         while True:
@@ -230,7 +230,7 @@ class MarketplaceDeployment:
 
 def _not_responding(error: Exception) -> NotDeployed:
     reason = str(error) or "it took too long"
-    return NotDeployed(f"The node does not respond as it should: {reason}.")
+    return NotDeployed(f"The node does not respond properly: {reason}.")
 
 
 def _read_receipt(chain_id: object, receipt: object, transaction_hash: str) -> DeployedMarketplace:

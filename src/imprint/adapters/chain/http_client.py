@@ -15,17 +15,17 @@ import httptools
 from imprint.traces import trace_headers
 
 MAX_HEAD = 64 * 1024
-"""Bytes before the body of a response."""
+"""The most bytes before the body of a response."""
 
 MAX_EXCHANGES = 64
-"""Exchanges with one address at once; further ones wait, as long as their deadline allows."""
+"""Concurrent exchanges with one address; further ones wait, as long as their deadline allows."""
 
 _SMALLEST_CHUNK = 6
-"""Bytes that a chunk takes with a body of one byte: no body is sent in more bytes than that."""
+"""The size of a chunk with a body of one byte: no body takes more bytes per byte than that."""
 
 _PORTS = {"http": 80, "https": 443}
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
-"""Characters that are not escaped in a path, which may be escaped already."""
+"""Characters that are not escaped in a path, which may already be escaped."""
 
 
 class NodeFailure(Exception):
@@ -33,7 +33,7 @@ class NodeFailure(Exception):
 
 
 class NodeRefusal(NodeFailure):
-    """A node works, but not for this request: an error instead of a result, or too large a one."""
+    """A node works, but not for this request: it returned an error, or too large a result."""
 
 
 class HttpClient:
@@ -115,8 +115,8 @@ class HttpClient:
 class _Connection(asyncio.Protocol):
     """One connection, with at most one request at a time; also the callbacks of its parser.
 
-    Whatever ends an exchange also drops its body, its future and its parser: the exception of a
-    failed exchange refers to this connection, and would keep the body in a reference cycle.
+    The end of an exchange also drops its body, its future and its parser: the exception of a failed
+    exchange refers to this connection, and would keep the body in a reference cycle.
     """
 
     def __init__(self) -> None:
@@ -134,7 +134,7 @@ class _Connection(asyncio.Protocol):
         return self._transport is not None and not self._transport.is_closing()
 
     def abort(self) -> None:
-        """Close the connection at once, and free what was received."""
+        """Close the connection at once, and free the received bytes."""
         self._end_exchange()
         if self._transport is not None:
             self._transport.abort()

@@ -21,24 +21,24 @@ log = logging.getLogger(__name__)
 Read = TypeVar("Read")
 
 Attempt = Callable[[int], Awaitable[Read]]
-"""Asks one node, given by its index; fails by `NodeFailure`, `Unavailable` or `TimeoutError`."""
+"""Queries one node, given by its index; raises `NodeFailure`, `Unavailable` or `TimeoutError`."""
 
 MAX_RESPONSE = 1024 * 1024
-"""Bytes of a response, unless an exchange asks for more: the newest block names its transactions,
-some thousands on the largest chains."""
+"""The default limit of a response in bytes: the newest block lists its transactions, some thousands
+on the largest chains."""
 
 SMALL_RESPONSE = 64 * 1024
-"""Bytes of a response whose values are not counted before they are built."""
+"""The size of a response below which its values are not counted before they are built."""
 
 LEAST_VALUE = 16
-"""Bytes that a value of a large response takes on average: that of a block, receipt or log takes
-more. Millions of smaller ones would take many times the memory of the response."""
+"""The least average size of the values in a large response: those of blocks, receipts and logs are
+larger. Millions of smaller ones would take many times the memory of the response."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Seconds for which a node that failed is skipped: they double with every further failure."""
+"""Seconds for which a failed node is skipped, doubling with every further failure."""
 
 HEADS_TIMEOUT = 2.0
-"""Seconds for the heads of all nodes; a node that takes longer is not compared."""
+"""Seconds for the heads of all nodes; a slower node is not compared."""
 
 MAX_HEAD_AGES = {
     **dict.fromkeys((1, 17000, 560048, 11155111), 180.0),
@@ -46,24 +46,24 @@ MAX_HEAD_AGES = {
     **dict.fromkeys((10, 56, 97, 130, 324, 480, 1301, 5000, 8453, 42161, 42220), 60.0),
     **dict.fromkeys((59144, 81457, 84532, 534352, 7777777, 11155420), 60.0),
 }
-"""Seconds after which the newest block of a public chain is too old, by chain id: ten and more
-times its block time. Chains that make blocks on demand, like those for development, have none."""
+"""Seconds after which the newest block of a public chain is too old, by chain id: at least ten
+times its block time. Chains that make blocks on demand, like development chains, have none."""
 
 MAX_LAG_BLOCKS = 16
-"""Blocks that a node may be behind another one."""
+"""How many blocks a node may be behind another."""
 
 MAX_LAG_SECONDS = 60
-"""Seconds that its newest block may be older than a later block that another node has shown."""
+"""How many seconds older its newest block may be than a later block of another node."""
 
 HEAD_VALIDITY = 60.0
 """Seconds for which a block that a node has shown is compared with those of others."""
 
 REFRESH_SECONDS = 10.0
-"""Seconds after which the heads of several nodes are asked for anew, if nothing else has."""
+"""Seconds after which the heads of several nodes are fetched again, if nothing else has."""
 
 
 class ChainMisconfigured(Unavailable):
-    """A node is on another chain, or the contract is not there; `sentence` is for the operator.
+    """A node is on another chain, or the contract is missing; `sentence` is for the operator.
 
     Clients see an unavailable chain; at start-up the sentence is printed.
     """
@@ -95,7 +95,7 @@ class Call:
 
 
 class _Response(msgspec.Struct):
-    """The used members of a response; a missing result is the same as null."""
+    """The used members of a response; a missing result is equivalent to null."""
 
     id: int
     result: Any = None
@@ -124,10 +124,10 @@ class Head(NamedTuple):
 
 @dataclass(slots=True)
 class NodeHeads:
-    """The heads of the nodes of one chain, by the node's index, and when they were shown.
+    """The heads of the nodes of one chain by node index, and when they were seen.
 
-    A node that is behind still grants access to somebody who has given their token away, so it is
-    not believed. Its block is compared with the clock, and with the blocks that other nodes show.
+    A node that is behind would still grant access to somebody who has given their token away, so it
+    is not trusted. Its block is compared with the clock, and with the blocks that other nodes show.
     """
 
     shown: dict[int, tuple[Head, float]] = field(default_factory=dict)
@@ -153,7 +153,7 @@ _OF_HEAD = frozenset({"eth_blockNumber", "eth_chainId", "eth_getBlockByNumber"})
 
 
 class JsonRpc:
-    """Sends batches to the first node that serves, in the order of the addresses.
+    """Sends batches to the first working node, in the order of the addresses.
 
     A node that failed is skipped for a while, unless all have failed. Raises ValueError without an
     address, or for one that is not http or https.
@@ -192,7 +192,7 @@ class JsonRpc:
         return await self.ask_one(attempt, deadline)
 
     async def ask_one(self, attempt: Attempt[Read], deadline: float) -> Read:
-        """What `attempt` returns for the first node that does not fail.
+        """The result of `attempt` for the first node that does not fail.
 
         `deadline` is in loop time. A node fails by not responding, by a response that does not
         match the batch or has an error, or by a `NodeFailure` or `Unavailable` of the attempt.
@@ -219,7 +219,7 @@ class JsonRpc:
     async def ask_several(
         self, attempt: Attempt[Read], deadline: float, wanted: int, least: int = 1
     ) -> list[Read]:
-        """What `attempt` returns for up to `wanted` nodes, which are asked at the same time.
+        """The results of `attempt` for up to `wanted` nodes, which are queried concurrently.
 
         A node that fails is replaced by the next one. Raises `Unavailable` as `ask_one` does if
         fewer than `least` nodes are left.
@@ -289,13 +289,13 @@ class JsonRpc:
         return heads
 
     def needs_heads(self) -> bool:
-        """Whether there are several nodes, and their heads were not learned lately."""
+        """Whether there are several nodes, and their heads were not fetched recently."""
         if len(self._nodes) == 1:
             return False
         return asyncio.get_running_loop().time() >= self.heads.complete_until
 
     async def refresh_heads(self, chain_id: int, deadline: float) -> None:
-        """Learn the heads of the nodes, in at most half of the time; failures are only noted."""
+        """Fetch the heads of the nodes, in at most half of the time; failures are only recorded."""
         now = asyncio.get_running_loop().time()
         if self._learning is None or self._learning.done():
             until = now + (deadline - now) / 2
@@ -306,7 +306,7 @@ class JsonRpc:
         try:
             await self.learn_heads(chain_id, deadline)
         except Unavailable:
-            # The exchange that follows says so; this need not be tried again for each reader.
+            # The exchange that follows reports it; this need not be repeated for each reader.
             now = asyncio.get_running_loop().time()
             self.heads.complete_until = max(self.heads.complete_until, now + FIRST_PAUSE)
 
@@ -375,7 +375,7 @@ class JsonRpc:
         deadline: float,
         failures: list[Exception],
     ) -> Read:
-        """Ask one node after the other, each in an equal share of the time that is left."""
+        """Query one node after the other, each in an equal share of the remaining time."""
         loop = asyncio.get_running_loop()
         for node in turns:
             now = loop.time()
@@ -401,7 +401,8 @@ class JsonRpc:
         raise Unavailable.chain() from (failures[-1] if failures else None)
 
     def _order(self) -> Sequence[int]:
-        """The nodes in the order in which they are asked: those that failed lately come last."""
+        """The nodes in the order in which they are queried: those that failed recently come
+        last."""
         if self._closed:
             raise Unavailable.chain()
         if not self._pauses:
@@ -420,7 +421,7 @@ class JsonRpc:
             now = asyncio.get_running_loop().time()
             until, length = self._pauses.get(node, (0.0, 0.0))
             if until <= now:
-                # Exchanges that fail together lengthen the pause once.
+                # Concurrent failures lengthen the pause once.
                 length = min(max(FIRST_PAUSE, 2 * length), LONGEST_PAUSE)
                 self._pauses[node] = now + length, length
         if node not in self._failing:

@@ -20,7 +20,7 @@ from imprint.domain.posts.marketplace import (
 from imprint.domain.posts.posts import PostEntry, PostFacts
 
 TIMEOUT = 1.5
-"""Seconds for one query, so that a client waits no longer than two."""
+"""Seconds for one query, so that a client waits at most two."""
 
 _IMPLEMENTATION_SLOT = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
 """Where a proxy of ERC-1967 stores the address of its implementation."""
@@ -45,7 +45,7 @@ class JsonRpcMarketplace:
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
         """The entry and the reader's balance (0 without a reader), from one block.
 
-        With a quorum, they are those of a node that denies access, if there is one.
+        With a quorum, they come from a node that denies access, if there is one.
         """
         calls = [self._call(encode_call(GET_POST_INFO, post_id))]
         if reader is not None:
@@ -63,7 +63,7 @@ class JsonRpcMarketplace:
             if decide_access(facts, reader) is Access.DENIED:
                 return facts
         if len({(facts.entry.author, facts.entry.cid) for facts in found}) > 1:
-            # Each grants access to another post.
+            # Each grants access to a different post.
             raise Unavailable.chain()
         return found[0]
 
@@ -78,7 +78,7 @@ class JsonRpcMarketplace:
         def read(returned: Sequence[bytes]) -> PostEntry:
             entry = decode_post_info(returned[0])
             if not entry.exists or entry.cid != cid:
-                raise NodeFailure("the entry contradicts the index of cids")
+                raise NodeFailure("the entry contradicts the cid lookup")
             return entry
 
         entry_call = self._call(encode_call(GET_POST_INFO, post_id))

@@ -25,13 +25,13 @@ from imprint.domain.formats.cids import Cid, Codec, NotACid, codec_of, parse_cid
 from imprint.domain.installation import UNNAMED, Identity
 
 MARKER = f"{Network.PRIVATE}/installation"
-"""The name of the marker: among the private documents, because strangers must not read it."""
+"""The name of the marker: among the private documents, because the public must not read it."""
 
 PROBE = f"{Network.PRIVATE}/probe"
-"""The object that a probe writes and deletes, if it does not know that writes succeed."""
+"""The object that a probe writes and deletes, unless writes are known to succeed."""
 
 MAX_REMEMBERED = 50_000
-"""Documents whose fence is remembered, so that reading them takes one request."""
+"""The number of documents whose fence is remembered, so that reading them takes one request."""
 
 TIDY_SECONDS = 1.0
 """Seconds that a write waits for the deletion of copies with lower fences."""
@@ -45,8 +45,8 @@ _log = logging.getLogger(__name__)
 class BucketStore:
     """`ContentStore` and `Inventory` below one prefix of a bucket.
 
-    `strangers` reads the same objects without credentials; it must not succeed. Without it, or if
-    documents are encrypted, that is not tried.
+    `strangers` reads the same objects without credentials, which must not succeed. Without it, or
+    if documents are encrypted, that is not checked.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class BucketStore:
         label: Label | None = None,
         fence: int = 0,
     ) -> None:
-        """Store a document with its fence in its name; a copy with another fence stays beside it.
+        """Store a document with its fence in its name; a copy with another fence is kept.
 
-        Of a public document, which is stored again and again, copies with lower fences are deleted.
+        For a public document, which may be stored many times, copies with lower fences are deleted.
         """
         await verify_received(cid, document, network)
         size = len(document)
@@ -85,12 +85,12 @@ class BucketStore:
                 await self._client.put(_key(network, cid, fence), document, deadline)
                 failpoints.reach("unsynced_put")
         except Unavailable:
-            # A bucket may be full, or its credentials may have lost a right: the next probe looks.
+            # A bucket may be full, or its credentials may have lost a right: the next probe checks.
             self._probed = False
             raise
         self._remember(network, cid, max(fence, self._fences.get((network, cid), 0)))
         if fence and network is Network.PUBLIC:
-            # What is left over goes with the document.
+            # Leftover copies are removed with the document.
             with suppress(Unavailable):
                 async with self._client.operation("tidy up", TIDY_SECONDS) as deadline:
                     await self._delete_below(cid, network, fence, deadline)
@@ -101,7 +101,7 @@ class BucketStore:
     async def read(self, cid: Cid, network: Network) -> bytes | None:
         """The verified bytes of a document, or None if there is no copy of it.
 
-        A damaged copy is passed over if there is another one.
+        A damaged copy is skipped if there is another one.
         """
         timeout = self._policy.timeout
         if codec_of(cid) is Codec.DAG_PB:
@@ -128,9 +128,9 @@ class BucketStore:
             raise StoreFailure("the copies of a document are replaced faster than they are read")
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Delete the copies of a document, with a fence those with lower ones.
+        """Delete the copies of a document; with a fence, those with lower fences.
 
-        A copy that is stored meanwhile has a name of its own, so the comparison cannot be late.
+        A copy that is stored meanwhile has its own name, so the comparison cannot be stale.
         """
         async with self._client.operation("destroy", self._policy.removal_timeout) as deadline:
             await self._delete_below(cid, network, fence, deadline)
@@ -147,16 +147,16 @@ class BucketStore:
             if before is not None and stored_at >= before.timestamp():
                 continue
             found = _parse_key(key)
-            # The copies of a document follow each other.
+            # The copies of a document are adjacent.
             if found is not None and found[0] != last:
                 last = found[0]
                 yield last
 
     async def claimed_by(self, installation: str) -> str | None:
-        """The id in the marker, whosever it is, or None.
+        """The id in the marker, of any installation, or None.
 
-        Raises `StoreMisconfigured` if settings keep the bucket from being used, or if the first
-        look finds that strangers can read it.
+        Raises `StoreMisconfigured` if wrong settings prevent the use of the bucket, or if the first
+        check finds it publicly readable.
         """
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             holder, _ = await self._read_marker(deadline)
@@ -183,7 +183,7 @@ class BucketStore:
     async def probe(self) -> None:
         """Return if documents can be read and stored.
 
-        Storing is tried the first time in a process, and after a document could not be stored.
+        Storing is tried for the first time in a process, and after a document could not be stored.
         """
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             if not self._probed:
@@ -211,7 +211,7 @@ class BucketStore:
                     self._fences.pop((network, cid))
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Look for our marker, until it was found: nothing is stored among others' documents."""
+        """Check our marker until it is found: nothing is stored among the documents of others."""
         if not self._marked:
             holder, _ = await self._read_marker(deadline)
             if holder != self._identity.id:
@@ -226,7 +226,7 @@ class BucketStore:
         return found.data[:100].decode("ascii", "replace").strip(), found.tag
 
     async def _look_as_stranger(self) -> None:
-        """Raise `StoreMisconfigured` if anybody can read private documents; look once."""
+        """Raise `StoreMisconfigured` if anybody can read private documents; checked once."""
         if self._strangers is None:
             return
         strangers, found = self._strangers, None
@@ -235,7 +235,7 @@ class BucketStore:
                 with suppress(StoreMisconfigured):
                     found = await strangers.get(MARKER, deadline)
         except Unavailable:
-            # Not known yet: the next look at the marker comes soon.
+            # Not known yet: the next check of the marker comes soon.
             return
         if found is not None:
             raise StoreMisconfigured(
@@ -248,7 +248,7 @@ class BucketStore:
     async def _read_known(
         self, cid: Cid, network: Network, deadline: float
     ) -> tuple[bytes | None, Damaged | None]:
-        """The copy with the fence that is remembered, or that a draft has, or its damage."""
+        """The copy with the remembered fence, or with that of a draft; or its damage."""
         known = self._fences.get((network, cid))
         if known is None and network is Network.PUBLIC:
             return None, None
@@ -269,7 +269,7 @@ class BucketStore:
 
     def _remember(self, network: Network, cid: Cid, fence: int) -> None:
         if fence == 0 and network is Network.PRIVATE:
-            # As drafts are stored.
+            # The default of drafts, which need not be remembered.
             self._fences.pop((network, cid))
             return
         self._fences.put((network, cid), fence)

@@ -18,7 +18,7 @@ from imprint.adapters.content.http_retry import DEFAULT_POLICY, RetryPolicy
 from imprint.domain.installation import UNNAMED, Identity
 
 LONGEST_REQUEST = timedelta(minutes=5)
-"""More than a request may take; operations have deadlines of their own, which are shorter."""
+"""More than a request may take; operations have their own, shorter deadlines."""
 
 _PLATFORM = (
     "AWS_ACCESS_KEY_ID",
@@ -26,15 +26,15 @@ _PLATFORM = (
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )
-"""Variables that say where credentials for S3 come from, if not from the machine's metadata."""
+"""Variables that configure the credentials for S3, if not the machine's metadata."""
 
 
 @dataclass(frozen=True, slots=True)
 class BucketAccess:
-    """Where a bucket is, and what opens it; what is None is left to the platform.
+    """The location and credentials of a bucket; None leaves a value to the platform.
 
-    `scheme` is s3, gs or az. `key_id` and `secret` are the two halves of an access key for S3;
-    for Azure they are the account and its key, and for Google only `secret` is used, the JSON of a
+    `scheme` is s3, gs or az. `key_id` and `secret` are the two halves of an access key for S3; for
+    Azure they are the account and its key, and for Google only `secret` is used, the JSON of a
     service account's key.
     """
 
@@ -56,9 +56,9 @@ def open_bucket(
     policy: RetryPolicy = DEFAULT_POLICY,
     environ: Mapping[str, str] = os.environ,
 ) -> BucketStore:
-    """The content store there, without sending anything.
+    """The content store in the bucket; sends nothing yet.
 
-    Raises `ValueError` for credentials that cannot be used, without showing them.
+    Raises `ValueError` for unusable credentials, without showing them.
     """
     name = f"{access.scheme}://{access.bucket}"
     hint = ""
@@ -101,7 +101,7 @@ def open_objects(access: BucketAccess, policy: RetryPolicy = DEFAULT_POLICY) -> 
         return _STORES[access.scheme](access, options)
     except (BaseError, ValueError, TypeError):
         also = ", or IMPRINT_AZ_ACCOUNT is missing" if access.scheme == "az" else ""
-        # The text of the library may show the key.
+        # The library's message may contain the key.
         raise ValueError(
             f"The bucket {access.scheme}://{access.bucket} cannot be opened: its credentials are"
             f" malformed{also}."
@@ -116,7 +116,7 @@ def _open_s3(access: BucketAccess, options: dict[str, Any]) -> ObjectStore:
         "secret_access_key": access.secret,
     }
     options |= {name: value for name, value in given.items() if value is not None}
-    # Not every store that speaks like S3 has the other way of deleting.
+    # Not every S3-compatible store supports bulk deletion.
     return S3Store(access.bucket, disable_bulk_delete=True, **options)
 
 

@@ -1,4 +1,4 @@
-"""Objects in a bucket through obstore: deadlines, retries, a circuit, and errors in words."""
+"""Objects in a bucket through obstore: deadlines, retries, a circuit breaker, readable errors."""
 
 import asyncio
 import logging
@@ -29,10 +29,10 @@ from imprint.ports import Monotonic, monotonic
 from imprint.traces import timed_call
 
 ATTEMPT_SHARE = 3
-"""One attempt has the time of its operation divided by this, so that a lost one is repeated."""
+"""The time of an operation is divided by this for one attempt, so that a lost one is repeated."""
 
 CIRCUIT_FAILURES = 5
-"""Operations that fail one after the other before the next ones fail without being tried."""
+"""Consecutive failures after which operations fail without being tried."""
 
 CIRCUIT_SECONDS = 1.0
 """Seconds until one operation is tried again."""
@@ -60,15 +60,16 @@ _T = TypeVar("_T")
 
 
 class AlreadyThere(StoreFailure):
-    """An object was to be created, and exists, or was to be replaced, and has changed."""
+    """The object to be created exists, or the object to be replaced has changed."""
 
 
 class _Missing(StoreFailure):
-    """There is no such object; of a request that needs none, what responds is no object store."""
+    """There is no such object; or, for requests that name none, the server is not an object
+    store."""
 
 
 class _Away(StoreFailure):
-    """The object store did not respond, or said that it cannot."""
+    """The object store did not respond, or reported a failure."""
 
 
 class _TryAgain(_Away):
@@ -85,7 +86,8 @@ class StoredObject:
 
 @dataclass(slots=True)
 class Circuit:
-    """Lets operations fail at once while a service is away, and one after the other try again.
+    """A circuit breaker: lets operations fail at once while a service is down, and retries one at a
+    time.
 
     It opens after `CIRCUIT_FAILURES` failures without a success in between.
     """
@@ -101,12 +103,12 @@ class Circuit:
         now = self.clock()
         if now < self._next_trial:
             return False
-        # The others wait for the outcome of this one, or for as long again.
+        # The others wait for the outcome of this one, or for another pause.
         self._next_trial = now + CIRCUIT_SECONDS
         return True
 
     def note(self, responded: bool) -> None:
-        """Note how an operation ended."""
+        """Record the outcome of an operation."""
         if responded:
             self._failures = 0
             return
@@ -117,9 +119,9 @@ class Circuit:
 class BucketClient:
     """The objects of one bucket below one prefix.
 
-    Every method but `operation` runs inside one, and raises `StoreFailure` or
-    `StoreMisconfigured`. The library repeats requests after connection errors and statuses 5xx;
-    here a request is repeated that got no response in time, or an incomplete one.
+    Every method but `operation` runs inside one, and raises `StoreFailure` or `StoreMisconfigured`.
+    The library repeats requests after connection errors and statuses 5xx; here a request is
+    repeated if its response was late or incomplete.
     """
 
     def __init__(
@@ -164,7 +166,7 @@ class BucketClient:
             self._circuit.note(responded=True)
 
     async def put(self, key: str, data: bytes, deadline: float) -> None:
-        """Store an object durably, whether it exists or not."""
+        """Store an object durably, whether or not it exists."""
 
         async def send() -> None:
             await self._store.put_async(key, data, use_multipart=False)
@@ -197,7 +199,7 @@ class BucketClient:
             try:
                 data = bytes(await found.bytes_async())
             except (BaseError, OSError) as error:
-                raise _TryAgain("a response was cut off") from error
+                raise _TryAgain("a response was truncated") from error
             return StoredObject(data, found.meta["e_tag"])
 
         try:
@@ -225,7 +227,7 @@ class BucketClient:
     async def list_all(self, prefix: str) -> AsyncIterator[tuple[str, float]]:
         """The key of every object below a prefix, in order, and when it was stored.
 
-        One page is in memory at a time, and each is an operation of its own. A page that fails is
+        One page is in memory at a time, and each is a separate operation. A page that fails is
         listed again from the key before it. Raises `Unavailable`.
         """
         after: str | None = None
@@ -250,7 +252,7 @@ class BucketClient:
             after = page[-1]["path"]
 
     def close(self) -> None:
-        """Later operations are `Unavailable`; the library ends its connections by itself."""
+        """Refuse later operations; the library closes its connections itself."""
         self._closed = True
 
     async def _repeat(
@@ -283,7 +285,7 @@ class BucketClient:
         except BaseError as error:
             text = str(error)
             self._look_for_mistake(text, error)
-            # The text has addresses and, with Azure, perhaps a signature.
+            # The message contains addresses and, with Azure, perhaps a signature.
             status, code = _STATUS.search(text), _CODE.search(text)
             words = [f"status {status[1]}"] if status else [f"no connection{self._hint}"]
             raise _Away(" ".join(words + ([code[1]] if code else []))) from error

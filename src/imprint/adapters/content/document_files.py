@@ -29,7 +29,7 @@ from imprint.adapters.durability import sync_path
 from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 
 ANY_FENCE = 2**63 - 1
-"""Above every fence: a removal with it destroys whatever is there."""
+"""Above every fence: a removal with it destroys anything."""
 
 LOCK_SECONDS = 4.0
 """How long to wait for the lock: it is held for some system calls, or by a stopped process."""
@@ -82,7 +82,7 @@ class DocumentFiles:
     def load(self, cid: Cid) -> bytes | None:
         """The bytes stored under a cid, or None.
 
-        A missing root folder, as with an unmounted disk, is an `OSError` and not None.
+        A missing root folder, for example of an unmounted disk, raises `OSError`.
         """
         try:
             descriptor = os.open(self._shard(cid) / cid, os.O_RDONLY | os.O_NOFOLLOW)
@@ -112,7 +112,7 @@ class DocumentFiles:
     def list_documents(self, shard: str, before: float = math.inf) -> list[Cid]:
         """The cids in one two-letter folder, of files modified before this Unix time.
 
-        Files that are not documents are left out.
+        Other files are left out.
         """
         folder = self._path / shard
         cids = []
@@ -176,7 +176,7 @@ class DocumentFiles:
         except FileNotFoundError:
             return 0
         except ValueError:
-            # Damaged: nothing but a removal without a fence may destroy the document.
+            # Damaged: only a removal without a fence may destroy the document.
             return ANY_FENCE - 1
 
     @contextmanager
@@ -205,7 +205,7 @@ class DocumentFiles:
     def _write(self, document: bytes) -> str:
         """Write a synced file under a unique name in `.incoming`.
 
-        Every system call releases the interpreter lock and takes it again, so there are few.
+        Every system call releases and retakes the interpreter lock, so there are few.
         """
         temporary = f"{self._root}/.incoming/{os.getpid()}-{next(_file_numbers)}-{time.time_ns()}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -223,7 +223,7 @@ class DocumentFiles:
         return temporary
 
     def _make_shard(self, shard: str) -> None:
-        """Make a two-letter folder and sync its name, once per process."""
+        """Create a two-letter folder and sync its name, once per process."""
         if shard in self._durable_shards:
             return
         with suppress(FileExistsError):

@@ -51,20 +51,20 @@ THREADS = 8
 """Threads that wait for the disk: a file system syncs concurrent requests together."""
 
 MAX_QUEUED = 1024
-"""Operations that run in these threads or wait for one, at most; more fail at once. More than the
-requests that are answered at once, so that only a disk that hangs fills it, and never a client."""
+"""The most operations that run in these threads or wait for one; more fail at once. It is above the
+number of concurrent requests, so that only a hanging disk fills it, and never a client."""
 
 CHUNKED_SECONDS = 20.0
 """Seconds for reading a document of several blocks, as with the other stores."""
 
 BYTES_PER_SECOND = 1024 * 1024
-"""The slowest disk that is waited for: a document of several megabytes gets more time."""
+"""The slowest disk that is waited for, in bytes per second: a large document gets more time."""
 
 MAX_BATCH = 64
-"""Small documents committed in one transaction, at most."""
+"""The maximum number of small documents committed in one transaction."""
 
 LIST_PAGE = 1000
-"""Small documents listed with one query."""
+"""Small documents listed per query."""
 
 SMALL_DOCUMENTS = "small.db"
 """The file of the small documents of a network."""
@@ -123,7 +123,7 @@ class EmbeddedStore:
         *,
         access: Access = Access.MIGRATE,
     ) -> None:
-        """Open the store in the folder `root`, and make it if it does not exist.
+        """Open the store in the folder `root`, and create it if it does not exist.
 
         With the access to read, nothing is made, stored or destroyed. An operation takes at most
         `seconds`, and more only for a large document. Raises `ValueError` for a path that is not a
@@ -169,9 +169,9 @@ class EmbeddedStore:
     ) -> None:
         """Store a document durably under its cid.
 
-        One that is cancelled or takes too long stores nothing later, unless it is being synced.
-        A document that exists is written again, and keeps the higher fence. Nothing is stored in a
-        folder whose marker was another installation's when it was last read, or was gone.
+        A call that is cancelled or takes too long stores nothing later, unless it is already
+        syncing. An existing document is written again, and keeps the higher fence. Nothing is
+        stored in a folder whose marker, when last read, was missing or another installation's.
         """
         if self._is_foreign or self._reads_only:
             raise Unavailable.storage()
@@ -185,7 +185,7 @@ class EmbeddedStore:
         files, abandoned = self._files[network], Event()
 
         def store() -> None:
-            # Taken before the look at `abandoned`, which is set before the document is dropped.
+            # Taken before `abandoned` is checked, which is set before the document is dropped.
             given = document
             if not abandoned.is_set():
                 files.store(cid, verify_document(cid, given, network), abandoned, fence)
@@ -212,7 +212,7 @@ class EmbeddedStore:
                 found = files.load(cid)
             return None if found is None else verify_document(cid, found, network)
 
-        # How large a document of several blocks is, its cid does not say.
+        # The cid does not tell the size of a document of several blocks.
         chunked = codec_of(cid) is Codec.DAG_PB
         with timed_call("storage", "read"):
             return await self._run(load, CHUNKED_SECONDS if chunked else self._seconds)
@@ -220,7 +220,8 @@ class EmbeddedStore:
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
         """Destroy a document; one that is not stored is not an error.
 
-        The fence is compared in one step with the removal, also while other processes store it.
+        The fence is compared and the document removed in one step, even while other processes store
+        it.
         """
         if self._reads_only:
             raise Unavailable.storage()
@@ -252,7 +253,7 @@ class EmbeddedStore:
             after = page[-1]
 
     async def claimed_by(self, installation: str) -> str | None:
-        """The id in the folder's marker, whosever it is, or None."""
+        """The id in the folder's marker, of any installation, or None."""
         holder = await self._run(self._marker.read)
         self._is_foreign = holder != installation and (holder is not None or self._is_marked)
         self._is_marked = self._is_marked or holder == installation
@@ -314,17 +315,17 @@ class EmbeddedStore:
                     job.error = error
 
     async def _run(self, work: Callable[[], _T], seconds: float | None = None) -> _T:
-        """Do blocking work in a thread. Raises `Unavailable` if it takes longer than `seconds`."""
+        """Run blocking work in a thread. Raises `Unavailable` if it takes longer than `seconds`."""
         if self._closed:
             raise Unavailable.storage()
         if not self._places.acquire(blocking=False):
-            _log.error("The disk for documents is too slow: %d operations wait.", MAX_QUEUED)
+            _log.error("The disk for documents is too slow: %d operations are waiting.", MAX_QUEUED)
             raise Unavailable.storage()
         running = self._pool.submit(work)
         running.add_done_callback(self._give_place_back)
         ended = asyncio.wrap_future(running)
         ended.add_done_callback(_retrieve)
-        # Not cancelled, or its place would be free while its thread or its document is not.
+        # Not cancelled, or its slot would be free while its thread or its document is not.
         waiting = _within(asyncio.shield(ended), self._seconds if seconds is None else seconds)
         return await _translate_errors(waiting)
 
@@ -375,7 +376,7 @@ class SmallDocuments:
             for change in changes:
                 change()
             self._writer.execute("COMMIT")
-            # What went to a deleted file is gone with this process, so nobody may rely on it.
+            # Writes to a deleted file are lost when this process ends, so nobody may rely on them.
             self._files.check()
         except BaseException:
             with suppress(sqlite3.Error):
@@ -384,7 +385,7 @@ class SmallDocuments:
             raise
 
     def store(self, cid: Cid, document: bytes, fence: int = 0) -> None:
-        """Store a document; one that exists is written again and counts as new."""
+        """Store a document; an existing one is written again and counts as new."""
         failpoints.reach("during_put")
         self._writer.execute(_STORE, (cid, time.time(), document, fence))
         failpoints.reach("unsynced_put")
@@ -417,7 +418,7 @@ class SmallDocuments:
         return [Cid(row["cid"]) for row in rows]
 
     def close(self) -> None:
-        """Close all connections; no other thread may use them any more."""
+        """Close all connections; no thread may use them any more."""
         for connection in (*self._readers, self._writer):
             connection.close()
 
@@ -470,7 +471,7 @@ def lacks_fences(root: Path) -> bool:
 
 
 def is_local(folder: Path, mounts: Path = _MOUNTS) -> bool:
-    """Whether only this machine can have the folder mounted; assumed to be so without /proc."""
+    """Whether only this machine can have the folder mounted; assumed without /proc."""
     if not mounts.exists():
         return True
     kind = _file_system_of(folder.resolve(), mounts.read_text(errors="replace"))
@@ -508,7 +509,7 @@ async def verify_received(cid: Cid, document: bytes, network: Network) -> bytes:
 
 
 def _apply(job: Job[_Write]) -> None:
-    """Make a change, unless its caller gave up while the transaction waited for a lock."""
+    """Apply a change, unless its caller gave up while the transaction waited for a lock."""
     if job.is_overdue or job.work.abandoned:
         job.error = _too_slow()
     else:
@@ -516,13 +517,13 @@ def _apply(job: Job[_Write]) -> None:
 
 
 def _retrieve(ended: "asyncio.Future[Any]") -> None:
-    """Take an error that comes after its caller gave up, or asyncio would warn of it."""
+    """Retrieve an error that comes after its caller gave up, or asyncio would warn about it."""
     if not ended.cancelled():
         ended.exception()
 
 
 def _nothing() -> None:
-    """Stands in for the change of a write that was given up."""
+    """Replaces the change of a write that was given up."""
 
 
 def _too_slow() -> TimeoutError:

@@ -15,13 +15,14 @@ from imprint.domain.errors import Unavailable
 from imprint.traces import timed_call, trace_headers
 
 BYTES_PER_SECOND = 1024 * 1024
-"""The slowest transfer of a document that is allowed; large documents get more time."""
+"""The slowest allowed transfer of a document, in bytes per second; large documents get more
+time."""
 
 MAX_RESPONSE = 4 * 1024 * 1024
-"""Bytes of a response that is not a document."""
+"""The largest response that is not a document."""
 
 MAX_DOCUMENT = 128 * 1024 * 1024
-"""Bytes of a document in a response; no stored document is that large."""
+"""The largest document in a response; no stored document is that large."""
 
 _CHUNK = 64 * 1024
 _MAX_EXCERPT = 160
@@ -47,7 +48,7 @@ class RetryPolicy:
 
 
 DEFAULT_POLICY = RetryPolicy()
-"""With it, a reader learns within five seconds that a store is down."""
+"""With these, a reader learns within five seconds that a store is down."""
 
 
 class StoreFailure(Exception):
@@ -131,7 +132,7 @@ class RetryingClient:
                 if last:
                     raise StoreFailure(reason) from error
             if asyncio.get_running_loop().time() + pause >= deadline:
-                raise StoreFailure(f"{reason}, and no time for another attempt")
+                raise StoreFailure(f"{reason}, and no time is left for another attempt")
             await asyncio.sleep(pause)
         raise AssertionError("The last attempt returns or raises.")
 
@@ -143,7 +144,7 @@ class RetryingClient:
 
     async def _send_once(self, request: HttpRequest) -> HttpResponse:
         session = self._open_session()
-        # Encoded already: another encoding of a signed link would break its signature.
+        # Already encoded: encoding a signed link differently would break its signature.
         url = URL(request.url, encoded=True)
         async with session.request(
             request.method,
@@ -161,7 +162,7 @@ class RetryingClient:
             return HttpResponse(response.status, headers, bytes(body))
 
     def _open_session(self) -> aiohttp.ClientSession:
-        # Opened at the first use, because a session belongs to the running loop.
+        # Opened at first use, because a session belongs to the running loop.
         if self._closed:
             raise StoreFailure("the store is closed")
         if self._session is None:

@@ -1,4 +1,4 @@
-"""The file in a content folder that says which installation its documents belong to."""
+"""The file in a content folder that names the installation of its documents."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ MARKER = "installation"
 """The name of the file."""
 
 _MAX_BYTES = 100
-"""More than a marker has."""
+"""More bytes than a marker has."""
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 """Errors of a file system without hard links."""
@@ -24,7 +24,7 @@ class InstallationMarker:
         self._path = path
 
     def read(self) -> str | None:
-        """The id, or None if there is no marker. A missing folder is an `OSError` and not None."""
+        """The id, or None if there is no marker. A missing folder raises `OSError`."""
         try:
             with self._path.open("rb") as file:
                 return file.read(_MAX_BYTES).decode("ascii", "replace").strip()
@@ -33,10 +33,10 @@ class InstallationMarker:
             return None
 
     def write(self, installation: str, instead_of: str | None) -> str:
-        """Write an id durably and return the one that is there then.
+        """Write an id durably and return the one in the marker afterwards.
 
-        A marker that is there stays, unless it is `instead_of`. A reader finds a whole marker or
-        none, and of processes that write at the same time one wins.
+        An existing marker is kept, unless it is `instead_of`. A reader finds a whole marker or
+        none, and of concurrent writers one wins.
         """
         temporary = self._write_temporary(installation)
         try:

@@ -2,8 +2,8 @@
 
 A node may hold blocks for others too, so having the blocks of a document is not enough. Each
 document has one small directory node per network and installation (`write_pin_node`); the pin of
-that node says that the document belongs to this installation, and in which network. Documents that
-were stored before installations had ids have nodes without one.
+that node records that the document belongs to this installation, and its network. Documents stored
+before installations had ids have nodes without one.
 """
 
 import io
@@ -43,13 +43,13 @@ The node may collect garbage in between, or remove another document that shares 
 """
 
 NOT_STORED = -1
-"""Stands for the fence of a document that is not stored: lower than every fence."""
+"""The fence of a document that is not stored: lower than every fence."""
 
 _DIRECTORY = b"\x0a\x02\x08\x01"
 """The data of a UnixFS directory, as the field of a dag-pb node."""
 
 _MARKER = "imprint installation "
-"""How the name of an installation's marker begins; its id follows."""
+"""The prefix of an installation's marker; its id follows."""
 
 _FENCE = re.compile(r" fence=(\d+)$")
 """The fence at the end of a pin's name."""
@@ -61,7 +61,7 @@ def write_pin_node(cid: Cid, network: Network, installation: str = "") -> tuple[
     """The cid and the block of a document's pin node: a UnixFS directory with this one entry.
 
     Both follow from the document's cid, the network and the installation alone. The size of the
-    entry is 0, because it is not known where a pin node is looked up.
+    entry is 0, because it is unknown when a pin node is looked up.
     """
     entry = f"imprint-{network}-{installation}" if installation else f"imprint-{network}"
     binary, name = cid_bytes(cid), entry.encode()
@@ -106,8 +106,8 @@ class KuboStore:
     ) -> None:
         """Add a document, read it back, and pin it.
 
-        The cid that the node returns is not enough: it is that of the bytes that were sent, and
-        the node keeps a block that it already has, even a damaged one.
+        The cid that the node returns is not proof: it is that of the bytes that were sent, and the
+        node keeps a block that it already has, even a damaged one.
         """
         await verify_received(cid, document, network)
         async with self._client.operation(
@@ -179,7 +179,8 @@ class KuboStore:
                 await self._rpc.remove_block(block, deadline)
 
     async def claimed_by(self, installation: str) -> str | None:
-        """`installation`, if its marker is pinned; without our own one nothing more is stored."""
+        """`installation`, if its marker is pinned; without our own marker nothing more is
+        stored."""
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             marker, _ = write_marker(installation)
             is_marked = await self._rpc.is_pinned(marker, True, deadline)
@@ -188,7 +189,7 @@ class KuboStore:
         return installation if is_marked else None
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
-        """Pin the marker of an installation beside those of others."""
+        """Pin the marker of an installation in addition to those of others."""
         marker, block = write_marker(installation)
         async with self._client.operation("mark", self._policy.timeout) as deadline:
             if await self._rpc.put_block(block, deadline) != marker:
@@ -221,7 +222,7 @@ class KuboStore:
         return self._policy.chunked_timeout if _is_chunked(cid) else self._policy.timeout
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Look for our marker, until it was found.
+        """Check our marker until it is found.
 
         Others find our pins by it, so nothing may be pinned before; and a node without it is not
         the one that this installation has marked.
@@ -233,7 +234,7 @@ class KuboStore:
             self._marked = True
 
     def _own_pins(self, cid: Cid, network: Network) -> list[Cid]:
-        """The pin nodes that make a document one of this installation."""
+        """The pin nodes that record a document as this installation's."""
         names = [self._identity.id]
         if self._identity.id and self._identity.owns_unnamed:
             names.append("")
@@ -256,8 +257,8 @@ class KuboStore:
     ) -> None:
         """Pin a document for this installation.
 
-        The pin node comes first. Somebody else who removes the same document unpins it and then
-        looks for pin nodes, so either this pin is the later one, or they find the pin node.
+        The pin node comes first. An installation that removes the same document unpins it and then
+        looks for pin nodes, so either this pin is the later one, or it finds the pin node.
         """
         pin_cid, block = write_pin_node(cid, network, self._identity.id)
         if await self._rpc.put_block(block, deadline) != pin_cid:
@@ -279,11 +280,11 @@ class KuboStore:
         return " ".join(words)
 
     async def _is_held(self, cid: Cid, deadline: float) -> bool:
-        """Whether a pin node of anybody still holds a document; if not, it is unpinned.
+        """Whether any installation's pin node still holds a document; if not, it is unpinned.
 
-        The pin of a document of one block is shared by all who hold it. It is removed between two
-        looks at the pin nodes, and restored if one of them appeared meanwhile, or if an interrupted
-        removal has not restored it.
+        The pin of a document of one block is shared by all its holders. It is removed between two
+        checks of the pin nodes, and restored if one of them appeared meanwhile, or if an
+        interrupted removal has not restored it.
         """
         pin_cids = await self._find_all_pins(cid, deadline)
         held = await self._is_any_pinned(pin_cids, cid, deadline)
@@ -317,13 +318,13 @@ class KuboStore:
         ]
 
     async def _clear(self, cid: Cid, document: bytes, deadline: float) -> dict[Network, int]:
-        """Delete the blocks of a damaged document; returns its fences in the networks it was in."""
+        """Delete the blocks of a damaged document; returns its fences in its networks."""
         own = {network: self._own_pins(cid, network) for network in Network}
         if _is_chunked(cid):
             ours = {pin_cid for pin_cids in own.values() for pin_cid in pin_cids}
             others = [each for each in await self._find_all_pins(cid, deadline) if each not in ours]
             if await self._is_any_pinned(others, cid, deadline):
-                # They cannot be deleted without unpinning what is not ours.
+                # They cannot be deleted without unpinning documents of others.
                 raise StoreFailure("the damaged blocks are also another installation's")
         fences = {}
         for network, pin_cids in own.items():

@@ -22,7 +22,7 @@ RETRY_STATUSES = frozenset({502, 503, 504})
 """Statuses of a proxy whose node is down; the node's own errors have status 500."""
 
 _OFFLINE = ("offline", "true")
-"""Without it, a node searches the network for blocks that it does not have, for minutes."""
+"""Without this, a node searches the network for minutes for blocks that it does not have."""
 
 _LAYOUT = (
     ("cid-version", "1"),
@@ -119,7 +119,7 @@ class KuboRpc:
             _expect_success("pin/rm", response)
 
     async def is_pinned(self, root: Cid, recursive: bool, deadline: float) -> bool:
-        """Whether a block has a pin of its own, of this kind."""
+        """Whether a block is pinned directly, with this kind of pin."""
         return await self.pin_name(root, recursive, deadline) is not None
 
     async def pin_name(self, root: Cid, recursive: bool, deadline: float) -> str | None:
@@ -138,7 +138,7 @@ class KuboRpc:
     async def find_pins(self, part: str, deadline: float) -> dict[str, str]:
         """The recursive pins whose names contain a text: their roots and names.
 
-        The node looks at every recursive pin, which takes it less time than deleting one block.
+        The node visits every recursive pin, which is still faster than deleting one block.
         """
         params = [("type", "recursive"), ("names", "true"), ("name", part), _OFFLINE]
         response = await self._send("pin/ls", params, deadline)
@@ -164,8 +164,8 @@ class KuboRpc:
     async def remove_block(self, cid: Cid, deadline: float) -> bool:
         """Delete a block; False if a pin holds it. One that does not exist is not an error.
 
-        Before it deletes, the node walks through everything that is pinned recursively, so
-        `block/rm` is sent only for blocks that exist.
+        Before it deletes, the node walks through all recursive pins, so `block/rm` is sent only for
+        blocks that exist.
         """
         try:
             await self._call("block/stat", [("arg", cid), _OFFLINE], deadline)
@@ -234,14 +234,14 @@ def _decode(response: HttpResponse, shape: type[_Shape]) -> _Shape:
     try:
         return msgspec.json.decode(response.body, type=shape)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise StoreFailure("the response has another shape") from error
+        raise StoreFailure("the response has an unexpected shape") from error
 
 
 def _decode_lines(response: HttpResponse, shape: type[_Shape]) -> list[_Shape]:
     try:
         return msgspec.json.Decoder(shape).decode_lines(response.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise StoreFailure("the response has another shape") from error
+        raise StoreFailure("the response has an unexpected shape") from error
 
 
 def _error_message(response: HttpResponse) -> str:

@@ -1,10 +1,10 @@
 """The content store at Pinata: a document is stored if a file has its cid as a keyvalue.
 
 For documents of one chunk Pinata computes the same cid as this service. It may lay out larger
-documents differently, under another cid; so each file carries this service's cid in a keyvalue,
-and downloads are verified against that. The name of the keyvalue has the network and the
-installation: `imprint_private_<id>`, or `imprint_private` for documents that were stored before
-installations had ids. A file that Pinata shares between two of them has a keyvalue of each.
+documents differently, under another cid; so each file carries this service's cid in a keyvalue, and
+downloads are verified against that. The name of the keyvalue has the network and the installation:
+`imprint_private_<id>`, or `imprint_private` for documents that were stored before installations had
+ids. A file that Pinata shares between two of them has a keyvalue for each.
 
 An account with private files separates the two networks. An account without keeps all files in
 Pinata's public network, where only the keyvalues separate them; private documents must then be
@@ -33,7 +33,7 @@ from imprint.ports import Clock
 from imprint.ports.archives import EarlierFile
 
 MAX_REMEMBERED = 10_000
-"""Documents whose cid at Pinata is remembered, and groups whose id is."""
+"""The number of documents whose cid at Pinata is cached, and of groups whose id is."""
 
 PENDING = "pending"
 """The value of `cid` while Pinata has not computed it yet."""
@@ -42,10 +42,10 @@ REMOVAL_ROUNDS = 3
 """How often the files of a document are listed and deleted, until none is left."""
 
 GROUP_SHARE = 3
-"""The time for finding a group, which is only a label, is the remaining time divided by this."""
+"""The remaining time is divided by this for finding a group, which is only a label."""
 
 _DOCUMENT_KEY = re.compile("imprint_(private|public)(_[0-9a-f]{32})?")
-"""A keyvalue that says that a file is a document, in which network and of which installation."""
+"""The keyvalue that marks a file as a document of a network and an installation."""
 
 _MARKER_KEY = "imprint_installation"
 """The keyvalue of a marker: the id of the installation."""
@@ -96,7 +96,7 @@ class PinataStore:
             if not await self._is_stored(record, cid, document, where, deadline):
                 if not record.is_duplicate:
                     await self._api.delete(where, record.id, deadline)
-                _log.critical("Pinata stored something else for the document %s.", cid)
+                _log.critical("Pinata stored other bytes for the document %s.", cid)
                 raise StoreFailure("Pinata computed another cid")
             if self._fence_of(record, network) > fence:
                 wanted.pop(self._fence_key(network), None)
@@ -134,7 +134,7 @@ class PinataStore:
         return await verify_received(cid, document, network)
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Delete every file of a document; a file that is shared loses only our keyvalues."""
+        """Delete every file of a document; a shared file loses only our keyvalues."""
         where, keys = self._where(network), self._own_keys(network)
         ours = (*keys, self._fence_key(network))
         self._cids.pop((network, cid))
@@ -156,7 +156,8 @@ class PinataStore:
             raise StoreFailure("deleted files are still listed")
 
     async def claimed_by(self, installation: str) -> str | None:
-        """`installation`, if a file is its marker; without our own one nothing more is stored."""
+        """`installation`, if a file is its marker; without our own marker nothing more is
+        stored."""
         where = self._where(Network.PRIVATE)
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             found = await self._api.find(where, {_MARKER_KEY: installation}, deadline)
@@ -165,7 +166,7 @@ class PinataStore:
         return installation if found else None
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
-        """Upload the marker of an installation beside those of others."""
+        """Upload the marker of an installation in addition to those of others."""
         text = f"imprint installation {installation}"
         keyvalues = {_MARKER_KEY: installation}
         where = self._where(Network.PRIVATE)
@@ -214,7 +215,7 @@ class PinataStore:
         )
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Look for our marker, until it was found: it is not in somebody else's account."""
+        """Check our marker until it is found: somebody else's account does not have it."""
         if not self._marked:
             filters = {_MARKER_KEY: self._identity.id}
             if not await self._api.find(self._where(Network.PRIVATE), filters, deadline):
@@ -222,7 +223,7 @@ class PinataStore:
             self._marked = True
 
     def _own_keys(self, network: Network) -> list[str]:
-        """The keyvalues that make a file one of this installation, the one for new files first."""
+        """The keyvalues that mark a file as this installation's, the one for new files first."""
         unnamed = f"imprint_{network}"
         if not self._identity.id:
             return [unnamed]
@@ -238,7 +239,7 @@ class PinataStore:
         return int(text) if text.isdecimal() else 0
 
     async def _find(self, cid: Cid, network: Network, deadline: float) -> list[Record]:
-        """The files of a document that are this installation's."""
+        """This installation's files of a document."""
         found: dict[str, Record] = {}
         for key in self._own_keys(network):
             for record in await self._api.find(self._where(network), {key: cid}, deadline):
@@ -248,9 +249,9 @@ class PinataStore:
     async def _share(
         self, record: Record, wanted: dict[str, str], cid: Cid, network: Network, deadline: float
     ) -> None:
-        """Add our keyvalues to a file that existed before.
+        """Add our keyvalues to a file that already existed.
 
-        Whoever else it belonged to may have deleted it meanwhile.
+        Its other owner may have deleted it meanwhile.
         """
         await self._api.update(self._where(network), record.id, wanted, deadline)
         if record.is_duplicate:
@@ -275,7 +276,7 @@ class PinataStore:
     async def _is_stored(
         self, record: Record, cid: Cid, document: bytes, where: Network, deadline: float
     ) -> bool:
-        """Whether Pinata stored these bytes: judged by a known cid, or by reading them."""
+        """Whether Pinata stored these bytes: by comparing a known cid, or by reading them back."""
         if record.cid == cid:
             return True
         if codec_of(cid) is Codec.RAW or record.cid == PENDING:

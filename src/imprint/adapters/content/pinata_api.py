@@ -26,17 +26,17 @@ UPLOADS = "https://uploads.pinata.cloud/v3"
 """The default base URL for uploads."""
 
 RETRY_STATUSES = frozenset({429, 500, 502, 503, 504})
-"""Too many requests, and server errors that may pass."""
+"""Statuses for too many requests, and for server errors that may pass."""
 
 LINK_SECONDS = 60
 """Lifetime of a signed link: the slowest allowed download of a document."""
 
 MAX_PAGES = 20
-"""Pages of a list that are read; a document rarely has more than one file."""
+"""The maximum number of pages of a list that are read; a document rarely has more than one file."""
 
 _PAGE = "100"
 _NOT_FOUND = (403, 404, 410)
-"""Statuses of a gateway for files that it does not have; only the list of files is reliable."""
+"""A gateway's statuses for files that it does not have; only the list of files is reliable."""
 
 _Shape = TypeVar("_Shape")
 
@@ -130,7 +130,7 @@ class PinataApi:
             found += page
             if not token:
                 break
-        # Pinata does not document whether a filter finds exact matches only.
+        # Pinata does not document whether a filter finds only exact matches.
         return [each for each in found if (each.keyvalues or {}) | dict(filters) == each.keyvalues]
 
     async def list_page(
@@ -192,7 +192,7 @@ class PinataApi:
         return sorted(named, key=lambda each: (each.created_at, each.id))
 
     async def create_group(self, network: Network, name: str, deadline: float) -> Group:
-        """Create a group, even if one has this name; not repeated, as that would create another."""
+        """Create a group, even if one has this name; not retried, as that would create another."""
         body = {"name": name}
         request = self._request("POST", f"groups/{network}", body=body, repeatable=False)
         return await self._send("create group", request, Group, deadline)
@@ -248,7 +248,7 @@ class PinataApi:
             data = msgspec.json.decode(response.body, type=dict[str, msgspec.Raw])["data"]
             return msgspec.json.decode(data, type=shape)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, KeyError) as error:
-            raise StoreFailure(f"{purpose}: the response has another shape") from error
+            raise StoreFailure(f"{purpose}: the response has an unexpected shape") from error
 
 
 def _constant(body: bytes) -> Callable[[], bytes]:

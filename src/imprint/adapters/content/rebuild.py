@@ -1,6 +1,6 @@
 """Rebuilds a damaged file of small documents from those that SQLite can read.
 
-Every document proves itself by its cid.
+Every document is verified by its cid.
 """
 
 from contextlib import closing
@@ -29,23 +29,23 @@ from imprint.domain.formats.cids import Cid, document_cid
 
 
 def rebuild_small_documents(root: Path, at: datetime, *, dry_run: bool) -> list[str]:
-    """Rebuild the files of small documents in a store's folder that are damaged.
+    """Rebuild the damaged files of small documents in a store's folder.
 
     Returns a sentence for each. Raises `FileInUse` while a service uses them, and `OSError`.
     """
     said = []
     for network in Network:
-        place = root / network / SMALL_DOCUMENTS
-        if not any(path.exists() for path in (place, log_file(place), replacement_of(place))):
+        file = root / network / SMALL_DOCUMENTS
+        if not any(path.exists() for path in (file, log_file(file), replacement_of(file))):
             continue
-        with copy_locked(place, dry_run=dry_run) as copy:
+        with copy_locked(file, dry_run=dry_run) as copy:
             if _is_undamaged(copy):
                 continue
             new = copy.with_name("new.db")
             count = _rebuild(copy, new)
-            sentence = f"The file {place} is damaged: {count} documents in it can be read."
+            sentence = f"The file {file} is damaged: {count} documents in it can be read."
             if not dry_run:
-                sentence += f" It is kept as {replace_file(new, place, at).name}."
+                sentence += f" It is kept as {replace_file(new, file, at).name}."
             said.append(sentence)
     return said
 
@@ -61,7 +61,7 @@ def _is_undamaged(copy: Path) -> bool:
 
 
 def _rebuild(copy: Path, new: Path) -> int:
-    """Write a new file with the documents that can be read; returns how many there are."""
+    """Write a new file with the readable documents; returns their number."""
     documents, changes, count = SmallDocuments(new), [], 0
     try:
         with closing(connect_damaged(copy)) as source:

@@ -1,4 +1,4 @@
-"""`Database`: runs the rules of the stores in transactions, whichever database has the records."""
+"""`Database`: runs the rules of the stores in transactions, on SQLite or PostgreSQL."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -31,14 +31,14 @@ SELECT 1, CAST(:id AS TEXT), CASE WHEN EXISTS (SELECT 1 FROM files) THEN 1
 WHERE true ON CONFLICT DO NOTHING"""
 
 NO_VALUES: Mapping[str, Value] = {}
-"""The values of a statement without any."""
+"""The values of a statement that takes none."""
 
 ReadFor = Callable[[Session | None], Awaitable[T]]
 """A read that refuses the session if it was ended."""
 
 
 class Snapshot(Protocol):
-    """The database as it was at one moment."""
+    """The database at one moment."""
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts) -> T:
         """Run a rule that changes nothing."""
@@ -49,7 +49,7 @@ class Database(ABC):
     """A database that runs rules in transactions; implements the port `DatabaseHealth`."""
 
     name: ClassVar[str]
-    """What operators call it."""
+    """Its name for operators."""
     identity: Identity
     """The installation that the records belong to."""
     damage: Damage
@@ -79,7 +79,7 @@ class Database(ABC):
         *,
         reach: int = 0,
     ) -> list[T]:
-        """What is built of the rows of one statement that changes nothing."""
+        """Build a result from the rows of one read-only statement."""
         return await self.read(_fetch, build, statement, values, reach=reach)
 
     async def change(
@@ -90,11 +90,11 @@ class Database(ABC):
         locks: Collection[str] = (),
         durable: bool = True,
     ) -> bool:
-        """Run one statement as a transaction; returns whether it has returned a row."""
+        """Run one statement as a transaction; returns whether it returned a row."""
         return await self.transact(locks, _change, statement, values, durable=durable)
 
     async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        """The result of `read`; a database may keep it under `key` until the next commit."""
+        """The result of `read`; a database may cache it under `key` until the next commit."""
         return await read()
 
     async def cached_for(
@@ -106,13 +106,13 @@ class Database(ABC):
     ) -> T:
         """The result of `read`, as in `cached`; refuses an ended session.
 
-        `read` refuses it if it is given the session; for a result that is kept, the rule does.
+        `read` refuses it if it is given the session; for a cached result, the rule does.
         """
         return await read(session)
 
     @abstractmethod
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
-        """Everything that is committed by now, and nothing that is committed later."""
+        """A snapshot: everything committed by now, and nothing committed later."""
 
     @abstractmethod
     async def backup_to(self, path: Path) -> None:
@@ -127,10 +127,10 @@ class Database(ABC):
 
     @abstractmethod
     def lease_now(self) -> int | None:
-        """What leases take for now, in microseconds; None is the time of the database's server."""
+        """The current time of leases in microseconds; None is the time of the database's server."""
 
     async def probe(self, *, grow: bool = False) -> None:
-        # Every commit of SQLite makes its log longer, so this one does what `grow` asks for.
+        # Every commit of SQLite makes its log longer, so this one also covers `grow`.
         try:
             async with asyncio.timeout(_PROBE_SECONDS):
                 await self.change(HEARTBEAT, durable=False)
@@ -145,7 +145,7 @@ class Database(ABC):
             raise Unavailable.database() from error
 
     async def check_files(self) -> None:
-        """Return: a server looks after its own files."""
+        """Do nothing: a server looks after its own files."""
         return
 
     async def examine(self) -> list[str]:

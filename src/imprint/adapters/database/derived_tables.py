@@ -1,4 +1,4 @@
-"""The tables of the index of posts: what is in them comes from the chain, and can come again.
+"""The tables of the index of posts, which are derived from the chain and can be rebuilt.
 
 They are in backups of SQLite, so that a restored service has to read only the blocks since then.
 A migration to PostgreSQL, a backup of PostgreSQL and a repair leave them empty.
@@ -31,11 +31,11 @@ INDEX_TABLES = frozenset(
 """Every table of the index."""
 
 SEARCH_TABLE = "post_search"
-"""The table with the words of posts; in SQLite it keeps them in further tables of its own."""
+"""The table with the words of posts; SQLite keeps them in further tables."""
 
 _INDEX_STORES = "imprint.adapters.stores.posts."
-"""The modules whose rules use no other tables than those of the index, but for the files that a
-post is compared with."""
+"""The modules whose rules use only the tables of the index, except for the files that a post is
+compared with."""
 
 EMPTY_POSTGRESQL = (
     f"TRUNCATE {', '.join(sorted(INDEX_TABLES))}",
@@ -45,12 +45,12 @@ EMPTY_POSTGRESQL = (
 
 
 def is_of_index(table: str) -> bool:
-    """Whether a table is of the index, also one in which SQLite keeps words."""
+    """Whether a table belongs to the index, including those in which SQLite keeps words."""
     return table in INDEX_TABLES or table.startswith(f"{SEARCH_TABLE}_")
 
 
 def is_index_rule(rule: Callable[..., object]) -> bool:
-    """Whether a rule is about the index, so that damage that it meets is there."""
+    """Whether a rule is about the index, so that damage it encounters is there."""
     module: str = getattr(rule, "__module__", "")
     return module.startswith(_INDEX_STORES)
 
@@ -69,5 +69,5 @@ EMPTY_INDEX = (
     *(Sql(text, postgresql=f"TRUNCATE {SEARCH_TABLE}") for text in _renew_search()),
 )
 """The statements that empty the index. On PostgreSQL, deleting a million rows takes longer than a
-statement may. In SQLite the words of posts are dropped as a whole, also if they are damaged:
-deleting them row by row reads them all."""
+statement may. In SQLite the table of words is dropped as a whole, even if it is damaged: deleting
+row by row would read it all."""

@@ -1,7 +1,7 @@
 """Group commit: one thread that does all queued work together, so that it shares one fsync.
 
-Callers get their results only when the whole group is done, or an error when their time is up.
-Cancelling a caller does not cancel its work; work whose time is up is not begun any more.
+Callers get their results only when the whole group is done, or an error when they time out.
+Cancelling a caller does not cancel its work; work that has timed out is not started.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from typing import Any, Generic, TypeVar
 W = TypeVar("W")
 
 CALL_SECONDS = 4.5
-"""Seconds until a caller gets a result or an error: with the time around it, less than five."""
+"""Seconds until a caller gets a result or an error: with the overhead, less than five."""
 
 MAX_QUEUED = 4096
-"""Jobs that wait for the thread, at most: more than the requests that run at once."""
+"""The most jobs that wait for the thread: more than the number of concurrent requests."""
 
 _WATCH_SECONDS = 0.25
-"""Seconds between two looks for callers whose time is up; one timer serves all of them."""
+"""Seconds between two checks for timed-out callers; one timer serves all of them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -34,13 +34,13 @@ class Job(Generic[W]):
     loop: asyncio.AbstractEventLoop
     future: "asyncio.Future[Any]"
     deadline: float
-    """When the caller gets an error instead, in seconds of the monotonic clock."""
+    """When the caller times out, on the monotonic clock."""
     result: Any = None
     error: Exception | None = None
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the time of the caller is up, so that the work must not take effect any more."""
+        """Whether the caller has timed out, so that the work must not take effect any more."""
         return self.deadline <= time.monotonic()
 
 
@@ -48,8 +48,8 @@ class GroupCommit(Generic[W]):
     """A queue and its thread; `commit` gives every job its result or its error and never raises.
 
     A group has at most `largest` jobs, so that the first one does not wait for long. A caller gets
-    the error `overdue` after `seconds`, also while the thread hangs, and at once if the queue is
-    full. `commit` leaves out jobs that became overdue while it waited for a lock.
+    the error `overdue` after `seconds`, even if the thread hangs, and at once if the queue is full.
+    `commit` leaves out jobs that became overdue while it waited for a lock.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class GroupCommit(Generic[W]):
         self._thread = Thread(target=self._work, name=name, daemon=True)
         self._started = self._closed = False
         self._waiting: dict[Job[W], None] = {}
-        """Jobs whose callers wait, the oldest first; used on the event loop only."""
+        """Jobs with waiting callers, the oldest first; used on the event loop only."""
         self._watching: asyncio.AbstractEventLoop | None = None
 
     async def submit(self, work: W) -> Any:
@@ -103,7 +103,7 @@ class GroupCommit(Generic[W]):
             await asyncio.to_thread(self._thread.join)
 
     def _end_overdue(self) -> None:
-        """Give callers whose time is up their error, and look again while others wait."""
+        """Give timed-out callers their error, and check again while others wait."""
         for job in self._waiting:
             if not job.is_overdue:
                 break
@@ -140,10 +140,10 @@ class GroupCommit(Generic[W]):
 
 
 def lower_scheduling() -> None:
-    """Keep this thread from preempting others: what queues up meanwhile shares a commit.
+    """Keep this thread from preempting others: jobs that queue up meanwhile share a commit.
 
     Otherwise every job would interrupt the event loop that submitted it, only to wait for the
-    interpreter's lock that the loop holds.
+    interpreter lock that the loop holds.
     """
     with suppress(AttributeError, OSError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))

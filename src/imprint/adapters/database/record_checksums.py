@@ -1,4 +1,4 @@
-"""Checksums of records, and records compared with them: the rows of files and of groups."""
+"""Checksums of records, and their verification: the rows of files and of groups."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -30,13 +30,13 @@ _FILE = (
 
 
 _encode = msgspec.msgpack.Encoder().encode
-"""Writes values so that different ones never look the same, on every database and release."""
+"""Encodes values unambiguously, the same on every database and release."""
 
 
 def file_checksum(*columns: Value) -> int:
     """The checksum of a row of `files`, of its columns from id to tx_hash.
 
-    The wrapped key is not part of it: it proves itself when it is unwrapped.
+    The wrapped key is not included: unwrapping verifies it.
     """
     return crc32(_encode(columns))
 
@@ -54,12 +54,12 @@ def record_checksum(table: str, row: Mapping[str, Any]) -> int:
 
 
 def is_damaged(table: str, row: Mapping[str, Any]) -> bool:
-    """Whether a row has a checksum, and another one than its values."""
+    """Whether a row has a checksum that does not match its values."""
     return row["checksum"] is not None and row["checksum"] != record_checksum(table, row)
 
 
 def damaged_records(connection: sqlite3.Connection, table: str) -> Iterator[str]:
-    """The ids of the rows that do not have the checksum of their values.
+    """The ids of the rows whose checksum does not match their values.
 
     A catalog of an earlier release has no checksums.
     """

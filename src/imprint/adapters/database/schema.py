@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS schema_migrations (
 ) STRICT"""
 
 LATEST = "SELECT coalesce(max(number), 0) FROM schema_migrations"
-"""Reads the number of the last migration that was applied."""
+"""Reads the number of the last applied migration."""
 
 
 class NewerSchema(Exception):
@@ -112,7 +112,7 @@ def _apply(connection: sqlite3.Connection, migration: Migration) -> None:
 
 
 def _statements(script: str) -> Iterator[str]:
-    # executescript would commit the transaction that makes a migration all or nothing.
+    # executescript would commit, and break the transaction around the migrations.
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

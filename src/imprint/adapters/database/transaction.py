@@ -35,7 +35,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class Row(Protocol):
-    """A row whose values are read by the names of their columns; it can be unpacked and sliced."""
+    """A row whose values are read by column name; it can be unpacked and sliced."""
 
     def __getitem__(self, column: str | slice, /) -> Any: ...
 
@@ -43,7 +43,7 @@ class Row(Protocol):
 
 
 class Sql(str):
-    """A statement that has another text on PostgreSQL; with an empty one, it is left out there."""
+    """A statement with another text on PostgreSQL; with an empty one, it is skipped there."""
 
     __slots__ = ("postgresql",)
 
@@ -61,7 +61,7 @@ COALESCE(CAST(:now AS BIGINT), CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000
 
 
 def by_server_time(text: str) -> Sql:
-    """A statement that takes the time of PostgreSQL's server for `:now` if that is None."""
+    """A statement that uses the time of PostgreSQL's server for `:now` if that is None."""
     return Sql(text, postgresql=text.replace(":now", _SERVER_NOW))
 
 
@@ -72,9 +72,9 @@ class Unstorable(Exception):
 class Transaction(Protocol):
     """One transaction of a database.
 
-    Statements have named values. A statement that is refused for its values raises
-    `Unstorable`; after that, a rule can go on only from a savepoint. Every other error of the
-    database ends the transaction, and rules do not catch it.
+    Statements have named values. A statement that is refused for its values raises `Unstorable`;
+    after that, a rule can continue only from a savepoint. Every other error of the database ends
+    the transaction, and rules do not catch it.
 
     A rule may be called again after a rollback, so it changes nothing but the database. It awaits
     nothing but its transaction: on SQLite a transaction never suspends, and a rule that does is
@@ -91,18 +91,18 @@ class Transaction(Protocol):
         """Run a statement whose rows are not needed."""
 
     async def executemany(self, sql: str, /, rows: Rows) -> None:
-        """Run a statement once for each row of values, together."""
+        """Run a statement once for each row of values."""
 
     async def lock(self, names: Collection[str]) -> None:
         """Take locks in addition to those that the transaction has; they last until it ends.
 
-        What is read under a lock stays true until the commit. SQLite ignores locks: it runs one
+        What is read under a lock stays valid until the commit. SQLite ignores locks: it runs one
         writing transaction at a time.
         """
 
 
 Rule = Callable[[Transaction, *Ts], Coroutine[Any, Any, T]]
-"""A rule: what it takes besides the transaction, and what it returns."""
+"""A rule: its parameters besides the transaction, and its result."""
 
 
 # Locks. Files, groups, names and nonces belong to an owner, and an event publishes only files of
@@ -163,7 +163,7 @@ def moment_of(value: int) -> datetime:
 
 
 def key_text(text: str) -> str:
-    """A text from outside as part of a key, escaped if it has characters that no database takes.
+    """An untrusted text as part of a key, escaped if it has characters that no database accepts.
 
     Different texts stay different: NUL and lone surrogates are escaped, and so is the backslash.
     """
@@ -173,6 +173,6 @@ def key_text(text: str) -> str:
 
 
 def kept_text(text: str) -> str:
-    """A text from outside that is only kept; characters that no database takes are replaced."""
+    """An untrusted text that is only stored; characters that no database accepts are replaced."""
     clean = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
     return clean.encode("utf-8", "replace").decode("utf-8")

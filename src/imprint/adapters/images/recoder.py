@@ -24,7 +24,7 @@ REQUEST = struct.Struct(">IHH")
 ACCEPTED, RECODED, INVALID = b"a", b"r", b"i"
 
 MAX_PIXELS = 16_000_000
-"""Pixels of an image: those of a good camera, 64 MB when decoded."""
+"""The most pixels of an image: those of a good camera, 64 MB when decoded."""
 
 MAX_JPEG_PIXELS = 4 * MAX_PIXELS
 """Pixels of a JPEG file; one with more than `MAX_PIXELS` is decoded at half its sides."""
@@ -36,16 +36,17 @@ MAX_SIDE = 16_384
 """Pixels of a side of an image."""
 
 MAX_SCANS = 100
-"""Scans of a JPEG file; encoders write up to 18."""
+"""The most scans of a JPEG file; encoders write up to 18."""
 
 MAX_SCANNED = 20 * MAX_PIXELS
-"""Pixels of a JPEG file times its scans: each scan takes 10 ms for the largest image."""
+"""The most pixels of a JPEG file times its scans: each scan takes 10 ms for the largest image."""
 
 MAX_SEGMENTS = 10_000
 """Chunks of a PNG or WebP file, segments of a JPEG file: twice what 5 MiB in small chunks have."""
 
 MAX_FILL = 64
-"""Bytes between two segments of a JPEG file before its pixels; Pillow reads them one by one."""
+"""The most bytes between two segments of a JPEG file before its pixels; Pillow reads them one by
+one."""
 
 MEMORY_LIMIT = 512 * 1024 * 1024
 """Bytes of address space: twice what the largest image was measured to need."""
@@ -66,7 +67,7 @@ JPEG_TARGET = 5 * 1024 * 1024
 """Bytes of an uploaded image; a recoded one should not have more."""
 
 MAX_RESPONSE = 16_000_000
-"""Bytes of a recoded image; only one crafted to grow exceeds them."""
+"""The most bytes of a recoded image; only one crafted to grow exceeds them."""
 
 _TRANSPOSITIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -160,63 +161,63 @@ _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
 _CHUNK = struct.Struct(">I4s")
 _CRC = struct.Struct(">I")
 _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
-"""A marker of JPEG other than those within the pixels of a scan."""
+"""A JPEG marker other than those within the pixels of a scan."""
 
 
 def _check_chunks(data: bytes) -> int:
-    """Check that a PNG file has all its chunks, which are one scan.
+    """Check that a PNG file has all its chunks, which form one scan.
 
-    Decoders do without the last ones, so that a file cut short would pass.
+    Decoders tolerate missing last chunks, so a truncated file would pass.
     """
-    place = 8
+    offset = 8
     for _ in range(MAX_SEGMENTS):
-        length, kind = _CHUNK.unpack_from(data, place)
-        end = place + _CHUNK.size + length
+        length, kind = _CHUNK.unpack_from(data, offset)
+        end = offset + _CHUNK.size + length
         (crc,) = _CRC.unpack_from(data, end)
         # The case of the first letter tells whether a chunk is critical or can be ignored.
-        if kind[:1].isupper() and zlib.crc32(memoryview(data)[place + 4 : end]) != crc:
+        if kind[:1].isupper() and zlib.crc32(memoryview(data)[offset + 4 : end]) != crc:
             raise InvalidImage("The file is damaged.")
         if kind == b"IEND":
             return 1
-        place = end + _CRC.size
+        offset = end + _CRC.size
     raise InvalidImage("The image has too many chunks.")
 
 
 def _count_scans(data: bytes) -> int:
-    """Count the scans of a JPEG file. Raises `InvalidImage` if it has no end."""
-    place, scans = 2, 0
+    """Count the scans of a JPEG file. Raises `InvalidImage` if it is truncated."""
+    offset, scans = 2, 0
     for _ in range(MAX_SEGMENTS):
-        found = _MARKER.search(data, place)
-        if found is None or (scans == 0 and found.start() - place > MAX_FILL):
-            raise InvalidImage("The file is cut short, or is not an image.")
-        marker, place = found[0][1], found.end()
+        found = _MARKER.search(data, offset)
+        if found is None or (scans == 0 and found.start() - offset > MAX_FILL):
+            raise InvalidImage("The file is truncated, or is not an image.")
+        marker, offset = found[0][1], found.end()
         if marker == _END_OF_IMAGE:
             return scans
         scans += marker == _START_OF_SCAN
-        place += int.from_bytes(data[place : place + 2])
+        offset += int.from_bytes(data[offset : offset + 2])
     raise InvalidImage("The image has too many segments.")
 
 
 _RIFF = struct.Struct("<4sI4s")
 _RIFF_CHUNK = struct.Struct("<4sI")
 _FRAME_HEADER = 16
-"""Bytes of a frame of an animated WebP file before its chunks."""
+"""Bytes before the chunks of an animated WebP frame."""
 
 
 def _check_riff(data: bytes) -> tuple[int, bool]:
-    """Check that a WebP file has all its chunks; where it ends, and whether it is lossless.
+    """Check that a WebP file has all its chunks; returns its end, and whether it is lossless.
 
     The decoder allocates the whole canvas when it is opened, so its size is checked here.
     """
     _, length, _ = _RIFF.unpack_from(data)
-    end, place, lossless = 8 + length, _RIFF.size, None
+    end, offset, lossless = 8 + length, _RIFF.size, None
     for _ in range(MAX_SEGMENTS):
-        if place >= end and end <= len(data) and lossless is not None:
+        if offset >= end and end <= len(data) and lossless is not None:
             return end, lossless
-        kind, size = _RIFF_CHUNK.unpack_from(data, place)
-        body = place + _RIFF_CHUNK.size
+        kind, size = _RIFF_CHUNK.unpack_from(data, offset)
+        body = offset + _RIFF_CHUNK.size
         if body + size > min(end, len(data)):
-            raise InvalidImage("The file is cut short, or is not an image.")
+            raise InvalidImage("The file is truncated, or is not an image.")
         if kind == b"VP8X":
             canvas = data[body + 4 : body + 10]
             _check_size(*(int.from_bytes(side, "little") + 1 for side in (canvas[:3], canvas[3:])))
@@ -228,8 +229,8 @@ def _check_riff(data: bytes) -> tuple[int, bool]:
             _check_size((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1)
         if lossless is None and kind in (b"VP8 ", b"VP8L"):
             lossless = kind == b"VP8L"
-        # The chunks of a frame of an animation are inside its own; they are checked the same way.
-        place = body + (_FRAME_HEADER if kind == b"ANMF" else size + size % 2)
+        # The chunks of an animation's frame are nested in it; they are checked the same way.
+        offset = body + (_FRAME_HEADER if kind == b"ANMF" else size + size % 2)
     raise InvalidImage("The image has too many chunks.")
 
 
@@ -256,7 +257,7 @@ class _Output(io.BytesIO):
 
     def write(self, data: bytes, /) -> int:  # type: ignore[override]
         if self.tell() + len(data) > MAX_RESPONSE:
-            raise InvalidImage("The image is too large after it is encoded again.")
+            raise InvalidImage("The image is too large after recoding.")
         return super().write(data)
 
 
@@ -278,7 +279,7 @@ def _write_jpeg(image: Image.Image) -> bytes:
 def confine() -> None:
     """Limit memory, and forbid opening or writing files and dumping core.
 
-    Modules that Pillow imports lazily are imported before, as no file can be opened after.
+    Modules that Pillow imports lazily are imported first, as no file can be opened afterwards.
     """
     Image.preinit()
     Image.Exif().load(b"Exif\0\0II*\0\x08\0\0\0\0\0\0\0\0\0")

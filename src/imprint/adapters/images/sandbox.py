@@ -1,4 +1,4 @@
-"""Image recoder with sandboxed processes, because decoders of images have exploitable bugs.
+"""Image recoder with sandboxed processes, because image decoders have exploitable bugs.
 
 A few processes run recoder.py, which decodes an image and encodes it again without metadata. They
 are started when needed, reused, and killed when an image takes too long
@@ -28,7 +28,7 @@ MAX_WAITING = 32
 """Images held in memory at once; more are refused as overload."""
 
 MAX_OF_SIGNER = 4
-"""Images of one signer held in memory at once, of which one is being recoded."""
+"""Images of one signer held in memory at once, one of which is being recoded."""
 
 RETRY_AFTER = 2
 """Seconds after which a signer with too many images should retry."""
@@ -75,9 +75,8 @@ class SandboxedRecoder:
     async def recode(self, image: bytes, signer: Address) -> bytes:
         """The image encoded again, without metadata: a WebP as PNG or JPEG, others as they are.
 
-        A signer has one turn after the other, so that the images of one cannot keep those of
-        others waiting. Refuses `too_large`, `unsupported_media_type`, `invalid_image`,
-        `rate_limited`.
+        The images of one signer are recoded one at a time, so that they do not keep those of others
+        waiting. Refuses `too_large`, `unsupported_media_type`, `invalid_image`, `rate_limited`.
         """
         if len(image) > MAX_IMAGE_BYTES:
             raise Refusal(Code.TOO_LARGE, f"The picture may have at most {MAX_IMAGE_BYTES} bytes.")
@@ -261,7 +260,7 @@ class _Request:
 
 
 class _Turns:
-    """The images of one signer: how many there are, and the lock that the running one has."""
+    """The images of one signer: their number, and the lock of the running one."""
 
     __slots__ = ("lock", "taken")
 

@@ -1,8 +1,8 @@
 """`SessionStore` in the database: logins, and ended sessions.
 
-A row is about one session, by its id, or about all sessions of an address that have a lower
-generation than it has. A login takes the generation of its address in the transaction that spends
-its nonce.
+A row is about one session, by its id, or about all sessions of an address with a lower generation
+than the row's. A login takes the generation of its address in the transaction that spends its
+nonce.
 """
 
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _LAST_GENERATION = 2**62
 _ENDED = "SELECT 1 FROM ended_sessions WHERE generation > :generation AND subject"
 
 IS_ENDED = f"(EXISTS ({_ENDED} = :session) OR EXISTS ({_ENDED} = :reader))"
-"""Whether a session was ended; for SQLite a list of two subjects would be a table of its own."""
+"""Whether a session was ended; for SQLite a list of two subjects would be a separate table."""
 
 IS_ENDED_IN_POSTGRESQL = f"EXISTS ({_ENDED} IN (:session, :reader))"
 """The same for PostgreSQL, which opens the table once for a list."""
@@ -42,7 +42,7 @@ WITH marked AS (
     VALUES ('ended_sessions', CAST(random() * 4611686018427387904 AS BIGINT))
     ON CONFLICT (name) DO UPDATE SET value = excluded.value
 )"""
-"""What every logout does besides on PostgreSQL: see `postgresql_files`."""
+"""The additional statement of every logout on PostgreSQL: see `postgresql_files`."""
 
 END_SESSION = Sql(_END, postgresql=_MARK_END + _END)
 """The generation of an address rises each time, whatever the clocks say."""
@@ -55,7 +55,8 @@ RETURNING (SELECT generation FROM ended_sessions WHERE subject = :address) AS ge
 
 @dataclass(frozen=True, slots=True)
 class SqlSessionStore:
-    """The logins and ended sessions of all readers. Nothing is cached: other processes end some."""
+    """The logins and ended sessions of all readers. Nothing is cached: other processes end sessions
+    too."""
 
     database: Database
 

@@ -1,4 +1,4 @@
-"""`FileStore` in the database, and what every store of files needs: rows, tags, usage.
+"""`FileStore` in the database, and the code that all stores of files share: rows, tags, usage.
 
 Every record has a checksum over the values that clients see. It is verified when the file of a row
 is built, so that a damaged record is `Damaged` and never shown: docs/decisions/record-checksums.md.
@@ -31,9 +31,10 @@ SELECT f.id, f.group_id, f.owner, f.name, f.cid, f.size, f.created_at, f.state, 
 """The columns of a file, in the order of the parameters of `build_file`."""
 
 FILE = FILE_COLUMNS + " FROM files f LEFT JOIN file_groups g ON g.id = f.group_id"
-"""Every file has a group. One that is not found is damaged, and must not be left out in silence."""
+"""Every file has a group. A file whose group is missing is damaged, and must not be skipped
+silently."""
 
-# The rules look at the states of single files: a damaged state would make a file seem absent.
+# The rules check the states of single files: a damaged state would make a file seem absent.
 
 VERSION_BY_CID = FILE + " WHERE f.cid = :cid"
 VERSION_BY_POST = FILE + " WHERE f.post_id = :post_id"
@@ -72,7 +73,7 @@ ON CONFLICT (tag) DO UPDATE
 SET posts = tags.posts + excluded.posts, drafts = tags.drafts + excluded.drafts""",
     postgresql="",
 )
-"""On PostgreSQL, a stored count for each tag would be one row that all its writers wait for."""
+"""On PostgreSQL, a stored count per tag would be one row that all its writers wait for."""
 COUNT_USAGE = """
 UPDATE owners SET used_bytes = used_bytes + :bytes, drafts = drafts + :drafts
 WHERE owner = :owner"""
@@ -120,7 +121,7 @@ AND EXISTS (SELECT 1 FROM file_tags o WHERE o.tag = :tag AND o.position = t.posi
 
 @lru_cache(maxsize=32)
 def list_tagged(tags: int, drafts_too: bool) -> str:
-    """The list of files that carry all of `tags` tags: the index is walked by :tag0.
+    """The list of files with all of `tags` tags: the index is walked by :tag0.
 
     SQLite keeps the order of left joins: it walks the index of tags, then finds each file.
     """
@@ -142,7 +143,7 @@ def list_tagged(tags: int, drafts_too: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SqlFileStore:
-    """The files of all owners; what was read is cached until the next commit."""
+    """The files of all owners; reads are cached until the next commit."""
 
     database: Database
 
@@ -191,7 +192,7 @@ class SqlFileStore:
         return size
 
     def _refuse_miss(self) -> None:
-        """Raise `Unavailable` if what was not found may be there: an index is damaged."""
+        """Raise `Unavailable` if a record that was not found may exist: an index is damaged."""
         if self.database.damage.structure is not None:
             raise Unavailable.database()
 
@@ -284,7 +285,7 @@ async def _count(tx: Transaction, tag: str, which: PublicList) -> int:
 # Records
 
 UNPLACED = 0
-"""The position of a file that has none yet, below every other one."""
+"""The position of a file that has none yet, below every other."""
 
 END = 2**63 - 1
 """Above every position, for a list from its beginning."""
@@ -292,7 +293,7 @@ END = 2**63 - 1
 _STATES = {state.value: state for state in State}
 
 UNREADABLE = (TypeError, ValueError, KeyError, AttributeError, OverflowError)
-"""What a value of the wrong type or form raises when it is read."""
+"""Errors of reading a value of the wrong type or form."""
 
 
 def checksum_of(file: File) -> int:
@@ -334,10 +335,10 @@ def build_file(  # noqa: PLR0917  one parameter for each column
     checksum: int | None,
     group_checksum: int | None,
 ) -> File:
-    """The file of a row with `FILE_COLUMNS`. Raises `Damaged` for one that was not stored so.
+    """The file of a row with `FILE_COLUMNS`. Raises `Damaged` if its checksum does not match.
 
-    Successive lists show mostly the same rows, and finding one in the cache takes a twentieth of
-    the time of building its file: see docs/decisions/query-cache.md.
+    Successive lists have mostly the same rows, and a cache hit takes a twentieth of the time of
+    building the file: see docs/decisions/query-cache.md.
     """
     found = file_checksum(
         id, group_id, owner, name, cid, size, created_at, state, position,
@@ -378,7 +379,7 @@ COLUMNS = tuple(signature(build_file).parameters)
 """The columns of a file, in order."""
 
 WIDTH = len(COLUMNS)
-"""How many columns a file has; what else a statement reads comes after them."""
+"""The number of columns of a file; other columns of a statement come after them."""
 
 
 def file_of(row: Row) -> File:
@@ -392,7 +393,7 @@ def file_among(row: Row) -> File:
 
 
 def hashtags_text(hashtags: tuple[str, ...]) -> str:
-    """Hashtags as they are stored, in their order."""
+    """Hashtags in their stored form, in order."""
     return json.dumps(hashtags, ensure_ascii=False)
 
 
@@ -422,7 +423,7 @@ async def find_by_post_id(tx: Transaction, post_id: int) -> File | None:
 
 
 async def next_position(tx: Transaction) -> int:
-    """A position above every one that was taken before."""
+    """A position above all earlier ones."""
     (row,) = await tx.fetchall(NEXT_POSITION)
     return int(row["value"])
 
@@ -446,17 +447,17 @@ async def _recount(tx: Transaction, tag: str, state: State, by: int) -> None:
 
 
 async def count_usage(tx: Transaction, owner: str, size: int, *, drafts: int = 0) -> None:
-    """Change what counts for an owner by this many bytes and drafts."""
+    """Change the usage of an owner by this many bytes and drafts."""
     await tx.execute(COUNT_USAGE, owner=owner, bytes=size, drafts=drafts)
 
 
 async def draft_size(tx: Transaction, file: File) -> int:
-    """How many bytes count for a file as a draft: its document and the thumbnail of its group."""
+    """The bytes that count for a file as a draft: its document and the thumbnail of its group."""
     return file.size + await thumbnail_size(tx, file)
 
 
 async def thumbnail_size(tx: Transaction, file: File) -> int:
-    """How many bytes count for the thumbnail of a file."""
+    """The bytes that count for the thumbnail of a file."""
     if file.thumbnail_cid is None:
         return 0
     (row,) = await tx.fetchall(THUMBNAIL_SIZE, id=file.group_id)
@@ -487,18 +488,19 @@ async def tag_post(tx: Transaction, post_id: int, cid: Cid, hashtags: tuple[str,
 
 
 async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:
-    """Forget that a document is detached, unless it is condemned; it counts as such no more."""
+    """Delete the record that a document is detached, unless it is condemned; it no longer counts as
+    such."""
     await release(tx, await tx.fetchone(REATTACH, cid=cid, network=network.value))
 
 
 async def release(tx: Transaction, detached: Row | None) -> None:
-    """Count a detached document no more, if there was a record of one."""
+    """Stop counting a detached document, if there was a record of one."""
     if detached is not None and detached["owner"] is not None:
         await count_usage(tx, detached["owner"], -detached["size"], drafts=-detached["drafts"])
 
 
 async def take_back(tx: Transaction, cid: Cid, network: Network) -> None:
-    """Forget that a document is condemned: the caller is about to refer to it.
+    """Delete the record of a condemnation: the caller is about to refer to the document.
 
     Raises `Unavailable` if a process of an earlier release condemned it, which destroys it without
     a fence.

@@ -1,9 +1,9 @@
-"""`FileStore` on PostgreSQL: the statements of the rules, with less around them.
+"""`FileStore` on PostgreSQL: the statements of the rules, with less overhead.
 
 Every logout writes a random mark, in its transaction. While a statement sees the same mark, no
-session was ended since, so one that was looked for once need not be looked for again: to read the
-mark takes half the time. The row of the mark makes logouts wait for each other, so whoever sees the
-mark of one sees all those before it.
+session was ended since, so a session that was checked once need not be checked again: reading the
+mark takes half the time. The row of the mark serializes logouts, so a reader that sees the mark of
+one sees all earlier ones.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,7 +44,7 @@ from imprint.domain.sessions import Session, session_ended
 # Single files
 
 MOST_SESSIONS = 10_000
-"""How many sessions a process knows."""
+"""The number of sessions that a process knows."""
 
 _MARK = "(SELECT value FROM counters WHERE name = 'ended_sessions') AS mark"
 
@@ -59,32 +59,32 @@ def _with(text: str, *columns: str) -> str:
 _FINDS = {_BY_CID: VERSION_BY_CID, _BY_POST: VERSION_BY_POST}
 
 MARKED = {find: _with(text, _MARK) for find, text in _FINDS.items()}
-"""What finds a file, and the mark."""
+"""Finds a file, and the mark."""
 
 CHECKED = {
     find: _with(text, _MARK, f"{IS_ENDED_IN_POSTGRESQL} AS ended") for find, text in _FINDS.items()
 }
-"""What finds a file, the mark, and whether a session is ended: its generation, its id and its
-address are the first values."""
+"""Finds a file, the mark, and whether a session is ended: its generation, its id and its address
+are the first values."""
 
 
 class KnownSessions:
-    """Ids of sessions that were not ended when the mark was this one."""
+    """Ids of sessions that were live at this mark."""
 
     def __init__(self) -> None:
         self._mark: int | None = None
         self._ids: BoundedCache[str, None] = BoundedCache(MOST_SESSIONS)
 
     def may_know(self, session: Session) -> bool:
-        """Whether this session was not ended at the mark that was seen last."""
+        """Whether this session was live at the last seen mark."""
         return session.id in self._ids
 
     def knows(self, session: Session, mark: int | None) -> bool:
-        """Whether this session was not ended at this mark."""
+        """Whether this session was live at this mark."""
         return mark == self._mark and session.id in self._ids
 
     def add(self, session: Session, mark: int | None) -> None:
-        """Note a session that was not ended at this mark."""
+        """Record a session that was live at this mark."""
         if mark != self._mark:
             self._ids.clear()
             self._mark = mark
@@ -94,7 +94,8 @@ class KnownSessions:
 # Lists
 
 _COUNTED = 20_000
-"""The files of a tag are counted up to this number to find the rarest tag: some milliseconds."""
+"""The number up to which the files of a tag are counted to find the rarest tag: some
+milliseconds."""
 
 _CHANGED = f"{SNAPSHOT} <> :known"
 """Evaluated once, before any row is read."""
@@ -123,8 +124,8 @@ _LIST_TAGGED = """
 LEFT JOIN LATERAL (SELECT * FROM files x WHERE x.position = found.position LIMIT 1) f ON true
 LEFT JOIN LATERAL (SELECT * FROM file_groups x WHERE x.id = f.group_id LIMIT 1) g ON true
 ORDER BY found.position DESC"""
-"""Positions are found before any file is read, and each file with a subquery of its own, so the
-tags are walked in the order of the list whatever the planner estimates."""
+"""Positions are found before any file is read, and each file with a separate subquery, so the tags
+are walked in the order of the list whatever the planner estimates."""
 
 _ALSO_TAGGED = """
 AND (SELECT true FROM file_tags o WHERE o.tag = :tag AND o.position = t.position)"""
@@ -156,10 +157,10 @@ LISTS: Mapping[str, str] = {
         for drafts_too in (False, True)
     },
 }
-"""What reads a list, by the statement of its rule: in one round trip, and only if it changed."""
+"""Reads a list by the statement of its rule: in one round trip, and only if it changed."""
 
 LIST_DRAFTS_FOR = LISTS[LIST_DRAFTS].replace("false AS", f"{IS_ENDED_IN_POSTGRESQL} AS")
-"""What reads a list of drafts for a session."""
+"""Reads a list of drafts for a session."""
 
 
 def list_statement(
@@ -167,7 +168,7 @@ def list_statement(
 ) -> tuple[str, dict[str, Value]]:
     """A list as one statement that reads it unless the snapshot is `known`.
 
-    It has a row even then, and for an empty list: one that is not `present`. Each row says whether
+    It has a row even then, and for an empty list: one that is not `present`. Each row tells whether
     the session is `ended`.
     """
     values: dict[str, Value] = {"before": END if before is None else before, "limit": limit}
@@ -185,7 +186,7 @@ def list_statement(
 
 @dataclass(frozen=True, slots=True)
 class PostgresqlFileStore(SqlFileStore):
-    """The files of all owners; lists are remembered until a transaction ends."""
+    """The files of all owners; lists are cached until a transaction ends."""
 
     database: PostgresqlDatabase
     _sessions: KnownSessions = field(default_factory=KnownSessions, init=False)
@@ -236,10 +237,10 @@ class PostgresqlFileStore(SqlFileStore):
     async def _read_list(
         self, which: ListFilter, before: int | None, limit: int, session: Session | None
     ) -> list[File]:
-        """Read a list, unless the one that is remembered is still the same.
+        """Read a list, unless the cached one is still current.
 
-        What is remembered for a session was read when it was not ended; if it has been ended since,
-        a transaction has ended.
+        A list that is cached for a session was read while it was live; if the session has been
+        ended since, a transaction has ended.
         """
         lists = self.database.lists
         key = which, before, limit, None if session is None else session.id

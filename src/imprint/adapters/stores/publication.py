@@ -3,9 +3,9 @@
 An event binds the file of its cid to its post id if its author is the owner. Two events can claim
 one post id only if one of them is in a block that left the chain, or will leave it. Until the
 follower knows which, the event in the higher block holds the post id (the later one, if both are
-equally high): the other file becomes a draft again, and its event is no longer canonical.
-But an event that the follower has read itself yields only to another one that it reads itself: a
-delivery may be wrong, and final blocks are not read again.
+equally high): the other file becomes a draft again, and its event is no longer canonical. But an
+event that the follower has read yields only to another one that it reads: a delivery may be wrong,
+and final blocks are not read again.
 """
 
 import json
@@ -261,10 +261,10 @@ async def apply_events(
     *,
     canonical: bool = False,
 ) -> ApplyResult:
-    """Keep and apply events, each in a savepoint of its own; the caller has locked them.
+    """Store and apply events, each in its own savepoint; the caller has locked them.
 
-    With `canonical` they were read from the chain, which also brings back an event whose block had
-    left. A delivery cannot do that, so repeating an old delivery has no effect.
+    With `canonical` they were read from the chain, which also restores an event whose block had
+    left it. A delivery cannot do that, so repeating an old delivery has no effect.
     """
     if key is not None and not await _add_delivery(tx, key, at):
         return ApplyResult(duplicate=True)
@@ -383,7 +383,7 @@ async def _keep_and_apply(
         known[column] == values[column] for column in ("post_id", "author", "spelled_cid")
     )
     if not canonical and known is not None and not (known["canonical"] and agrees):
-        # A delivery may neither revive what was undone nor contradict what is known.
+        # A delivery may neither revive an undone event nor contradict a known one.
         return EventStatus.UNKNOWN_FILE
     bound: str | None = None if known is None else known["file_id"]
     unbound = None
@@ -422,7 +422,7 @@ async def _lock_known(tx: Transaction, event: PostCreated) -> Row | None:
 
 
 async def _apply_again(tx: Transaction, event: PostCreated, at: datetime) -> None:
-    """Apply a stored event, unless it was bound a moment ago by another one that was applied."""
+    """Apply a stored event, unless an earlier one in this step has just bound its file."""
     (known,) = await tx.fetchall(KNOWN_EVENT, **_identity(event.place))
     if known["file_id"] is None:
         await _apply(tx, event, at, canonical=False)
@@ -449,7 +449,7 @@ async def _apply(tx: Transaction, event: PostCreated, at: datetime, canonical: b
 async def _judge(
     tx: Transaction, event: PostCreated, file: File | None, canonical: bool
 ) -> tuple[EventStatus, File | None]:
-    """The status of an event, and the file that loses its post id to it, now a draft."""
+    """The status of an event, and the file that loses its post id to it and becomes a draft."""
     if file is None:
         return EventStatus.UNKNOWN_FILE, None
     if file.owner != event.author:
@@ -521,7 +521,7 @@ async def _hashtags_of_chain(tx: Transaction, event: PostCreated) -> tuple[str, 
 
 
 async def _unbind(tx: Transaction, file_id: str) -> File:
-    """Make a post a draft again, where it was before, and its event no longer canonical."""
+    """Make a post a draft again, at its earlier position, and its event no longer canonical."""
     (row,) = await tx.fetchall(VERSION_BY_ID, id=file_id)
     post = file_of(row)
     await tx.execute(RELEASE_EVENT, file_id=file_id)
@@ -534,9 +534,9 @@ async def _unbind(tx: Transaction, file_id: str) -> File:
 
 
 async def _make_room(tx: Transaction, restored: File) -> File:
-    """Move a newer draft to a group of its own; a post stays, and the restored file moves.
+    """Move a newer draft to a new group; a post stays, and the restored file moves.
 
-    Returns the restored file in the group that it is in now.
+    Returns the restored file in its current group.
     """
     newer = await find_version(tx, LIVE_IN_GROUP, group_id=restored.group_id)
     if newer is None:
@@ -553,7 +553,7 @@ async def _make_room(tx: Transaction, restored: File) -> File:
 
 
 async def _reattach(tx: Transaction, restored: File) -> None:
-    """Keep the documents of a restored file, and count them no more."""
+    """Keep the documents of a restored file, and stop counting them."""
     await reattach(tx, restored.cid, Network.PRIVATE)
     if restored.thumbnail_cid is not None:
         await reattach(tx, restored.thumbnail_cid, Network.PUBLIC)
@@ -639,7 +639,7 @@ async def _set_disputed(tx: Transaction, chain_id: int, blocks: Collection[Block
 async def _add_dead_letter(
     tx: Transaction, letter: DeadLetter, source: str | None, at: datetime
 ) -> bool:
-    """Keep a dead letter; False if it was kept before."""
+    """Store a dead letter; False if it was already stored."""
     place = letter.place
     if place is None:
         content = f"{letter.reason}\n{letter.payload}".encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""`RateLimits` in the database: one moment for each key."""
+"""`RateLimits` in the database: one timestamp per key."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,7 +37,7 @@ class SqlRateLimits:
         await self.database.transact((), _admit, key, rate, now, cost, durable=False)
 
     async def charge(self, key: str, rate: Rate, count: int, now: datetime) -> None:
-        # The moment moves by the shares of the requests, within the period.
+        # The timestamp moves by the shares of the requests, within the period.
         share = rate.seconds * _SECOND // rate.count * count
         latest = micros(now) + rate.seconds * _SECOND
         values: dict[str, Value] = {
@@ -54,13 +54,13 @@ class SqlRateLimits:
 async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int) -> None:
     """Count a request of a key, for all processes together. Raises `RateLimited`.
 
-    One moment is stored for each key. A request moves it forward by its share of the period,
-    starting from now if it has passed. A request that would move it more than a whole period
-    ahead of now is refused. One that costs more than the whole rate takes the whole period.
+    One timestamp is stored per key. A request moves it forward by its share of the period, starting
+    from now if it has passed. A request that would move it more than a whole period ahead of now is
+    refused. One that costs more than the whole rate takes the whole period.
 
-    A moment for which the request would wait longer than a period was stored by a clock that was
-    wrong, and counts as passed. One that is ahead by less may be of a process whose clock differs
-    a little; if it counted as passed, the limits of all such processes would add up.
+    A timestamp for which the request would wait longer than a period was stored with a wrong clock,
+    and counts as passed. One that is ahead by less may come from a process whose clock differs a
+    little; if it counted as passed, the limits of all such processes would add up.
     """
     values = admission(key, rate, now, cost)
     if await tx.fetchone(ADMIT, **values) is None:

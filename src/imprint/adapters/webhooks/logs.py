@@ -1,4 +1,4 @@
-"""Logs in webhook deliveries, found in decoded JSON and sorted into events and dead letters."""
+"""Logs in webhook deliveries, found in decoded JSON and classified as events or dead letters."""
 
 import json
 import re
@@ -35,16 +35,17 @@ MAX_PAYLOADS = 1024 * 1024
 """Characters that all dead letters of a delivery keep; further ones keep only their reason."""
 
 MAX_DEAD_LETTERS = 1_000
-"""Dead letters of a delivery; one more says how many are not kept."""
+"""The most dead letters of a delivery; one more tells how many were dropped."""
 
 MAX_TOPICS = 4
-"""Topics of a log; the EVM has no instruction for more."""
+"""The most topics of a log; the EVM has no instruction for more."""
 
 COUNT_LIMIT = 2**63
-"""No block number or log index reaches this, and databases store no larger integers."""
+"""Above every block number and log index; databases store no larger integers."""
 
 MAX_VALUES = 250_000
-"""Arrays, objects and logs of a delivery that are read; the logs of many blocks have far fewer."""
+"""The most arrays, objects and logs of a delivery that are read; the logs of many blocks have far
+fewer."""
 
 _POST_CREATED_TOPIC = "0x" + POST_CREATED.hex()
 _ACCESS_TOPICS = frozenset(
@@ -63,7 +64,7 @@ _CONTEXT_MEMBERS = frozenset(
 """An object with any of these members describes the logs inside it."""
 
 _END = object()
-"""Stands for the end of an array or object."""
+"""Marks the end of an array or object."""
 
 
 class TooManyValues(Exception):
@@ -75,10 +76,10 @@ class TooManyValues(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SentLog:
-    """A log as it was sent, with members that are not validated; None for those not sent.
+    """A log as it was sent, with unvalidated members; None for those not sent.
 
-    A value in the place of a log that is no log has only `raw`, which a dead letter keeps.
-    `networks` and `chain_ids` are all statements of the delivery about the chain of the log.
+    A value that should be a log and is not has only `raw`, which a dead letter keeps. `networks`
+    and `chain_ids` are all claims of the delivery about the chain of the log.
     """
 
     raw: object
@@ -141,12 +142,12 @@ class _Findings:
 
 
 def sort_logs(sent: Iterable[SentLog], payload: Payload, marketplace: Marketplace) -> SortedLogs:
-    """Sort the logs of a payload one by one.
+    """Classify the logs of a payload.
 
     PostCreated logs of the marketplace are events, and Transfer, PostSubscribed and
     PostPriceUpdated logs are access changes; both become dead letters if they cannot be decoded, as
-    do values that are no log. All other logs are ignored, and so are the access changes, which are
-    counted with them. A payload with a problem is a dead letter if no part of it is one.
+    do values that are not logs. All other logs are ignored, and so are the access changes, which
+    are counted with them. A payload with a problem is a dead letter if no part of it is one.
     """
     findings = _Findings()
     changes: list[AccessChanged] = []
@@ -183,8 +184,8 @@ def sort_logs(sent: Iterable[SentLog], payload: Payload, marketplace: Marketplac
 def _find_topic(log: SentLog, marketplace: Marketplace) -> str | None:
     """The first topic of a log that is an event or an access change; None for any other log.
 
-    A log of another network or contract, a removed one, and one of a transaction that failed are
-    others. Raises `Undecodable` for what is no log.
+    Logs of another network or contract, removed ones, and those of failed transactions are others.
+    Raises `Undecodable` for a value that is not a log.
     """
     if not all(_read_number(each) == marketplace.chain_id for each in log.chain_ids):
         return None
@@ -204,14 +205,14 @@ def _find_topic(log: SentLog, marketplace: Marketplace) -> str | None:
         raise Undecodable("This is not a log: its first topic is malformed.")
     if topic == _POST_CREATED_TOPIC:
         return topic if _is_effective(log) else None
-    # Removing a transfer changes who may read, too.
+    # Removing a transfer also changes who may read.
     return topic if topic in _ACCESS_TOPICS else None
 
 
 def _is_effective(log: SentLog) -> bool:
     """Whether the log was not removed or reverted.
 
-    Statements that cannot be read count against the log: the chain itself will show it.
+    Unreadable claims count against the log: the chain itself will show it.
     """
     return log.removed in (None, False) and (log.status is None or _read_number(log.status) == 1)
 
@@ -238,7 +239,7 @@ def _read_members(log: SentLog, chain_id: int) -> tuple[LogPlace, tuple[bytes, .
     index, block_number = _count_or_none(log.index), _count_or_none(log.block_number)
     if block_hash is None or index is None:
         # Not every query of a provider selects them. The stand-in must be the same each time this
-        # log is sent, and differ from that of any other log.
+        # log is sent, and unique to it.
         known = f"{tx_hash} {block_hash} {block_number} {index}".encode()
         block_hash, index = stand_in_block_hash(known, *topics, data), index or 0
     return LogPlace(chain_id, block_hash, block_number, index, tx_hash), topics, data
@@ -291,8 +292,8 @@ class _Context:
 class _Container:
     """An array or object that is being searched; `logs` is the array of logs of an object.
 
-    `beside_logs` if its values are in the place of logs. `in_place` if it is in such a place itself
-    and `found_before` logs were found before it: without a log in it, it is malformed.
+    `beside_logs` if its values should be logs. `in_place` if it should itself be a log and
+    `found_before` logs were found before it: without a log in it, it is malformed.
     """
 
     value: object
@@ -305,9 +306,10 @@ class _Container:
 
 
 def find_logs(sent: Any, networks: tuple[object, ...] = ()) -> Iterator[SentLog]:
-    """Every log at any depth of decoded JSON, in document order, and what is no log beside them.
+    """Every log at any depth of decoded JSON, in document order, and values next to them that are
+    not logs.
 
-    `networks` are statements outside the JSON. Raises `TooManyValues`.
+    `networks` are claims outside the JSON. Raises `TooManyValues`.
     """
     # An explicit stack instead of recursion: the sender chooses the depth.
     stack = [_Container(sent, iter((sent,)), _Context(networks=networks))]
@@ -348,7 +350,7 @@ def _not_a_log(value: object, context: _Context) -> SentLog:
 
 
 def _is_read(value: Any, beside_logs: bool) -> bool:
-    """Whether a value may contain a log, or is none in the place of one."""
+    """Whether a value may contain a log, or should be one and is not."""
     if isinstance(value, list):
         return bool(value)
     return beside_logs or (isinstance(value, dict) and bool(value))
@@ -359,7 +361,7 @@ def _is_log(value: Any) -> TypeGuard[dict[str, Any]]:
 
 
 def _read_context(value: dict[str, Any], outer: _Context) -> _Context:
-    """The context of what is inside `value`.
+    """The context for the values inside `value`.
 
     Inner members replace outer ones, except for networks and chain ids, which are collected.
     """

@@ -1,4 +1,4 @@
-"""The names that providers use for networks, and their chain ids."""
+"""The providers' names for networks, and their chain ids."""
 
 from collections.abc import Iterable
 
@@ -38,7 +38,7 @@ _CHAINS = {
 
 
 def network_names(chain_id: int, more: Iterable[str] = ()) -> frozenset[str]:
-    """The names of a chain that are known, and `more` of an operator, as `simplify_name` writes."""
+    """The known names of a chain and those that the operator adds, normalized."""
     return frozenset(map(simplify_name, (*_CHAINS.get(chain_id, ()), *more)))
 
 

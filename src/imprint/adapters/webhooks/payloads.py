@@ -1,4 +1,4 @@
-"""Payloads: the JSON in the body of a signed delivery, also where the rest of it is malformed."""
+"""Payloads: the JSON in the body of a signed delivery, even if parts of it are malformed."""
 
 import json
 import re
@@ -9,19 +9,19 @@ from typing import Any
 import msgspec
 
 MAX_DEPTH = 400
-"""Arrays and objects inside each other that are read in a malformed body."""
+"""The deepest nesting that is read in a malformed body."""
 
 MAX_DOCUMENTS = 100
-"""Documents, one after the other, that are read in a malformed body."""
+"""The maximum number of consecutive documents that are read in a malformed body."""
 
 MAX_TOKENS = 1_000_000
-"""Strings and brackets that are searched for what is nested too deep."""
+"""The most strings and brackets that are searched for deep nesting."""
 
 TOO_DEEP = "(nested too deep)"
-"""Stands for an array or object that is nested deeper than `MAX_DEPTH`."""
+"""Replaces an array or object that is nested deeper than `MAX_DEPTH`."""
 
 _LONGEST_INTEGER = 78
-"""Digits of 2^256; a longer number stays a text."""
+"""Digits of 2^256; a longer number remains a text."""
 
 _WHITE_SPACE = re.compile(r"\s*")
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
@@ -79,7 +79,7 @@ def _read_documents(text: str) -> tuple[Any, ...]:
 
 
 def _cut_depth(text: str) -> str:
-    """The text with `TOO_DEEP` in the place of what is nested too deep; it may end there."""
+    """The text with deeply nested values replaced by `TOO_DEEP`; it may end there."""
     pieces: list[str] = []
     depth = position = 0
     for count, token in enumerate(_STRING_OR_BRACKET.finditer(text)):

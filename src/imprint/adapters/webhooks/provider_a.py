@@ -65,7 +65,7 @@ class ProviderA:
 
 
 def _find_logs(sent: Any) -> Iterator[SentLog]:
-    """The logs of the block, and what is no log among them. Raises `TooManyValues`."""
+    """The logs of the block, and values among them that are not logs. Raises `TooManyValues`."""
     event = _member(sent, "event")
     data = _member(event, "data")
     block = _member(data, "block")

@@ -26,10 +26,10 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.posts import Delivery, DeliveryKey
 
 MAX_DECOMPRESSED = 16 * 1024 * 1024
-"""Bytes of a gzipped delivery after decompression."""
+"""The most bytes of a gzipped delivery after decompression."""
 
 MAX_COMPRESSED = 1024 * 1024
-"""Bytes of a gzipped delivery."""
+"""The most bytes of a gzipped delivery."""
 
 TOLERANCE = 300
 """Seconds by which the signed time may differ from the clock; recommended by the provider."""
@@ -38,13 +38,13 @@ _GZIP = 16 + zlib.MAX_WBITS
 """The zlib window size that selects the gzip format, with its checksum."""
 
 _PIECE = 64 * 1024
-"""Bytes that are decompressed at once."""
+"""Bytes of output per decompression step."""
 
 _INPUT = 16 * 1024
-"""Bytes that are given to the decompression at once."""
+"""Bytes of input per decompression step."""
 
 MAX_MEMBERS = 1_000
-"""Members of a gzipped delivery: a sender may flush its compression after each part."""
+"""The most members of a gzipped delivery: a sender may flush its compression after each part."""
 
 _GZIP_NAMES = ("gzip", "x-gzip")
 """The content codings that are gzip; a recipient treats them alike (RFC 9110, section 8.4.1.3)."""
@@ -79,9 +79,9 @@ class ProviderB:
         self._max_compressed = max_compressed
 
     def is_connection_test(self, headers: Mapping[str, str]) -> bool:
-        """Whether none of the three headers of a signed delivery is there.
+        """Whether all three headers of a signed delivery are missing.
 
-        The provider's dashboard tests a URL in this way, and expects 200.
+        The provider's dashboard tests a URL this way, and expects 200.
         """
         return not any(name in headers for name in _HEADERS)
 
@@ -110,7 +110,7 @@ class ProviderB:
         key = DeliveryKey(self.name, hashlib.sha256(digest).hexdigest(), nonce)
         # Decompressed a second time: unverified data is never held in memory as a whole.
         read = b"".join(self._decompress(body, gzipped))
-        # Not signed, but the only place of the network in some deliveries.
+        # Not signed, but the only mention of the network in some deliveries.
         network = headers.get("stream-network")
         return self._read(key, read, (network,) if is_given(network) else ())
 

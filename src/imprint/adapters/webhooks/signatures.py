@@ -11,7 +11,7 @@ _SIGNATURE = re.compile(r"[0-9a-fA-F]{64}\Z")
 
 
 class WebhookSecrets:
-    """The secrets of a provider: one, or two while one replaces the other.
+    """The secrets of a provider: one, or two during a rotation.
 
     Raises ValueError for any other number, and for an empty secret.
     """

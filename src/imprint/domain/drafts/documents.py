@@ -100,7 +100,7 @@ def read_document(data: bytes) -> Document:
 
 
 def check_document(data: bytes, name: str) -> None:
-    """Check that bytes are a document with this name, and build nothing but the text of it.
+    """Check that bytes are a document with this name, decoding only its text.
 
     One of the earlier service has no name. Raises `NotADocument`.
     """
@@ -115,7 +115,7 @@ def check_document(data: bytes, name: str) -> None:
                 return
         raise NotADocument(f"The bytes are not a document with the name {name}.")
     try:
-        # It begins with a quotation mark, so it is a string or no JSON.
+        # It begins with a quotation mark, so it is a string or invalid JSON.
         content = json.loads(data[len(head) : end].decode())
         _encode(content)
     except (ValueError, RecursionError) as error:

@@ -18,8 +18,8 @@ _LOW_BITS = (1 << 62) - 1
 def new_id() -> str:
     """Return a new UUIDv7: the time in milliseconds, then random bits.
 
-    Ids of records that are created one after another are neighbours in an index. An id is not a
-    secret, so `random` is good enough; it is seeded from the system in every process.
+    Ids of records created in sequence are neighbours in an index. An id is not a secret, so
+    `random` is good enough; it is seeded from the system in every process.
     """
     bits = random.getrandbits(74)
     number = time.time_ns() // 1_000_000 << 80 | _VERSION | bits >> 62 << 64 | _VARIANT
@@ -51,7 +51,7 @@ class Action(StrEnum):
 
 
 class Network(StrEnum):
-    """The network of a document: `PRIVATE` ones are served by this service only."""
+    """The network of a document: `PRIVATE` ones are served only by this service."""
 
     PRIVATE = "private"
     PUBLIC = "public"
@@ -59,7 +59,7 @@ class Network(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """The post on the chain that a file became."""
+    """The on-chain post that a file became."""
 
     post_id: int
     published_at: datetime
@@ -114,10 +114,10 @@ def file_name(owner: Address, number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A proven signed write: the signer, the action, and the nonce that it uses up.
+    """A proven signed write: the signer, the action, and the nonce that it spends.
 
-    `session` is the id of the writing session whose key signed for the signer. `body_hash` is that
-    of the content or thumbnail which the signature is bound to, if it is.
+    `session` is the id of the writing session whose key signed for the signer. `body_hash` is the
+    hash of the content or thumbnail that the signature is bound to, if any.
     """
 
     signer: Address
@@ -130,7 +130,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Metadata that a content store may show beside a document; no rule depends on it."""
+    """Metadata that a content store may show next to a document; no rule depends on it."""
 
     name: str
     owner: Address
@@ -153,10 +153,10 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How much a signer may keep at once; 0 is no limit.
+    """How much a signer may store; 0 is no limit.
 
-    `bytes` are those of its drafts, their thumbnails, and whatever it replaced or deleted until
-    that is destroyed; `drafts` is their number. Posts do not count.
+    `bytes` covers drafts, their thumbnails, and replaced or deleted documents until they are
+    destroyed; `drafts` is the number of drafts. Posts do not count.
     """
 
     bytes: int = 0

@@ -7,12 +7,13 @@ MAX_TAGS = 10
 """The most hashtags of a file, and of a list filter."""
 
 MAX_TAG_LENGTH = 32
-"""The most characters of a hashtag, each combining mark being one."""
+"""The most characters of a hashtag, counting each combining mark."""
 
 MAX_SPELLING = 8 * MAX_TAG_LENGTH
 """The most characters of a hashtag before normalization, which composes up to four into one.
 
-The time that normalization takes grows with the square of the number of combining marks."""
+Normalization takes time quadratic in the number of combining marks.
+"""
 
 _INVISIBLE_MARKS = frozenset(
     map(
@@ -26,7 +27,7 @@ _INVISIBLE_MARKS = frozenset(
         ),
     )
 )
-"""Combining marks that are not displayed: two hashtags that look the same would differ."""
+"""Invisible combining marks: with them, two hashtags that look the same would differ."""
 
 
 class NotTags(ValueError):

@@ -12,10 +12,10 @@ WORD = 32
 """Bytes of a word, the unit of the ABI."""
 
 UINT256_LIMIT = 2**256
-"""The first number that is too large for a word."""
+"""The smallest number that does not fit into a word."""
 
 _ADDRESS_PADDING = bytes(12)
-"""The bytes before an address in its word."""
+"""The zero bytes before an address in its word."""
 
 
 class NotAbi(ValueError):
@@ -26,8 +26,8 @@ class NotAbi(ValueError):
 class Tuple:
     """An encoded tuple of `size` members, each read by its index. Methods raise `NotAbi`.
 
-    Strings are returned as bytes, because they need not be UTF-8. Only the members that are read
-    are checked, so a malformed member does not hide the others.
+    Strings are returned as bytes, because they need not be UTF-8. Only members that are read are
+    checked, so a malformed member does not affect the others.
     """
 
     data: bytes

@@ -1,4 +1,4 @@
-"""Ethereum addresses, and Keccak-256, which their checksum is computed with."""
+"""Ethereum addresses, and the Keccak-256 hash that their checksums use."""
 
 import re
 from functools import lru_cache
@@ -8,7 +8,7 @@ from Crypto.Hash import keccak
 
 
 def keccak256(data: bytes) -> bytes:
-    """Return the Keccak-256 digest of `data`, which is not SHA3-256."""
+    """Return the Keccak-256 digest of `data` (not SHA3-256)."""
     return keccak.new(data=data, digest_bits=256).digest()
 
 

@@ -74,16 +74,16 @@ def read_header(read: Read) -> tuple[Cid, ...]:
     try:
         roots = tuple(_read_links(links))
     except (NotACid, IndexError) as error:
-        raise NotACar("The header does not name its roots as it should.") from error
+        raise NotACar("The header does not list its roots correctly.") from error
     if not roots or write_header(roots)[-length:] != header:
-        raise NotACar("The header does not name its roots as it should.")
+        raise NotACar("The header does not list its roots correctly.")
     return roots
 
 
 def read_sections(read: Read) -> Iterator[tuple[Cid, bytes]]:
     """Yield every block after the header, each verified against its CID.
 
-    Raises `NotACar` for a block that is too large or does not match, and if the CAR is cut off.
+    Raises `NotACar` for a block that is too large or does not match, and for a truncated CAR.
     """
     while (length := _take_length(read)) is not None:
         if length > MAX_BLOCK + _LONGEST_CID:
@@ -119,11 +119,11 @@ def _take_length(read: Read) -> int | None:
     try:
         return take_varint(read)
     except NotAVarint as error:
-        raise NotACar("The CAR is damaged or cut off: a length is wrong.") from error
+        raise NotACar("The CAR is damaged or truncated: a length is wrong.") from error
 
 
 def _take(read: Read, length: int) -> bytes:
     taken = read(length)
     if len(taken) != length:
-        raise NotACar("The CAR is cut off: it ends inside a block.")
+        raise NotACar("The CAR is truncated: it ends inside a block.")
     return taken

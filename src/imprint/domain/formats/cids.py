@@ -19,7 +19,7 @@ MAX_VARINT_BYTES = 9
 
 
 class NotAVarint(ValueError):
-    """The bytes do not end, or could be written with fewer."""
+    """The bytes are truncated, or not the shortest encoding."""
 
 
 def write_varint(number: int) -> bytes:
@@ -95,9 +95,8 @@ _LENGTHS = {
 }
 """How long the text of a 36-byte CID is in each multibase; other multibases are refused.
 
-libipld refuses stray bits and foreign characters. With the length fixed as well and padding only
-at the end, no CID has two texts in one base, except for the case of letters where the base ignores
-it.
+libipld refuses stray bits and foreign characters. With a fixed length and padding only at the end,
+no CID has two texts in one base, except where the base ignores case.
 """
 
 _VERSION_0_LENGTH = 46
@@ -119,7 +118,7 @@ def parse_cid(text: str) -> Cid:
     if len(text) != _LENGTHS.get(text[:1]):
         raise NotACid("A CID has the prefix of a known multibase and the length that goes with it.")
     if "=" in text.rstrip("="):
-        # libipld also decodes padded pieces one after another.
+        # libipld also decodes several padded pieces in a row.
         raise NotACid("A CID has padding only at its end.")
     return _check_cid(_decode_multibase(text))
 
@@ -221,7 +220,7 @@ def document_cid(data: bytes, layout: Layout = KUBO_LAYOUT) -> Cid:
 def blocks(data: bytes, layout: Layout = KUBO_LAYOUT) -> Iterator[tuple[Cid, bytes | memoryview]]:
     """Yield every block of a document with its CID, depth first from the root, as a CAR has them.
 
-    A block that occurs twice in the tree comes twice. Leaves are views of `data`, not copies.
+    A block that occurs twice in the tree is yielded twice. Leaves are views of `data`, not copies.
     """
     waiting = [_build_tree(data, layout)]
     while waiting:
@@ -248,7 +247,7 @@ def _join(children: Sequence[_Node]) -> _Node:
     """Build the dag-pb node above `children`.
 
     Links come before the data, and each has an empty name: other encodings of the same node exist,
-    but they have other CIDs than those that IPFS nodes compute.
+    but their CIDs differ from those that IPFS nodes compute.
     """
     links = b"".join(_encode_field(_LINK_FIELD, _encode_link(child)) for child in children)
     length = sum(child.length for child in children)
@@ -277,10 +276,10 @@ _LINK_KEYS = {0x0A, 0x12, 0x18}
 """The protobuf keys of a link: its CID, its name, and the size of the tree below it."""
 
 _BYTES_FIELD = 2
-"""The protobuf wire type of a field of bytes; the only other one here is that of a number."""
+"""The protobuf wire type of a bytes field; the only other one here is that of a number."""
 
 MAX_NODES = 4096
-"""The most blocks of one document, so that a corrupt tree cannot be read forever."""
+"""The most blocks of one document, so that reading a corrupt tree always ends."""
 
 
 class NotAssembled(ValueError):
@@ -319,7 +318,8 @@ def assemble(cid: Cid, load: Callable[[Cid], bytes], limit: int) -> bytes:
         if codec_of(at) is Codec.DAG_PB:
             waiting += reversed(read_links(block))
             continue
-        # Checked here and not only at the end: few bytes in blocks can make many in a document.
+        # Checked here and not only at the end: a few bytes in blocks can expand into a large
+        # document.
         if len(block) > _LEAF or (pieces and len(pieces[-1]) != _LEAF):
             raise NotAssembled(f"The blocks of {cid} are not those of a document.")
         pieces.append(block)

@@ -1,11 +1,11 @@
-"""Amounts of the chain's coin, as people write them; the pages, the feeds and the client do."""
+"""Amounts of the chain's coin in decimal notation, for pages, feeds and the client."""
 
 DECIMALS = 18
-"""Digits of a coin after the point."""
+"""Decimal digits of a coin."""
 
 
 def format_coin(wei: int) -> str:
-    """An amount in coins, exactly: `0.01`."""
+    """The exact amount in coins: `0.01`."""
     whole, rest = divmod(wei, 10**DECIMALS)
     digits = f"{rest:0{DECIMALS}d}".rstrip("0")
     return f"{whole}.{digits}" if digits else f"{whole}"

@@ -1,4 +1,4 @@
-"""Moments as machines read them in feeds, pages, sitemaps, tables and login messages."""
+"""Timestamps in feeds, pages, sitemaps, tables and login messages."""
 
 from datetime import UTC, datetime
 

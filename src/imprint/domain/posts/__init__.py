@@ -1,1 +1,1 @@
-"""Posts as the chain tells of them, and their texts."""
+"""Posts as recorded on the chain, and their texts."""

@@ -1,4 +1,4 @@
-"""Feeds: their paths, and posts with the texts that the one who asks may read."""
+"""Feeds: their paths, and posts with the texts that the subscriber may read."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,26 +7,25 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.indexed_posts import IndexedPost
 
 FEED_SIZE = 50
-"""Posts of a feed, the newest first; of a private feed, those of one page."""
+"""Posts in a feed, the newest first; in a private feed, posts per page."""
 
 MAX_ENTRY_BYTES = 64 * 1024
-"""Bytes of the largest document whose text is in a public feed; of a larger one there is the
-link."""
+"""The largest document in bytes whose text is in a public feed; larger ones are only linked."""
 
 MAX_FEED_BYTES = 1024 * 1024
-"""Bytes of all documents whose texts are in one feed, or on one page of a private one; the newest
-are taken first."""
+"""Total bytes of documents whose texts are in one feed, or on one page of a private one; the newest
+come first."""
 
 ALL_POSTS = "/feeds/posts"
 """The path of the feed of all posts, without the ending of a format."""
 
 PRIVATE_FEEDS = "/feeds/private/"
-"""What the paths of private feeds begin with; their tokens follow, and are never logged."""
+"""The prefix of the paths of private feeds; their tokens follow, and are never logged."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """A post in a feed; `text` is None where whoever asks may not read it, or it is too large."""
+    """A post in a feed; `text` is None if the subscriber may not read it, or if it is too large."""
 
     post: IndexedPost
     updated_at: datetime
@@ -35,7 +34,7 @@ class FeedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A feed; `name` tells it apart from all others of the same contract, and never changes.
+    """A feed; `name` is unique per contract and never changes.
 
     `path` is its address without the ending of the format, `page` that of the page for people with
     the same posts; the name of the service is put before `title`. A private one has the addresses
@@ -53,7 +52,7 @@ class Feed:
     next_before: int | None = None
 
     def has_entries_of(self, other: "Feed") -> bool:
-        """Whether both are made of the same posts, dates and texts: the same objects."""
+        """Whether both were built from the same posts, dates and texts (identical objects)."""
         return len(self.entries) == len(other.entries) and all(
             ours.post is theirs.post
             and ours.text is theirs.text

@@ -1,4 +1,4 @@
-"""What the index shows: posts, sales, libraries, accounts and totals."""
+"""Values of the index: posts, sales, libraries, accounts and totals."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from imprint.domain.posts.posts import BlockRef
 
 @dataclass(frozen=True, slots=True)
 class Sales:
-    """How many purchases, and what was paid for all of them, in wei."""
+    """The number of purchases, and the total paid in wei."""
 
     count: int
     volume: int
@@ -20,8 +20,8 @@ class Sales:
 class IndexedPost:
     """A post as the chain describes it.
 
-    `cid` is canonical if the text on the chain is a CID, and that text otherwise. Bytes that are no
-    UTF-8 are replaced in all texts. `hosted` if the document of the post is here.
+    `cid` is canonical if the text on the chain is a CID, and that text otherwise. Invalid UTF-8 is
+    replaced in all texts. `hosted` if the document of the post is stored here.
     """
 
     place: int
@@ -73,7 +73,7 @@ class PostOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PostFilter:
-    """Which posts a list has, and in which order."""
+    """Which posts a list contains, and in which order."""
 
     tags: tuple[str, ...] = ()
     author: Address | None = None
@@ -84,7 +84,7 @@ class PostFilter:
 
     @property
     def selects_all(self) -> bool:
-        """Whether every post is let through."""
+        """Whether every post passes."""
         prices = (self.free, self.min_price, self.max_price)
         return not self.tags and self.author is None and all(each is None for each in prices)
 
@@ -101,7 +101,7 @@ class PostPosition:
 class PostPage:
     """Posts of a list. `next` is where the next page starts, None on the last one.
 
-    A page may have fewer posts than asked for, even none, and a next one: work is bounded.
+    A page may have fewer posts than requested, or none, although more follow: its work is bounded.
     """
 
     posts: tuple[IndexedPost, ...]
@@ -135,7 +135,7 @@ class Sale:
 
 @dataclass(frozen=True, slots=True)
 class AccountSummary:
-    """What an address did: as an author, and as a reader.
+    """The activity of an address as an author and as a reader.
 
     `worth` is the sum of the first prices of its posts; `readers` are the addresses that hold one
     of them; `held` is how many posts it holds itself.

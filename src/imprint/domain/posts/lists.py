@@ -39,7 +39,7 @@ class Page:
 
 
 def cut_page(files: list[File], size: int) -> Page:
-    """Cut a page out of up to `size + 1` files; the extra one shows that more follow."""
+    """Cut a page out of up to `size + 1` files; the extra file shows that more follow."""
     shown = tuple(files[:size])
     more = len(files) > size
     return Page(shown, shown[-1].position if more else None)

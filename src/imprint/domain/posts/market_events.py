@@ -1,4 +1,4 @@
-"""What the marketplace's logs say, in the order of the chain: posts, purchases, prices, tokens."""
+"""The marketplace's events in chain order: posts, purchases, prices, tokens."""
 
 import re
 from collections.abc import Iterable
@@ -11,29 +11,29 @@ from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.posts import BlockRef
 
 LOGS_PER_BLOCK = 2**20
-"""A place has room for so many logs of one block; no chain has blocks with as many."""
+"""The number of logs of one block that positions can tell apart; no chain has larger blocks."""
 
 HIGHEST_BLOCK = 2**43 - 1
-"""The last block whose places fit into 63 bits."""
+"""The last block whose positions fit into 63 bits."""
 
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,17})\Z")
 """A number of up to 18 digits, which fits into 63 bits."""
 
 
 def place_of(block_number: int, log_index: int) -> int:
-    """The place of a log: one number with the order of the chain. Raises ValueError."""
+    """The position of a log: one number that sorts in chain order. Raises ValueError."""
     if not (0 <= block_number <= HIGHEST_BLOCK and 0 <= log_index < LOGS_PER_BLOCK):
         raise ValueError("The block or the index of the log is too high.")
     return block_number * LOGS_PER_BLOCK + log_index
 
 
 def parse_place(text: str) -> int | None:
-    """The place that a text is the number of, in decimal; None for any other text."""
+    """Parse a position in decimal; None for any other text."""
     return int(text) if _DECIMAL.match(text) else None
 
 
 def block_of(place: int) -> int:
-    """The number of the block of a place."""
+    """The block number of a position."""
     return place // LOGS_PER_BLOCK
 
 
@@ -49,7 +49,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class PostPublished:
-    """A post was created. Its texts are bytes, because they may be no UTF-8.
+    """A post was created. Its texts are bytes, because they may be invalid UTF-8.
 
     `hashtags` are those of the PostTagged logs of the post, normalized; `description` comes from
     its entry. `cid` is None if the text is not a CID.
@@ -79,7 +79,7 @@ class PostPurchased:
 
 @dataclass(frozen=True, slots=True)
 class PriceChanged:
-    """A post has another price from here on."""
+    """The price of a post changed."""
 
     origin: Origin
     post_id: int
@@ -99,7 +99,8 @@ class TokensMoved:
 
 @dataclass(frozen=True, slots=True)
 class PostTagged:
-    """A hashtag of a post, as it is on the chain; it belongs to the event that published it."""
+    """A hashtag of a post as it is on the chain; it belongs to the event that published the
+    post."""
 
     origin: Origin
     post_id: int
@@ -110,10 +111,10 @@ MarketEvent = PostPublished | PostPurchased | PriceChanged | TokensMoved
 
 
 def attach_hashtags(events: Iterable[MarketEvent | PostTagged]) -> list[MarketEvent]:
-    """The events without the hashtags, which their posts have now.
+    """Return the events with hashtags merged into their posts.
 
-    A hashtag counts if its log is of the transaction that published the post. Those that are not
-    valid hashtags, or too many, are dropped.
+    A hashtag counts if its log is in the transaction that published the post. Invalid or excess
+    hashtags are dropped.
     """
     found = list(events)
     tags: dict[tuple[str, int], dict[str, None]] = {}

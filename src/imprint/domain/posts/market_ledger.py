@@ -1,7 +1,7 @@
-"""The ledger of the marketplace: what each event changes in posts, holdings, accounts and totals.
+"""The ledger of the marketplace: how each event changes posts, holdings, accounts and totals.
 
-It works on the rows that its caller has loaded for the events, and remembers which rows it has
-changed and what they were before.
+It works on the rows that its caller has loaded for the events, and records which rows it has
+changed and their earlier values.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ SECONDS_PER_DAY = 86_400
 
 @dataclass(frozen=True, slots=True)
 class PostRow:
-    """What changes about a post after it was published, and whose it is."""
+    """The fields of a post that change after publication, and its author."""
 
     place: int
     author: Address
@@ -61,7 +61,7 @@ class HoldingRow:
 
 @dataclass(frozen=True, slots=True)
 class AccountRow:
-    """What an address did as an author and as a reader."""
+    """The activity of an address as an author and as a reader."""
 
     posts: int = 0
     first_post_at: datetime | None = None
@@ -81,7 +81,7 @@ class AccountRow:
 
 @dataclass(frozen=True, slots=True)
 class DayRow:
-    """What happened on one day."""
+    """The activity of one day."""
 
     posts: int = 0
     sales: int = 0
@@ -114,7 +114,7 @@ class Table(Generic[K, R]):
         return self._rows.get(key)
 
     def put(self, key: K, row: R | None) -> None:
-        """Change a row; None removes it."""
+        """Set a row; None removes it."""
         before = self._rows.get(key)
         self._loaded.setdefault(key, before)
         self._before.setdefault(key, before)
@@ -124,21 +124,21 @@ class Table(Generic[K, R]):
             self._rows[key] = row
 
     def changes(self) -> Iterable[tuple[K, R | None, R | None]]:
-        """Every changed key with its row when it was loaded, and its row now."""
+        """Every changed key, with its row as loaded and its current row."""
         for key, loaded in self._loaded.items():
             now = self._rows.get(key)
             if now != loaded:
                 yield key, loaded, now
 
     def take_before(self) -> dict[K, R | None]:
-        """What changed since the last call, as it was then."""
+        """Return the rows that changed since the last call, with their values at that time."""
         before, self._before = self._before, {}
         return before
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Applies events to the rows of the tables; the lists have what each event adds."""
+    """Applies events to the rows of the tables; the lists collect what each event adds."""
 
     posts: Table[int, PostRow] = field(default_factory=Table)
     holdings: Table[HoldingKey, HoldingRow] = field(default_factory=Table)
@@ -295,7 +295,7 @@ class Ledger:
 
 
 def _payments(events: Sequence[MarketEvent]) -> dict[int, int]:
-    """What was paid for tokens in one transaction, by the place at which they were minted.
+    """What was paid for tokens in one transaction, by the position of their mint.
 
     A purchase mints its token just before its event, or after it; other mints are gifts.
     """
@@ -319,5 +319,5 @@ def _payments(events: Sequence[MarketEvent]) -> dict[int, int]:
 
 
 def day_of(at: datetime) -> int:
-    """The day of a moment, counted from 1970-01-01, UTC."""
+    """The day of a moment, as days since 1970-01-01 UTC."""
     return int(at.timestamp()) // SECONDS_PER_DAY

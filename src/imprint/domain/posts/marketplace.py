@@ -34,7 +34,7 @@ POST_SUBSCRIBED = bytes.fromhex("c4f07abc81eeea9be4a90005faadbbbb0ddfd027f961107
 POST_PRICE_UPDATED = bytes.fromhex(
     "ad528c798f61306a244b88624c5d602fa1fa8cc73bd73c40b6ad5920ff9cc817"
 )
-"""First topic of PostPriceUpdated(uint256,uint256,uint256): a post has another price."""
+"""First topic of PostPriceUpdated(uint256,uint256,uint256): the price of a post changed."""
 
 TRANSFER = bytes.fromhex("1b3d7edb2e9c0b0e7c525b20aaaef0f5940d2ed71663c7d39266ecafac728859")
 """First topic of Transfer(address,address,address,uint256,uint256): an ERC-6909 token moved."""
@@ -71,13 +71,13 @@ _PUSH4 = b"\x63"
 """The instruction with which a contract compares the selector of a call."""
 
 MAX_SPELLED_CID = 512
-"""A longer text in the place of a CID is not stored or parsed; in bytes."""
+"""The most bytes of a CID's text; longer ones are not stored or parsed."""
 
 MAX_TITLE = 100
-"""The bytes of a title that are kept: the marketplace accepts no more."""
+"""The bytes of a title that are kept; the marketplace accepts no more."""
 
 MAX_DESCRIPTION = 500
-"""The bytes of a description that are kept: the marketplace accepts no more."""
+"""The bytes of a description that are kept; the marketplace accepts no more."""
 
 _STAND_IN = "0x" + "0" * 16
 """The prefix of a stand-in block hash; a real hash has it with a probability of 2^-64."""
@@ -87,7 +87,7 @@ _STAND_IN = "0x" + "0" * 16
 class Log:
     """A log from a node or a provider; `removed` if its block is no longer canonical.
 
-    `timestamp` is that of its block, in seconds, if the node sends it beside the log.
+    `timestamp` is that of its block, in seconds, if the node sends it with the log.
     """
 
     address: Address
@@ -99,7 +99,7 @@ class Log:
 
 
 class Undecodable(ValueError):
-    """A log of the marketplace that is malformed; the text is the reason."""
+    """A malformed log of the marketplace; the message is the reason."""
 
 
 def decode_post_created(log: Log) -> PostCreated:
@@ -115,11 +115,11 @@ def decode_post_created(log: Log) -> PostCreated:
     except NotAbi as error:
         raise Undecodable(str(error)) from error
     if len(spelled) > MAX_SPELLED_CID:
-        raise Undecodable("The text in the place of the CID is too long.")
+        raise Undecodable("The text of the CID is too long.")
     try:
         text = spelled.decode()
     except UnicodeDecodeError as error:
-        raise Undecodable("The bytes in the place of the CID are not UTF-8.") from error
+        raise Undecodable("The text of the CID is not UTF-8.") from error
     if "\0" in text:
         raise Undecodable("The text in the place of the CID has a NUL in it.")
     return PostCreated(
@@ -128,7 +128,7 @@ def decode_post_created(log: Log) -> PostCreated:
 
 
 def decode_access_changed(log: Log) -> AccessChanged:
-    """Decode whose access a Transfer, PostSubscribed or PostPriceUpdated log changes.
+    """Decode a Transfer, PostSubscribed or PostPriceUpdated log into the access it changes.
 
     Raises `Undecodable`, also for any other log.
     """
@@ -152,7 +152,7 @@ def decode_access_changed(log: Log) -> AccessChanged:
 def decode_market_event(log: Log, at: datetime) -> MarketEvent | PostTagged:
     """Decode any log with one of `MARKET_TOPICS`, from a block of this time. Raises `Undecodable`.
 
-    A text that is too long is cut.
+    Texts that are too long are truncated.
     """
     topic = log.topics[0] if log.topics else b""
     try:
@@ -180,11 +180,11 @@ def decode_market_event(log: Log, at: datetime) -> MarketEvent | PostTagged:
 
 
 def cut_text(text: bytes, length: int) -> bytes:
-    """The beginning of a text, at most so many bytes, without a part of a character at its end."""
+    """Truncate a text to this many bytes, without cutting a character in half."""
     if len(text) <= length:
         return text
     for end in range(length, max(length - 4, -1), -1):
-        # A character of UTF-8 has at most four bytes, of which only the first looks otherwise.
+        # A UTF-8 character has at most four bytes, and only the first is not a continuation byte.
         if text[end] & 0xC0 != 0x80:
             return text[:end]
     return text[:length]
@@ -197,7 +197,7 @@ def decode_post_info(returned: bytes) -> PostEntry:
     offset 32, the six values begin with the author, and no author has the address 32.
     """
     entry = _entry_of(returned)
-    # All four strings are read, though one is used, to refuse an entry that was cut off.
+    # All four strings are read, though only one is used, to refuse a truncated entry.
     spelled, *_ = [entry.string(place) for place in range(1, 5)]
     try:
         cid = _cid_or_none(spelled.decode())
@@ -207,7 +207,7 @@ def decode_post_info(returned: bytes) -> PostEntry:
 
 
 def decode_post_details(returned: bytes) -> PostDetails:
-    """Decode the description that getPostInfo returned; texts that are too long are cut.
+    """Decode the description that getPostInfo returned; texts that are too long are truncated.
 
     Raises `NotAbi`.
     """
@@ -221,7 +221,7 @@ def decode_post_details(returned: bytes) -> PostDetails:
 
 
 def stand_in_block_hash(*parts: bytes) -> str:
-    """Return a stand-in for the block hash of a log whose provider left it out.
+    """Return a stand-in for a block hash that the provider left out.
 
     The same parts give the same hash, so the event is applied once; no block can confirm it.
     """
@@ -251,7 +251,7 @@ def _decode_published(log: Log, origin: Origin) -> PostPublished:
 
 def _origin_of(place: LogPlace, at: datetime) -> Origin:
     if place.block_number is None or place.tx_hash is None:
-        raise Undecodable("The block or the transaction of the log is not known.")
+        raise Undecodable("The block or the transaction of the log is unknown.")
     try:
         number = place_of(place.block_number, place.log_index)
     except ValueError as error:
@@ -267,7 +267,7 @@ def _entry_of(returned: bytes) -> Tuple:
 
 def _expect_topics(log: Log, first: bytes, count: int) -> None:
     if not log.topics or log.topics[0] != first:
-        raise Undecodable("The log has another first topic.")
+        raise Undecodable("The log has an unexpected first topic.")
     if len(log.topics) != count:
         raise Undecodable(f"The log has {len(log.topics)} topics, not {count}.")
 

@@ -1,7 +1,7 @@
-"""Readable text of a document: Markdown, or the JSON of blocks that the earlier front end stores.
+"""Readable text of a document: Markdown, or the JSON blocks of the earlier front end.
 
-Content comes from anybody: no text raises an error, time grows with its length, and what would take
-too much work is left out. Functions that take a `TextWork` raise `Abandoned`.
+Content is untrusted: no text raises an error, time is linear in its length, and parts that would
+take too much work are left out. Functions that take a `TextWork` raise `Abandoned`.
 """
 
 import html
@@ -15,21 +15,21 @@ from typing import Any
 from imprint.domain.posts.text_work import TextWork, TooIntricate
 
 MAX_JSON = 2 * 1024 * 1024
-"""Characters of JSON without its pictures above which it is not parsed: memory is 30 times that."""
+"""The most characters of JSON, without pictures, that are parsed: memory is 30 times that."""
 
 MAX_DEPTH = 8
-"""Levels of nested lists; items that are deeper are shown at this level."""
+"""The most levels of nested lists; deeper items are shown at this level."""
 
 LOOKED_AT = 8
-"""How many times the characters that are wanted of a text are looked at: most may be marks."""
+"""How many characters are scanned for each one that is wanted: most may be markup."""
 
 INLINE_STEPS = 20
-"""What converting one inline text counts as."""
+"""The steps that converting one inline text counts as."""
 
 TOO_INTRICATE = "*The rest of this document is too intricate to be written as Markdown.*"
 
 _SLICE = 32 * 1024
-"""Characters that are converted together: a regular expression holds the interpreter meanwhile."""
+"""Characters converted at a time: a regular expression holds the interpreter lock meanwhile."""
 
 _DATA_URL = re.compile(r"data:[A-Za-z0-9.+-]{1,40}/[^\s\"'()<>\\]*")
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,15})([^<>]*)>|<[!/?][^<>]*>")
@@ -55,7 +55,7 @@ Block = dict[str, Any]
 def readable_text(content: str, work: TextWork | None = None, longest: int | None = None) -> str:
     """The words of a document for search and snippets, one paragraph per line.
 
-    With `longest`, up to so many characters from its beginning.
+    With `longest`, at most that many characters from the beginning.
     """
     work = work or TextWork()
     document = parse_blocks(content)
@@ -71,7 +71,7 @@ def readable_text(content: str, work: TextWork | None = None, longest: int | Non
 
 
 def markdown_text(content: str, work: TextWork | None = None) -> str:
-    """The document as Markdown; of blocks without the title, which the post has itself."""
+    """The document as Markdown; blocks lose their title, which the post already has."""
     document = parse_blocks(content)
     if document is None:
         return content
@@ -85,12 +85,12 @@ def markdown_text(content: str, work: TextWork | None = None) -> str:
 
 
 def is_markdown(content: str) -> bool:
-    """Whether the content cannot be blocks, and so is Markdown as it is."""
+    """Whether the content cannot be blocks, and is therefore Markdown."""
     return not content.lstrip().startswith("{")
 
 
 def _plain_markdown(content: str, work: TextWork, longest: int | None) -> Iterator[str]:
-    """The words of Markdown, in slices that end with lines."""
+    """The words of Markdown, in slices that end at line ends."""
     size = len(content) if longest is None else min(len(content), LOOKED_AT * longest)
     start = 0
     while start < size:
@@ -124,14 +124,14 @@ def parse_blocks(content: str) -> tuple[str, list[Block]] | None:
 
 
 def _decode(content: str) -> Any:
-    """The value of JSON without its pictures; None if it is none."""
+    """Decode JSON without its pictures; None if it is invalid."""
     small = _DATA_URL.sub("", content)
     if len(small) > MAX_JSON:
         return None
     try:
         found = json.loads(small)
         if "\\ud" in small.lower():
-            # JSON can escape one half of a surrogate pair, which is no text.
+            # JSON can escape half of a surrogate pair, which is not valid text.
             halves = json.dumps(found, ensure_ascii=False).encode("utf-16", "surrogatepass")
             found = json.loads(halves.decode("utf-16", "replace"))
         return found
@@ -144,7 +144,7 @@ def _blocks_of(items: list[Any]) -> list[Block]:
 
 
 def _first(parts: Iterable[str], longest: int | None) -> Iterator[str]:
-    """The first parts: as many as have so many characters, and do not take too much work."""
+    """The first parts, up to this many characters and as long as the work lasts."""
     size = 0
     with suppress(TooIntricate):
         for part in parts:
@@ -157,7 +157,7 @@ def _first(parts: Iterable[str], longest: int | None) -> Iterator[str]:
 def _converted(
     blocks: list[Block], converters: dict[str, Callable[[Block], str]], work: TextWork
 ) -> Iterator[str]:
-    """What each block is converted into. Raises what `TextWork.spend` raises."""
+    """Convert each block. Raises what `TextWork.spend` raises."""
     for block in blocks:
         kind, data = block.get("type"), block.get("data")
         if not isinstance(data, dict):
@@ -169,7 +169,7 @@ def _converted(
 
 
 def _count_values(data: Block) -> int:
-    """How many values a block has at all depths."""
+    """The number of values in a block at all depths."""
     count, left = 0, [data]
     while left:
         each: Any = left.pop()
@@ -182,7 +182,7 @@ def _count_values(data: Block) -> int:
 
 
 def _text(data: Any, member: str) -> str:
-    """A text member of a block; empty if it is something else."""
+    """A text member of a block; empty if it is not a text."""
     value = data.get(member) if isinstance(data, dict) else data
     return value if isinstance(value, str) else ""
 
@@ -224,7 +224,7 @@ def _inline_markdown(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Text that Markdown shows as it is."""
+    """Text escaped so that Markdown shows it literally."""
     return _LIST_MARK.sub(r"\1\\\2", _SPECIAL.sub(r"\\\g<0>", text))
 
 
@@ -250,14 +250,14 @@ def walk_items(items: Any) -> Iterator[tuple[int, int, Any]]:
 
 
 def item_text(item: Any) -> str:
-    """The text of an item of a list."""
+    """The text of a list item."""
     if isinstance(item, dict):
         return _text(item, "content") or _text(item, "text")
     return _text(item, "")
 
 
 def is_checked(item: Any) -> bool:
-    """Whether an item of a checklist is done."""
+    """Whether a checklist item is done."""
     if not isinstance(item, dict):
         return False
     meta = item.get("meta")

@@ -24,7 +24,7 @@ class PostEntry:
 
 @dataclass(frozen=True, slots=True)
 class PostDetails:
-    """What only the entry of a post says: its description, beside what its event says, too."""
+    """Details that only the entry of a post has, such as its description, and some of its event."""
 
     author: Address
     spelled_cid: bytes
@@ -33,7 +33,8 @@ class PostDetails:
 
 @dataclass(frozen=True, slots=True)
 class PostFacts:
-    """What decides access, read at one block: the entry, and the reader's token balance."""
+    """The facts that decide access, read at one block: the entry, and the reader's token
+    balance."""
 
     entry: PostEntry
     balance: int
@@ -41,7 +42,7 @@ class PostFacts:
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """The place of a log; chain id, block hash and log index identify it."""
+    """The position of a log; chain id, block hash and log index identify it."""
 
     chain_id: int
     block_hash: str
@@ -106,7 +107,7 @@ class EventStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryKey:
-    """The identity of a delivery, to recognize a replay."""
+    """The identity of a delivery, used to recognize a replay."""
 
     provider: str
     digest: str
@@ -118,7 +119,7 @@ class Delivery:
     """A verified and decoded delivery.
 
     `findings` has its events and dead letters in the order of the logs. `access_changes` is None if
-    one of them is not known. `ignored` counts all logs that are neither event nor dead letter.
+    one of them is unknown. `ignored` counts all logs that are neither event nor dead letter.
     """
 
     provider: str
@@ -140,7 +141,7 @@ class Delivery:
 class ApplyResult:
     """The result of a delivery: one status for each event, in order.
 
-    `new_letters` counts the dead letters that were not known before.
+    `new_letters` counts the new dead letters.
     """
 
     duplicate: bool
@@ -159,7 +160,7 @@ class KnownEvent:
 
 @dataclass(frozen=True, slots=True)
 class KeptLetter:
-    """A stored dead letter; `identity` is the place of its log, or a digest without one."""
+    """A stored dead letter; `identity` is the position of its log, or a digest if there is none."""
 
     identity: str
     reason: str
@@ -170,7 +171,7 @@ class KeptLetter:
 
 @dataclass(frozen=True, slots=True)
 class EventReport:
-    """The number of events by status, and the newest of those that an operator may look into."""
+    """The number of events by status, and the newest of those that may need attention."""
 
     counts: Mapping[EventStatus, int]
     mismatches: tuple[KnownEvent, ...]

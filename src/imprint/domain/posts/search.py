@@ -1,7 +1,7 @@
 """Search: the words of a text, the words of a query, and snippets with marks.
 
 Texts are folded into words here, for every database: marks and case are dropped, letters and digits
-make words, and each character of a script that is written without spaces is a word of its own.
+make words, and each character of a script without spaces is one word.
 """
 
 import html
@@ -19,16 +19,16 @@ MAX_SEARCH_WORDS = 16
 """The most words of a query."""
 
 MAX_WORD = 64
-"""Characters of a word that count; what follows is ignored, in texts and in queries."""
+"""The significant characters of a word; the rest is ignored, in texts and in queries."""
 
 MAX_TEXT = 64 * 1024
 """Characters of a text that are searchable."""
 
 MAX_FOLDED = 128 * 1024
-"""Characters of a folded text: some characters fold into many."""
+"""The most characters of a folded text: some characters fold into many."""
 
 SNIPPET_WINDOW = 16 * 1024
-"""Characters of a text that are looked at closely for a snippet."""
+"""Characters of a text that are searched for a snippet."""
 
 SNIPPET = 160
 """About how many characters a snippet has."""
@@ -37,10 +37,10 @@ _LEAD = 60
 """Characters of a snippet before its first match."""
 
 _CHUNK = 400
-"""Characters of a text that are looked at together: words are marked in few of them only."""
+"""Characters of a text that are processed at once: words are marked only in a few chunks."""
 
 _OVERLAP = 200
-"""Characters of the next chunk that a snippet from this one may show."""
+"""Characters of the next chunk that a snippet of this one may include."""
 
 _UNSPACED = (
     *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF)),  # Thai, Lao, Myanmar, Khmer
@@ -48,13 +48,13 @@ _UNSPACED = (
     *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x1B000, 0x1B16F)),  # Han, kana
     (0x20000, 0x3FFFF),  # Han, supplements
 )
-"""Characters that are a word each, because their scripts have no spaces between words."""
+"""Characters that are one word each, because their scripts put no spaces between words."""
 
 _STROKES = {"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe"}
 """Letters with strokes and ligatures, which Unicode does not decompose."""
 
 _KNOWN_CHARACTERS = 20_000
-"""Characters whose folding is remembered."""
+"""The number of characters whose folding is cached."""
 
 _LONG_WORD = re.compile(rf"([^ ]{{{MAX_WORD}}})[^ ]+")
 _PARTS = re.compile(r'"([^"]*)"|([^"\s]+|")')
@@ -66,7 +66,7 @@ class NotAQuery(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SearchTerm:
-    """Consecutive folded words; `prefix` if the last one may be the beginning of a word."""
+    """Consecutive folded words; `prefix` if the last one may be the start of a longer word."""
 
     words: tuple[str, ...]
     prefix: bool
@@ -74,14 +74,14 @@ class SearchTerm:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """All terms must be in a post. Without terms, nothing matches."""
+    """All terms must occur in a post. A query without terms matches nothing."""
 
     terms: tuple[SearchTerm, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class PostTexts:
-    """What is searchable of a post."""
+    """The searchable texts of a post."""
 
     title: str
     hashtags: tuple[str, ...]
@@ -117,10 +117,10 @@ def words_of(text: str) -> list[str]:
 
 
 def parse_query(text: str) -> SearchQuery:
-    """The terms of a query: words, and phrases in quotation marks. Everything else separates.
+    """The terms of a query: words, and phrases in quotation marks. Everything else is a separator.
 
-    A word also stands for longer ones that begin with it; a phrase, a word of one letter and
-    characters of scripts without spaces are exact. Raises `NotAQuery`.
+    A word also matches longer words that begin with it; phrases, one-letter words and characters of
+    scripts without spaces match exactly. Raises `NotAQuery`.
     """
     if len(text) > MAX_SEARCH:
         raise NotAQuery(f"A search has at most {MAX_SEARCH} characters.")
@@ -140,7 +140,7 @@ def parse_query(text: str) -> SearchQuery:
 
 
 def matches(query: SearchQuery, texts: PostTexts) -> bool:
-    """Whether every term of a query is in one of the texts of a post."""
+    """Whether every term of a query occurs in one of the texts of a post."""
     folded = texts.folded()
     return bool(query.terms) and all(
         any(pattern in text for text in folded) for pattern in map(pattern_of, query.terms)
@@ -148,10 +148,10 @@ def matches(query: SearchQuery, texts: PostTexts) -> bool:
 
 
 def score(query: SearchQuery, title: str, hashtags: str, description: str) -> int:
-    """How well a post fits that matches: in which of its folded texts the terms are.
+    """How well a matching post fits: in which of its folded texts the terms occur.
 
-    Whole words count more than beginnings. The body is not looked at: what is not in the other
-    texts is there.
+    Whole words count more than prefixes. The body is not searched: terms that are not in the other
+    texts are there.
     """
     total = 0
     for term in query.terms:
@@ -166,15 +166,15 @@ def score(query: SearchQuery, title: str, hashtags: str, description: str) -> in
 
 
 def pattern_of(term: SearchTerm) -> str:
-    """The part of a folded text that a term is in."""
+    """The part of a folded text that contains a term."""
     return f" {' '.join(term.words)}{'' if term.prefix else ' '}"
 
 
 def snippet(query: SearchQuery, texts: Iterable[str], work: TextWork | None = None) -> str:
-    """Part of the first of the texts that has a match, with marks around the matching words.
+    """An excerpt of the first text with a match, with marks around the matching words.
 
-    It is HTML in which everything but the marks is text. Without a match at the beginning of the
-    texts, or after all `work`, it is the beginning of the first text that is not empty.
+    It is HTML in which everything but the marks is escaped. Without a match near the beginning of
+    the texts, or when `work` runs out, it is the beginning of the first text that is not empty.
     """
     given = [text for text in texts if text]
     try:
@@ -203,7 +203,7 @@ def _find_match(query: SearchQuery, texts: Iterable[str], work: TextWork) -> str
 
 
 def _likely_start(query: SearchQuery, text: str) -> int:
-    """Where to begin to look: before the first word of the query that is there letter by letter."""
+    """Where to start scanning: before the first literal occurrence of a query word."""
     if len(text) <= SNIPPET_WINDOW:
         return 0
     lower = text[:MAX_TEXT].lower()
@@ -212,7 +212,7 @@ def _likely_start(query: SearchQuery, text: str) -> int:
 
 
 def _terms(words: Sequence[str]) -> list[SearchTerm]:
-    """The terms of unquoted words that stand together."""
+    """The terms of adjacent unquoted words."""
     terms: list[SearchTerm] = []
     run: list[str] = []
     for word in words:
@@ -234,7 +234,7 @@ def _is_unspaced(char: str) -> bool:
 
 
 def _fold_character(char: str) -> str:
-    """What a character adds to folded words: letters and digits, nothing, or a space."""
+    """What a character folds into: letters and digits, nothing, or a space."""
     kind = unicodedata.category(char)
     if char == "\N{ZERO WIDTH SPACE}":
         return " "
@@ -266,14 +266,14 @@ _FOLDING = _Folding()
 
 
 def _displayed(text: str) -> str:
-    """A text in one line, without control characters and marks that change its direction."""
+    """A text on one line, without control characters and direction marks."""
     if not text.isascii() or not text.isprintable():
         text = text[:MAX_TEXT].translate(_DISPLAY)
     return " ".join(text[:MAX_TEXT].split())
 
 
 class _Display(dict[int, str]):
-    """For `str.translate`: characters that are not displayed are dropped."""
+    """For `str.translate`: invisible characters are dropped."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -288,7 +288,7 @@ _DISPLAY = _Display()
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """Overlapping parts of a text, cut between words where there are any, and where each begins."""
+    """Overlapping chunks of a text, cut between words where possible, with their offsets."""
     start = 0
     while start + _CHUNK + _OVERLAP < len(text):
         middle = start + _CHUNK
@@ -300,7 +300,7 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _spans(text: str) -> list[tuple[str, int, int]]:
-    """The folded words of a text, and where each begins and ends in it."""
+    """The folded words of a text, with the start and end of each."""
     spans: list[tuple[str, int, int]] = []
     word, begin, end = "", 0, 0
     for at, char in enumerate(text):
@@ -319,7 +319,7 @@ def _spans(text: str) -> list[tuple[str, int, int]]:
 
 
 def _marked(query: SearchQuery, text: str) -> list[tuple[int, int]]:
-    """Where the matching words of a text are, in order."""
+    """The positions of the matching words of a text, in order."""
     spans = _spans(text)
     found: set[tuple[int, int]] = set()
     for term in query.terms:

@@ -1,4 +1,4 @@
-"""A bound on the work that converting a text may take: texts come from anybody."""
+"""A bound on the work of converting a text: texts are untrusted."""
 
 import time
 
@@ -10,7 +10,7 @@ MAX_SECONDS = 2.0
 """Seconds of processor time, for a text whose steps take unusually long."""
 
 _CHECKED_EVERY = 64
-"""How many calls of `spend` there are between two looks at the clock."""
+"""How many calls of `spend` pass between two readings of the clock."""
 
 
 class TooIntricate(Exception):
@@ -18,7 +18,7 @@ class TooIntricate(Exception):
 
 
 class Abandoned(Exception):
-    """Nobody waits for the conversion any more."""
+    """Nobody is waiting for the conversion any more."""
 
 
 class TextWork:
@@ -34,7 +34,7 @@ class TextWork:
         self.is_abandoned = False
 
     def spend(self, steps: int = 1) -> None:
-        """Count steps. Raises `TooIntricate` beyond the bound, and `Abandoned`."""
+        """Count steps. Raises `TooIntricate` above the bound, and `Abandoned`."""
         self._left -= steps
         if self._left < 0:
             raise TooIntricate("The conversion of a text takes too many steps.")

@@ -37,10 +37,11 @@ MAX_GRANTS = 20_000
 """How many positive decisions are cached; the oldest is evicted first."""
 
 MAX_ANONYMOUS = 10_000
-"""How many posts have their facts cached for requests without a reader; the oldest goes first."""
+"""The number of posts whose facts are cached for anonymous requests; the oldest is evicted
+first."""
 
 ANONYMOUS_TIME = timedelta(seconds=1)
-"""How long these facts are reused at most; a new block ends it earlier."""
+"""The longest time that these facts are reused; a new block ends it earlier."""
 
 TRUSTED_TIME = timedelta(hours=1)
 """How long after the last contact with the chain the index is trusted."""
@@ -49,10 +50,11 @@ SILENT_TIME = timedelta(seconds=2)
 """How long after a failure the chain is not asked again for a page or a feed."""
 
 LONGEST_GAP = 1_000
-"""Blocks between two rounds of the watcher above which it clears the cache without reading them."""
+"""The number of blocks between two rounds above which the watcher clears the cache unread."""
 
 MOST_CHANGES = 256
-"""Logs of a round above which the watcher clears the cache instead of looking at each of them."""
+"""The number of logs in a round above which the watcher clears the cache instead of checking
+each."""
 
 WATCHED = (TRANSFER, POST_SUBSCRIBED, POST_PRICE_UPDATED)
 """The first topics of the logs that may change a decision."""
@@ -61,7 +63,7 @@ _FROM_CACHE = ENTITLEMENTS.labels("memory")
 _FROM_CHAIN = ENTITLEMENTS.labels("chain")
 
 Key = tuple[int, Address | None]
-"""A post id and its reader; None is a reader without an address."""
+"""A post id and its reader; None is an anonymous reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,8 @@ class _CachedFacts:
 class Entitlement:
     """Access decisions; positive ones are cached for `cache_time`.
 
-    The cache is that of this process. `invalidate` is called for the logs in the deliveries that
-    this process receives, and by its watcher, which reads the logs of every block.
+    The cache is per process. `invalidate` is called for the logs in the deliveries that this
+    process receives, and by its watcher, which reads the logs of every block.
     """
 
     marketplace: MarketplaceReader
@@ -87,7 +89,7 @@ class Entitlement:
         default_factory=lambda: BoundedCache(MAX_GRANTS)
     )
     _readers: dict[int, set[Address | None]] = field(default_factory=dict)
-    """The readers in `_grants` by post, so that a changed price does not search all grants."""
+    """The readers in `_grants` by post, so that a price change does not search all grants."""
     _anonymous: BoundedCache[int, _CachedFacts] = field(
         default_factory=lambda: BoundedCache(MAX_ANONYMOUS)
     )
@@ -102,9 +104,9 @@ class Entitlement:
     async def decide(self, file: File, post_id: int, reader: Address | None) -> Access | None:
         """How `reader` may read this file as this post; None if the chain's entry disagrees.
 
-        The entry must name the owner as author and the file's own cid: any other entry is somebody
-        else's post, or no post. Concurrent calls for the same post and reader share one exchange
-        with the chain.
+        The entry must name the owner as author and this file's cid: any other entry is somebody
+        else's post, or none. Concurrent calls for the same post and reader share one exchange with
+        the chain.
         """
         key = (post_id, reader)
         grant = self._grants.get(key)
@@ -117,8 +119,8 @@ class Entitlement:
         shared = self._single_flight.is_running(key)
         access = await self._ask_chain(file, key)
         if shared and access in (None, Access.DENIED):
-            # That exchange began before this request, and the reader may have bought in between.
-            # An exchange that runs for this key now began after this request.
+            # That exchange began before this request, and the reader may have bought since. An
+            # exchange that now runs for this key began after this request.
             if reader is None and (facts := self._recent_refusal(file, post_id)) is not None:
                 return _decide(facts, file, None)
             access = await self._ask_chain(file, key)
@@ -146,7 +148,7 @@ class Entitlement:
         return moment is not None and self.monotonic() - moment < within.total_seconds()
 
     def invalidate(self, post_id: int, readers: Collection[Address] | None) -> None:
-        """Drop what is cached about a post: for these readers, or for all of them."""
+        """Drop the cached decisions about a post: for these readers, or for all of them."""
         self._invalidations += 1
         self._anonymous.pop(post_id)
         if readers is None:
@@ -159,7 +161,7 @@ class Entitlement:
                 self._forget_reader((post_id, reader))
 
     def invalidate_all(self) -> None:
-        """Drop everything that is cached."""
+        """Clear the cache."""
         self._invalidations += 1
         self._grants.clear()
         self._readers.clear()
@@ -167,12 +169,12 @@ class Entitlement:
         self._heard_at = None
 
     def on_new_block(self) -> None:
-        """Drop the facts for requests without a reader; positive decisions outlive a block."""
+        """Drop the facts for anonymous requests; positive decisions outlive a block."""
         self._blocks += 1
         self._anonymous.clear()
 
     def _recent_refusal(self, file: File, post_id: int) -> PostFacts | None:
-        """The facts for requests without a reader, if they are recent and refuse this file."""
+        """The facts for anonymous requests, if they are recent and deny this file."""
         cached = self._anonymous.get(post_id)
         if cached is None or self.monotonic() >= cached.until:
             return None
@@ -229,7 +231,8 @@ def _describes(facts: PostFacts, file: File) -> bool:
 
 @dataclass(slots=True)
 class EntitlementWatcher:
-    """Invalidates cached decisions that new logs may change, in every process for its own cache."""
+    """Invalidates cached decisions that new logs may change; each process does so for its own
+    cache."""
 
     stream: LogStream
     entitlement: Entitlement
@@ -240,7 +243,7 @@ class EntitlementWatcher:
         self.reader = LogReader(self.stream, WATCHED)
 
     async def run(self) -> None:
-        """Watch until cancelled. While no node responds, cached decisions expire by themselves."""
+        """Watch until cancelled. While no node responds, cached decisions simply expire."""
         await self.reader.run("watcher", self.watch_once, optional=True)
 
     async def watch_once(self) -> None:
@@ -254,7 +257,7 @@ class EntitlementWatcher:
         if seen is None or head.number - seen.number > LONGEST_GAP:
             self.entitlement.invalidate_all()
         elif not await self.stream.is_canonical(seen, head):
-            # A reorg: the logs of the replaced blocks are not known.
+            # A reorg: the logs of the replaced blocks are unknown.
             self.entitlement.invalidate_all()
         else:
             await self._invalidate_changed(seen.number + 1, head)

@@ -1,4 +1,4 @@
-"""Reads: drafts for their owner, posts for readers the chain entitles, thumbnails for everybody."""
+"""Reads: drafts for their owner, posts for entitled readers, thumbnails for everybody."""
 
 import asyncio
 import logging
@@ -28,11 +28,11 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 CACHED_BYTES = 16 * 1024 * 1024
-"""Bytes of memory that cached contents may take; the least recently read one is evicted."""
+"""Memory in bytes for cached contents; the least recently read one is evicted."""
 
 
 class ContentCache:
-    """Contents that were read recently, so that a popular post is decrypted once.
+    """Recently read contents, so that a popular post is decrypted once.
 
     The bytes of a cid never change, and cached contents were verified against it, so an entry
     cannot become stale. Access is decided before the cache is consulted.
@@ -49,16 +49,16 @@ class ContentCache:
         return content
 
     def put(self, cid: Cid, content: str) -> None:
-        """Cache a content, unless it is large: that would evict many others."""
+        """Cache a content, unless it is large: it would evict many others."""
         if len(content) <= SMALL_DOCUMENT:
             self._contents.put(cid, content)
 
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """Decides first which file a reader may read, and fetches its content only then.
+    """Decides first which file a reader may read, and only then fetches its content.
 
-    What takes a session refuses one that was ended, with the read that finds the file.
+    Methods that take a session refuse an ended one, in the same query that finds the file.
     """
 
     files: FileStore
@@ -125,7 +125,7 @@ class Reads:
         return file if is_post else None
 
     async def post_for(self, reader: Address, post_id: int) -> File:
-        """The post, if this reader may read it; who asks must have proved that they are they."""
+        """The post, if this reader may read it; the caller must have authenticated `reader`."""
         file, access = await self._bound_post(post_id, reader)
         if access is Access.DENIED:
             raise Refusal(Code.NOT_ENTITLED, "Reading this post requires its token.")
@@ -156,8 +156,8 @@ class Reads:
     ) -> T:
         """The text of a file that one of the methods above returned, converted.
 
-        Concurrent requests for the same conversion share one, and clients take turns. A result
-        that is kept has a length. Raises `Unavailable` after a long wait.
+        Concurrent requests for the same conversion share it, and clients take turns. Only results
+        with a length are cached. Raises `Unavailable` after a long wait.
         """
         load = partial(self.content_of, file)
         return await self.texts.of(client, (file.cid, into), load, convert, keep=keep)
@@ -180,16 +180,16 @@ class Reads:
     async def document_of(self, file: File) -> bytes:
         """The document of a file that one of the methods above returned: the bytes of its cid.
 
-        Refuses one that is encrypted, whose bytes do not show what it says.
+        Refuses an encrypted one, whose bytes would prove nothing to a reader.
         """
         if file.wrapped_key is not None:
             raise Refusal(Code.NOT_FOUND, "The document of this post is stored encrypted.")
         return await self._document(file.cid, Network.PRIVATE)
 
     async def public_size(self, cid: Cid) -> int | None:
-        """The bytes of a document that everybody may fetch: the thumbnail of a live file.
+        """The size in bytes of a public document: the thumbnail of a live file.
 
-        0 if they are not known, None for any other document.
+        0 if it is unknown, None for any other document.
         """
         return await self.files.public_size(cid)
 

@@ -1,9 +1,9 @@
-"""Contract wallets: asked only about signatures that no key has made, and rarely enough.
+"""Contract wallets: called only for signatures that no key has made, and within rate limits.
 
-A node is asked for every such signature, good or bad, so each client and each wallet has a rate
-limit, and few questions run at once: bad signatures spend neither the quota of a node nor the
-connections that readers need. A single client cannot use up what others may ask about one wallet,
-because the rate of a wallet is above that of a client.
+A node is called for every such signature, good or bad, so each client and each wallet has a rate
+limit, and few calls run at once: bad signatures exhaust neither the quota of a node nor the
+connections that readers need. A single client cannot exhaust the rate of a wallet, because it is
+above that of a client.
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from imprint.ports.contract_wallets import ContractWallets
 Proof = TypeVar("Proof")
 
 MAX_CHECKS = 16
-"""Questions that a process has running at once, a quarter of them for one client."""
+"""Concurrent calls of a process, a quarter of them for one client."""
 
 _ACCEPTED = WALLET_CHECKS.labels("accepted")
 _REFUSED = WALLET_CHECKS.labels("refused")
@@ -29,7 +29,8 @@ _UNAVAILABLE = WALLET_CHECKS.labels("unavailable")
 
 @dataclass(frozen=True, slots=True)
 class WalletProofs:
-    """Turns what a contract may still prove into a proof; without `wallets` nothing is asked."""
+    """Turns a proof that depends on a contract into a proof; without `wallets` nothing is
+    called."""
 
     wallets: ContractWallets | None
     clients: RateLimiter
@@ -40,8 +41,8 @@ class WalletProofs:
     async def prove(self, unproved: Unproved[Proof], client: str) -> Proof:
         """The proof, once the signer's contract has accepted the signature.
 
-        Refuses `signature_invalid` and `rate_limited`. A chain that cannot be asked, and too many
-        questions at once, are `Unavailable`.
+        Refuses `signature_invalid` and `rate_limited`. Raises `Unavailable` if the chain cannot be
+        reached, and for too many calls at once.
         """
         if self.wallets is None:
             raise invalid_signature()
@@ -62,7 +63,7 @@ class WalletProofs:
         return unproved.proof
 
     def _limit(self, wallet: str, client: str) -> None:
-        # Room first: what cannot be asked now is not counted either.
+        # Take a slot first: a call that cannot be made now is not counted either.
         if not self.running.take(client):
             _LIMITED.inc()
             raise Unavailable(Code.OVERLOADED, "Too many signatures are being checked.")

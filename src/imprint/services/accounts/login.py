@@ -22,7 +22,7 @@ LOGIN = "login"
 CLOCK_SKEW = timedelta(seconds=CLOCK_SKEW_SECONDS)
 
 LONGEST_SESSION = timedelta(seconds=SESSION_SECONDS)
-"""How long a session lasts at most, also one that another process has issued."""
+"""The longest lifetime of a session, including those issued by other processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class SignedIn:
 class Login:
     """Issues sessions, reads them back from requests, and ends them.
 
-    A session that was ended is refused by every process from the next request on, so the database
-    is asked for each request. Reads that ask it for something anyway take what `recognize` returns
-    and let the same query check it; everything else takes a `LiveSession`.
+    An ended session is refused by every process from the next request on, so the database is
+    queried for each request. Reads that query it anyway take what `recognize` returns and let the
+    same query check it; everything else takes a `LiveSession`.
     """
 
     verifier: LoginVerifier
@@ -54,7 +54,7 @@ class Login:
         """Issue a session to the signer of this message, once.
 
         Refuses a message that is malformed, meant for another service or chain, stale, signed by
-        somebody else, or used before.
+        somebody else, or already used.
         """
         now = self.clock()
         login = self.verifier.verify(claim, now)
@@ -70,7 +70,7 @@ class Login:
     def recognize(self, authorization: str | None) -> Session:
         """The session in an Authorization header. Refuses a missing, invalid or expired one.
 
-        It may have been ended: it is for services that check this themselves, with their own read.
+        It may have been ended: it is for services that check this in their own query.
         """
         return self.sessions.read(authorization, self.clock())
 
@@ -83,7 +83,7 @@ class Login:
     async def log_out(self, session: Session, *, everywhere: bool) -> None:
         """End this session, or with `everywhere` all sessions of its address.
 
-        Refuses a session that was ended before.
+        Refuses a session that has already been ended.
         """
         if everywhere:
             now = self.clock()

@@ -1,4 +1,4 @@
-"""Writing sessions: opened and revoked by a wallet, whose writes their keys may sign meanwhile."""
+"""Writing sessions: a wallet opens and revokes them, and their keys sign its writes."""
 
 import re
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from imprint.ports.sessions import WritingSessionStore
 from imprint.services.accounts.contract_wallets import WalletProofs
 
 LOADED_KEYS = 4096
-"""Sessions whose keys a process has loaded at once; loading one takes a read of the database."""
+"""The number of sessions whose keys are cached; loading one takes a database read."""
 
 _ID = re.compile(r"[0-9a-f-]{36}")
 
@@ -39,8 +39,8 @@ _ID = re.compile(r"[0-9a-f-]{36}")
 class WritingSessions:
     """Opens, lists and revokes writing sessions, and verifies what their keys have signed.
 
-    A session never changes, so its key stays loaded. That it is not revoked is read from the
-    database with every write, when the write is opened.
+    A session never changes, so its key stays cached. Whether it is revoked is read from the
+    database when a write is opened.
     """
 
     openings: OpeningVerifier
@@ -64,7 +64,7 @@ class WritingSessions:
         opening = self.openings.verify(claim, now)
         if isinstance(opening, Unproved):
             opening = await self.wallets.prove(opening, claim.client)
-        # What was signed can be sent again for a day: that must not use up the wallet's rate.
+        # A signed opening can be replayed for a day: that must not exhaust the wallet's rate.
         await self.store.check_nonce(opening.wallet, opening.nonce)
         if self.rate is not None:
             await self.limits.admit(write_key(opening.wallet), self.rate, now)
@@ -95,10 +95,10 @@ class WritingSessions:
     async def prove(
         self, claim: TypedDataClaim, session_id: str, action: Action, cid: Cid | None
     ) -> Write:
-        """The write that the key of a session has signed; it may be revoked by now.
+        """The write that the key of a session has signed; the session may be revoked by now.
 
-        Refuses as `WriteVerifier.read` does, and `writing_session_scope`,
-        `writing_session_invalid` and `writing_session_expired`.
+        Refuses as `WriteVerifier.read` does, and `writing_session_scope`, `writing_session_invalid`
+        and `writing_session_expired`.
         """
         write, signed = self.writes.read(claim, action, self.clock(), cid, BOUND_FORMS)
         if action not in WRITING_ACTIONS:
@@ -110,7 +110,7 @@ class WritingSessions:
         return write
 
     async def _load(self, session_id: str) -> WritingSessionKey:
-        # No other text is sent to the database, which may not take it.
+        # No other text is sent to the database, which may reject it.
         found = await self.store.find_session(session_id) if _ID.fullmatch(session_id) else None
         if found is None:
             raise no_writing_session()

@@ -1,4 +1,4 @@
-"""The stream of the marketplace's logs, which every projection of a process reads and shares.
+"""The stream of the marketplace's logs, which all projections of a process share.
 
 Only this module asks a node for logs. What the node sends is checked here, once: which chain it
 has, how much of it, the order of the logs, one hash for each block, and whether a log is missing
@@ -41,25 +41,25 @@ LARGEST_SIZE = 10_000
 """Blocks in the largest request: no node allows more by default."""
 
 SHRINK_DIVISOR = 2
-"""The size is divided by this after a refusal, and grows by its half after each success."""
+"""The range is divided by this after a refusal, and grows by half of it after each success."""
 
 SUCCESSES_UNTIL_RETRY = 100
-"""Successes after which a size that was refused is tried again: the cause may be gone."""
+"""Successes after which a refused size is tried again: the cause may be gone."""
 
 FEW_LOGS = 500
-"""Logs above which a thread decodes them, so that the event loop serves requests meanwhile."""
+"""The number of logs above which a thread decodes them, so that the event loop keeps serving."""
 
 FEW_BLOCKS = 500
-"""Blocks of a running request up to which another reader waits for it: more may take a while."""
+"""The size of a running request up to which another reader waits for it: more may take a while."""
 
 MAX_OVERSIZED = 1_024
-"""How many blocks are remembered whose logs the node does not return; the oldest is forgotten."""
+"""How many blocks with refused logs are remembered; the oldest is forgotten."""
 
 MAX_REQUESTS = 16
-"""How many requests for logs are kept for the projections that have not had their responses."""
+"""How many requests for logs are kept for projections that have not read their responses."""
 
 MAX_RECEIPT_LOGS = 20_000
-"""Logs read from receipts that are kept, because the newest blocks are read again."""
+"""Cached logs from receipts: the newest blocks are read again."""
 
 MAX_BLOCKS = 128
 """How many heads and other blocks are remembered; the oldest is forgotten."""
@@ -86,26 +86,26 @@ LAGGING_BLOCKS = 16
 """Blocks that a second node may be behind and still be compared."""
 
 SHRUNK_GRACE = timedelta(seconds=15)
-"""How long a node must show a lower block than before until blocks count as gone: behind one
-address there may be several nodes, and one of them may lag."""
+"""How long a node must show a lower head before blocks count as gone: behind one address there may
+be several nodes, and one of them may lag."""
 
 
 class History(Enum):
-    """How the chain of a node relates to the block that was stored as final."""
+    """How the chain of a node relates to the stored final block."""
 
     AGREES = auto()
     """The final block is on it, or none is stored yet."""
 
     BEHIND = auto()
-    """It ends before the final block, and nothing says that it is another chain."""
+    """It ends before the final block, and nothing shows that it is another chain."""
 
     REPLACED = auto()
-    """It has other blocks than those that were final: a deep reorg, or a chain that was reset."""
+    """It has other blocks than the final ones: a deep reorg, or a chain that was reset."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedLog:
-    """A log with its place in the order of the chain."""
+    """A log with its position in chain order."""
 
     place: int
     block: BlockRef
@@ -141,7 +141,7 @@ class LogRange:
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """A request for logs, running or done, for the readers that have not had its response."""
+    """A request for logs, running or done, for the readers that have not read its response."""
 
     first: int
     last: int
@@ -151,10 +151,10 @@ class _Request:
     blocks: LogRange | None = None
 
     def serves(self, reader: "LogReader", head: BlockRef) -> bool:
-        """Whether a reader may use the response: up to another head only what is older than both.
+        """Whether a reader may use the response: for another head, only blocks older than both.
 
-        No reader gets a response twice. It asks for the newest blocks again to find out whether
-        the node has left out a log.
+        No reader gets a response twice: it requests the newest blocks again to find out whether the
+        node has left out a log.
         """
         if reader in self.had_by or self.last > head.number:
             return False
@@ -164,23 +164,23 @@ class _Request:
 
 
 def _weigh_logs(logs: Sequence[PlacedLog]) -> int:
-    """Logs of a block, which is kept alone if it has more than are kept of all blocks."""
+    """Logs of a block; a block with more logs than the cache holds is kept alone."""
     return min(max(1, len(logs)), MAX_RECEIPT_LOGS)
 
 
 class LogStream:
-    """The marketplace's logs on the chain that the nodes of this process show."""
+    """The marketplace's logs, on the chain that the nodes of this process show."""
 
     def __init__(self, chain: ChainReader, monotonic: Monotonic = monotonic) -> None:
         self.chain = chain
         self.monotonic = monotonic
         self.followed_elsewhere = False
-        """Whether another process follows the chain: then that one fills the index, too, so that
+        """Whether another process follows the chain: then that one also fills the index, so that
         both share what they read."""
         self.requests: deque[_Request] = deque(maxlen=MAX_REQUESTS)
         self.oversized = BoundedCache[int, None](MAX_OVERSIZED)
         self.rounds = 0
-        """How often `run` has asked for the newest block."""
+        """How often `run` has fetched the newest block."""
         self.round_began = asyncio.Condition()
         self._head: asyncio.Task[BlockRef] | None = None
         self._blocks = BoundedCache[tuple[int, BlockRef], BlockRef](MAX_BLOCKS)
@@ -199,9 +199,9 @@ class LogStream:
         self._shrunk_to: BlockRef | None = None
 
     async def run(self, interval: float) -> None:
-        """Ask for the newest block every `interval` seconds; the rounds of all readers begin then.
+        """Fetch the newest block every `interval` seconds; the rounds of all readers begin then.
 
-        Ends when it is cancelled.
+        Runs until cancelled.
         """
         try:
             while True:
@@ -219,11 +219,11 @@ class LogStream:
             self._head = None
 
     async def head(self) -> BlockRef:
-        """The newest block: the one of this round, if `run` asks for it. Raises `Unavailable`."""
+        """The newest block: the one of this round, if `run` is running. Raises `Unavailable`."""
         return await (self.chain.head() if self._head is None else asyncio.shield(self._head))
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef:
-        """The block at this height, of which each head has one. Raises `Unavailable`."""
+        """The block at this height, fetched once per head. Raises `Unavailable`."""
         block = self._blocks.get((number, head)) or await self.chain.block_at(number, head)
         if block is None:
             raise Unavailable.chain()
@@ -231,7 +231,8 @@ class LogStream:
         return block
 
     async def is_canonical(self, block: BlockRef, head: BlockRef) -> bool:
-        """Whether a block is on the chain that ends in `head`: no reorg has replaced it."""
+        """Whether a block is on the chain that ends in `head`, that is, no reorg has replaced
+        it."""
         return block.number <= head.number and await self.block_at(block.number, head) == block
 
     async def compare_history(
@@ -244,7 +245,7 @@ class LogStream:
             found = await self.is_canonical(final, head)
             return History.AGREES if found else History.REPLACED
         if self.chain.highest_shown() >= final.number:
-            # This node has shown the final block, or another one in its place, so it does not lag.
+            # This node has shown the final block, or another one at its height, so it does not lag.
             return History.REPLACED
         known = await events.newest_event_block(chain_id, head.number)
         if known is not None and not await self.is_canonical(known, head):
@@ -252,9 +253,9 @@ class LogStream:
         return History.BEHIND
 
     async def has_shrunk(self, head: BlockRef) -> bool:
-        """Whether blocks above the head are gone, though nothing has taken their place yet.
+        """Whether blocks above the head are gone, although nothing has replaced them yet.
 
-        A node that lags has not shown higher blocks, or shows them again a moment later.
+        A lagging node has not shown higher blocks, or shows them again a moment later.
         """
         if self.chain.highest_shown() <= head.number:
             self._shrunk_since = self._shrunk_to = None
@@ -273,7 +274,7 @@ class LogStream:
         return now - self._shrunk_since >= SHRUNK_GRACE.total_seconds()
 
     def remember(self, head: BlockRef) -> None:
-        """Remember a head up to which everything was read, and forget those above it."""
+        """Remember a head up to which everything was read, and forget higher ones."""
         for number in [number for number in self._seen_heads if number > head.number]:
             self._seen_heads.pop(number)
         self._seen_heads.put(head.number, head.block_hash)
@@ -427,7 +428,7 @@ class LogStream:
 
 
 async def examine_history(chain: ChainReader, events: EventStore, chain_id: int) -> History:
-    """How the chain relates to what was stored as final, now. Raises `Unavailable`."""
+    """How the chain currently relates to the stored final block. Raises `Unavailable`."""
     final = await events.final_block(chain_id)
     if final is None:
         return History.AGREES
@@ -436,7 +437,8 @@ async def examine_history(chain: ChainReader, events: EventStore, chain_id: int)
 
 @dataclass(slots=True, eq=False)
 class LogReader:
-    """Reads the logs with some first topics for one projection, as many blocks as nodes allow."""
+    """Reads logs with these first topics for one projection, in the largest ranges that nodes
+    allow."""
 
     stream: LogStream
     topics: Collection[bytes] = MARKET_TOPICS
@@ -451,7 +453,7 @@ class LogReader:
     async def run(
         self, name: str, run_round: Callable[[], Awaitable[object]], *, optional: bool = False
     ) -> NoReturn:
-        """Run a round whenever the stream asks for the newest block, until cancelled."""
+        """Run a round whenever the stream fetches the newest block, until cancelled."""
 
         async def run_next() -> None:
             async with self.stream.round_began:
@@ -494,7 +496,7 @@ class LogReader:
         return replace(blocks, logs=logs)
 
     async def _take(self, first: int, head: BlockRef) -> LogRange | None:
-        """The blocks from `first` on of a request that another reader has made, if there is one."""
+        """The blocks from `first` on of another reader's request, if there is one."""
         found = [
             each
             for each in self._usable(head)
@@ -531,14 +533,14 @@ class LogReader:
                 self._shrink(last - first + 1)
                 continue
             if first - 1 not in stream.oversized:
-                # This block is to blame, not the size of the ranges. If the one before it is too,
-                # the node may refuse every range.
+                # This block is to blame, not the size of the range. If the previous one is too, the
+                # node may refuse every range.
                 self.size, self.ceiling = before
             stream.oversized.put(first, None)
         return LogRange(first, await stream.block_at(first, head), refused=True)
 
     async def _ask_once(self, first: int, last: int, head: BlockRef) -> LogRange | None:
-        """The logs of these blocks, None if the node refuses so many. Raises `Unavailable`."""
+        """The logs of these blocks; None if the node refuses the range. Raises `Unavailable`."""
         try:
             logs = await self.stream.chain.logs(first, last, MARKET_TOPICS, head)
         except Unavailable:
@@ -587,12 +589,12 @@ def _numbers(blocks: LogRange) -> range:
 
 
 async def decode_many(logs: Sequence[Each], decode: Callable[[Sequence[Each]], Decoded]) -> Decoded:
-    """What `decode` makes of logs, in a thread if they are many."""
+    """Decode logs, in a thread if there are many."""
     return await asyncio.to_thread(decode, logs) if len(logs) > FEW_LOGS else decode(logs)
 
 
 def _arrange(head: BlockRef, logs: Sequence[Log]) -> list[PlacedLog]:
-    """The logs in the order of the chain.
+    """The logs in chain order.
 
     Raises `Unavailable` if a node sent a log twice, or logs of two blocks at one height.
     """

@@ -1,4 +1,4 @@
-"""The block at which reading of the chain begins: whether every post can be found from there on."""
+"""The block at which reading of the chain begins: whether every post can be found from there."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,11 @@ from imprint.ports import ChainReader, MarketplaceReader
 from imprint.ports.publication import EventStore
 
 MANY_BLOCKS = 100_000
-"""Blocks to read before the first post is found, above which the operator is told."""
+"""The number of blocks before the first post above which the operator is told."""
 
 USUAL_RANGE = 100
-"""Blocks whose logs a node should return at once: with fewer, catching up takes many requests."""
+"""The number of blocks whose logs a node should return at once: with fewer, catching up takes many
+requests."""
 
 _REMEDY = (
     "Set IMPRINT_CHAIN_START_BLOCK to the block in which the marketplace was deployed, or to a"
@@ -22,7 +23,7 @@ _REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """Something about the node or the start block that does not keep the service from starting."""
+    """A problem of the node or the start block that does not prevent the start."""
 
     detail: str
     remedy: str
@@ -30,7 +31,7 @@ class Concern:
 
 @dataclass(frozen=True, slots=True)
 class StartBlock:
-    """The configured start block of a chain, beside what the node and the catalog say."""
+    """The configured start block, compared with the node and the catalog."""
 
     chain: ChainReader
     events: EventStore
@@ -40,7 +41,7 @@ class StartBlock:
     async def verify(self) -> BlockRef:
         """Check that posts can be found from this block on; returns the newest block.
 
-        Raises `CannotStart` for a block in the future or after what is known, and `Unavailable`.
+        Raises `CannotStart` for a block in the future or after known events, and `Unavailable`.
         """
         head = await self.chain.head()
         cursor = await self.events.cursor(self.chain_id)
@@ -68,7 +69,7 @@ class StartBlock:
     async def find_concerns(
         self, head: BlockRef, marketplace: MarketplaceReader | None = None
     ) -> list[Concern]:
-        """What an operator should know about this block and the history that the node has.
+        """What an operator should know about this block and the node's history.
 
         With `marketplace`, also whether it was deployed before the block, which only a node with
         old states can tell. Raises `Unavailable` if the database or the node fails.

@@ -1,4 +1,4 @@
-"""Label updates: keep the labels that a content store's console shows in step with the files.
+"""Label updates: keep the labels in a content store's console in sync with the files.
 
 No decision depends on a label, so no request waits for one. A label lost in a crash is corrected by
 the next change of the file.

@@ -1,8 +1,8 @@
 """Large documents: one at a time is parsed, encrypted and hashed, and a few are stored at once.
 
-The document of a request is in memory several times while it is made: as a body, a text, JSON and
-ciphertext. With one made at a time, all others that wait are in memory once, as bodies or as
-finished documents, and the budget for the bytes of bodies bounds them.
+While it is made, a document is in memory several times: as a body, a text, JSON and ciphertext.
+Because only one is made at a time, all waiting ones are in memory once, as bodies or as finished
+documents, and the byte budget of bodies bounds them.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from imprint.metrics import OVERLOADS
 T = TypeVar("T")
 
 STORED_AT_ONCE = 4
-"""Large documents that are being stored: a remote store has each in memory up to four times."""
+"""Large documents being stored at once: a remote store holds each in memory up to four times."""
 
 MAX_WAIT = 20.0
 """Seconds that a request waits for its turn; one document takes some hundredths of a second."""
@@ -27,7 +27,7 @@ MAX_WAIT = 20.0
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """A place in a queue; it comes when it is the turn of any of its keys."""
+    """A waiting turn; it comes when any of its keys is next."""
 
     keys: list[str]
     granted: "asyncio.Future[None] | None" = None
@@ -37,7 +37,7 @@ class Turn:
 class FairQueue:
     """At most `slots` holders at once; the others wait, and keys take turns.
 
-    Who has waited for `seconds` gets `Unavailable` with this `detail`.
+    Raises `Unavailable` with this `detail` after waiting for `seconds`.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class FairQueue:
             self._pass_on()
 
     def join(self, turn: Turn, key: str) -> None:
-        """Let a turn come when it is this key's, too."""
+        """Let a turn also come when it is this key's."""
         if key in turn.keys:
             return
         turn.keys.append(key)
@@ -93,13 +93,14 @@ class FairQueue:
             raise
 
     def _pass_on(self) -> None:
-        """Give the slot to the first of the next key, which goes to the end of the row."""
+        """Give the slot to the first turn of the next key, which then goes to the end of the
+        queue."""
         while self._waiting:
             key, theirs = next(iter(self._waiting.items()))
             turn = theirs[0]
             self._leave(turn)
             if turn.granted is None or turn.granted.done():
-                # It was cancelled a moment ago, and has not heard of it yet.
+                # It has been cancelled, and does not know yet.
                 continue
             if theirs:
                 self._waiting[key] = self._waiting.pop(key)
@@ -108,7 +109,7 @@ class FairQueue:
         self._free += 1
 
     def _leave(self, turn: Turn) -> None:
-        """Take a turn out of the rows of all its keys."""
+        """Remove a turn from the queues of all its keys."""
         for key in turn.keys:
             theirs = self._waiting.get(key)
             if theirs is None or turn not in theirs:
@@ -119,7 +120,7 @@ class FairQueue:
 
 
 class LargeDocuments:
-    """The thread that makes large documents, and the queues before it and before the store."""
+    """The thread that makes large documents, and the queues for it and for the store."""
 
     def __init__(self, seconds: float = MAX_WAIT) -> None:
         self._thread = ThreadPoolExecutor(1, "large-documents")
@@ -127,7 +128,7 @@ class LargeDocuments:
         self._storing = FairQueue(STORED_AT_ONCE, seconds)
 
     async def make(self, signer: str, work: Callable[[], T]) -> T:
-        """The result of work on a large document of this signer, done in the thread.
+        """Run work on a large document of this signer in the thread.
 
         Raises `Unavailable` if its turn does not come.
         """
@@ -135,5 +136,6 @@ class LargeDocuments:
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def storing(self, signer: str) -> AbstractAsyncContextManager[None]:
-        """A turn to store a large document of this signer. Raises `Unavailable` as `make` does."""
+        """Hold a turn to store a large document of this signer. Raises `Unavailable` as `make`
+        does."""
         return self._storing.turn(signer)

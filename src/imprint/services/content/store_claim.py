@@ -1,6 +1,6 @@
-"""Whose documents a content store holds: decided before anything in it is changed or destroyed.
+"""Which installation owns a content store: decided before anything in it is changed or destroyed.
 
-A catalog on the documents of another one would take all of them for garbage. So the catalog and its
+A catalog would take all documents of another installation for garbage. So the catalog and its
 content store both have the id of the installation, and a service starts only if they agree.
 """
 
@@ -20,16 +20,16 @@ from imprint.services.tasks.periodic_task import run_periodically
 log = logging.getLogger(__name__)
 
 SAMPLE = 100
-"""How many documents of a store are looked up in the catalog, in each network."""
+"""How many documents of a store are looked up in the catalog, per network."""
 
 NAMED_SAMPLE = 5
-"""How many documents that the catalog names are looked up in the store, in each network."""
+"""How many documents of the catalog are looked up in the store, per network."""
 
 VERIFY_SECONDS = 10.0
-"""Seconds between two looks at the marker while the service runs."""
+"""Seconds between two checks of the marker while the service runs."""
 
 RETRY_SECONDS = 5.0
-"""Seconds until a store that could not be reached is asked again."""
+"""Seconds until an unreachable store is tried again."""
 
 _ADOPT = (
     " Nothing was changed. If these documents are to belong to this catalog, run `imprint adopt`."
@@ -38,16 +38,16 @@ _ADOPT = (
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Documents that were looked at: in the store, and those that the catalog names."""
+    """A sample of documents: of the store, and of the catalog."""
 
     stored: int = 0
-    """How many of the store."""
+    """How many of the store were sampled."""
     known: int = 0
-    """How many of them the catalog knows."""
+    """How many of these the catalog knows."""
     named: int = 0
-    """How many of the catalog."""
+    """How many of the catalog were sampled."""
     found: int = 0
-    """How many of them are in the store."""
+    """How many of these are in the store."""
 
 
 @dataclass(slots=True)
@@ -98,13 +98,13 @@ class InstallationClaim:
         return holder
 
     def stands(self) -> bool:
-        """Whether the last look while the service runs found nothing wrong."""
+        """Whether the last check found nothing wrong."""
         return self._refusal is None
 
     async def run(self) -> None:
-        """Verify again and again; what is wrong is logged, and readiness says it by `stands`.
+        """Verify repeatedly; problems are logged, and `stands` reports them to readiness.
 
-        A store that could not be reached at the start is verified as soon as it can be.
+        A store that was unreachable at start-up is verified as soon as possible.
         """
         await run_periodically(
             "installation", self._report, VERIFY_SECONDS, retry_after=RETRY_SECONDS, optional=True
@@ -119,11 +119,11 @@ class InstallationClaim:
             self._refusal = str(error)
         else:
             if self._refusal is not None:
-                log.warning("the content store is this installation's again")
+                log.warning("the content store belongs to this installation again")
             self._refusal = None
 
     async def mark_copy(self) -> None:
-        """Mark another store that documents are copied to. Raises as `verify` does."""
+        """Mark the target store of a migration. Raises as `verify` does."""
         holder = await self.content.claimed_by(self.identity.id)
         if holder is None:
             sample = await self.take_sample()
@@ -136,7 +136,7 @@ class InstallationClaim:
         return await self.content.claimed_by(self.identity.id)
 
     async def adopt(self, instead_of: str | None) -> None:
-        """Mark the store, also if another installation had. Raises `CannotStart`.
+        """Mark the store, even if another installation has. Raises `CannotStart`.
 
         Nothing else in the store is changed.
         """
@@ -149,7 +149,7 @@ class InstallationClaim:
         await self.adopt(instead_of)
 
     async def take_sample(self) -> Sample:
-        """Look some documents of the store up in the catalog, and the other way round."""
+        """Look up some documents of the store in the catalog, and vice versa."""
         stored = known = named = found = 0
         for network in Network:
             cids = await self._list_some(network)
@@ -173,7 +173,7 @@ class InstallationClaim:
         try:
             return await self.content.read(cid, network) is not None
         except Unavailable:
-            # The store has just responded, so the document is there, but damaged.
+            # The store has just responded, so the document exists, but is damaged.
             return True
 
 
@@ -188,7 +188,7 @@ def expect_own(holder: str | None, identity: str) -> None:
 
 
 async def is_own_store(installation: InstallationStore, content: ContentStore | Inventory) -> bool:
-    """Whether a store is marked as the catalog's: nothing in another one may be destroyed.
+    """Whether a store is marked as the catalog's: nothing in any other may be destroyed.
 
     Raises `Unavailable` if the store cannot be reached.
     """

@@ -1,4 +1,4 @@
-"""Conversions of texts into HTML, Markdown or plain words: made once, in a thread, and kept."""
+"""Conversions of texts into HTML, Markdown or plain words: made once, in a thread, and cached."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
@@ -12,10 +12,10 @@ from imprint.services.content.large_documents import FairQueue, Turn
 T = TypeVar("T")
 
 CAPACITY = 16 * 1024 * 1024
-"""Characters of the results that are kept; the least recently used are dropped."""
+"""Cache size in characters of results; the least recently used are evicted."""
 
 AT_ONCE = 2
-"""Conversions that run at once; clients take turns."""
+"""Concurrent conversions; clients take turns."""
 
 OVERLOADED = "Too many texts are being converted."
 
@@ -37,11 +37,11 @@ class _Running:
 
 
 class TextConversions:
-    """Makes conversions, and keeps them by their keys; who may read a text is decided before.
+    """Makes conversions and caches them by key; access to the text is decided earlier.
 
-    Clients that want the same conversion share one. It begins when it is the turn of any of them,
-    goes on when the one that came first is gone, and stops when none is left. The text is read when
-    it is its turn: those that wait are not in memory.
+    Clients that want the same conversion share it. It begins when it is the turn of any of them,
+    continues if the first one disconnects, and stops when none is left. The text is read at that
+    turn: waiting texts are not in memory.
     """
 
     def __init__(self, capacity: int = CAPACITY, at_once: int = AT_ONCE) -> None:
@@ -51,16 +51,16 @@ class TextConversions:
 
     @property
     def size(self) -> int:
-        """Characters of the results that are kept now."""
+        """The current size of the cache in characters."""
         return self._kept.weight
 
     async def of(
         self, client: str, key: Hashable, load: Load, convert: Convert[T], *, keep: bool = True
     ) -> T:
-        """The result of converting a text; the key says of which document, and into what.
+        """The result of converting a text; the key names the document and the kind of conversion.
 
-        A result that is kept has a length. Raises `Unavailable` after a long wait, and what `load`
-        and `convert` raise.
+        Only results with a length are cached. Raises `Unavailable` after a long wait, and what
+        `load` and `convert` raise.
         """
         if (known := self._kept.get(key)) is not None:
             self._kept.touch(key)
@@ -83,7 +83,7 @@ class TextConversions:
                 self._abandon(key, running, task)
 
     def _abandon(self, key: Hashable, running: _Running, task: "asyncio.Task[Any]") -> None:
-        """Let a conversion end that nobody waits for; whoever comes now begins anew."""
+        """End a conversion that nobody waits for; a later request starts a new one."""
         del self._running[key]
         running.work.is_abandoned = True
         if not running.is_begun:
@@ -105,6 +105,6 @@ class TextConversions:
 
 
 def _retrieve(task: "asyncio.Task[Any]") -> None:
-    """Take an error that no client waits for, or asyncio would warn of it."""
+    """Retrieve an error that no client waits for, or asyncio would warn about it."""
     if not task.cancelled():
         task.exception()

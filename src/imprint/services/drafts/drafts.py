@@ -53,13 +53,13 @@ from imprint.services.drafts.write_health import WriteHealth
 T = TypeVar("T")
 
 INVALID_IMAGE_COST = 9
-"""Writes that an invalid image counts as in the rate limit of its signer, besides its own."""
+"""The extra cost of an invalid image in its signer's rate limit, in writes."""
 
 Content = str | Callable[[], str]
 """A text, or a function that decodes a large one and may refuse it."""
 
 Begin = Callable[[Intent], Awaitable[int | None]]
-"""Notes an intent; returns the number that was reserved instead of its own."""
+"""Records an intent; returns the number that was reserved instead of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +86,9 @@ class Drafts:
     large: LargeDocuments = field(default_factory=LargeDocuments)
 
     async def create(self, claim: TypedDataClaim, content: Content) -> File:
-        """Create a draft in a group of its own."""
-        # A small document is made before the write is admitted: then it opens and begins at once.
+        """Create a draft in a new group."""
+        # A small document is made before the write is admitted, so that opening and beginning take
+        # one step.
         if isinstance(content, str) and not self.disk.low:
             write = await self._verify(claim, Action.CREATE)
             begin = self._open_create
@@ -103,7 +104,7 @@ class Drafts:
         return await self._commit(self.drafts.add_draft(write, intent, version))
 
     async def update(self, claim: TypedDataClaim, cid: Cid, content: Content) -> File:
-        """Replace a draft by a new version; the old one is inaccessible at once.
+        """Replace a draft with a new version; the old one becomes inaccessible at once.
 
         Refuses a file that is unknown, somebody else's, or no longer a draft.
         """
@@ -113,7 +114,7 @@ class Drafts:
             draft = _own_draft(write, found)
             made = self._make(write, content)
         else:
-            # Content that is refused is refused before the draft is looked for, small or large.
+            # Invalid content is refused before the draft is looked up, small or large.
             made = await self._make_large(write, content)
             draft = _own_draft(write, await self.files.file_by_cid(cid))
         intent, version = await self._put_version(write, draft.group_id, made, self._begin)
@@ -126,7 +127,7 @@ class Drafts:
     ) -> Cid:
         """Give a draft a public thumbnail and hashtags; returns the thumbnail's cid.
 
-        The file stays a draft until an event of the chain publishes it. Refuses as `update` does,
+        The file remains a draft until an event on the chain publishes it. Refuses as `update` does,
         and bytes that are not an acceptable image.
         """
         write, found = await self._prove(claim, Action.PUBLISH, cid)
@@ -138,7 +139,7 @@ class Drafts:
         intent = self._intent(write, thumbnail, len(recoded), Network.PUBLIC)
         await self._begin(intent)
         label = Label(f"{draft.name} thumbnail", draft.owner, draft.group_id, draft.state)
-        # Others may have, and drop, the same thumbnail: a removal that is late must not destroy it.
+        # Other drafts may use and drop the same thumbnail: a late removal must not destroy it.
         await self._put(intent, recoded, label, await self.garbage.fence())
         prepared = await self._commit(
             self.drafts.prepare_draft(write, intent, cid, hashtags, draft)
@@ -147,7 +148,7 @@ class Drafts:
         return thumbnail
 
     async def delete(self, claim: TypedDataClaim, cid: Cid) -> File:
-        """Delete a draft; returns it as it was.
+        """Delete a draft; returns its last state.
 
         Refuses as `update` does, and a draft that its owner has published on the chain. A stranger
         who publishes the cid cannot keep the owner from deleting it.
@@ -163,7 +164,8 @@ class Drafts:
     async def _verify(self, claim: TypedDataClaim, action: Action, cid: Cid | None = None) -> Write:
         """The write that a claim proves, by the key of its signer or by the signer's contract.
 
-        Or by the key of a writing session: whether that is revoked is checked by the catalog.
+        It may also be signed by the key of a writing session: the catalog checks whether that is
+        revoked.
         """
         if claim.session is not None:
             return await self.sessions.prove(claim, claim.session, action, cid)
@@ -177,11 +179,11 @@ class Drafts:
     ) -> tuple[Write, File | None]:
         """Verify the signature and its freshness, the signer's rate, and that the nonce is unused.
 
-        Returns the live file with this cid as well, which is read at the same time, unless not
-        `reads`. Refuses everything but a delete while there is little disk space.
+        Also returns the live file with this cid, read at the same time if `reads`. Refuses
+        everything but a delete while disk space is low.
 
-        The nonce is checked before ownership and state: a repeated update would otherwise find that
-        its draft is gone, and report that instead of the file that it produced.
+        The nonce is checked before ownership and state: a repeated update would otherwise
+        report that its draft is gone, instead of the file that it produced.
         """
         write = await self._verify(claim, action, cid)
         try:
@@ -197,7 +199,7 @@ class Drafts:
         return write, file
 
     async def _recode(self, image: bytes, write: Write) -> bytes:
-        """Recode an image; one that is invalid counts as several writes of its signer.
+        """Recode an image; an invalid one counts as several writes of its signer.
 
         It may have taken as long as the sandbox allows.
         """
@@ -213,10 +215,10 @@ class Drafts:
     async def _put_version(
         self, write: Write, group_id: str, made: "_MadeDocument", begin: Begin
     ) -> tuple[Intent, Version]:
-        """Store the document of a new version, whose intent `begin` notes.
+        """Store the document of a new version, whose intent `begin` records.
 
-        If the owner already has a number as high as its own, the catalog reserves the next one, and
-        the document is made again because it contains its name.
+        If the owner already has a number that high, the catalog reserves the next one, and the
+        document is made again because it contains its name.
         """
         size = len(made.document)
         intent = self._intent(write, made.cid, size, Network.PRIVATE, made.number)
@@ -240,7 +242,7 @@ class Drafts:
         return intent, version
 
     def _make(self, write: Write, content: str, number: int | None = None) -> "_MadeDocument":
-        """The document of a new version; its number is the time in microseconds, if none is given.
+        """The document of a new version; its number defaults to the time in microseconds.
 
         Takes a tenth of a second for large content.
         """
@@ -258,7 +260,8 @@ class Drafts:
         return await self.large.make(write.signer, lambda: self._make(write, decode()))
 
     async def _rename(self, write: Write, made: "_MadeDocument", number: int) -> "_MadeDocument":
-        """The same content with another number, read from the document: nobody else has kept it."""
+        """The same content with another number, read back from the document: nobody else kept
+        it."""
 
         def make_again() -> _MadeDocument:
             plain = self.cipher.decrypt(made.document, made.wrapped_key, made.name)

@@ -1,8 +1,8 @@
 """Garbage collector: destroys documents that nothing refers to any more, after a grace period.
 
-It is right whoever runs it at the same time, and however long a process stops between two steps:
-see docs/decisions/collector-without-lease.md. Its lease only avoids double work, and commands that
-copy documents take it to pause collection.
+It is correct with any number of concurrent collectors, and however long a process pauses between
+two steps: see docs/decisions/collector-without-lease.md. Its lease only avoids duplicate work, and
+commands that copy documents take it to pause collection.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ from imprint.services.tasks.periodic_task import run_periodically
 log = logging.getLogger(__name__)
 
 BATCH = 100
-"""How many documents are condemned in one transaction, so that writes do not wait for long."""
+"""The number of documents condemned in one transaction, so that writes do not wait for long."""
 
 REPLAY_MEMORY = timedelta(hours=24)
 """How long deliveries and logins are remembered: many times as long as they are accepted."""
@@ -39,7 +39,7 @@ FEED_MEMORY = timedelta(days=180)
 """How long a private feed is kept that nobody fetches."""
 
 RECOUNT_LEASE = "usage"
-"""The lease of the process that recounts what counts for each signer."""
+"""The lease of the process that recounts the usage of each signer."""
 
 RECOUNT_SECONDS = 24 * 3600.0
 """Seconds between two recounts, which read all drafts."""
@@ -48,31 +48,30 @@ STRAY_BATCH = 200
 """How many documents are looked up in one transaction."""
 
 STRAY_SECONDS = 24 * 3600.0
-"""Seconds between two scans: strays come from a loss of power, so the first scan finds them all."""
+"""Seconds between two scans: strays come from power losses, so the first scan finds them all."""
 
 HELD_SECONDS = 60.0
-"""Seconds between two looks at strays that are held: an operator may have dealt with them."""
+"""Seconds between two checks of held strays: an operator may have dealt with them."""
 
 FREE_STRAYS = 20
-"""Strays in one network that are detached without an operator's word: a loss of power leaves few.
-"""
+"""Strays per network that are detached without asking the operator: a power loss leaves few."""
 
 STRAY_SHARE = 100
-"""One in so many documents of a network may be a stray and is detached all the same."""
+"""One in this many documents of a network may be a stray and is still detached."""
 
 SAMPLE = 100
-"""How many of the strays that are held are remembered in each network."""
+"""How many held strays are remembered per network."""
 
 PUT_BACK_ATTEMPTS = 6
-"""How often a document that was destroyed by mistake is put back before that is given up."""
+"""How often a document that was destroyed by mistake is restored before giving up."""
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-"""When a stray was detached that an operator wants to be destroyed: no grace period is left."""
+"""The detachment time of strays that an operator wants destroyed: their grace period is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class GarbageCollector:
-    """Destroys documents that were detached longer than `grace` ago and that nothing refers to."""
+    """Destroys documents that were detached longer than `grace` ago and have no references."""
 
     garbage: GarbageStore
     leases: LeaseStore
@@ -88,7 +87,7 @@ class GarbageCollector:
         await run_periodically("janitor", self.collect, interval)
 
     async def collect(self) -> int:
-        """Run one round, if the lease is free; returns how many documents were destroyed."""
+        """Run one round, if the lease is free; returns the number of destroyed documents."""
         async with hold_lease(self.leases, COLLECTOR_LEASE, LEASE_TIME, self.holder) as lease:
             if lease is None:
                 return 0
@@ -102,11 +101,12 @@ class GarbageCollector:
         is_over: Callable[[], bool] = lambda: False,
         progress: Callable[[int], None] = lambda destroyed: None,
     ) -> int:
-        """Destroy everything that is due, until `is_over`; returns how many documents that were.
+        """Destroy everything that is due, until `is_over`; returns the number of destroyed
+        documents.
 
-        A document that the store cannot remove is left for the next round. If it can remove none
-        of a batch, and is not there at all, so is everything else. A store that is not marked as
-        this installation's loses nothing. Raises `Unavailable` if that cannot be found out.
+        A document that the store cannot remove is left for the next round. If the store fails for a
+        whole batch and does not respond, the rest is left too. Nothing is destroyed in a store that
+        is not marked as this installation's. Raises `Unavailable` if that cannot be checked.
         """
         now = self.clock()
         destroyed, last = 0, None
@@ -142,7 +142,7 @@ class GarbageCollector:
         return True
 
     async def _destroy(self, condemned: Condemned) -> bool:
-        """Destroy a document unless it is wanted again; whether it is gone by this."""
+        """Destroy a document unless it is needed again; returns whether this destroyed it."""
         cid, network, fence = condemned.cid, condemned.network, condemned.fence
         failpoints.reach("after_condemn")
         if not await self.garbage.is_condemned(condemned):
@@ -157,14 +157,14 @@ class GarbageCollector:
         return outcome is PurgeOutcome.PURGED
 
     async def _keep(self, condemned: Condemned) -> bytes | None:
-        """The bytes of a document that a write may want again while it is removed: a public one.
+        """The bytes of a public document, which a write may need again while it is being removed.
 
         Some stores compare the fence and destroy the document in two steps, and a write in between
         would lose it.
         """
         if condemned.network is Network.PRIVATE:
             return None
-        # A document that is damaged or cannot be read is destroyed all the same.
+        # A damaged or unreadable document is destroyed anyway.
         with suppress(Unavailable):
             return await self.content.read(condemned.cid, condemned.network)
         return None
@@ -172,7 +172,8 @@ class GarbageCollector:
     async def _put_back(
         self, condemned: Condemned, kept: bytes | None, outcome: PurgeOutcome
     ) -> None:
-        """Store a document again that was wanted while it was removed, if the store lost it."""
+        """Store a document again that was needed while it was being removed, if the store lost
+        it."""
         cid, network = condemned.cid, condemned.network
         pause = 1.0
         for attempt in range(PUT_BACK_ATTEMPTS):
@@ -185,9 +186,9 @@ class GarbageCollector:
                 await self.content.put(cid, kept, network, None, fence)
                 if outcome is PurgeOutcome.USED:
                     log.critical(
-                        "a document in use was destroyed, and is put back", extra={"cid": cid}
+                        "a document in use was destroyed, and is restored", extra={"cid": cid}
                     )
-                # If it is wanted no more by now, it must not stay for ever.
+                # If it is no longer needed by now, it must not stay forever.
                 await self.garbage.detach_strays([cid], network, self.clock())
                 return
             if attempt < PUT_BACK_ATTEMPTS - 1:
@@ -195,7 +196,7 @@ class GarbageCollector:
                 pause *= 2
         if outcome is PurgeOutcome.USED:
             log.critical(
-                "a document in use was destroyed, and cannot be put back", extra={"cid": cid}
+                "a document in use was destroyed, and cannot be restored", extra={"cid": cid}
             )
 
 
@@ -203,11 +204,11 @@ class GarbageCollector:
 class StrayScan:
     """Finds documents that the catalog does not know, and hands them to the garbage collector.
 
-    Only documents older than `age`, as long as a write may take, are looked at: younger ones may
-    still be recorded. A stray is kept for the grace period of every detached document.
+    Only documents older than `age`, the longest duration of a write, are checked: younger ones may
+    still be recorded. A stray is kept for the same grace period as every detached document.
 
-    More strays than a loss of power leaves mean that this is the wrong catalog, or an old copy of
-    it: these are `held`, which is how many there are, until an operator decides.
+    More strays than a power loss leaves mean that this is the wrong catalog, or an old copy of it:
+    these are `held` until an operator decides.
     """
 
     garbage: GarbageStore
@@ -221,7 +222,7 @@ class StrayScan:
     async def run(self) -> None:
         """Scan once everything that was stored before the start is old enough, and then daily.
 
-        While strays are held, it looks every minute whether they are still there.
+        While strays are held, check every minute whether they are still there.
         """
         age = self.age.total_seconds()
         await asyncio.sleep(age)
@@ -241,9 +242,9 @@ class StrayScan:
                 return
 
     async def scan(self) -> int:
-        """Run one scan; returns how many strays were detached.
+        """Run one scan; returns the number of detached strays.
 
-        In a store that is not marked as this installation's, none is. Raises `Unavailable`.
+        Detaches none in a store that is not marked as this installation's. Raises `Unavailable`.
         """
         detached, held = 0, 0
         if not await is_own_store(self.installation, self.inventory):
@@ -273,7 +274,7 @@ class StrayScan:
         return Strays(listed, strays, first)
 
     async def detach_all(self, progress: Callable[[int], None]) -> int:
-        """Detach all strays, however many, to be destroyed at once: an operator has said so."""
+        """Detach all strays, however many, to be destroyed at once, on an operator's command."""
         detached = 0
         for network in Network:
             async for cids in self._batches(network):
@@ -283,7 +284,7 @@ class StrayScan:
         return detached
 
     async def _detach(self, network: Network, bound: int) -> int:
-        """Detach strays, those that were counted and no more."""
+        """Detach the counted strays and no more."""
         detached = 0
         async for cids in self._batches(network):
             strays = await self.garbage.find_strays(cids, network)
@@ -307,7 +308,7 @@ class StrayScan:
                 held,
             )
         elif self.held and not held:
-            log.warning("no stray documents are held any more")
+            log.warning("no stray documents are held any longer")
         self.held, self._sample = held, sample
         STRAYS_HELD.set(held)
 
@@ -325,7 +326,7 @@ class StrayScan:
 
 @dataclass(frozen=True, slots=True)
 class Strays:
-    """How many documents of a network were listed, how many are strays, and the first of those."""
+    """The number of listed documents of a network and of its strays, with the first of those."""
 
     listed: int
     strays: int
@@ -333,7 +334,7 @@ class Strays:
 
     @property
     def bound(self) -> int:
-        """How many strays are detached without an operator's word."""
+        """How many strays are detached without asking the operator."""
         return max(FREE_STRAYS, self.listed // STRAY_SHARE)
 
     @property
@@ -344,7 +345,7 @@ class Strays:
 
 @dataclass(frozen=True, slots=True)
 class UsageRecount:
-    """Corrects what counts for each signer, which processes of an earlier release do not count."""
+    """Corrects the usage of each signer, which processes of an earlier release do not count."""
 
     garbage: GarbageStore
     leases: LeaseStore
@@ -355,7 +356,7 @@ class UsageRecount:
         await run_periodically("usage", self.recount, RECOUNT_SECONDS)
 
     async def recount(self) -> int:
-        """Recount once, unless another process does; returns for how many signers it was wrong."""
+        """Recount once, unless another process does; returns the number of corrected signers."""
         async with hold_lease(self.leases, RECOUNT_LEASE, LEASE_TIME, self.holder) as lease:
             if lease is None:
                 return 0

@@ -1,7 +1,7 @@
-"""What signed writes get from the database and the content store, for readiness.
+"""The outcomes of signed writes at the database and the content store, for readiness.
 
-A probe writes little and may succeed where a write fails: a row that is replaced in its place needs
-no space on a full disk. So readiness believes the writes first.
+A probe writes little and may succeed where a write fails: replacing a row needs no space on a full
+disk. So readiness trusts the writes first.
 """
 
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from imprint.domain.errors import Code, Damaged, Unavailable
 from imprint.ports import Monotonic, monotonic
 
 WINDOW = 1.0
-"""Seconds in which failed writes are compared with successful ones. A probe that succeeds counts
+"""Seconds over which failed writes are compared with successful ones. A successful probe counts
 only if no write has failed for as long."""
 
 
 @dataclass(slots=True)
 class _Failures:
-    """Writes that one dependency refused, the first and the last of them, in one window."""
+    """Writes that failed at one dependency in one window, with the first and the last of them."""
 
     since: float
     last: float
@@ -28,9 +28,9 @@ class _Failures:
 class WriteHealth:
     """The outcomes of the signed writes of this process.
 
-    Whoever completes a write increments `succeeded`, and does no more than that. A dependency is
-    failing while more writes failed for it than succeeded since the window began; that ends with
-    writes that succeed, or with a probe.
+    Completing a write just increments `succeeded`. A dependency is failing while more writes failed
+    for it than succeeded since the window began; that ends with writes that succeed, or with a
+    probe.
     """
 
     clock: Monotonic = monotonic
@@ -40,9 +40,9 @@ class WriteHealth:
     def note(self, code: Code, problem: Unavailable) -> None:
         """Count a write that failed in a call of the dependency with this code.
 
-        Only failures of the dependency itself count. A damaged record and a document that is just
-        being destroyed fail their own write alone, and whoever repeats it must not make the whole
-        service count as not ready.
+        Only failures of the dependency itself count. A damaged record, or a document that is just
+        being destroyed, fails only its own write, and repeating that must not make the whole
+        service not ready.
         """
         if problem.code is not code or isinstance(problem, Damaged):
             return
@@ -55,12 +55,12 @@ class WriteHealth:
             found.last = now
 
     def is_failing(self, code: Code) -> bool:
-        """Whether writes fail now because of the dependency with this code."""
+        """Whether writes currently fail because of the dependency with this code."""
         found = self._failures.get(code)
         return found is not None and found.count > self.succeeded - found.succeeded_before
 
     def note_probe(self, code: Code) -> None:
-        """Note that this dependency responded to a probe."""
+        """Record that this dependency responded to a probe."""
         found = self._failures.get(code)
         if found is not None and self.clock() - found.last > WINDOW:
             del self._failures[code]

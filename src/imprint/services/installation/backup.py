@@ -1,9 +1,9 @@
 """Backup and restore: the catalog and all documents of one moment, saved while the service runs.
 
-The catalog is copied first, as it is at one moment, and then every document that the copy names.
-That order is safe: a document is stored before the catalog names it, it never changes, and only
-the garbage collector destroys it, which is paused. In the other order the catalog could name
-documents that did not exist yet when documents were copied.
+A snapshot of the catalog is copied first, and then every document that the copy names. That order
+is safe: a document is stored before the catalog names it, it never changes, and only the garbage
+collector destroys it, which is paused. In the other order the catalog could name documents that did
+not exist yet when documents were copied.
 """
 
 import asyncio
@@ -30,10 +30,10 @@ from imprint.services.installation.exports import MAX_THUMBNAIL, DocumentMissing
 from imprint.services.tasks.leases import pause_collection
 
 CATALOG_ENTRY = "imprint.db"
-"""The copy of the catalog in a backup: as in a data folder."""
+"""The name of the catalog's copy in a backup: as in a data folder."""
 
 MANIFEST_ENTRY = "backup.json"
-"""The manifest, which is written last: a backup without it was never finished."""
+"""The name of the manifest, which is written last: a backup without it was never finished."""
 
 BATCH = 256
 """How many documents are looked up at once."""
@@ -42,7 +42,7 @@ MAX_DOCUMENT = 64 * 1024 * 1024
 """The largest entry that a repair reads as a document."""
 
 MAX_MANIFEST = 64 * 1024
-"""Far more bytes than the manifest has."""
+"""A limit far above the size of the manifest."""
 
 _CHUNK = 1024 * 1024
 _LARGEST = 2**63
@@ -52,7 +52,7 @@ _KIND, _VERSION = "imprint-backup", 1
 
 
 class NotABackup(ValueError):
-    """What was read is not a backup, or is damaged or incomplete."""
+    """The file is not a backup, or is damaged or incomplete."""
 
 
 class NotSaved(Exception):
@@ -78,11 +78,11 @@ class CatalogCopy(Protocol):
 
     @property
     def archives(self) -> ArchiveStore:
-        """The documents that it names."""
+        """The documents that it refers to."""
 
     @property
     def installation(self) -> InstallationStore:
-        """The installation that it is of."""
+        """Its installation."""
 
     async def close(self) -> None:
         """Close the copy."""
@@ -90,7 +90,7 @@ class CatalogCopy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DocumentCount:
-    """How many documents a catalog names, and the digest of their list."""
+    """The number of documents that a catalog refers to, and the digest of their list."""
 
     private: int
     public: int
@@ -211,7 +211,7 @@ class Backup:
 class Restore:
     """Restores into an empty store and a file that does not exist yet.
 
-    A backup may come from anybody, so what it says is checked before it is acted on.
+    A backup is untrusted, so its claims are checked before they are acted on.
 
     `open_copy` opens the copy of a catalog after checking it, and raises `NotABackup`.
     """
@@ -224,8 +224,8 @@ class Restore:
         """Restore every entry, then verify that nothing is missing. Raises `NotABackup`.
 
         The manifest comes first and the catalog second: the manifest says how large the catalog is,
-        and the catalog how many documents there are and how large they are. So no more is written
-        than they say.
+        and the catalog how many documents there are and how large they are. So nothing beyond that
+        is written.
         """
         entries = iter(entries)
         manifest = read_manifest_entry(next(entries, None))
@@ -237,7 +237,7 @@ class Restore:
                 raise NotABackup("The catalog names other documents than the manifest.")
             await self._restore_documents(entries, count.total, size)
             await self._verify(copy.archives, count.total, progress)
-            # The one that was saved may still be in use.
+            # The installation that was saved may still be running.
             await InstallationClaim(copy.installation, copy.archives, self.content).rename()
         finally:
             await copy.close()
@@ -262,9 +262,9 @@ class Restore:
             await self.content.put(cid, document, network)
 
     async def _verify(self, archives: ArchiveStore, total: int, progress: Progress) -> None:
-        """Verify every document that the catalog names.
+        """Verify every document that the catalog refers to.
 
-        There are not more in the backup, so each of them was in it once, and no other.
+        The backup has no more documents than that, so it had each of them once, and no other.
         """
         done = 0
         async for stored, network in _named_documents(archives):
@@ -305,7 +305,7 @@ def restore_catalog(entry: BackupEntry | None, manifest: BackupManifest, path: P
 def find_documents(
     entries: Iterable[BackupEntry], wanted: Collection[tuple[Cid, Network]]
 ) -> Iterator[tuple[Cid, Network, bytes]]:
-    """Those of these documents that a backup has, whose bytes match their cids."""
+    """Those of these documents that a backup has with bytes matching their cids."""
     for entry in entries:
         with suppress(NotABackup):
             cid, network = read_document_entry(entry.name)
@@ -316,7 +316,7 @@ def find_documents(
 
 
 def read_document_entry(name: str) -> tuple[Cid, Network]:
-    """The document that an entry with this name is. Raises `NotABackup`."""
+    """The document in an entry with this name. Raises `NotABackup`."""
     try:
         _, network_name, _, text = name.split("/")
         network, cid = Network(network_name), parse_cid(text)
@@ -324,17 +324,17 @@ def read_document_entry(name: str) -> tuple[Cid, Network]:
             return cid, network
     except (ValueError, NotACid):
         pass
-    # The name may hold anything, even control characters of a terminal.
+    # The name may contain anything, even control characters of a terminal.
     raise NotABackup(f"{name[:100]!a} does not belong in a backup, or not twice.")
 
 
 def _document_entry(cid: Cid, network: Network) -> str:
-    """The name of a document's entry: the path that a data folder would give its file."""
+    """The name of a document's entry: its path in a data folder."""
     return f"content/{network}/{cid[-3:-1]}/{cid}"
 
 
 async def _named_documents(archives: ArchiveStore) -> AsyncIterator[tuple[StoredDocument, Network]]:
-    """Every document that a catalog names, in order."""
+    """Every document that a catalog refers to, in order."""
     for network in Network:
         after = ""
         while batch := await archives.documents_after(network, after, BATCH):
@@ -344,9 +344,9 @@ async def _named_documents(archives: ArchiveStore) -> AsyncIterator[tuple[Stored
 
 
 async def _measure_documents(archives: ArchiveStore) -> tuple[DocumentCount, int]:
-    """Count the documents that a catalog names, and add the sizes that it has for them up.
+    """Count the documents that a catalog refers to, and sum their recorded sizes.
 
-    Raises `NotABackup` for a name that is not a CID: a content store takes it for a path.
+    Raises `NotABackup` for a name that is not a CID: a content store would use it as a path.
     """
     counts = dict.fromkeys(Network, 0)
     digest, size = sha256(), 0

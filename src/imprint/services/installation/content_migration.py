@@ -1,6 +1,6 @@
 """Content migration: copies all documents to another content store while the service runs.
 
-Documents never change, so a copy stays valid, and what was copied is recorded and skipped by later
+Documents never change, so a copy stays valid; copied documents are recorded and skipped by later
 runs. Documents written during a run go to the old store and are copied by the next run. Garbage
 collection is paused meanwhile.
 """
@@ -32,7 +32,7 @@ class NotMigrated(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MigrationResult:
-    """How many documents a run copied, of how many."""
+    """The number of documents that a run copied, and the total."""
 
     copied: int
     documents: int
@@ -51,10 +51,10 @@ class ContentMigration:
     clock: Clock
     migrated: MigrationProgress
     publicly_readable: bool = False
-    """Whether anybody can fetch what the target holds, so that only ciphertext may go there."""
+    """Whether the target is public, so that only ciphertext may go there."""
 
     async def run(self, progress: Progress) -> MigrationResult:
-        """Copy what has not been copied, and read each document back.
+        """Copy the documents that have not been copied, and read each back.
 
         Raises `DocumentMissing` and `NotMigrated`.
         """

@@ -52,7 +52,7 @@ from imprint.services.content.labels import label_of
 from imprint.services.tasks.leases import CollectionNotPaused, pause_collection
 
 CONCURRENT_READS = 8
-"""How many documents are read at the same time, for remote stores."""
+"""How many documents are read concurrently, for remote stores."""
 
 MAX_DOCUMENT = 256 * 1024 * 1024
 """More bytes than any document has."""
@@ -61,22 +61,22 @@ MAX_THUMBNAIL = 64 * 1024 * 1024
 """More bytes than any thumbnail has."""
 
 MAX_REPETITION = 16
-"""How many times the bytes of an export's file its documents may have.
+"""How many times larger than the export's file its documents may be.
 
 Imprint writes every block as often as it occurs, but other tools that copy a CAR write it once.
 """
 
 FREE_REPETITION = 16 * 1024 * 1024
-"""Bytes that documents may have beyond that, for small files."""
+"""An allowance in bytes beyond that, for small files."""
 
 MAX_REMEMBERED = 10_000
-"""How many thumbnails an import remembers to have stored; any other is stored again."""
+"""How many stored thumbnails an import remembers; others are stored again."""
 
 MAX_ATTEMPTS = 5
-"""How often the documents of a file are stored if others are condemned meanwhile."""
+"""How often the documents of a file are stored again if documents are condemned meanwhile."""
 
 MAX_CONFLICTS = 10
-"""How many conflicts are reported; an archive with more is the wrong one."""
+"""The most conflicts that are reported; an archive with more is the wrong one."""
 
 _IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 """The first bytes of PNG and JPEG, the formats of thumbnails."""
@@ -85,7 +85,7 @@ WriteBytes = Callable[[bytes], object]
 
 
 class DocumentMissing(Exception):
-    """A document that the catalog names is missing in the content store."""
+    """A document that the catalog refers to is missing from the content store."""
 
     def __init__(self, cid: Cid) -> None:
         super().__init__(f"The document {cid} is missing in the content store.")
@@ -108,7 +108,7 @@ class Export:
     async def run(
         self, owner: Address | None, spool: BinaryIO, write: WriteBytes, progress: Progress
     ) -> Manifest:
-        """Write a CAR of all files, or of one owner's. Raises `DocumentMissing`."""
+        """Write a CAR of all files, or of one owner's files. Raises `DocumentMissing`."""
         async with pause_collection(self.leases, "export", self.clock):
             made_at = self.clock()
             files, pages = await self._write_spool(owner, spool)
@@ -172,7 +172,7 @@ def _documents_of(file: File) -> Iterator[tuple[Cid, Network]]:
 
 
 def _build_indexes(cids: list[Cid], width: int) -> Iterator[list[bytes]]:
-    """Levels of index nodes, until one node can link to all of the last level."""
+    """Levels of index nodes, up to a level whose nodes one node can link to."""
     while len(cids) > width:
         starts = range(0, len(cids), width)
         level = [write_index(cids[start : start + width]) for start in starts]
@@ -228,9 +228,8 @@ def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> 
 def walk_records(
     archive: Archive, manifest: Manifest, is_new: Callable[[Cid], bool] = lambda _: True
 ) -> Iterator[ExportedFile]:
-    """Every record in its order. `is_new` says whether a page or an index is read for the first
-    time, as it must be. Raises `NotAnExport`.
-    """
+    """Every record in order. `is_new` checks that each page and index is read only once. Raises
+    `NotAnExport`."""
     waiting, listed = [(cid, 0) for cid in reversed(manifest.pages)], 0
     while waiting:
         cid, level = waiting.pop()
@@ -312,7 +311,7 @@ class Import:
     chain_id: int
     marketplace: Address
     publicly_readable: bool = False
-    """Whether anybody can fetch what is stored, so that only encrypted documents may be."""
+    """Whether the store is public, so that only encrypted documents may be stored."""
 
     async def run(
         self, archive: Archive, opened: OpenedExport, progress: Progress
@@ -364,9 +363,9 @@ class Import:
     async def _import_file(
         self, archive: Archive, exported: ExportedFile, stored: "_Stored"
     ) -> ImportOutcome:
-        """Store the documents of a file and add it; again, if documents were condemned meanwhile.
+        """Store the documents of a file and add it; repeat if documents were condemned meanwhile.
 
-        Only a collector that does not know that it is paused condemns any.
+        Only a collector that has not noticed the pause condemns any.
         """
         file = exported.file
         outcome = await self.archives.compare_file(exported)
@@ -382,7 +381,7 @@ class Import:
             except FenceRaised:
                 stored.fence = await self.garbage.fence()
                 stored.thumbnails.clear()
-        raise CollectionNotPaused("Documents are destroyed all the time. Please try again.")
+        raise CollectionNotPaused("Documents keep being destroyed. Please try again.")
 
     async def _store_thumbnail(self, archive: Archive, cid: Cid | None, stored: "_Stored") -> int:
         """Store a thumbnail and return its size; many files may share one."""

@@ -1,4 +1,4 @@
-"""Key rotation: rewraps document keys with a new master key; documents stay as they are."""
+"""Key rotation: rewraps document keys with a new master key; documents do not change."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from imprint.ports.content import DocumentCipher
 from imprint.ports.installation import KeyRecord, KeyStore
 
 BATCH = 200
-"""How many keys one transaction replaces, so that writes do not wait for long."""
+"""The number of keys replaced in one transaction, so that writes do not wait for long."""
 
 
 @dataclass(frozen=True, slots=True)
 class RotationProgress:
-    """How many keys were rewrapped, were current already, or could not be unwrapped.
+    """How many keys were rewrapped, already current, or could not be unwrapped.
 
-    `last` is the file id up to which every key has been looked at.
+    `last` is the file id up to which every key has been checked.
     """
 
     rewrapped: int = 0
@@ -28,8 +28,8 @@ class RotationProgress:
 class KeyRotation:
     """Rewraps every key that the current master key has not wrapped.
 
-    Each batch is one transaction, and a wrapped key contains the id of its master key: a rotation
-    that was interrupted can be run again. The service may run meanwhile.
+    Each batch is one transaction, and a wrapped key contains the id of its master key: an
+    interrupted rotation can be run again. The service may keep running.
     """
 
     keys: KeyStore
@@ -38,7 +38,7 @@ class KeyRotation:
     async def run(self) -> AsyncIterator[RotationProgress]:
         """Yield the progress after each batch.
 
-        A key that no given master key unwraps is counted and left as it is.
+        A key that none of the given master keys unwraps is counted and left as it is.
         """
         done = RotationProgress()
         while batch := await self.keys.wrapped_keys(done.last, BATCH):

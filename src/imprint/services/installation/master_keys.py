@@ -1,8 +1,8 @@
-"""Whether the master keys that are given open what is stored: decided before anything is encrypted.
+"""Whether the given master keys decrypt what is stored: checked before anything is encrypted.
 
-With another key, drafts that are stored could not be read, and new ones would be stored under it.
-So the catalog has the ids of the master keys that its documents are encrypted by, from the first
-start with a key on.
+With another key, stored drafts could not be read, and new ones would be encrypted with it. So the
+catalog records the ids of the master keys that encrypt its documents, from the first start with a
+key on.
 """
 
 from collections import Counter
@@ -13,10 +13,10 @@ from imprint.ports.content import KEY_ID_BYTES, DocumentCipher
 from imprint.ports.installation import KeyStore
 
 SAMPLE = 1_000
-"""How many wrapped keys are looked at. File ids are random, so these are as good as any others."""
+"""The sample size of wrapped keys. File ids are random, so any sample is representative."""
 
 DAMAGE = 1
-"""How many keys of one unknown master key may be in a sample: a damaged record looks like that."""
+"""How many keys of one unknown master key may be in a sample: a damaged record looks like one."""
 
 _REMEDY = (
     "Nothing was changed. Give the master key with which they were stored: in"
@@ -27,7 +27,7 @@ _REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class KeySample:
-    """How many wrapped keys were looked at, and how many of them by which master key."""
+    """The size of a sample of wrapped keys, and the count by master key."""
 
     looked_at: int
     by_key: Counter[bytes]
@@ -35,13 +35,13 @@ class KeySample:
 
 @dataclass(frozen=True, slots=True)
 class MasterKeys:
-    """The master keys that are given, beside what the catalog says about its documents."""
+    """The given master keys, compared with the catalog's record of its documents."""
 
     keys: KeyStore
     cipher: DocumentCipher
 
     async def verify(self) -> None:
-        """Check that the given keys open what is stored, and record those that are in use.
+        """Check that the given keys decrypt what is stored, and record those in use.
 
         Any number of processes may do this at the same time. Raises `CannotStart` for other keys,
         and `Unavailable`.
@@ -52,22 +52,22 @@ class MasterKeys:
             await self.keys.note_master_keys(added, dropped)
 
     async def examine(self) -> KeySample:
-        """Check that the given keys open what is stored, and change nothing.
+        """Check that the given keys decrypt what is stored, and change nothing.
 
-        Returns a sample, without the keys that are given. Raises as `verify` does.
+        Returns a sample, without the given keys. Raises as `verify` does.
         """
         await self._compare()
         sample = await self._take_sample()
         return KeySample(sample.looked_at, self._unknown(sample))
 
     async def note_rotation(self) -> None:
-        """Record that the current key alone is in use from now on."""
+        """Record that only the current key is in use from now on."""
         known = await self.keys.master_keys() or frozenset()
         current = {*self.cipher.key_ids[:1]}
         await self.keys.note_master_keys(current, known - current)
 
     async def _compare(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
-        """The ids that are to be added to those in the catalog, and to be dropped from them."""
+        """The ids to add to the catalog's record, and those to drop."""
         given = frozenset(self.cipher.key_ids)
         used = frozenset(self.cipher.key_ids[:1] if self.cipher.encrypts else ())
         known = await self.keys.master_keys()

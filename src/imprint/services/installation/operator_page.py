@@ -1,6 +1,6 @@
-"""Operations: what an operator looks at, in panels; one that fails leaves the others as they are.
+"""The operator's page: the state of the installation, in panels that fail independently.
 
-Nothing that a panel reads grows with the number of files, posts or readers.
+No panel's queries grow with the number of files, posts or readers.
 """
 
 import asyncio
@@ -48,30 +48,30 @@ from imprint.services.tasks.leases import describe_holder
 log = logging.getLogger(__name__)
 
 PANEL_SECONDS = 4.0
-"""How long a panel may take; then it says that it took too long."""
+"""The timeout of a panel, which then reports it."""
 
 CHAIN_SECONDS = 3.0
-"""How long the nodes may take: less, so that panels can say what the database knows."""
+"""The timeout of the nodes: shorter, so that panels can still show what the database knows."""
 
 LISTED = 10
-"""Events of each kind that are listed."""
+"""The number of events of each kind that are listed."""
 
 COUNT_TO = 1_000
-"""Up to how many events are counted."""
+"""The number up to which events are counted."""
 
 LARGE_LAG = 50
-"""Blocks behind the chain that need attention, as in the alerts for Prometheus."""
+"""The lag in blocks that needs attention, as in the alerts for Prometheus."""
 
 OLD_BACKUP = timedelta(days=7)
 """The age of a backup that needs attention."""
 
 USAGE_SECONDS, USAGE_SHARE = 60.0, 100
-"""A measurement counts for a minute, and for a hundred times as long as it took."""
+"""A measurement is valid for a minute, or for a hundred times its duration if that is longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What the settings say about this deployment; nothing of it is secret."""
+    """The settings of this deployment, none of them secret."""
 
     chain_id: int
     marketplace: str
@@ -84,7 +84,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class ChainView:
-    """The newest block and its time, or why they are not known."""
+    """The newest block and its time, or why they are unknown."""
 
     head: BlockRef | None
     time: datetime | None = None
@@ -93,7 +93,7 @@ class ChainView:
 
 @dataclass(slots=True)
 class Operations:
-    """Makes the panels; `started` is when this process was, on the monotonic clock."""
+    """Makes the panels; `started` is the start of this process on the monotonic clock."""
 
     deployment: Deployment
     store: OperatorFacts
@@ -115,7 +115,7 @@ class Operations:
     _usage: tuple[float, Usage] | None = field(default=None, init=False)
 
     async def panels(self) -> list[Panel]:
-        """All panels, in the order in which they are read."""
+        """All panels, in reading order."""
         view = asyncio.create_task(self._look_at_chain())
         made = await asyncio.gather(
             _make("health", "Health", self._health()),
@@ -171,7 +171,7 @@ class Operations:
         advice = (
             Advice(
                 "If it stays behind, look at the nodes below and at the log. This reads blocks"
-                " again, beside the running service.",
+                " again, while the service is running.",
                 "imprint reconcile --from-block N",
             ),
         )
@@ -253,7 +253,7 @@ class Operations:
         last = await self.store.last_deliveries([*self.providers])
         rows = []
         for provider, is_configured in self.providers.items():
-            # Of a provider without ids for its deliveries, the database remembers none.
+            # The database has no record of a provider without ids for its deliveries.
             known_times = (last[provider], self.received.get(provider))
             received = max((each for each in known_times if each is not None), default=None)
             seen = read_counter(DELIVERIES, {"provider": provider})
@@ -352,7 +352,7 @@ class Operations:
         )
 
     async def _measured(self) -> Usage:
-        """What the usage monitor of this process found, or else a measurement of its own."""
+        """The result of this process's usage monitor, or else a new measurement."""
         gauges = [read_gauge(each) for each in (DRAFTS, POSTS, STORED_BYTES, DETACHED_BYTES)]
         if not any(map(math.isnan, gauges)):
             return Usage(*map(int, gauges))
@@ -408,7 +408,7 @@ class Operations:
 
 
 async def _make(key: str, title: str, making: Awaitable[Panel]) -> Panel:
-    """The panel with its name; one that cannot be made says why."""
+    """The panel with its name; if it cannot be made, its reason."""
     try:
         async with asyncio.timeout(PANEL_SECONDS):
             return (await making).named(key, title)
@@ -436,7 +436,7 @@ def _mismatch_listing(found: EventsToExamine) -> Listing | None:
 
 
 def _mark_of(member: str, well: bool) -> Mark:
-    """Without reads the service is not ready; all else is a degraded service."""
+    """Without reads the service is not ready; anything else only degrades it."""
     if well:
         return Mark.GOOD
     return Mark.BAD if member in ("database", "storage") else Mark.WARN

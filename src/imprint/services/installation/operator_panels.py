@@ -1,4 +1,4 @@
-"""The panels of the operator's page, and how numbers and times are written in them."""
+"""The panels of the operator's page, and the formats of their numbers and times."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -33,7 +33,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do, and the command that does it."""
+    """What to do, and the command for it."""
 
     sentence: str
     command: str | None = None
@@ -41,7 +41,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One part of the page. `problem` says why its facts are not known."""
+    """One part of the page. `problem` says why its facts are unknown."""
 
     key: str = ""
     title: str = ""
@@ -73,12 +73,12 @@ def write_number(number: int) -> str:
 
 
 def write_count(number: int, noun: str) -> str:
-    """A number of things."""
+    """A count with its noun."""
     return f"{write_number(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def write_bytes(size: int) -> str:
-    """A size in the largest unit of which it has one."""
+    """A size in its largest unit."""
     if size < 1024:
         return write_count(size, "byte")
     amount = float(size)
@@ -90,7 +90,8 @@ def write_bytes(size: int) -> str:
 
 
 def write_duration(span: timedelta | float) -> str:
-    """A time in its largest unit, and the next one below if that matters: 2 hours 5 minutes."""
+    """A duration in its largest unit, and the next smaller one if that matters: 2 hours 5
+    minutes."""
     seconds = max(int(span.total_seconds() if isinstance(span, timedelta) else span), 0)
     parts = list[tuple[int, str]]()
     for length, noun in _SPANS:

@@ -27,8 +27,8 @@ SENTENCES = {
     "database": "Records cannot be read: the database does not respond.",
     "storage": "Documents cannot be read: the content store does not respond, or is not the one of"
     " this installation.",
-    "database_writes": "Records cannot be written; reads go on.",
-    "storage_writes": "Documents cannot be stored; reads go on.",
+    "database_writes": "Records cannot be written; reads continue.",
+    "storage_writes": "Documents cannot be stored; reads continue.",
     "chain": "No node of the chain responds: posts can be read only while access is cached.",
     "history": "The node does not have a block that was final.",
     "logs": "Nodes leave out logs of the marketplace, or disagree about them: posts and sales of"
@@ -39,7 +39,7 @@ SENTENCES = {
     "collector": "No process collects garbage, or it holds documents back.",
     "records": "A damaged record or document is known.",
 }
-"""What each member of a condition means when it is false, for people who look at readiness."""
+"""What it means if a member of a condition is false, for people who read the readiness."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Condition:
     indexer: bool = True
     """Whether some process fills the index of posts, if one should."""
     collector: bool = True
-    """Whether some process collects garbage, if one should, and holds nothing back."""
+    """Whether some process collects garbage, if one should, and no strays are held."""
     records: bool = True
     """Whether no damaged record or document is known."""
     database_writes: bool = True
@@ -86,9 +86,9 @@ class Condition:
 
     @property
     def details(self) -> list[str]:
-        """One sentence for each thing that is not well."""
+        """One sentence for each problem."""
         wrong = [name for name in SENTENCES if not getattr(self, name)]
-        # What cannot be read cannot be written either, and one sentence is enough.
+        # What cannot be read cannot be written either; one sentence is enough.
         hidden = {f"{name}_writes" for name in wrong}
         hidden |= {"history", "logs"} if "chain" in wrong else set()
         return [SENTENCES[name] for name in wrong if name not in hidden]
@@ -96,9 +96,9 @@ class Condition:
 
 @dataclass(slots=True)
 class Readiness:
-    """Probes all dependencies at once; concurrent callers share one probe.
+    """Probes all dependencies concurrently; simultaneous callers share one probe.
 
-    What the probes say is corrected at once by what writes get.
+    The outcomes of writes correct the results at once.
     """
 
     database: DatabaseHealth
@@ -189,7 +189,7 @@ class Readiness:
             async with asyncio.timeout(PROBE_TIMEOUT):
                 return await self.examine_history() is History.AGREES
         except (Unavailable, TimeoutError):
-            # The probe of the chain or of the database says so.
+            # The probe of the chain or of the database reports it.
             return True
 
     async def _establishes_logs(self) -> bool:
@@ -204,7 +204,7 @@ class Readiness:
 
 
 async def _always_respond() -> None:
-    """Stands for a probe that a store does not have."""
+    """The probe of a store that has none."""
 
 
 async def _responds(probe: Callable[[], Awaitable[None]]) -> bool:

@@ -38,13 +38,13 @@ SavedDocuments = Callable[[Collection[tuple[Cid, Network]]], Iterable[tuple[Cid,
 
 @dataclass(slots=True)
 class RepairReport:
-    """What a repair has found and done."""
+    """The findings and results of a repair."""
 
     dry_run: bool = False
     found: list[str] = field(default_factory=list)
     """What was damaged."""
     kept: int = 0
-    """How many records of files could be read."""
+    """How many records of files were readable."""
     from_backup: int = 0
     """How many records of files came from the backup."""
     documents_from_backup: int = 0
@@ -67,7 +67,7 @@ class RepairReport:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Repairs what a catalog that can be read needs from elsewhere."""
+    """Repairs a readable catalog from a backup and the chain."""
 
     database: DatabaseHealth
     records: RecordStore
@@ -79,10 +79,11 @@ class Repair:
     report: RepairReport
 
     async def restore_documents(self, progress: Progress) -> None:
-        """Take documents that are missing or damaged from the backup, and name the others."""
+        """Restore missing or damaged documents from the backup, and name those that are not in
+        it."""
         if not self.report.dry_run:
-            # Without the store, every document would seem to be lost. It writes, so a dry run
-            # believes the store.
+            # Without the store, every document would seem lost. The probe writes, so a dry run
+            # trusts the store.
             await self.content.probe()
         missing: dict[tuple[Cid, Network], str] = {}
         done = 0
@@ -122,7 +123,7 @@ class Repair:
         self.report.followed_to = None if cursor is None else cursor.number
 
     async def name_strays(self, inventory: Inventory) -> None:
-        """Name the documents without a record: their records are among what was lost."""
+        """Name the documents without a record: their records are among the lost ones."""
         strays: list[Cid] = []
         batch: list[Cid] = []
         async for cid in inventory.list_documents(Network.PRIVATE):
@@ -149,7 +150,7 @@ class Repair:
         return f"the document {cid}"
 
     async def verify(self) -> None:
-        """Verify all records as they are now; what is still damaged is lost."""
+        """Verify all records in their current state; those still damaged are lost."""
         found = await find_damage(self.database, self.records)
         self.report.lost += [f"Still damaged: {each}" for each in found]
 
@@ -169,7 +170,7 @@ class Repair:
 
 
 async def find_damage(database: DatabaseHealth, records: RecordStore) -> list[str]:
-    """What is damaged in a database: its structure, its records and its tags."""
+    """The damage in a database: of its structure, its records and its tags."""
     found = await database.examine()
     async for _, damage in verify_some(records, most=sys.maxsize):
         if damage is not None:

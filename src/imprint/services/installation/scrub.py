@@ -1,7 +1,7 @@
 """Scrub: reads everything that is stored, slowly, so that damage is found before it is needed.
 
-Records have checksums and documents are named by theirs. What is damaged raises an alarm and is
-never shown; `imprint repair` and backups bring it back.
+Records have checksums and documents are named by theirs. Damage raises an alarm and is never shown;
+`imprint repair` and backups restore it.
 """
 
 import asyncio
@@ -24,31 +24,31 @@ from imprint.services.tasks.periodic_task import run_periodically
 log = logging.getLogger(__name__)
 
 BATCH = 25
-"""How many records are verified at once."""
+"""The number of records verified at once."""
 
 SOME_RECORDS = 5000
 """How many records a quick check verifies: about a second."""
 
 RATE = 50.0
-"""Records, with their documents, in a second: four million in a day."""
+"""Records, with their documents, per second: four million per day."""
 
 FIRST_PASS_SECONDS = 60.0
 """Seconds after the start before the first pass, so that a start is not slower."""
 
 RETRY_SECONDS = 60.0
-"""Seconds after which a pass goes on that a dependency has interrupted."""
+"""Seconds after which an interrupted pass continues."""
 
 SCRUB_LEASE = "scrub"
 """The lease of the process that scrubs."""
 
 FILES_SECONDS = 1.0
-"""Seconds between two looks at the files of the database."""
+"""Seconds between two checks of the database's files."""
 
 EXAMINATION_SECONDS = 600.0
-"""Seconds between two examinations of the database's structure, for one that takes no time."""
+"""Seconds between two checks of the database's structure, if one takes no time."""
 
 EXAMINATION_SHARE = 1000
-"""An examination starts when so many times as much time has passed as the last one took."""
+"""A check starts after this many times the duration of the previous one."""
 
 
 @dataclass(slots=True)
@@ -67,12 +67,12 @@ class Scrub:
     _documents: set[str] = field(default_factory=set, init=False)
 
     async def run(self, interval: float) -> None:
-        """Scrub until cancelled; a pass that was interrupted goes on where it stopped."""
+        """Scrub until cancelled; an interrupted pass continues where it stopped."""
         await asyncio.sleep(FIRST_PASS_SECONDS)
         await run_periodically("scrub", self._scrub_in_turn, interval, retry_after=RETRY_SECONDS)
 
     async def scrub(self) -> bool:
-        """Run one pass, or what is left of it; False if another process has the lease."""
+        """Run one pass, or the rest of it; False if another process has the lease."""
         async with hold_lease(self.leases, SCRUB_LEASE, LEASE_TIME, self.holder) as lease:
             while lease is not None and not lease.lost:
                 if not await self._scrub_batch():
@@ -81,7 +81,7 @@ class Scrub:
         return False
 
     async def _scrub_in_turn(self) -> None:
-        """Run one pass after those of other processes: each of them knows only what it has read."""
+        """Run one pass after those of other processes: each knows only what it has read itself."""
         while not await self.scrub():  # noqa: ASYNC110  another process ends the wait
             await asyncio.sleep(RETRY_SECONDS)
 
@@ -126,12 +126,12 @@ class Scrub:
 async def verify_documents(files: FileStore, content: ContentStore, file: File) -> list[str]:
     """The documents of a live file that are missing or damaged.
 
-    Raises `Unavailable` if the store does not respond, which says nothing about a document.
+    Raises `Unavailable` if the store does not respond, which proves nothing about a document.
     """
     if not file.state.live:
         return []
     found = []
-    # What seems missing may have been replaced and destroyed since the file was read.
+    # A document that seems missing may have been replaced and destroyed since the file was read.
     if (
         not await _is_sound(content, file.cid, Network.PRIVATE)
         and await files.file_by_cid(file.cid) is not None
@@ -156,7 +156,7 @@ async def _is_sound(content: ContentStore, cid: Cid, network: Network) -> bool:
 async def verify_some(
     records: RecordStore, most: int = SOME_RECORDS
 ) -> AsyncIterator[tuple[int, str | None]]:
-    """Verify the oldest records; yields how many so far, and what is damaged about each."""
+    """Verify the oldest records; yields the count so far, and the damage of each."""
     async for done, record in _walk(records):
         yield done, record.damage
         if done >= most:
@@ -196,18 +196,18 @@ async def _walk(records: RecordStore) -> AsyncIterator[tuple[int, VerifiedRecord
 
 @dataclass(slots=True)
 class Examination:
-    """Examines the structure of the database again and again, the rarer the longer it takes."""
+    """Checks the structure of the database repeatedly, less often the longer it takes."""
 
     database: DatabaseHealth
     monotonic: Callable[[], float] = time.monotonic
     _due: float = field(default=0.0, init=False)
 
     async def run(self) -> None:
-        """Examine until cancelled."""
+        """Check until cancelled."""
         await run_periodically("examination", self.examine, EXAMINATION_SECONDS)
 
     async def examine(self) -> bool:
-        """Examine the database, unless it is too early; returns whether it was examined."""
+        """Check the database, unless it is too early; returns whether it was checked."""
         started = self.monotonic()
         if started < self._due:
             return False
@@ -218,5 +218,5 @@ class Examination:
 
 
 async def watch_files(database: DatabaseHealth) -> None:
-    """Look after the files of the database until cancelled."""
+    """Watch the files of the database until cancelled."""
     await run_periodically("files", database.check_files, FILES_SECONDS, optional=True)

@@ -1,6 +1,6 @@
-"""Measures what is stored, and what the readiness probe finds, for the metrics of a deployment.
+"""Measures the stored amounts and the readiness, for the metrics of a deployment.
 
-One worker of a deployment does it: the values are the same in all of them.
+One worker does it: the values are the same in all of them.
 """
 
 import asyncio
@@ -22,10 +22,10 @@ from imprint.services.installation.readiness import Condition
 from imprint.services.tasks.periodic_task import run_periodically
 
 MEASURE_SECONDS = 60.0
-"""Seconds between two measurements at least."""
+"""The least pause between two measurements, in seconds."""
 
 SHARE = 100
-"""The pause is this many times as long as the measurement before: it takes a hundredth of a core,
+"""The pause is this many times as long as the last measurement: that takes a hundredth of a core,
 however much is stored."""
 
 PROBE_SECONDS = 15.0
@@ -43,7 +43,7 @@ class UsageMonitor:
     monotonic: Monotonic = monotonic
 
     async def run(self) -> NoReturn:
-        """Measure until cancelled, and pause the longer the more there is to measure."""
+        """Measure until cancelled, with pauses in proportion to the duration."""
         await run_periodically("usage", self._measure_slowly, MEASURE_SECONDS, optional=True)
 
     async def run_probes(self) -> NoReturn:

@@ -1,1 +1,1 @@
-"""What the chain says of posts: index, lists, totals, search and feeds."""
+"""Posts as recorded on the chain: index, lists, totals, search and feeds."""

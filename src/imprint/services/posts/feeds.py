@@ -1,4 +1,4 @@
-"""Feeds: the newest posts for everybody, and for a reader those that they hold or wrote."""
+"""Feeds: the newest posts for everybody, and for a reader the posts that they hold or wrote."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -33,29 +33,29 @@ from imprint.services.access.reads import Reads
 from imprint.services.posts.posts import expect_complete, find_author
 
 MAX_PRIVATE_FEEDS = 10
-"""Private feeds of one reader: one for each of their devices."""
+"""The maximum number of private feeds per reader: one for each device."""
 
 TOKEN_BYTES = 32
-"""Random bytes of the token in the addresses of a private feed."""
+"""Random bytes of the token in the URLs of a private feed."""
 
 LONGEST_TOKEN = 64
-"""Characters above which a text is no token, and not hashed."""
+"""The most characters of a token; a longer text is not hashed."""
 
 CONCURRENT = 8
-"""Questions to the chain that one feed has running at once."""
+"""Concurrent chain queries for one feed."""
 
 FEED_SECONDS = 20.0
 """How long the chain and the content store may take for all texts of one feed."""
 
 NOTED_EVERY = timedelta(minutes=1)
-"""How often a fetch of the same feed is noted: readers poll, and each note is a commit."""
+"""How often a fetch of the same feed is recorded: readers poll, and each record is a commit."""
 
 _Find = Callable[[IndexedPost], Awaitable[File]]
 
 
 @dataclass(frozen=True, slots=True)
 class FeedAccess:
-    """A private feed and the token of its addresses, which is shown once."""
+    """A private feed and the token of its URLs, which is shown once."""
 
     id: str
     token: str
@@ -63,7 +63,7 @@ class FeedAccess:
 
 @dataclass(frozen=True, slots=True)
 class Feeds:
-    """The feeds. The index says which posts are in them, the chain whose texts may be read.
+    """The feeds. The index determines their posts, the chain who may read their texts.
 
     If the chain cannot be asked about a text, and was not heard for an hour, the whole feed is
     `Unavailable`: programs keep the copy that they have, while a feed without the text would
@@ -96,7 +96,7 @@ class Feeds:
         return await self._public(client, feed, PostFilter(author=author))
 
     async def private(self, client: str, token: str, before: int | None = None) -> Feed:
-        """A page of the posts that the owner of a private feed holds or wrote, before a place.
+        """A page of the posts that the owner of a private feed holds or wrote, before a position.
 
         A page ends where its texts would become too long. Refuses an unknown token.
         """
@@ -154,7 +154,7 @@ class Feeds:
         return await self.private_feeds.list_feeds(session.address)
 
     async def rotate(self, session: LiveSession, feed_id: str) -> FeedAccess:
-        """Give a feed another token; the old one ends. Refuses an unknown feed."""
+        """Give a feed a new token; the old one stops working. Refuses an unknown feed."""
         access, owner = FeedAccess(feed_id, token_urlsafe(TOKEN_BYTES)), session.address
         if not await self.private_feeds.replace_token(owner, feed_id, _hash(access.token)):
             raise _no_feed()
@@ -182,7 +182,7 @@ class Feeds:
         return replace(feed, entries=entries)
 
     async def _library(self, owner: Address, before: int | None) -> "_OwnedPage":
-        """The posts that an owner wrote or holds since before a place, the newest first."""
+        """The posts that an owner wrote or has held since before a position, the newest first."""
         after = None if before is None else PostPosition(before)
         wrote = (await self.index.list_posts(PostFilter(author=owner), after, FEED_SIZE)).posts
         held = await self.index.library(owner, before, FEED_SIZE)
@@ -190,7 +190,7 @@ class Feeds:
         found += [
             _Owned(each.arrived, each.post, each.arrived_at)
             for each in held
-            # What the owner wrote is in the other list.
+            # Posts that the owner wrote are in the other list.
             if each.post.author != owner
         ]
         # Below the end of a full list there are more, which it does not show.
@@ -204,7 +204,7 @@ class Feeds:
     async def _find_all(
         self, posts: Sequence[IndexedPost], reader: Address | None, find: _Find
     ) -> dict[int, File]:
-        """The files of these posts by their ids, in order, without those that `find` refuses.
+        """The files of these posts by id, in order, without those that `find` refuses.
 
         The chain is asked about several at once, and not about those whose access is cached.
         """
@@ -240,13 +240,13 @@ class Feeds:
     async def _read_all(
         self, client: str, files: Mapping[int, File | None], longest: int
     ) -> dict[int, str]:
-        """The texts of these files, the first ones if all are long together."""
+        """The texts of these files; only the first ones if they are too long together."""
         texts, left = {}, MAX_FEED_BYTES
         for post_id, file in files.items():
             if file is None or file.size > min(longest, left):
                 continue
             left -= file.size
-            # A damaged document must not take the feed from everybody.
+            # A damaged document must not break the feed for everybody.
             with suppress(Damaged):
                 texts[post_id] = await self.reads.converted(client, file, "words", readable_text)
         return texts
@@ -254,14 +254,14 @@ class Feeds:
     async def _note_fetch(self, feed: PrivateFeed) -> None:
         now = self.clock()
         if feed.fetched_at is None or now - feed.fetched_at >= NOTED_EVERY:
-            # A database that takes no writes still serves reads.
+            # A database that accepts no writes still serves reads.
             with suppress(Unavailable):
                 await self.private_feeds.note_fetch(feed.id, now)
 
 
 @dataclass(frozen=True, slots=True)
 class _Owned:
-    """A post that an owner wrote or holds, and the place and moment since when."""
+    """A post that an owner wrote or holds, with the position and time since when."""
 
     place: int
     post: IndexedPost
@@ -276,13 +276,13 @@ class _OwnedPage:
     next_before: int | None
 
     def cut(self, count: int) -> "_OwnedPage":
-        """The first posts of the page; the others begin the next one."""
+        """The first posts of the page; the others move to the next one."""
         if len(self.posts) <= count:
             return self
         return _OwnedPage(self.posts[:count], self.posts[count - 1].place)
 
     def cut_to_fit(self, files: Mapping[int, File]) -> "_OwnedPage":
-        """The first posts, as many as have texts that fit into a feed together."""
+        """As many of the first posts as have texts that fit into a feed together."""
         left = MAX_FEED_BYTES
         for number, owned in enumerate(self.posts):
             file = files.get(owned.post.post_id)
@@ -296,7 +296,7 @@ class _OwnedPage:
 
 @asynccontextmanager
 async def _bounded_time() -> AsyncIterator[None]:
-    """The time that the chain and the content store have. Raises `Unavailable` after it."""
+    """Limit the time for the chain and the content store. Raises `Unavailable` after it."""
     try:
         async with asyncio.timeout(FEED_SECONDS):
             yield

@@ -1,9 +1,8 @@
 """The indexer: the index of posts, a projection of the marketplace's logs.
 
-It reads on from the last block that was final, so the newest blocks are read again whenever there
-is a new one. Where their logs differ from those that were applied, the index is undone from that
-block on. The index is derived: if what was final is no longer on the chain, it is emptied and
-filled again.
+It continues from the last final block, so the newest blocks are read again whenever there is a new
+one. If their logs differ from the applied ones, the index is undone from that block on. The index
+is derived data: if a final block is no longer on the chain, it is emptied and filled again.
 """
 
 import asyncio
@@ -72,40 +71,40 @@ INDEXER_LEASE = "indexer"
 """The lease of the process that fills the index."""
 
 REBUILD_LEASE = "indexer rebuild"
-"""The lease of a command that wants to rebuild the index: the process that fills it stops then."""
+"""The lease of a command that wants to rebuild the index: the process that fills it then stops."""
 
 PATIENCE = timedelta(minutes=2)
 """How long a command waits for the process that fills the index."""
 
 LOGS_AT_ONCE = 800
-"""Logs of one transaction, unless one block has more, so that signed writes do not wait for it.
-A block is never divided, because the index knows only whole blocks as applied."""
+"""Logs per transaction, unless one block has more, so that signed writes do not wait for it. A
+block is never split, because the index tracks whole blocks."""
 
 SECONDS_PER_HEAD = 10.0
 """Seconds for which the indexer reads up to one head: later, nodes may have lost its state."""
 
 RESTART_GRACE = timedelta(seconds=15)
-"""How long the final block must be gone until the index is emptied: a node may be wrong."""
+"""How long the final block must be missing before the index is emptied: a node may be wrong."""
 
 READ_TWICE = 1_000
-"""How many blocks the index may be behind and still read them twice before they are final, also if
-no reorg reaches them any more. A node that leaves out logs for a moment is noticed then; in a
-longer fill it is not."""
+"""How many blocks the index may be behind and still read them twice before they are final, even if
+no reorg can reach them any more. This catches a node that leaves out logs for a moment; a longer
+fill does not."""
 
 DETAILS_AT_ONCE = 50
-"""Posts whose descriptions are asked for at once."""
+"""The number of posts whose descriptions are requested at once."""
 
 ROUNDS_UNTIL_SKIPPED = 5
-"""Rounds in which the same receipt or description fails until the index goes on without it."""
+"""Rounds in which the same receipt or description fails before the index continues without it."""
 
 MAX_FAILURES = 10_000
 """How many failures are counted; the oldest is forgotten."""
 
 MAX_CACHED_TIMES = 4_096
-"""Times of blocks that are kept, because the newest blocks are read again."""
+"""The number of cached block times: the newest blocks are read again."""
 
 _REBUILD_PAUSE = 1.0
-"""Seconds until a rebuild tries again what a node did not do."""
+"""Seconds until a rebuild retries a request that a node refused."""
 
 
 _RETRY_SECONDS = 0.2
@@ -122,7 +121,7 @@ Failures = BoundedCache[Hashable, int]
 
 @dataclass(slots=True)
 class _Decoder:
-    """Decodes logs with what is beside them: the times of blocks, and the entries of posts."""
+    """Decodes logs with the data that they lack: the times of blocks, and the entries of posts."""
 
     stream: LogStream
     failures: Failures
@@ -141,7 +140,7 @@ class _Decoder:
         for each, reason in undecodable:
             INDEX_UNDECODABLE.inc()
             log.warning(
-                "a log of the marketplace cannot be decoded; the index goes on without it",
+                "a log of the marketplace cannot be decoded; the index continues without it",
                 extra={"block": each.block.number, "place": each.place, "reason": reason},
             )
         return described
@@ -196,7 +195,7 @@ class _Decoder:
     async def _find_details(
         self, posts: Sequence[PostPublished], head: BlockRef
     ) -> list[PostDetails | None]:
-        """The details of these posts, None for those that the node refuses although it responds."""
+        """The details of these posts; None for those that the node refuses although it responds."""
         try:
             ids = [post.post_id for post in posts]
             return [*await self.stream.chain.post_details(ids, head)]
@@ -214,7 +213,7 @@ class _Decoder:
 
 @dataclass(slots=True)
 class _Pass:
-    """One pass over the blocks up to a head: what was applied, and where the index is."""
+    """One pass over the blocks up to a head: what was applied, and how far the index is."""
 
     state: IndexState
     head: BlockRef
@@ -227,7 +226,7 @@ class _Pass:
 
 @dataclass(slots=True)
 class Indexer:
-    """Fills the index in rounds; one process at a time does so."""
+    """Fills the index in rounds, in one process at a time."""
 
     stream: LogStream
     events: EventStore
@@ -270,11 +269,11 @@ class Indexer:
                     if lease.lost or await self._is_due_elsewhere():
                         break
             except IndexMoved:
-                log.warning("another process changed the index; it is read again")
+                log.warning("another process changed the index; reading it again")
         return True
 
     async def rebuild(self, lease: HeldLease, progress: Progress) -> BlockRef | None:
-        """Empty the index and fill it up to the newest block, under a lease that is held.
+        """Empty the index and fill it up to the newest block, while holding the lease.
 
         Returns that block. Raises `IndexMoved` if the lease was lost, and `Unavailable`.
         """
@@ -287,7 +286,7 @@ class Indexer:
             try:
                 done, failures = await self._read_to_head(lease, progress), 0
             except Unavailable:
-                # What always fails alone is skipped then; if the node is down, it stays down.
+                # Single failures are skipped eventually; if the node is down, it stays down.
                 failures += 1
                 if failures > ROUNDS_UNTIL_SKIPPED:
                     raise
@@ -296,7 +295,7 @@ class Indexer:
         return None if state is None else state.block
 
     async def _read_to_head(self, lease: HeldLease, progress: Progress | None = None) -> bool:
-        """Read on for a while; True once the newest block is reached, or nothing can be read."""
+        """Read for a while; True once the newest block is reached, or nothing can be read."""
         head = await self.stream.head()
         state = await self._open_state(head)
         if state is None:
@@ -311,7 +310,7 @@ class Indexer:
         final = max(state.final, state.source.first_block - 1)
         target = head.number - self.reorg_depth
         if progress is None and head.number - reached <= READ_TWICE:
-            # Not more is final than an earlier pass has read, and nothing after a reorg.
+            # No more is final than an earlier pass has read, and nothing after a reorg.
             last = state.block
             agrees = last is not None and await self.stream.is_canonical(last, head)
             target = min(target, reached if agrees else -1)
@@ -339,7 +338,7 @@ class Indexer:
         return True
 
     async def _open_state(self, head: BlockRef) -> IndexState | None:
-        """The state of the index, which is emptied if it is of another chain; None to wait."""
+        """The state of the index, which is emptied if it belongs to another chain; None to wait."""
         state = await self.writer.index_state()
         if state is None:
             return await self._restart("begun")
@@ -460,13 +459,13 @@ class Indexer:
         if target <= state.final:
             return state.final, state.final_hash
         if target < state.source.first_block:
-            # Nothing of the index is final, and nothing of this block is in it.
+            # Nothing in the index is final, and nothing of this block is in it.
             return state.final, None
         return target, (await self.stream.block_at(target, one_pass.head)).block_hash
 
     def _note_unreadable(self, blocks: LogRange) -> None:
-        """Count the receipts that cannot be read. Raises `Unavailable` to try again for a while."""
-        # All are counted in the same round, so that many do not take many times as long.
+        """Count the unreadable receipts. Raises `Unavailable`, to retry for a while."""
+        # All are counted in the same round, so that many take no longer than one.
         counts = {each: _count_failure(self._failures, each) for each in blocks.unreadable}
         if any(count < ROUNDS_UNTIL_SKIPPED for count in counts.values()):
             raise Unavailable.chain()
@@ -506,7 +505,7 @@ class Indexer:
         return self._held
 
     def _leave(self) -> bool:
-        """Another process fills the index, and shows where it is."""
+        """Record that another process fills the index, and how far it is."""
         self.history, self._replaced_since = History.AGREES, None
         INDEXED_BLOCK.set(math.nan)
         INDEX_LAG.set(math.nan)
@@ -520,7 +519,7 @@ async def take_index(
     patience: timedelta = PATIENCE,
     elapsed: Monotonic = monotonic,
 ) -> AsyncIterator[HeldLease]:
-    """Hold the lease of the indexer for a command; a service that fills the index stops meanwhile.
+    """Hold the lease of the indexer for a command; a service that fills the index pauses meanwhile.
 
     `tell` gets a sentence if that takes a while. Raises `IndexBusy` after `patience`.
     """
@@ -540,7 +539,7 @@ async def take_index(
                     f"{patience.total_seconds():.0f} seconds. Please try again later."
                 )
             if not told:
-                tell(f"Waiting for {who} to let go of the index of posts …")
+                tell(f"Waiting for {who} to release the index of posts …")
                 told = True
             await asyncio.sleep(_RETRY_SECONDS)
         async with kept(lease):
@@ -580,7 +579,7 @@ def _find_difference(one_pass: _Pass, part: LogRange, disputed: Collection[int])
 
 
 def _count_failure(failures: Failures, thing: Hashable) -> int:
-    """How often a thing has failed, with this time."""
+    """The number of failures of an item, including this one."""
     count = failures.get(thing, 0) + 1
     failures.put(thing, count)
     return count
@@ -603,5 +602,5 @@ def _decode(
 
 
 def _agrees(details: PostDetails, post: PostPublished) -> bool:
-    """Whether an entry is that of the event."""
+    """Whether an entry matches the event."""
     return (details.author, details.spelled_cid) == (post.author, post.spelled_cid)

@@ -51,7 +51,7 @@ class Lists:
         return await self._page(which, None, PUBLIC_PAGE_SIZE)
 
     async def recent(self) -> ListPage:
-        """The newest files of all."""
+        """The newest files."""
         return await self.by_tags(())
 
     async def drafts(self, session: Session, owner: Address) -> ListPage:
@@ -63,8 +63,8 @@ class Lists:
     async def after(self, page_token: str) -> ListPage:
         """The next page of the list that this token belongs to.
 
-        It needs no session: the token is the proof. Refuses one that was changed or has expired,
-        and one of a session that was ended.
+        It needs no session: the token is the proof. Refuses a token that was changed, has expired,
+        or belongs to an ended session.
         """
         start = self.tokens.decode(page_token, self.clock())
         which = start.filter
@@ -82,7 +82,7 @@ class Lists:
             raise invalid_page_token() from None
 
     async def metadata(self, cid: Cid) -> ListPage:
-        """The one file with this cid, draft or post: the cid of a draft cannot be guessed."""
+        """The file with this cid, draft or post: the cid of a draft cannot be guessed."""
         file = await self.files.file_by_cid(cid)
         if file is None:
             raise Refusal(Code.NOT_FOUND, "There is no file with this cid.")

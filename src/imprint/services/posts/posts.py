@@ -1,4 +1,4 @@
-"""Posts, authors, libraries, sales and totals, as the index shows them."""
+"""Posts, authors, libraries, sales and totals from the index."""
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sized
@@ -38,16 +38,16 @@ from imprint.ports.post_index import PostIndexReader
 from imprint.services.posts.search import LibrarySearch, Search, parse_search
 
 PAGE_SIZE = 20
-"""Posts or sales on a page, unless a request asks for another number."""
+"""The default number of posts or sales on a page."""
 
 MAX_PAGE_SIZE = 50
-"""The most posts or sales on a page."""
+"""The maximum number of posts or sales on a page."""
 
 MAX_TABLE_SIZE = 1_000
-"""The most sales in one table of comma-separated values, and how many it has by default."""
+"""The maximum and default number of sales in one CSV table."""
 
 STATS_DAYS = 90
-"""The days of the statistics, today included."""
+"""The days of the statistics, including today."""
 
 KEPT_ROWS = 20_000
 """Posts in the pages of lists that are kept, of about a kilobyte each."""
@@ -56,17 +56,17 @@ KEPT_OWN_ROWS = 2_000
 """Posts or sales in the pages of readers and authors that are kept."""
 
 FOUND_ROWS = 2_000
-"""Posts in the results of searches that are kept: few are asked for twice, and no crawler that
-tries words pushes lists out."""
+"""Cache size in posts for search results: few are repeated, and a crawler that tries words must not
+evict lists."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class ListRequest:
-    """What a request asks of a list: members of a filter that it names, and where to go on.
+    """The parameters of a list request: the filter members that it names, and where to continue.
 
-    A page token carries its filter and its limit. A request may repeat the filter beside the
+    A page token carries its filter and its limit. A request may repeat the filter next to the
     token, and may name another limit.
     """
 
@@ -87,7 +87,7 @@ class ListedPosts:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Library:
-    """A page of what a reader holds, and the token of the next page."""
+    """A page of a reader's library, and the token of the next page."""
 
     held: tuple[HeldPost, ...]
     next_page_token: str | None
@@ -104,7 +104,7 @@ class SalesPage:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Stats:
-    """The totals of the marketplace, and every one of the last days, the oldest first."""
+    """The totals of the marketplace, and each of the last days, the oldest first."""
 
     totals: MarketTotals
     days: tuple[MarketDay, ...]
@@ -128,11 +128,12 @@ class Derived(Generic[T]):
 
     @property
     def weight(self) -> int:
-        """What all results that are kept take together."""
+        """The total weight of the cached values."""
         return self._made.weight
 
     def of(self, source: object, beside: object, make: Callable[[], T]) -> T:
-        """What `make` made of this source, together with an equal `beside`."""
+        """The value that `make` derives from this source, cached together with an equal
+        `beside`."""
         known = self.find(source, beside)
         if known is None:
             known = make()
@@ -140,7 +141,7 @@ class Derived(Generic[T]):
         return known
 
     def find(self, source: object, beside: object) -> T | None:
-        """What is kept of this source, together with an equal `beside`."""
+        """The cached value of this source, if `beside` is equal."""
         known = self._made.get(id(source))
         if known is None or known[0]() is not source or known[1] != beside:
             return None
@@ -170,13 +171,13 @@ def _itself(source: object) -> object:
 
 
 def _pages(rows: Callable[[T], Sized], most: int = KEPT_ROWS) -> Callable[[], Derived[T]]:
-    """Makes a place for pages with these rows; an empty page weighs as much as a row."""
+    """Creates a cache for pages with these rows; an empty page weighs as much as a row."""
     return lambda: Derived(lambda page: 1 + len(rows(page)), most)
 
 
 @dataclass(frozen=True, slots=True)
 class Posts:
-    """Reads of the index. It shows what the chain said; who may read is decided elsewhere."""
+    """Reads of the index. It shows what the chain says; who may read is decided elsewhere."""
 
     index: PostIndexReader
     tokens: PostPageTokens
@@ -228,7 +229,7 @@ class Posts:
         *,
         by_score: bool,
     ) -> ListedPosts:
-        """A page of the posts that have all words of a text."""
+        """A page of the posts that contain all words of a text."""
         query = parse_search(text)
         found = await self.search.find(client, query, which, after, limit, by_score=by_score)
         if not found.posts and found.next is None and after is None:
@@ -241,7 +242,7 @@ class Posts:
             token = self.tokens.encode(PostsPage(which, found.next, limit, text), expires)
             return ListedPosts(found.posts, token, found.snippets)
 
-        # Texts that differ in case or marks find the same, but each has tokens of its own.
+        # Texts that differ in case or marks find the same posts, but have different tokens.
         return self._found.of(found, (expires, text), make)
 
     async def post(self, post_id: int) -> PricedPost:
@@ -249,11 +250,11 @@ class Posts:
         return await _expect_post(self.index, await self.index.priced_post(post_id))
 
     async def author(self, address: Address) -> AccountSummary:
-        """What an author did. Refuses an address that has published nothing."""
+        """The account of an author. Refuses an address that has published nothing."""
         return await find_author(self.index, address)
 
     async def library(self, session: LiveSession, request: ListRequest) -> Library:
-        """What the session's address holds, the latest arrival first."""
+        """The posts that the session's address holds, the latest arrival first."""
         holder = session.address
         before, limit, text = self._own_start(OwnList.LIBRARY, holder, request, PAGE_SIZE)
         if text is not None:
@@ -306,7 +307,7 @@ class Posts:
         return self._sales.of(rows, expires, make)
 
     async def stats(self) -> Stats:
-        """The totals, and the last 90 days. Of an index that is being filled they are not known."""
+        """The totals, and the last 90 days; unknown while the index is being filled."""
         await expect_complete(self.index)
         today = day_of(self.clock())
         first = today - STATS_DAYS + 1
@@ -323,7 +324,7 @@ class Posts:
     def _posts_start(
         self, request: ListRequest
     ) -> tuple[PostFilter, PostPosition | None, int, str | None]:
-        """Which posts a list has, after which it goes on, its limit, and what is searched for."""
+        """Which posts a list contains, where it continues, its limit, and its search text."""
         if request.page_token is None:
             limit = request.limit or PAGE_SIZE
             return PostFilter(**request.given), None, limit, request.search
@@ -340,7 +341,7 @@ class Posts:
     def _own_start(
         self, name: OwnList, address: Address, request: ListRequest, size: int
     ) -> tuple[int | None, int, str | None]:
-        """Before which place a list of an address goes on, its limit, and what is searched for."""
+        """Before which position a list of an address continues, its limit, and its search text."""
         if request.page_token is None:
             return None, request.limit or size, request.search
         start = self.tokens.decode(request.page_token, self.clock())
@@ -353,7 +354,7 @@ class Posts:
 
 
 async def expect_complete(index: PostIndexReader) -> None:
-    """Raise `Unavailable` if what was not found may still be on the chain."""
+    """Raise `Unavailable` if a post that was not found may still be on the chain."""
     if not await index.is_complete():
         raise Unavailable.index()
 
@@ -372,7 +373,7 @@ async def _expect_post(index: PostIndexReader, found: T | None) -> T:
 
 
 async def find_author(index: PostIndexReader, address: Address) -> AccountSummary:
-    """What an author did. Refuses an address that published nothing; raises `Unavailable`."""
+    """The account of an author. Refuses an address that published nothing; raises `Unavailable`."""
     found = await index.account(address)
     if found is None or not found.posts:
         await expect_complete(index)

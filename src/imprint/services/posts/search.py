@@ -1,4 +1,4 @@
-"""Search: posts that have all words of a query, and what a reader finds in what they hold.
+"""Search: posts that contain all words of a query, and search within a reader's library.
 
 The newest matches are taken in windows. A window is filtered, ordered and shown in pages, and then
 comes the next one: every match is found, and the work of a request is bounded. A window that took
@@ -36,42 +36,43 @@ from imprint.services.content.large_documents import FairQueue
 from imprint.services.posts.search_texts import read_words
 
 WINDOW = 100
-"""Matches that are ordered together."""
+"""The number of matches that are ordered together."""
 
 MOST_WINDOWS = 4
-"""Windows that one request looks at, if a filter lets few posts through."""
+"""The most windows that one request reads, if a filter lets few posts through."""
 
 MOST_DOCUMENTS = 50
-"""Documents of a library that one request reads."""
+"""The most documents of a library that one request reads."""
 
 MOST_BYTES = 4 * 1024 * 1024
-"""Bytes of documents of a library after which a request reads no more."""
+"""Bytes of a library's documents after which a request reads no more."""
 
 SNIPPETS_AT_ONCE = 8 * 1024
-"""Characters of texts above which snippets are made in a thread."""
+"""The number of characters above which snippets are made in a thread."""
 
 SNIPPET_STEPS = 256 * 1024
-"""Folded characters in which one request looks for matches; then a snippet is how a text begins."""
+"""Folded characters that one request scans for matches; after that, a snippet is the start of a
+text."""
 
 SEARCHES = 2
 """Windows of all posts that are looked for at once; clients take turns."""
 
 LIBRARY_SEARCHES = 4
-"""Searches in libraries that run at once; readers take turns."""
+"""Concurrent searches in libraries; readers take turns."""
 
 OVERLOADED = "Too many searches are running."
 
 _KEPT = 512
-"""How many pages are kept until the next commit."""
+"""The number of pages cached until the next commit."""
 
 _KEY_BITS = 264
-"""Bits of a position that have the score, the sales or the price of the last post shown."""
+"""Bits of a position for the score, the sales or the price of the last post shown."""
 
 _ANY_KEY = (1 << _KEY_BITS) - 1
 _END = 2**63 - 1
 
 _Keyed = tuple[int, int]
-"""What a match is ordered by, and its place."""
+"""The sort key of a match, and its position."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
@@ -85,7 +86,7 @@ class FoundPosts:
 
 @dataclass(frozen=True, slots=True)
 class FoundInLibrary:
-    """Posts that a reader holds, with their snippets, and before which arrival to go on."""
+    """Posts that a reader holds, with their snippets, and the arrival before which to continue."""
 
     held: tuple[HeldPost, ...]
     snippets: Mapping[int, str]
@@ -94,7 +95,7 @@ class FoundInLibrary:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """Where a page starts: in the window before a place, after a key and a place."""
+    """Where a page starts: in the window before a position, after a key and a position."""
 
     window: int = _END
     key: int = _ANY_KEY
@@ -114,7 +115,7 @@ class _Start:
 
 @lru_cache(maxsize=1024)
 def parse_search(text: str) -> SearchQuery:
-    """The query of a request. Refuses one that is too long."""
+    """The query of a request. Refuses a text that is too long."""
     try:
         return parse_query(text)
     except NotAQuery as error:
@@ -123,7 +124,7 @@ def parse_search(text: str) -> SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Finds posts for everybody, by what everybody may see of them."""
+    """Finds posts for everybody, by their public texts."""
 
     index: PostIndexReader
     words: SearchIndex
@@ -144,8 +145,8 @@ class Search:
     ) -> FoundPosts:
         """A page of matches; in each window the best first, or in the order of the filter.
 
-        What was found is kept as long as the search index returns the same matches, which is until
-        the next commit.
+        Results are cached as long as the search index returns the same matches, which is until the
+        next commit.
         """
         start = _Start(by_score=by_score) if after is None else _Start.of(after)
         hits = await self._hits(client, query, start.window)
@@ -203,9 +204,9 @@ class Search:
     async def _ordered(
         self, which: PostFilter, start: _Start, hits: Matches
     ) -> tuple[list[_Keyed], dict[int, IndexedPost] | None]:
-        """The keys and places of a window after the start of a page, in order.
+        """The keys and positions of a window after the start of a page, in order.
 
-        The posts are returned as well, unless the order of the matches is known without them.
+        Also returns the posts, unless the order of the matches is known without them.
         """
         posts = None
         if start.by_score and which.selects_all:
@@ -225,7 +226,7 @@ class Search:
     async def _posts_of(
         self, page: list[_Keyed], which: PostFilter, posts: dict[int, IndexedPost] | None
     ) -> list[IndexedPost]:
-        """The posts of a page in its order, without those that a reorg has just removed."""
+        """The posts of a page in order, without those that a reorg has just removed."""
         places = [place for _, place in page]
         if posts is None:
             found = await self.index.posts_at(places, which) if places else []
@@ -249,7 +250,7 @@ def _make_snippets(query: SearchQuery, shown: Mapping[int, tuple[str, ...]]) -> 
 
 
 def _key(order: PostOrder, post: IndexedPost) -> int:
-    """What a window is ordered by, the highest first."""
+    """The sort key of a window, highest first."""
     if order is PostOrder.SALES:
         return post.sales.count
     if order is PostOrder.PRICE:
@@ -271,9 +272,9 @@ class LibrarySearch:
     async def find(
         self, session: LiveSession, query: SearchQuery, before: int | None, limit: int
     ) -> FoundInLibrary:
-        """Matches among what the session's address holds, the latest arrival first.
+        """Matches among the posts that the session's address holds, the latest arrival first.
 
-        A page may have fewer posts than asked for, even none, and a next one.
+        A page may have fewer posts than requested, or none, although more follow.
         """
         if not query.terms:
             return FoundInLibrary((), {}, None)

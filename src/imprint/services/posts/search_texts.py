@@ -22,20 +22,21 @@ TEXTS_LEASE = "search texts"
 """The lease of the process that reads the texts."""
 
 TEXTS_AT_ONCE = 100
-"""Posts that are looked at before the lease is compared again."""
+"""Posts that are processed between two checks of the lease."""
 
 TEXTS_PER_ROUND = 5_000
-"""Posts of one round; the next round goes on with the rest."""
+"""Posts per round; the next round continues with the rest."""
 
 UNHOSTED_TIME = timedelta(minutes=10)
-"""How long after its block a post is waited for whose document is not here.
+"""How long after its block a post waits for a document that is not here.
 
-A document that comes later is noted when its file becomes the post."""
+If the document arrives later, that is recorded when its file becomes the post.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchTexts:
-    """Makes the texts of free posts searchable. The chain is asked whether a post is free now."""
+    """Makes the texts of free posts searchable. The chain decides whether a post is free."""
 
     leases: LeaseStore
     words: SearchIndex
@@ -44,11 +45,11 @@ class SearchTexts:
     holder: str = field(default_factory=partial(name_holder, "search texts"))
 
     async def run(self, interval: float) -> None:
-        """Look at pending posts until cancelled; what fails is tried again in the next round."""
+        """Process pending posts until cancelled; failures are retried in the next round."""
         await run_periodically("search texts", self.read_pending, interval)
 
     async def read_pending(self) -> int:
-        """Look at pending posts once, unless another process does; returns how many were settled.
+        """Process pending posts once, unless another process does; returns how many were settled.
 
         Raises `Unavailable`.
         """
@@ -69,7 +70,7 @@ class SearchTexts:
         return settled
 
     async def _settle(self, pending: PendingText) -> bool:
-        """Store or skip a text; False if the post stays pending."""
+        """Store or skip a text; False if the post remains pending."""
         if pending.post_id is not None and pending.free:
             if not pending.hosted and self.clock() - pending.created_at < UNHOSTED_TIME:
                 return False
@@ -81,7 +82,7 @@ class SearchTexts:
         return True
 
     async def _text(self, post_id: int) -> str | None:
-        """The text of a post, None if the chain does not say it is free, or it is damaged."""
+        """The text of a post; None if it is not free on the chain, or damaged."""
         try:
             file = await self.reads.free_post(post_id)
             return await read_words(self.reads, TEXTS_LEASE, file)
@@ -96,6 +97,6 @@ class SearchTexts:
 
 
 async def read_words(reads: Reads, client: str, file: File) -> str:
-    """The words of a document that are searched, converted once for all searches."""
+    """The searchable words of a document, converted once for all searches."""
     words = partial(readable_text, longest=MAX_TEXT)
     return await reads.converted(client, file, "first words", words)

@@ -10,10 +10,10 @@ from imprint.ports.post_index import PostIndexReader
 from imprint.services.posts.posts import expect_complete
 
 ACTIVITY_PERIOD = timedelta(days=366)
-"""How far back the moments of an address are shown."""
+"""How far back the timestamps of an address are shown."""
 
 MAX_MOMENTS = 10_000
-"""How many moments of each kind are shown; the oldest are left out."""
+"""How many timestamps of each kind are shown; the oldest are left out."""
 
 _NOTHING = Sales(0, 0)
 
@@ -28,7 +28,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What the index of posts sums up; it shows, and decides nothing."""
+    """Sums from the index of posts, for display only."""
 
     index: PostIndexReader
     clock: Clock
@@ -41,7 +41,7 @@ class Totals:
     async def account(self, address: Address) -> AccountSummary:
         """The totals of an address, zeros if it did nothing.
 
-        Raises `Unavailable` for an address that an incomplete index does not know.
+        Raises `Unavailable` if an incomplete index does not know the address.
         """
         found = await self.index.account(address)
         if found is not None:

@@ -1,4 +1,4 @@
-"""WebSub: tells a hub which feeds new posts have changed, from one process at a time."""
+"""WebSub: notifies a hub of the feeds that new posts have changed, from one process at a time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -16,19 +16,19 @@ from imprint.services.tasks.leases import LEASE_TIME, HeldLease, name_holder
 from imprint.services.tasks.periodic_task import run_periodically
 
 WEBSUB_LEASE = "websub"
-"""The lease of the process that tells the hub."""
+"""The lease of the process that notifies the hub."""
 
 INTERVAL = 5.0
-"""Seconds between two looks at the newest posts."""
+"""Seconds between two checks of the newest posts."""
 
 RECENT = timedelta(hours=1)
-"""Posts of the time before a process took over that it tells the hub about."""
+"""How far back, from its takeover, a process notifies the hub of posts."""
 
 MAX_TOPICS = 64
-"""Feeds that one notice names."""
+"""Feeds per notification."""
 
 MAX_PENDING = 1_000
-"""Feeds that wait for the hub; of more, the oldest are forgotten. Subscribers of those are told
+"""Feeds waiting for the hub; above this, the oldest are dropped. Their subscribers are notified
 with the next post."""
 
 LONGEST_PAUSE = 300.0
@@ -37,10 +37,10 @@ LONGEST_PAUSE = 300.0
 
 @dataclass(slots=True)
 class HubNotices:
-    """Looks at the newest posts, and passes the addresses of the feeds with new ones to the hub.
+    """Checks the newest posts, and sends the URLs of the feeds with new ones to the hub.
 
-    The posts that are known are those of this process: when another one takes over, the hub may be
-    told twice, which does no harm.
+    Each process tracks the known posts separately: when another one takes over, the hub may be
+    notified twice, which does no harm.
     """
 
     leases: LeaseStore
@@ -62,16 +62,16 @@ class HubNotices:
         self._lease = HeldLease(self.leases, WEBSUB_LEASE, LEASE_TIME, holder, self.monotonic)
 
     async def run(self, interval: float = INTERVAL) -> None:
-        """Look until cancelled."""
+        """Check until cancelled."""
         try:
             await run_periodically("websub", self.run_once, interval, optional=True)
         finally:
             await self._lease.release()
 
     async def run_once(self) -> None:
-        """Look once, if no other process does, and tell the hub what has changed."""
+        """Check once, if no other process does, and notify the hub of changes."""
         if not await self._lease.take():
-            # The other process knows what is new. Whoever takes over looks at the last hour.
+            # The other process knows what is new. A process that takes over checks the last hour.
             self._known = None
             self._pending.clear()
             return
@@ -109,7 +109,7 @@ class HubNotices:
 
 
 def topics_of(posts: Iterable[IndexedPost], service: str) -> list[str]:
-    """The addresses of the feeds that these posts are in."""
+    """The URLs of the feeds that contain these posts."""
     paths: dict[str, None] = {}
     for post in posts:
         for tag in post.hashtags:

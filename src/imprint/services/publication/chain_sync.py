@@ -1,8 +1,8 @@
-"""Chain sync: publication, a projection of the chain's logs that keeps the files in agreement.
+"""Chain sync: a projection of the chain's logs that decides which files are published.
 
 Deliveries take effect at once but are only claims. The follower reads the marketplace's logs
-itself, applies events that were not delivered, confirms those that were, and undoes those that the
-chain does not have. Even if every delivery is lost, the result is the same.
+itself, applies undelivered events, confirms delivered ones, and undoes those that the chain does
+not have. Even if every delivery is lost, the result is the same.
 """
 
 import logging
@@ -57,7 +57,7 @@ UNCONFIRMED_GRACE = timedelta(seconds=30)
 """How long an unconfirmed event may be ahead of the node before it is looked up there."""
 
 UNCONFIRMED_LIMIT = timedelta(minutes=10)
-"""How long it may be ahead of a node that knows no block made after the delivery arrived."""
+"""The same for a node without any block made after the delivery arrived."""
 
 UNCONFIRMED_BATCH = 500
 """How many unconfirmed events one round verifies."""
@@ -91,7 +91,7 @@ def read_events(logs: Iterable[Log]) -> tuple[list[PostCreated], tuple[DeadLette
 async def verify_event(
     chain: ChainReader, event: PostCreated, head: BlockRef
 ) -> PostCreated | None:
-    """The event as the chain has it at its place; None if it is not there or differs.
+    """The event at its position on the chain; None if it is missing or differs.
 
     Raises `Unproved` if the nodes contradict themselves about that.
     """
@@ -102,7 +102,7 @@ async def verify_event(
 
 @dataclass(frozen=True, slots=True)
 class Publications:
-    """Applies PostCreated events to the files, those of deliveries and those read from the chain.
+    """Applies PostCreated events to the files, from deliveries and from the chain.
 
     Each event is applied once, whoever reports it and however often.
     """
@@ -122,7 +122,7 @@ class Publications:
         return result
 
     async def advance(self, chain_id: int, step: Advance) -> int:
-        """Apply a step, many events in several transactions; returns how many letters are new."""
+        """Apply a step, many events in several transactions; returns the number of new letters."""
         events, new_letters = step.events, 0
         while len(events) > EVENTS_AT_ONCE:
             part = Advance(None, None, events[:EVENTS_AT_ONCE], (), step.lost)
@@ -166,7 +166,7 @@ class Publications:
 
 @dataclass(slots=True)
 class Follower:
-    """Reads the stream in rounds; `history` says whether the node agrees with what was final."""
+    """Reads the stream in rounds; `history` tells whether the node agrees with the final blocks."""
 
     stream: LogStream
     events: EventStore
@@ -253,8 +253,8 @@ class Follower:
     async def rebuild(self, first: int, progress: Progress) -> None:
         """Read everything from `first` on again, final or not, and make the catalog agree.
 
-        If the chain is another one than before, events above its newest block are undone too. It
-        takes no lease: another process may follow meanwhile, since both apply the same chain.
+        If the chain has been replaced, events above its newest block are undone too. It takes no
+        lease: another process may follow meanwhile, since both apply the same chain.
         """
         head = await self.stream.head()
         before = await self.events.final_block(self.chain_id)
@@ -280,8 +280,8 @@ class Follower:
         await self._advance(Advance(blocks.last, final, new, dead_letters, tuple(lost)))
 
     async def _note_unreadable(self, block: BlockRef, tx_hash: str) -> None:
-        """Keep a dead letter for a transaction whose logs are not known."""
-        reason = "The receipt of a transaction cannot be read."
+        """Keep a dead letter for a transaction whose logs are unknown."""
+        reason = "The receipt of a transaction is unreadable."
         letter = DeadLetter(None, reason, f"block {block.block_hash} transaction {tx_hash}")
         if await self._advance(Advance(dead_letters=(letter,))):
             UNREADABLE_RECEIPTS.inc()
@@ -292,7 +292,8 @@ class Follower:
             )
 
     async def _find_lost(self, missing: Iterable[KnownEvent], head: BlockRef) -> list[LogPlace]:
-        """The places of known events that the chain provably does not have, or has otherwise."""
+        """The positions of known events that the chain provably lacks, or has with other
+        content."""
         lost = []
         for each in missing:
             # It may have been delivered after the logs were read, or the node may have left it out.
@@ -326,7 +327,7 @@ class Follower:
             await self._advance(Advance(events=tuple(confirmed), lost=tuple(lost)))
 
     async def _is_overdue(self, known: KnownEvent) -> bool:
-        """Whether the node should have this event, because it has blocks that were made later.
+        """Whether the node should have this event, because it has later blocks.
 
         A node that has stopped, or is far behind, proves nothing about an event it cannot know yet.
         """
@@ -335,7 +336,7 @@ class Follower:
         return await self.stream.chain.head_time() > known.seen_at
 
     async def _undo_above(self, head: BlockRef) -> None:
-        """Undo the events that were read from blocks above the head, which are gone."""
+        """Undo events in blocks above the head, which are gone."""
         above = await self.events.known_events(self.chain_id, head.number + 1, HIGHEST_BLOCK)
         gone = [each for each in above if each.confirmed]
         if gone:
@@ -344,10 +345,10 @@ class Follower:
             await self._advance(Advance(lost=tuple(lost)))
 
     def _note_history(self, history: History, final: BlockRef | None, head: BlockRef) -> None:
-        """Log and count when the chain begins or ceases to disagree with what was final."""
+        """Log and count when the chain starts or stops contradicting the final blocks."""
         HEAD_BELOW_FINAL.set(final is not None and head.number < final.number)
         if history is self.history or (self.deep_reorg and history is History.BEHIND):
-            # A node that lags does not end the alarm about one that disagrees.
+            # A lagging node does not end the alarm about one that contradicts them.
             return
         self.history = history
         DEEP_REORG.set(self.deep_reorg)
@@ -399,7 +400,8 @@ class Follower:
 def _compare(
     events: Iterable[PostCreated], known: dict[LogIdentity, KnownEvent]
 ) -> tuple[tuple[PostCreated, ...], list[LogPlace]]:
-    """The events to apply, and the places of known ones with other content; removes those found."""
+    """The events to apply, and the positions of known ones with other content; removes those
+    found."""
     new, lost = [], []
     for event in events:
         each = known.pop((event.place.block_hash, event.place.log_index), None)
@@ -412,5 +414,5 @@ def _compare(
 
 
 def _note_unproved(place: LogPlace) -> None:
-    text = "nodes contradict themselves about an event, which stays as it is"
+    text = "nodes contradict themselves about an event, which is left unchanged"
     log.error(text, extra={"block": place.block_number})

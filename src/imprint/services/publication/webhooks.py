@@ -1,7 +1,7 @@
 """Webhooks: applies deliveries of the chain's events, which move files to `onchain`.
 
 Other logs in a delivery drop the cached access decisions that they may change, in the process that
-receives it. The other processes have caches of their own, and watchers that read the chain.
+receives it. The other processes have their own caches, and watchers that read the chain.
 """
 
 import asyncio
@@ -16,15 +16,15 @@ from imprint.services.access.entitlement import Entitlement
 from imprint.services.publication.chain_sync import Publications
 
 SMALL_DELIVERY = 64 * 1024
-"""Bytes of a delivery that is verified and decoded at once, which takes 2 ms at most."""
+"""The largest delivery in bytes that is verified and decoded on the event loop, in at most 2 ms."""
 
 SMALL_COMPRESSED = 1024
-"""The same for one that is compressed: it may be a thousand times as long."""
+"""The same for a compressed one, which may expand a thousandfold."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedEvent:
-    """One event of a delivery and its status; what is not known is None."""
+    """One event of a delivery and its status; unknown values are None."""
 
     post_id: int | None
     spelled_cid: str | None
@@ -53,7 +53,7 @@ class Webhooks:
     clock: Clock
     entitlement: Entitlement
     last_received: dict[str, datetime] = field(default_factory=dict, init=False)
-    """When this process received the last delivery of each provider that had signed it."""
+    """When this process received the last signed delivery of each provider."""
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def is_connection_test(self, provider: str, headers: Mapping[str, str]) -> bool:
@@ -69,8 +69,8 @@ class Webhooks:
     ) -> DeliveryResult:
         """Verify and decode a delivery, and apply its events.
 
-        Refuses a delivery that the provider has not signed. One that is signed is never refused
-        for its content: the provider would only send it again.
+        Refuses a delivery that the provider has not signed. A signed one is never refused for its
+        content: the provider would only send it again.
         """
         delivery = await self._open(self.providers[provider], headers, body)
         self.last_received[provider] = self.clock()
@@ -87,7 +87,7 @@ class Webhooks:
     async def _open(
         self, provider: WebhookProvider, headers: Mapping[str, str], body: bytes
     ) -> Delivery:
-        """Verify and decode a delivery, a large one in a thread and not beside another one.
+        """Verify and decode a delivery, large ones in a thread and one at a time.
 
         Anybody may send it, and other requests need the event loop and the processors.
         """
@@ -100,7 +100,7 @@ class Webhooks:
     def _invalidate(self, delivery: Delivery) -> None:
         """Drop the access decisions that the logs of a delivery may change.
 
-        That comes first: it needs no database, and repeating it is harmless.
+        This comes first: it needs no database, and repeating it is harmless.
         """
         if delivery.access_changes is None:
             self.entitlement.invalidate_all()

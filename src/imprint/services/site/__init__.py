@@ -1,1 +1,1 @@
-"""What pages for people show."""
+"""The data of pages."""

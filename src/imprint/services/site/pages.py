@@ -1,6 +1,6 @@
-"""What pages show of posts: one with its text if that is free, and the newest of all.
+"""Posts for pages: one with its text if that is free, and the newest of all.
 
-The pages for people read it, and the Markdown and lists for machines.
+Used by the HTML pages, and by the Markdown and lists for machines.
 """
 
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from imprint.services.access.reads import Reads
 from imprint.services.posts.posts import find_post
 
 NEWEST = 20
-"""Posts that the page about the service names."""
+"""Posts that the page about the service lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPost:
     """A post, with the file of its text if that is free and stored here.
 
-    `price` is None if the chain says that the post is not free any more, and the index does not
-    know its price yet.
+    `price` is None if the post is no longer free on the chain, and the index does not know its
+    price yet.
     """
 
     post: IndexedPost

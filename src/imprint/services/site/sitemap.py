@@ -1,4 +1,4 @@
-"""The sitemap: the addresses of all posts, in pages of a fixed number."""
+"""The sitemap: the URLs of all posts, in pages of a fixed size."""
 
 from dataclasses import dataclass, field
 
@@ -6,20 +6,21 @@ from imprint.domain.posts.market_events import LOGS_PER_BLOCK
 from imprint.ports.post_index import PostAddress, PostIndexReader
 
 PAGE_SIZE = 10_000
-"""Posts of a page."""
+"""Posts per page."""
 
 BEGINNING = -1
-"""The place before all posts."""
+"""The position before all posts."""
 
 UNSETTLED = 1024 * LOGS_PER_BLOCK
-"""Places before the newest post, 1024 blocks, whose posts a reorg may still replace."""
+"""The range of positions before the newest post, 1024 blocks, whose posts a reorg may still
+replace."""
 
 
 @dataclass(slots=True)
 class Sitemap:
-    """Pages by their first place. The starts of settled pages never change, and are remembered.
+    """Pages by their first position. The starts of settled pages never change, and are cached.
 
-    So the first list of pages walks over all posts once, and the next one only over the new ones.
+    So the first list of pages walks over all posts once, and later ones only over new posts.
     """
 
     index: PostIndexReader
@@ -27,7 +28,7 @@ class Sitemap:
     _starts: list[int] = field(default_factory=lambda: [BEGINNING], init=False)
 
     async def pages(self) -> list[int]:
-        """The places after which the pages begin; the first is always there."""
+        """The positions after which the pages begin; the first is always there."""
         starts = list(self._starts)
         while (end := await self.index.place_after(starts[-1], self.page_size)) is not None:
             starts.append(end)
@@ -35,5 +36,5 @@ class Sitemap:
         return starts
 
     async def page(self, after: int) -> list[PostAddress]:
-        """The posts of the page that begins after a place."""
+        """The posts of the page that begins after a position."""
         return await self.index.addresses(after, self.page_size)

@@ -1,1 +1,1 @@
-"""Tasks in the background, and who of several processes runs them."""
+"""Background tasks, and which of several processes runs them."""

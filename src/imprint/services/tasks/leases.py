@@ -1,7 +1,7 @@
-"""Leases: work that one process at a time does, and that another takes over if the process dies.
+"""Leases: work that one process at a time does, and that another takes over if it dies.
 
-A lease is no lock: a holder that was stopped for longer than its length goes on beside the next
-one until it notices. So what is done under a lease must be right without it, too.
+A lease is not a lock: a holder that was paused for longer than its lease continues next to the new
+holder until it notices. So work under a lease must be correct without it, too.
 """
 
 import asyncio
@@ -25,16 +25,16 @@ COLLECTOR_LEASE = "janitor"
 """The lease of the process that collects garbage, or has paused collection."""
 
 LEASE_TIME = timedelta(seconds=60)
-"""How long a lease lasts after it was prolonged: a holder that died ends it so."""
+"""How long a lease lasts after it was renewed: after that a dead holder has lost it."""
 
 SHORT_LEASE_TIME = timedelta(seconds=6)
-"""The same for what readers wait for: publications, and the index of posts."""
+"""The same for work that readers wait for: publication, and the index of posts."""
 
 PATIENCE = timedelta(minutes=10)
-"""How long a command waits for a holder that lives."""
+"""How long a command waits for a live holder."""
 
 RENEWALS = 3
-"""How often a lease is prolonged within its length: two attempts may fail."""
+"""How often a lease is renewed within its length: two attempts may fail."""
 
 _RETRY_SECONDS = 0.2
 """Seconds between two attempts to take a lease."""
@@ -43,10 +43,10 @@ _MARK = " #"
 """Separates the readable part of a holder's name from the part that makes it unique."""
 
 MONITOR_SECONDS = 5.0
-"""Seconds between two looks at a lease."""
+"""Seconds between two checks of a lease."""
 
 SHORTEST_LIMIT = timedelta(seconds=30)
-"""A lease that nobody has held for less is no reason for an alarm."""
+"""The shortest time without a holder that raises an alarm."""
 
 
 class CollectionNotPaused(Exception):
@@ -54,7 +54,7 @@ class CollectionNotPaused(Exception):
 
 
 def name_holder(task: str) -> str:
-    """A name for a holder that says what it does and where; no other holder has the same one."""
+    """A unique name for a holder that tells what it does and where."""
     return f"{task} on {os.uname().nodename}, process {os.getpid()}{_MARK}{token_hex(4)}"
 
 
@@ -65,7 +65,7 @@ def describe_holder(holder: str) -> str:
 
 @dataclass(slots=True)
 class HeldLease:
-    """A lease that this process holds and prolongs; `lost` says whether it still does."""
+    """A lease that this process holds and renews; `lost` tells whether it still does."""
 
     leases: LeaseStore
     name: str
@@ -81,7 +81,7 @@ class HeldLease:
         return self._lost or self.monotonic() >= self._until
 
     async def take(self) -> bool:
-        """Take or prolong it; False if another holder has it."""
+        """Take or renew it; False if another holder has it."""
         # Counted from before the request, so that it never ends later here than in the database.
         until = self.monotonic() + self.length.total_seconds()
         taken = await self.leases.take_lease(self.name, self.holder, self.length)
@@ -97,14 +97,14 @@ class HeldLease:
         return await self.take()
 
     async def keep(self) -> None:
-        """Prolong it until it is lost, and say so then."""
+        """Renew it until it is lost, and log that."""
         while not self._lost:
             await asyncio.sleep(self.length.total_seconds() / RENEWALS)
             until = self._until
-            # If the database is unavailable for a moment, the next attempt comes before the end.
+            # If the database is unavailable for a moment, the next attempt comes in time.
             with suppress(Unavailable):
                 await self.take()
-            # After that end it may be free again, but another process may have had it.
+            # After its end it may be free again, but another process may have had it.
             self._lost = self.lost or self.monotonic() >= until
         log.warning(
             "a lease was lost",
@@ -127,7 +127,7 @@ class HeldLease:
 class LeaseMonitor:
     """Notices, in every process, that none has done the work of a lease for longer than `limit`.
 
-    `show` is called when that begins or ends, with whether some process does it.
+    `show` is called when that begins or ends, with whether some process does the work.
     """
 
     leases: LeaseStore
@@ -137,7 +137,7 @@ class LeaseMonitor:
     show: Callable[[bool], object]
     monotonic: Monotonic = monotonic
     show_age: Callable[[float], object] = lambda _: None
-    """Called at every look with the seconds since the lease was last held."""
+    """Called at every check with the seconds since the lease was last held."""
     running: bool = field(default=True, init=False)
     _since: float = field(init=False)
     _looked_at: float = field(init=False)
@@ -156,20 +156,21 @@ class LeaseMonitor:
         return self.running
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Check until cancelled."""
         await run_periodically("lease monitor", self.look, MONITOR_SECONDS, optional=True)
 
     async def look(self) -> None:
-        """Look once; raises the alarm after two looks, and ends it after one."""
+        """Check once; raises the alarm after two checks, and ends it after one."""
         now = self.monotonic()
         if now - self._looked_at > SHORTEST_LIMIT.total_seconds():
-            # The machine slept, or this process was stopped: so may have been who does the work.
+            # The machine slept, or this process was paused: so may have been the one that does the
+            # work.
             self._since = now
         self._looked_at = now
         try:
             age = await self.leases.lease_age(self.name)
         except Unavailable:
-            # Nobody can take a lease meanwhile. When the database is back, one needs a moment.
+            # Nobody can take a lease meanwhile. When the database is back, that needs a moment.
             self._since = self.monotonic()
             raise
         self.show_age(math.nan if age is None else age.total_seconds())
@@ -202,7 +203,7 @@ async def hold_lease(
     holder: str,
     monotonic: Monotonic = monotonic,
 ) -> AsyncIterator[HeldLease | None]:
-    """Hold a lease inside, prolonging it in the background; None if another holder has it."""
+    """Hold a lease inside, renewing it in the background; None if another holder has it."""
     lease = HeldLease(leases, name, length, holder, monotonic)
     if not await lease.take():
         yield None
@@ -213,7 +214,7 @@ async def hold_lease(
 
 @asynccontextmanager
 async def kept(lease: HeldLease) -> AsyncIterator[None]:
-    """Prolong a lease that is held in the background, inside, and release it after."""
+    """Renew a held lease in the background, inside, and release it after."""
     try:
         async with prolonged(lease):
             yield
@@ -223,13 +224,13 @@ async def kept(lease: HeldLease) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def prolonged(lease: HeldLease) -> AsyncIterator[None]:
-    """Prolong a lease that is held in the background, inside."""
+    """Renew a held lease in the background, inside."""
     renewal = asyncio.create_task(lease.keep())
     try:
         yield
     finally:
         renewal.cancel()
-        # Not awaited itself: to ignore that it was cancelled would ignore that this task is, too.
+        # Not awaited directly: ignoring its cancellation would also ignore that of this task.
         (ended,) = await asyncio.gather(renewal, return_exceptions=True)
         if isinstance(ended, Exception):
             raise ended
@@ -241,8 +242,8 @@ async def pause_collection(
 ) -> AsyncIterator[HeldLease]:
     """Hold the collector's lease for a task, so that no process destroys a document meanwhile.
 
-    Waits for another holder, and says so once. Raises `CollectionNotPaused` if that takes longer
-    than `patience`, or if the lease was lost before the end.
+    Waits for another holder, and reports that once. Raises `CollectionNotPaused` if that takes
+    longer than `patience`, or if the lease was lost before the end.
     """
     lease = HeldLease(leases, COLLECTOR_LEASE, LEASE_TIME, name_holder(task))
     await _wait_for(lease, clock, patience)

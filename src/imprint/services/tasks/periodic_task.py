@@ -22,8 +22,8 @@ async def run_periodically(
     """Run a round, sleep for `interval` seconds, and repeat.
 
     A round that fails is counted under `name` and logged; the next one starts after `retry_after`
-    seconds, by default after the interval. A task is optional if nothing is lost while a
-    dependency is unavailable: that is not counted then, and logged at debug level only.
+    seconds, by default after the interval. A task is optional if nothing is lost while a dependency
+    is unavailable: such a failure is not counted, and logged at debug level only.
     """
     while True:
         pause = interval

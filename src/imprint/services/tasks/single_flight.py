@@ -22,7 +22,7 @@ class SingleFlight(Generic[Key, Result]):
         return key in self._running
 
     async def run(self, key: Key, start: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-        """The result of the task that runs for this key; if none does, of the one `start` makes.
+        """The result of the running task for this key, or of a new one made by `start`.
 
         Raises what the task raises, and `Unavailable` if the task was cancelled.
         """

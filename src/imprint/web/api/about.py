@@ -21,27 +21,27 @@ from imprint.web.http.responses import PRIVATE, json_response
 STARTING = "The service is starting."
 
 UNTIL_RESTART = "public, max-age=300"
-"""For what changes only when the operator restarts the service."""
+"""Cache header for responses that change only when the operator restarts the service."""
 
 WITH_THE_TIME = "public, max-age=5"
-"""For the parameters of the service, whose `now` must not be older than a few seconds."""
+"""Cache header for the parameters of the service, whose `now` must be at most a few seconds old."""
 
 CONTACT_VALIDITY = timedelta(days=180)
 """How long the security contact is valid; RFC 9116 recommends less than a year."""
 
 DRAINING = "imprint.draining"
-"""The member of the scope of a request that a server sets while it stops."""
+"""The key in a request's scope that a server sets while it stops."""
 
 CHECKS = {Code.DATABASE_UNAVAILABLE: "database", Code.STORAGE_UNAVAILABLE: "storage"}
-"""The members of the readiness that tell whether a dependency which is always needed responds."""
+"""The readiness checks of dependencies that are always needed."""
 
 
 @dataclass(slots=True)
 class StartingRoutes:
     """The endpoints of a service that cannot start before a dependency responds.
 
-    `missing` is what every request gets, except for health, readiness and the assets of pages. If
-    the service has pages, browsers get it as one, which `refuse_page` makes.
+    Every request gets `missing`, except for health, readiness and the assets of pages. If the
+    service has pages, browsers get a page that `refuse_page` makes.
     """
 
     missing: Unavailable
@@ -66,7 +66,7 @@ class StartingRoutes:
 
 @dataclass(slots=True)
 class LazyText:
-    """A large text that the first request for it renders, in a thread."""
+    """A large text that is rendered by the first request for it, in a thread."""
 
     render: Callable[[], bytes]
     _rendered: bytes | None = None
@@ -92,7 +92,7 @@ class AboutRoutes:
     clock: Clock
 
     async def facts_json(self, request: Request) -> Response:
-        # No entity tag: 304 would keep the time of the client's copy.
+        # No entity tag: a 304 would keep the `now` of the client's copy.
         now = int(self.clock().timestamp())
         facts = ServiceFacts(**msgspec.structs.asdict(self.parameters), now=now)
         return json_response(facts, WITH_THE_TIME)

@@ -1,4 +1,4 @@
-"""Feeds as Atom (RFC 4287), with pages as in RFC 5005."""
+"""Feeds as Atom (RFC 4287), paged as in RFC 5005."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -12,10 +12,11 @@ from imprint.web.http.escapes import html_paragraphs, xml_text
 MEDIA_TYPE = "application/atom+xml"
 
 EXTENSION = "urn:imprint:feed"
-"""The namespace of the elements that Atom does not have."""
+"""The namespace of our extension elements."""
 
 EMPTY_SINCE = datetime(1970, 1, 1, tzinfo=UTC)
-"""When a feed without entries was updated: Atom demands a date, and that of now would change."""
+"""The `updated` date of an empty feed: Atom requires one, and the current time would keep
+changing."""
 
 
 def write_atom(feed: Feed, links: FeedLinks) -> bytes:

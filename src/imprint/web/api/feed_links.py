@@ -1,4 +1,4 @@
-"""The addresses and ids that feeds and pages for machines name."""
+"""The URLs and ids in feeds and machine-readable pages."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -30,15 +30,15 @@ class FeedLinks:
 
     @property
     def home_type(self) -> str:
-        """The media type of what stands there."""
+        """The media type of that page."""
         return "text/html" if self.has_site else "text/markdown"
 
     def address(self, feed: Feed, ending: str) -> str:
-        """The address of a feed, or of this page of it, in one of its formats."""
+        """The URL of a feed, or of this page of it, in one of its formats."""
         return self._page_of(feed, ending, feed.before)
 
     def next_address(self, feed: Feed, ending: str) -> str | None:
-        """The address of the next page of a feed."""
+        """The URL of the next page of a feed."""
         if feed.next_before is None:
             return None
         return self._page_of(feed, ending, feed.next_before)
@@ -48,11 +48,11 @@ class FeedLinks:
         return f"{self.service}{quote(feed.path)}.{ending}{query}"
 
     def hub_of(self, feed: Feed) -> str | None:
-        """The hub that tells subscribers about a feed."""
+        """The hub that notifies the subscribers of a feed."""
         return None if feed.is_private else self.hub
 
     def header(self, feed: Feed, ending: str) -> str | None:
-        """The `Link` header of a feed, which subscribers of a hub look at first."""
+        """The `Link` header of a feed, which WebSub subscribers read first."""
         if self.hub_of(feed) is None:
             return None
         return f'<{self.hub}>; rel="hub", <{self.address(feed, ending)}>; rel="self"'
@@ -62,7 +62,7 @@ class FeedLinks:
         return f"{self.service}{page_path(post_id)}"
 
     def author(self, post: IndexedPost) -> str:
-        """The address of an author."""
+        """The URL of an author."""
         return f"{self.service}/authors/{post.author}"
 
     def feed_id(self, feed: Feed) -> str:
@@ -80,7 +80,7 @@ def page_path(post_id: int | str) -> str:
 
 
 def teaser(entry: FeedEntry) -> str:
-    """What stands for a text that is not in the feed: the description, and how to read on."""
+    """The substitute for a text that is not in the feed: the description, and how to read on."""
     post = entry.post
     if not post.hosted:
         rest = "The text is not stored at this service."

@@ -1,4 +1,4 @@
-"""The endpoints of feeds: for everybody, and of one reader."""
+"""The endpoints of feeds: public ones, and those of one reader."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ from imprint.services.accounts.login import Login
 from imprint.services.posts.feeds import FeedAccess, Feeds
 from imprint.web.api import atom, json_feed
 from imprint.web.api.feed_links import FeedLinks
-from imprint.web.http.large_responses import LargeResponse, Lease, ResponseBudget
+from imprint.web.http.large_responses import LargeResponse, Reservation, ResponseBudget
 from imprint.web.http.requests import (
     SMALL_BODY,
     BodyReader,
@@ -35,23 +35,23 @@ from imprint.web.http.requests import (
 )
 from imprint.web.http.responses import OWN, SHORT_LIVED, empty_response, own_response
 from imprint.web.http.routing import Endpoint
-from imprint.web.http.validators import leased_response, validators
+from imprint.web.http.validators import reserved_response, validators
 
 FEED_MEMORY = 8 * MAX_FEED_BYTES
-"""Bytes that a feed may take while it is made: its texts, escaped, and once more as a document."""
+"""Bytes that rendering a feed may take: its escaped texts, and the document."""
 
 KEPT_BYTES = 8 * 1024 * 1024
-"""Bytes of the feeds that are kept; those that were fetched least recently are dropped."""
+"""Bytes of the cached feeds; the least recently fetched are evicted."""
 
 _OVERHEAD = 1_024
-"""Bytes that a kept feed takes besides."""
+"""Overhead of a cached feed in bytes."""
 
 _FEED_ID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
 
 Ending = Literal["atom", "json"]
 
 LoadFeed = Callable[[str], Awaitable[Feed]]
-"""Makes a feed for a client."""
+"""Builds a feed for a client."""
 
 WRITERS = {"atom": atom.write_atom, "json": json_feed.write_json_feed}
 
@@ -68,7 +68,7 @@ class _Written:
 
     @property
     def weight(self) -> int:
-        """About the bytes that this takes in memory."""
+        """Approximate memory size in bytes."""
         return _OVERHEAD + len(self.body)
 
 
@@ -76,7 +76,7 @@ class _Written:
 class FeedRoutes:
     """Each endpoint parses its path, calls one method of `Feeds`, and writes the result.
 
-    A feed of the same posts and texts as before is not written again.
+    A feed with the same posts and texts as before is not rendered again.
     """
 
     login: Login
@@ -114,14 +114,14 @@ class FeedRoutes:
         async def endpoint(request: Request) -> Response:
             token, before = request.path_params["token"], _before(request)
             load = partial(self.feeds.private, token=token, before=before)
-            lease, _ = await self._open(request, ending, load)
+            reservation, _ = await self._open(request, ending, load)
             headers = {"Cache-Control": OWN, "X-Robots-Tag": "noindex"}
-            return LargeResponse(lease, lease.body, 200, headers, _MEDIA_TYPES[ending])
+            return LargeResponse(reservation, reservation.body, 200, headers, _MEDIA_TYPES[ending])
 
         return endpoint
 
     async def all_of_reader(self, request: Request) -> Response:
-        """`/me/feeds`: the feeds of the session, or a new one."""
+        """`/me/feeds`: list the feeds of the session's reader, or create one."""
         check_parameters(request)
         session = await self._session(request)
         if request.method == "POST":
@@ -134,7 +134,7 @@ class FeedRoutes:
         return own_response(records.FeedsResponse(feeds))
 
     async def one_of_reader(self, request: Request) -> Response:
-        """`/me/feeds/{id}`: another token for a feed, or its end."""
+        """`/me/feeds/{id}`: give a feed a new token, or delete it."""
         check_parameters(request)
         session = await self._session(request)
         feed_id = _feed_id(request)
@@ -148,7 +148,7 @@ class FeedRoutes:
         return await self.login.authenticate(request.headers.get("authorization"))
 
     async def _check_body(self, request: Request) -> None:
-        """Refuse a body other than none and an empty object: there is nothing to choose."""
+        """Refuse a body other than an empty one or an empty object: there are no options."""
         body = await self.bodies.open(request, SMALL_BODY).read()
         if body.strip() and parse_json(body) != {}:
             raise Refusal(Code.INVALID_REQUEST, "The body is empty, or an empty object.")
@@ -159,26 +159,28 @@ class FeedRoutes:
         return own_response(body, status)
 
     async def _public(self, request: Request, ending: Ending, load: LoadFeed) -> Response:
-        lease, written = await self._open(request, ending, load)
+        reservation, written = await self._open(request, ending, load)
         headers = {**written.validators, "Cache-Control": SHORT_LIVED}
         if (link := self.links.header(written.feed, ending)) is not None:
             headers["Link"] = link
-        return leased_response(request, lease, headers, _MEDIA_TYPES[ending])
+        return reserved_response(request, reservation, headers, _MEDIA_TYPES[ending])
 
     async def _open(
         self, request: Request, ending: Ending, load: LoadFeed
-    ) -> tuple[Lease, _Written]:
+    ) -> tuple[Reservation, _Written]:
         client = client_of(request)
         feed = await load(client)
         key = feed.path, feed.before, ending
         written = self._kept.get(key)
         if written is None or not written.feed.has_entries_of(feed):
-            lease = await self.budget.reserve(
+            reservation = await self.budget.reserve(
                 client, FEED_MEMORY, partial(_write, self.links, feed, ending)
             )
-            written = _Written(feed, lease.body, validators(lease.body, feed.updated_at))
+            written = _Written(
+                feed, reservation.body, validators(reservation.body, feed.updated_at)
+            )
             self._kept.put(key, written)
-            return lease, written
+            return reservation, written
         self._kept.touch(key)
         body = written.body
 
@@ -206,7 +208,8 @@ def _before(request: Request) -> int | None:
 
 
 def _feed_id(request: Request) -> str:
-    """The id of a private feed. No other text is sent to the database, which may not take it."""
+    """The id of a private feed. Other texts are refused here, because the database may reject
+    them."""
     text: str = request.path_params["id"]
     if not _FEED_ID.match(text):
         raise Refusal(Code.NOT_FOUND, "There is no private feed with this id.")

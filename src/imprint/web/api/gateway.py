@@ -20,7 +20,7 @@ from imprint.domain.formats.cids import Cid, blocks
 from imprint.services.access.reads import Reads
 from imprint.services.content.thumbnails import Box, Thumbnails, box_of
 from imprint.services.posts.posts import Posts
-from imprint.web.http.large_responses import PIECE, LargeResponse, Lease, ResponseBudget
+from imprint.web.http.large_responses import PIECE, LargeResponse, Reservation, ResponseBudget
 from imprint.web.http.media_types import accepted, quality
 from imprint.web.http.requests import canonical_cid, client_of, only_value, query_params
 from imprint.web.http.responses import IMMUTABLE, PRIVATE, entity_tag, is_current, not_modified
@@ -31,7 +31,7 @@ RAW_TYPE = "application/vnd.ipld.raw"
 CAR_TYPE = "application/vnd.ipld.car"
 
 _PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
-"""The first bytes of pictures. The media type comes from the bytes, because the cid covers them."""
+"""Magic bytes of pictures. The media type comes from the bytes, because the cid covers them."""
 
 _OTHER = "application/octet-stream"
 
@@ -50,7 +50,7 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """The form in which a request asks for a document.
+    """The representation of a document that a request asks for.
 
     `duplicates` and `root_only` only apply to a CAR file, and `box` to a picture: it is made
     smaller until it fits.
@@ -62,7 +62,7 @@ class Representation:
     box: Box | None = None
 
     def tag(self, cid: Cid) -> str:
-        """The entity tag, which differs wherever the bytes differ."""
+        """The entity tag, which differs whenever the bytes differ."""
         if self.format is Format.PLAIN:
             return entity_tag(cid if self.box is None else f"{cid}.{self.box[0]}x{self.box[1]}")
         if self.format is Format.RAW:
@@ -105,7 +105,7 @@ class Representation:
 def requested_representation(request: Request) -> Representation:
     """The representation named by the parameter `format`, or else by the header `Accept`.
 
-    Refuses an unknown format, an unknown version of CAR, and an unknown scope.
+    Refuses an unknown format, CAR version or scope.
     """
     media_type, parameters = _accepted(request)
     chosen = {RAW_TYPE: Format.RAW, CAR_TYPE: Format.CAR}.get(media_type, Format.PLAIN)
@@ -163,8 +163,8 @@ def _deduplicated(
 # Ranges
 
 _ONE_RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,15})-([0-9]{0,15})[ \t]*\Z", re.ASCII)
-"""One range, matched in a single pass. Several ranges do not match and get the whole document, as
-the standard allows: assembling them costs work that only attackers ask for."""
+"""A single range, matched in one pass. Several ranges do not match and get the whole document, as
+the standard allows: assembling them is work that only attackers request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +184,8 @@ class Range:
 def requested_range(request: Request, tag: str, size: int) -> Range | None:
     """The requested part of a document; None is the whole document.
 
-    A range whose `If-Range` names another version is the whole document, too. Raises `OutOfRange`
-    for a range that begins after the end.
+    A range whose `If-Range` names another version also gives the whole document. Raises
+    `OutOfRange` for a range that begins after the end.
     """
     given = _ONE_RANGE.match(request.headers.get("range", ""))
     if given is None or request.headers.get("if-range", tag) != tag:
@@ -244,11 +244,11 @@ class GatewayRoutes:
             return await self._load(cid, representation, client_of(request))
 
         expected = representation.memory(size or MAX_IMAGE_BYTES)
-        lease = await self.budget.share(client_of(request), tag, expected, load)
+        reservation = await self.budget.share(client_of(request), tag, expected, load)
         try:
-            return _document_response(request, cid, representation, lease)
+            return _document_response(request, cid, representation, reservation)
         except Exception:
-            lease.close()
+            reservation.close()
             raise
 
     async def _may_be_elsewhere(
@@ -289,11 +289,11 @@ def _not_found(request: Request) -> Refusal:
 
 
 def _document_response(
-    request: Request, cid: Cid, representation: Representation, lease: Lease
+    request: Request, cid: Cid, representation: Representation, reservation: Reservation
 ) -> Response:
-    """The response with a document, which closes the lease. Raises `OutOfRange`."""
-    body: bytes | memoryview = lease.body
-    tag, media_type = representation.tag(cid), representation.media_type(lease.body)
+    """The response with a document, which closes the reservation. Raises `OutOfRange`."""
+    body: bytes | memoryview = reservation.body
+    tag, media_type = representation.tag(cid), representation.media_type(reservation.body)
     headers = {
         "ETag": tag,
         "Cache-Control": IMMUTABLE,
@@ -313,7 +313,7 @@ def _document_response(
     headers["Content-Length"] = str(len(body))
     status = 200 if part is None else 206
     if request.method == "GET" and len(body) > PIECE:
-        return LargeResponse(lease, body, status, headers, media_type)
-    lease.close()
+        return LargeResponse(reservation, body, status, headers, media_type)
+    reservation.close()
     shown = b"" if request.method == "HEAD" else bytes(body)
     return Response(shown, status, headers, media_type)

@@ -36,7 +36,7 @@ def _item(entry: FeedEntry, links: FeedLinks) -> FeedItem:
         links.page(post.post_id),
         post.title,
         post.description,
-        # One of the contents is mandatory.
+        # One of the content members is mandatory.
         teaser(entry) if entry.text is None else entry.text,
         post.created_at,
         entry.updated_at,

@@ -27,22 +27,23 @@ from imprint.web.api.feed_links import page_path
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 _KEPT = 2_048
-"""How many records of posts are kept, of about a kilobyte each."""
+"""The number of cached post records, of about a kilobyte each."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for the beginning of a formula."""
+"""Characters that a spreadsheet takes for the start of a formula."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostRecords:
-    """Makes records of posts, with links that begin with the public URL of the service."""
+    """Builds records of posts, with links below the public URL of the service."""
 
     public_url: str
     _records: Derived[records.Post] = field(default_factory=lambda: Derived(lambda _: 1, _KEPT))
     _encoded: Derived[records.Post] = field(default_factory=lambda: Derived(lambda _: 1, _KEPT))
 
     def of(self, post: IndexedPost) -> records.Post:
-        """The record of a post; kept, because the catalog returns the same posts for a while."""
+        """The record of a post; cached, because the catalog returns the same objects for a
+        while."""
         return self._records.of(post, None, lambda: post_record(post, self.public_url))
 
     def priced(self, priced: PricedPost) -> records.Post:
@@ -61,20 +62,20 @@ class PostRecords:
         return records.LibraryResponse(held, library.next_page_token)
 
     def held(self, held: HeldPost, snippets: Mapping[int, str] | None = None) -> records.HeldPost:
-        """A post with how it is held."""
+        """A post with the reader's holding."""
         paid = None if held.paid is None else Wei(held.paid)
         record = records.Held(Wei(held.balance), held.arrived_at, paid)
         found = self._found(held.post, snippets)
         return records.HeldPost(**msgspec.structs.asdict(found), held=record)
 
     def _found(self, post: IndexedPost, snippets: Mapping[int, str] | None) -> records.Post:
-        """A post, with its snippet if it was searched for."""
+        """A post, with its snippet if it was found by a search."""
         if snippets is None:
             return self.of(post)
         return msgspec.structs.replace(self.of(post), snippet=snippets[post.place])
 
     def _listed(self, post: IndexedPost, snippets: Mapping[int, str] | None) -> records.Post:
-        """A post for a list; most lists have posts that were encoded for another."""
+        """A post for a list, encoded once for all lists."""
         if snippets is None:
             return self._encoded.of(
                 post, None, lambda: encode_once(post_record(post, self.public_url))
@@ -83,7 +84,7 @@ class PostRecords:
 
 
 def post_record(post: IndexedPost, public_url: str) -> records.Post:
-    """The one JSON form of a post; `public_url` has no slash at its end."""
+    """The one JSON form of a post; `public_url` has no trailing slash."""
     address = f"{public_url}/posts/{post.post_id}"
     return records.Post(
         str(post.post_id),
@@ -107,7 +108,7 @@ def post_record(post: IndexedPost, public_url: str) -> records.Post:
 
 
 def author_response(account: AccountSummary) -> records.Author:
-    """What an author did."""
+    """The record of an author."""
     return records.Author(
         account.address,
         account.posts,
@@ -136,13 +137,14 @@ def sales_response(page: SalesPage) -> records.SalesResponse:
 
 
 CSV_COLUMNS = ("postId", "buyer", "price", "at", "blockNumber", "blockHash", "transaction")
-"""The first line of a table of sales."""
+"""The header line of a table of sales."""
 
 
 def sales_table(sales: Sequence[Sale]) -> bytes:
-    """Sales as comma-separated values (RFC 4180), with a line of names.
+    """Sales as comma-separated values (RFC 4180), with a header line.
 
-    A spreadsheet must not take a cell for a formula, so one that looks like it gets an apostrophe.
+    A spreadsheet must not take a cell for a formula, so one that looks like a formula gets an
+    apostrophe.
     """
     text = StringIO()
     table = csv.writer(text, lineterminator="\r\n")

@@ -48,10 +48,10 @@ from imprint.web.http.responses import OWN, SHORT_LIVED, is_current
 from imprint.web.http.validators import content_tag
 
 KEPT_BYTES = 16 * 1024 * 1024
-"""Bytes of the bodies that are kept: about a thousand pages of 20 posts."""
+"""Bytes of cached bodies: about a thousand pages of 20 posts."""
 
 _OVERHEAD = 1_024
-"""Bytes that a kept body takes besides, with what it was made of."""
+"""Overhead of a cached body in bytes, including its source."""
 
 PAGE_PARAMETERS = frozenset({"limit", "next_page_token"})
 LIBRARY_PARAMETERS = PAGE_PARAMETERS | {"q"}
@@ -82,14 +82,14 @@ def _kept_bodies() -> Derived[_Encoded]:
 class PostRoutes:
     """Each endpoint parses its parameters, calls one service, and encodes the result.
 
-    A result that the catalog has kept since the last request is not encoded again.
+    A result that the catalog returned from its cache is not encoded again.
     """
 
     login: Login
     posts: Posts
     records: PostRecords
     has_pages: bool = False
-    """Whether authors have pages for people; those of posts are Markdown without them."""
+    """Whether authors have HTML pages; without pages, posts link to their Markdown."""
     _encoded: Derived[_Encoded] = field(default_factory=_kept_bodies)
 
     async def list_posts(self, request: Request) -> Response:
@@ -117,7 +117,7 @@ class PostRoutes:
         asked = own_request(request, MAX_PAGE_SIZE, LIBRARY_PARAMETERS)
         library = await self.posts.library(session, asked)
         if library.snippets is not None:
-            # Snippets of what is not free are kept nowhere, not even in this process.
+            # Snippets of paid posts are cached nowhere, not even in this process.
             encoded = _Encoded.of(encode_json(self.records.library(library)))
             return _encoded_response(request, encoded, OWN, "Authorization")
         return self._respond(request, library, self.records.library, OWN, "Authorization")
@@ -162,7 +162,7 @@ class PostRoutes:
         cache: str,
         vary: str | None = None,
     ) -> Response:
-        """The JSON of a value, or 304 if the client has it."""
+        """The JSON of a value, or 304 if the client already has it."""
         encoded = self._encoded.of(value, None, lambda: _Encoded.of(encode_json(record(value))))
         return _encoded_response(request, encoded, cache, vary)
 
@@ -179,7 +179,7 @@ def _encoded_response(
 
 
 def _see_page(path: str) -> Response:
-    """Send a browser to the page of what programs get as JSON."""
+    """Redirect a browser to the HTML page of this resource."""
     headers = {"Location": path, "Cache-Control": SHORT_LIVED, "Vary": "Accept"}
     return Response(status_code=303, headers=headers)
 
@@ -188,7 +188,7 @@ def _see_page(path: str) -> Response:
 
 
 def posts_request(request: Request) -> ListRequest:
-    """What a request asks of the list of posts. Refuses malformed parameters."""
+    """Parse the filter and order of a list of posts. Refuses malformed parameters."""
     query: bytes = request.scope["query_string"]
     if len(query) <= MAX_CACHED_QUERY:
         return _cached_posts_request(query)
@@ -230,7 +230,7 @@ def _parse_posts_request(query: QueryParams) -> ListRequest:
 def own_request(
     request: Request, largest: int, known: frozenset[str] = PAGE_PARAMETERS
 ) -> ListRequest:
-    """What a request asks of a list that belongs to its session. Refuses malformed parameters."""
+    """Parse the parameters of a list of the session's reader. Refuses malformed parameters."""
     query = check_parameters(request, known)
     return ListRequest({}, *_page(query, largest), _search(query))
 
@@ -253,7 +253,7 @@ def _page(query: QueryParams, largest: int) -> tuple[str | None, int | None]:
 
 
 def _tags(given: list[str]) -> tuple[str, ...]:
-    """Hashtags, each in a parameter of its own, in one order whatever the order they come in."""
+    """Hashtags, one per parameter, in an order that does not depend on the request's."""
     if len(given) > MAX_TAGS:
         raise Refusal(Code.INVALID_TAGS, f"At most {MAX_TAGS} hashtags are allowed.")
     tags: set[str] = set()

@@ -39,7 +39,7 @@ from imprint.web.http.responses import (
 )
 
 DECODED = 4
-"""How many times larger a text may be in memory than its document: one wide character suffices."""
+"""How many times larger a text can be in memory than its document: one wide character suffices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ReadRoutes:
         return await self._content(request, file, SHORT_LIVED)
 
     async def post_content(self, request: Request) -> Response:
-        """The content for the session's own address, or without a session if the post is free."""
+        """The content for the session's reader, or without a session if the post is free."""
         post_id = canonical_post_id(request.path_params["id"])
         check_parameters(request)
         if "authorization" in request.headers:
@@ -77,7 +77,7 @@ class ReadRoutes:
         else:
             file = await self.reads.free_post(post_id)
             response = await self._content(request, file, SHORT_LIVED)
-        # What a session gets must not be given to others, nor the other way round.
+        # A response for a session must not be given to others, nor the other way round.
         response.headers["Vary"] = "Authorization"
         return response
 
@@ -118,6 +118,6 @@ class ReadRoutes:
             content = await self.reads.content_of(file)
             return encode_json(Content(content, read_record(file)))
 
-        lease = await self.budget.reserve(client_of(request), DECODED * file.size, load)
+        reservation = await self.budget.reserve(client_of(request), DECODED * file.size, load)
         headers = {"ETag": entity_tag(file.cid), "Cache-Control": cache}
-        return LargeResponse(lease, lease.body, 200, headers, "application/json")
+        return LargeResponse(reservation, reservation.body, 200, headers, "application/json")

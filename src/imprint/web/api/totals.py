@@ -29,7 +29,7 @@ from imprint.web.http.validators import cached_response
 
 @dataclass(frozen=True, slots=True)
 class TotalsRoutes:
-    """Each endpoint asks for totals and writes them as the earlier service did."""
+    """Each endpoint reads totals and writes them as the earlier service did."""
 
     totals: Totals
 

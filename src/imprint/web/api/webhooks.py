@@ -14,7 +14,7 @@ from imprint.web.http.requests import BodyReader, client_of
 from imprint.web.http.responses import PRIVATE, delivery_response, json_response
 
 MAX_DELIVERY = 16 * 1024 * 1024
-"""Bytes of a delivery; a block full of our logs is far below it."""
+"""The largest delivery in bytes; a block full of our logs is far smaller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class WebhookRoutes:
         """The endpoint of one provider."""
 
         async def receive(request: Request) -> Response:
-            # Counted before anything is read, and not at all if the provider signed it.
+            # Counted before anything is read, and uncounted if the provider's signature is valid.
             client = client_of(request)
             self.unverified.admit(client, self.monotonic())
             body = self.bodies.open(request, MAX_DELIVERY)

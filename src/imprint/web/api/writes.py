@@ -1,4 +1,4 @@
-"""The signed endpoints: login, and the logout from it, and the four writes."""
+"""The signed endpoints: login, logout, and the four writes."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -130,7 +130,7 @@ class WriteRoutes:
 
 
 def _ends_all(body: bytes) -> bool:
-    """Whether a logout is from all sessions; without a body it is not. Refuses any other body."""
+    """Whether a logout ends all sessions; without a body it does not. Refuses any other body."""
     try:
         return msgspec.convert(parse_json(body) if body.strip() else {}, LogoutBody).all
     except msgspec.ValidationError:

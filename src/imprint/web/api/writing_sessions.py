@@ -1,4 +1,4 @@
-"""The endpoints of writing sessions: a wallet opens them, and its reader lists and revokes them."""
+"""The endpoints of writing sessions: a wallet opens them, and its owner lists and revokes them."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class WritingSessionRoutes:
     bodies: BodyReader
 
     async def all_of_wallet(self, request: Request) -> Response:
-        """`/writing/sessions`: a new one, or the list or the end of those of the session."""
+        """`/writing/sessions`: open one, or list or revoke those of the session's wallet."""
         check_parameters(request)
         if request.method == "POST":
             body = await self.bodies.read_json(request, OpeningBody, SMALL_BODY)
@@ -43,7 +43,7 @@ class WritingSessionRoutes:
         return own_response(WritingSessionsResponse(tuple(_record(each) for each in sessions)))
 
     async def one_of_wallet(self, request: Request) -> Response:
-        """`/writing/sessions/{id}`: the end of one."""
+        """`/writing/sessions/{id}`: revoke one."""
         check_parameters(request)
         session = await self._session(request)
         await self.sessions.revoke(session.address, request.path_params["id"])

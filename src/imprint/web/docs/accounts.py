@@ -70,7 +70,7 @@ def _login() -> LoginBody:
 
 
 def _token(expires: datetime) -> str:
-    """A JWT with the form of a session; the service refuses it."""
+    """A JWT in the form of a session; the service refuses it."""
     header = {"alg": "HS256", "typ": "JWT", "kid": "sample"}
     claims = {
         "sub": OWNER,

@@ -63,8 +63,8 @@ def _describe_a() -> Schema:
 
 
 def _describe_b() -> Schema:
-    # Its shape is that of the operator's filter. An object is what clients that try it out send;
-    # a generated type for "any array or object" would help nobody.
+    # Its shape depends on the operator's filter. Clients that try it out send an object; a
+    # generated type for "any array or object" would help nobody.
     return {
         "description": "Arrays and objects, nested in any way, that contain logs.",
         "anyOf": [_open_object({}), {"type": "array", "items": {}}],

@@ -81,7 +81,7 @@ def _sign(form: SigningForm, action: Action) -> _Signed:
         "cid": CID,
         "contentHash": keccak256(CONTENT.encode()),
         "hashtags": TAGS,
-        # As random as an example that is the same every time can be.
+        # Random-looking, and the same every time.
         "nonce": keccak256(kind.name.encode())[:16].hex(),
         "service": FACTS.service,
         "thumbnailHash": keccak256(THUMBNAIL),

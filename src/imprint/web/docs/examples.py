@@ -1,7 +1,7 @@
 """Example requests and responses: one author creates, publishes and reads one draft.
 
 The values are consistent: the cid is that of the document, and every signature recovers to the
-owner, whose private key is the number 1. They are those of an imagined service, not of the one that
+owner, whose private key is the number 1. They belong to an imaginary service, not to the one that
 serves them, so that the description of every service is the same.
 """
 
@@ -90,7 +90,7 @@ LOGIN_DOMAIN = "imprint.example"
 """The domain that the login message names."""
 
 SERVICE = f"https://{LOGIN_DOMAIN}"
-"""The address of the imagined service."""
+"""The URL of the imaginary service."""
 
 MARKETPLACE = Address("0x" + keccak256(b"marketplace")[12:].hex())
 """The contract on which the draft is published."""
@@ -119,10 +119,10 @@ FACTS = ServiceFacts(
     PageSizes(PUBLIC_PAGE_SIZE, PUBLIC_PAGE_SIZE, PUBLIC_PAGE_SIZE, DRAFTS_PAGE_SIZE),
     int(MOMENT.timestamp()),
 )
-"""The facts of the imagined service."""
+"""The facts of the imaginary service."""
 
 DOMAIN = SigningDomain(FACTS.signing.name, FACTS.signing.version, FACTS.signing.chain_id)
-"""What every typed data is signed in."""
+"""The signing domain of all typed data."""
 
 _FILE = File(FILE_ID, GROUP_ID, OWNER, NAME, CID, SIZE, MOMENT, State.PENDING, 1)
 _PREPARED = replace(_FILE, hashtags=tuple(TAGS.split(",")), thumbnail_cid=THUMBNAIL_CID)
@@ -163,7 +163,7 @@ INDEXED_POST = IndexedPost(
 """The post as the index has it."""
 
 FREE_POST = replace(INDEXED_POST, price=0, first_price=0, sales=Sales(0, 0))
-"""The post if its author gave it away."""
+"""The post if its price were zero."""
 
 LINKS = FeedLinks(SERVICE, "Imprint", FACTS.chain.id, MARKETPLACE, has_site=True)
 """The addresses of the imagined service."""

@@ -1,4 +1,4 @@
-"""The operations of feeds: for everybody, and of one reader."""
+"""The operations of feeds: public ones, and those of one reader."""
 
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH
 from imprint.domain.errors import Code
@@ -38,7 +38,7 @@ FEED_ID = "3f0b4d1e-7a77-4c58-9d0a-5b1f2f6c8e90"
 """The id of a private feed."""
 
 FEED_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI"
-"""A text with the form of a token; there is no feed with it."""
+"""A text in the form of a token; no feed has it."""
 
 TAG = TAGS.partition(",")[0]
 """One hashtag."""
@@ -57,7 +57,7 @@ FEED_COMPONENTS: dict[str, Schema] = {
     "HttpDate": string("A date as HTTP writes it (RFC 9110)."),
     "FeedToken": string("32 bytes in base64url.", FEED_TOKEN_PATTERN),
     "FeedId": string("The `id` of a private feed.", "^[A-Za-z0-9-]{1,64}$"),
-    "ChainPlace": string("A place on the chain, as a number.", PLACE_PATTERN),
+    "ChainPosition": string("A position on the chain, as a number.", PLACE_PATTERN),
     "AtomFeed": string("An Atom document (RFC 4287)."),
 }
 """The components of parameters, and of responses that are not JSON."""
@@ -78,7 +78,7 @@ _SINCE = Parameter(
     "If-Modified-Since",
     "HttpDate",
     "The `Last-Modified` of the copy that the client has; `If-None-Match` takes precedence.",
-    place="header",
+    location="header",
     required=False,
 )
 
@@ -90,7 +90,7 @@ _TOKEN = Parameter("token", "FeedToken", "The token of the feed, a secret.", FEE
 
 _BEFORE = Parameter(
     "before",
-    "ChainPlace",
+    "ChainPosition",
     "Where the page begins, from the address of the next page that the page before it names.",
     required=False,
 )

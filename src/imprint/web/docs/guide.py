@@ -105,4 +105,4 @@ const { salt, address, signature } = await imprint.signWrite(wallet, "create", v
 console.log(`SALT='${JSON.stringify(salt)}' ADDRESS=${address} SIGNATURE=${signature}`);
 """,
 )
-"""How to make the variables of signed commands: a text, and a module."""
+"""How to set the variables of signed commands: a text, and a module."""

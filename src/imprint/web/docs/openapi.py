@@ -84,7 +84,7 @@ _RETRIED = (429, 503)
 """Statuses whose responses carry `Retry-After`."""
 
 CODES = "x-codes"
-"""The member of a response with the codes that its problems can have."""
+"""The response member that lists the codes of its problems."""
 
 
 def describe_interface(version: str) -> dict[str, Any]:
@@ -136,7 +136,7 @@ def _describe_components() -> dict[str, Schema]:
         schemas[name]["properties"]["salt"] = describe_salt(action)
     schemas["WritingSessionBody"]["properties"]["salt"] = ref("WritingSessionTypedData")
     schemas["KeyValues"]["additionalProperties"] = string("A hashtag, under its own name.")
-    # The deliveries come first: generators number a class whose name is taken by a component.
+    # Deliveries come first: generators number a class whose name is already taken by a component.
     return {
         **DELIVERY_COMPONENTS,
         **describe_typed_data(),
@@ -153,7 +153,7 @@ def _ref(component: type[msgspec.Struct] | str) -> Schema:
 
 
 def _plain(value: object) -> Any:
-    """An example as it is in JSON."""
+    """An example as JSON."""
     return msgspec.json.decode(encode_json(value))
 
 
@@ -188,7 +188,7 @@ def _describe_alias(operation: Operation, described: dict[str, Any]) -> dict[str
 def _describe_parameter(parameter: Parameter) -> dict[str, Any]:
     described = {
         "name": parameter.name,
-        "in": parameter.place,
+        "in": parameter.location,
         "required": parameter.required,
         "description": parameter.description,
         "schema": ref(parameter.schema),
@@ -263,7 +263,7 @@ def _describe_errors(
         text = f"A dependency cannot be reached, or:\n\n{text}"
         content["application/json"] = {"schema": ref("Readiness"), "example": _plain(UNREADY)}
         headers.remove("Retry-After")
-    # One type for all problems is what clients can use; the codes of this response are beside it.
+    # Clients can use one type for all problems; the codes of this response are listed separately.
     return {**_response(text, headers, content), CODES: codes + hidden}
 
 

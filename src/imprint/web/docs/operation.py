@@ -45,7 +45,7 @@ class Parameter:
     schema: str
     description: str
     example: str | None = None
-    place: Literal["query", "path", "header"] = "query"
+    location: Literal["query", "path", "header"] = "query"
     required: bool = True
 
 
@@ -56,7 +56,7 @@ class Body:
     component: type[msgspec.Struct] | str
     description: str
     example: Any
-    """A value of the struct; of a signed write, values by the forms of its signature."""
+    """A value of the struct; for a signed write, values by the form of its signature."""
     media_type: str = "application/json"
     parts: tuple[tuple[str, str], ...] = ()
     """For a form: the media types of the parts that have one."""
@@ -65,7 +65,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The response without an error: its struct, the name of its component, or no body."""
+    """The success response: its struct, the name of its component, or no body."""
 
     description: str
     component: type[msgspec.Struct] | str | None
@@ -98,9 +98,9 @@ class Operation:
     body: Body | None = None
     needs_session: bool = False
     takes_session: bool = False
-    """Whether a session changes the response, and is not required."""
+    """Whether an optional session changes the response."""
     redirects: bool = False
-    """Whether browsers are sent to a page, which is 303."""
+    """Whether browsers are redirected (303) to a page."""
     alias: str | None = None
     """Another path of the same endpoint."""
     alias_name: str | None = None
@@ -123,10 +123,10 @@ SESSION_CODES = (
     Code.SESSION_ENDED,
     Code.DATABASE_UNAVAILABLE,
 )
-"""Codes for a missing or invalid session, and for one of which it is not known whether it ended."""
+"""Codes for a missing or invalid session, and for one that cannot be checked."""
 
 OWN_CODES = (*SESSION_CODES, *MIDDLEWARE_CODES)
-"""Codes of what a reader has: private feeds, writing sessions."""
+"""Codes for a reader's own records: private feeds, writing sessions."""
 
 SIGNATURE_CODES = (
     Code.INVALID_ADDRESS,
@@ -134,7 +134,7 @@ SIGNATURE_CODES = (
     Code.SIGNATURE_INVALID,
     Code.CHAIN_UNAVAILABLE,
 )
-"""Codes for a login or write that a wallet signed; a contract is asked on the chain."""
+"""Codes for a login or write that a wallet signed; a contract wallet is verified on the chain."""
 
 JSON_CODES = (Code.INVALID_JSON, *SIGNATURE_CODES, *BODY_CODES, *MIDDLEWARE_CODES)
 """Codes for a signed JSON body."""
@@ -151,7 +151,7 @@ IF_NONE_MATCH = Parameter(
     "If-None-Match",
     "EntityTags",
     "Entity tags of the copies that the client has; if one is current, the response is 304.",
-    place="header",
+    location="header",
     required=False,
 )
 """The header of every operation whose response carries an `ETag`."""

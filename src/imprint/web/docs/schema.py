@@ -1,11 +1,10 @@
-"""JSON Schemas in the words that generators of clients understand.
+"""JSON Schemas in the subset that client generators understand.
 
 An enum has a type, and a constant is an enum of one. A value that may be null has a list of types,
 or is `anyOf` a reference to an object and null; a reference to a string would become a class. A
 member with a default may be missing, and is not null.
 """
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -47,22 +46,19 @@ def closed_structure(description: str, properties: Schema, *optional: str) -> Sc
 
 
 _NAMES = {
-    "Author": "AuthorAnswer",
-    "Content": "ContentAnswer",
+    "Content": "ContentResponse",
     "DeletedDraft": "DeletedFile",
     "Draft": "FileRecord",
     "FeedsResponse": "FeedList",
     "File": "ReadRecord",
     "MarketplaceFacts": "Marketplace",
     "OpeningBody": "WritingSessionBody",
-    "Published": "PublishedAnswer",
+    "Published": "PublishedResponse",
     "ServiceFacts": "Facts",
-    "Session": "LoginAnswer",
-    "Stats": "StatsAnswer",
     "WritingSessionRecord": "WritingSession",
     "WritingSessionsResponse": "WritingSessionList",
 }
-"""Names that generated clients know components by, and structs are not called."""
+"""Names of components that differ from the names of their structs."""
 
 
 def component_name(struct: type[msgspec.Struct]) -> str:
@@ -71,11 +67,11 @@ def component_name(struct: type[msgspec.Struct]) -> str:
 
 
 def _component_name(name: str) -> str:
-    return _NAMES.get(name) or re.sub("Response$", "Answer", name)
+    return _NAMES.get(name, name)
 
 
 def describe_structs(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
-    """The components of structs, of the structs in them, and of the types with titles in those."""
+    """The components of structs, of nested structs, and of the titled types in those."""
     _, generated = msgspec.json.schema_components(
         structs, schema_hook=_describe_amount, ref_template="{name}"
     )
@@ -90,12 +86,12 @@ def describe_structs(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schem
 
 
 def _describe_amount(kind: type) -> Schema:
-    """`Wei`, the only type of the structs that JSON does not have."""
+    """`Wei`, the only type in the structs that JSON lacks."""
     return {"type": "string"}
 
 
 def _adapt(schema: Any, components: dict[str, Schema]) -> Any:
-    """A schema of msgspec in the words above; types with titles become components."""
+    """A schema of msgspec in the subset above; titled types become components."""
     if isinstance(schema, list):
         return [_adapt(each, components) for each in schema]
     if not isinstance(schema, dict):
@@ -111,7 +107,7 @@ def _adapt(schema: Any, components: dict[str, Schema]) -> Any:
 
 
 def _adapt_null(schema: Schema) -> Schema:
-    """A schema without `anyOf` for null, if it can be."""
+    """A schema without `anyOf` for null, if possible."""
     options = schema.get("anyOf", ())
     if {"type": "null"} not in options:
         return schema

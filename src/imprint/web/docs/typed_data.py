@@ -22,7 +22,7 @@ from imprint.web.docs.schema import Schema, array, choice, closed_structure, ref
 DESCRIBED_FORMS = (SigningForm.IMPRINT_2, SigningForm.IMPRINT_1, SigningForm.INKDAO_1)
 """The forms in the order in which they are recommended."""
 
-# Generators of Python models write invalid types for two types with limits.
+# Generators of Python models produce invalid code for two types with limits.
 _NUMBER_OR_TEXT = ["integer", "string"]
 
 _TEXTS: dict[str, Schema] = {
@@ -82,7 +82,7 @@ _OPENING_MEMBERS: dict[str, Schema] = {
     "service": _SERVICE,
     "wallet": ref("Address"),
     "publicKey": ref("WritingSessionPublicKey"),
-    # Without `uniqueItems`: some generators would make a set of it, which is not sent as a list.
+    # Without `uniqueItems`: some generators would make it a set, which is not sent as a list.
     "actions": array(
         "What the key may sign, each once.",
         choice("An action.", *WRITING_ACTIONS),
@@ -103,7 +103,7 @@ _OPENING_MEMBERS: dict[str, Schema] = {
 
 
 def describe_typed_data() -> dict[str, Schema]:
-    """The components of everything that is signed."""
+    """The components of all signed data."""
     listed = ", ".join(f"`{name}`, which is `{kind}`" for name, kind in OPENING_TYPE.members)
     described = dict(_TEXTS)
     for form in DESCRIBED_FORMS:
@@ -126,7 +126,7 @@ def describe_typed_data() -> dict[str, Schema]:
 
 
 def component_of(kind: WriteType) -> str:
-    """How the names of the components of a type begin; two forms have types of the same name."""
+    """The prefix of a type's components; two forms have types of the same name."""
     return f"Inkdao{kind.name}" if kind.form is SigningForm.INKDAO_1 else kind.name
 
 

@@ -1,7 +1,7 @@
-"""Content splitter: the content of a large JSON body apart from the rest, without parsing it.
+"""Content splitter: separates the content of a large JSON body from the rest, without parsing it.
 
-An unknown client must not have megabytes parsed. The rest, which is small, is parsed at once and
-says who signed; the content is decoded when that is proven.
+A stranger must not make us parse megabytes. The rest, which is small, is parsed at once and tells
+who signed; the content is decoded once that is proven.
 """
 
 import re
@@ -11,10 +11,10 @@ import msgspec
 from imprint.domain.errors import Code, Refusal
 
 MAX_TOKENS = 4096
-"""Brackets, colons and strings besides the content; a signed write has about 70."""
+"""The most brackets, colons and strings besides the content; a signed write has about 70."""
 
 MAX_DEPTH = 500
-"""How deep a body is nested; the parser of small bodies gives up at twice as much."""
+"""The deepest nesting of a body; the parser of small bodies gives up at twice as much."""
 
 _TOKEN = re.compile(rb'["{}\[\]:]')
 _INSIDE_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
@@ -25,9 +25,9 @@ _TEXT = msgspec.json.Decoder(str)
 class ContentSplitter:
     """Splits a JSON object, chunk by chunk, into its member `content` and its envelope.
 
-    The envelope is the body with an empty string in the place of the content. Only brackets, colons
-    and strings are recognized, with one search for each. Whether it all is JSON is not checked: if
-    the envelope is, and the content can be decoded, then the body is.
+    The envelope is the body with an empty string instead of the content. Only brackets, colons and
+    strings are recognized, with one search each. The syntax is not checked: if the envelope is
+    valid JSON and the content can be decoded, then the body is valid.
     """
 
     def __init__(self, max_envelope: int, max_content: int) -> None:
@@ -38,13 +38,13 @@ class ContentSplitter:
         self._tokens = 0
         self._depth = 0
         self._string: bytearray | None = None
-        """Where the string goes that has begun."""
+        """Where the current string is written to."""
         self._is_escaped = False
-        """Whether the next byte of the string comes after a backslash."""
+        """Whether the next byte of the string follows a backslash."""
         self._key = slice(0, 0)
-        """Where the last string of the outermost object is in the envelope."""
+        """The position in the envelope of the last string of the outermost object."""
         self._value: int | None = None
-        """Where the value begins in the envelope, if the last key is `content`."""
+        """The position in the envelope at which the value begins, if the last key is `content`."""
         self._least_size = 0
 
     def take(self, chunk: bytes) -> None:
@@ -53,20 +53,20 @@ class ContentSplitter:
         Refuses `too_large` for an envelope or content that is too long, `invalid_request` for too
         many tokens, `invalid_json` for deep nesting or a second content.
         """
-        place = 0
-        while place < len(chunk):
+        position = 0
+        while position < len(chunk):
             if self._string is None:
-                place = self._read_token(chunk, place)
+                position = self._read_token(chunk, position)
             else:
-                place = self._read_string(self._string, chunk, place)
+                position = self._read_string(self._string, chunk, position)
             if len(self.envelope) > self._max_envelope:
                 detail = f"A body without its content may have at most {self._max_envelope} bytes."
                 raise Refusal(Code.TOO_LARGE, detail)
 
     def decode_content(self) -> str:
-        """The content, which is forgotten then.
+        """Return the content and forget it.
 
-        Refuses `invalid_json` for what cannot be in a JSON string, such as lone surrogates.
+        Refuses `invalid_json` for invalid JSON strings, such as those with lone surrogates.
         """
         content, self._content = self._content or bytearray(), None
         content += b'"'
@@ -76,7 +76,7 @@ class ContentSplitter:
             raise _invalid_json() from None
 
     def _read_token(self, chunk: bytes, start: int) -> int:
-        """Read up to the next token and the token; returns the place after it."""
+        """Read up to and including the next token; returns the position after it."""
         found = _TOKEN.search(chunk, start)
         end = len(chunk) if found is None else found.end()
         self.envelope += memoryview(chunk)[start:end]
@@ -105,7 +105,7 @@ class ContentSplitter:
             self._value = len(self.envelope)
 
     def _begin_string(self) -> bytearray:
-        """Where a string of the outermost object goes."""
+        """Choose where a string of the outermost object is written to."""
         value, self._value = self._value, None
         if value is None or self.envelope[value:-1].strip():
             self._key = slice(len(self.envelope), None)
@@ -116,7 +116,7 @@ class ContentSplitter:
         return self._content
 
     def _read_string(self, string: bytearray, chunk: bytes, start: int) -> int:
-        """Read up to the end of the string or of the chunk; returns the place after it."""
+        """Read up to the end of the string or of the chunk; returns the position after it."""
         end = self._end_of_string(chunk, start)
         ends = chunk[end : end + 1] == b'"'
         # The match stops before a backslash only if that is the last byte.
@@ -132,7 +132,7 @@ class ContentSplitter:
         return end + 1
 
     def _end_of_string(self, chunk: bytes, start: int) -> int:
-        """Where the string ends in the chunk, or where the chunk ends, or its last backslash is."""
+        """The position of the string's end, of the chunk's end, or of its last backslash."""
         if not self._is_escaped:
             # Most texts have few escapes, and these searches are ten times as fast as the pattern.
             quote = chunk.find(b'"', start)
@@ -143,7 +143,7 @@ class ContentSplitter:
         return len(chunk) if found is None else found.end()
 
     def _measure(self, content: bytearray, added: int) -> None:
-        """Count the bytes added to the content: an escape of 2 or 6 bytes is one byte at least."""
+        """Count the bytes added to the content: an escape of 2 or 6 bytes is at least one byte."""
         start = len(content) - added
         escapes = content.count(b"\\", start) + 4 * content.count(b"\\u", start - 1)
         self._least_size += added - escapes

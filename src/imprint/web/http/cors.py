@@ -1,4 +1,4 @@
-"""Cross-origin requests: the web pages that may call the service from a browser."""
+"""Cross-origin requests: which web pages may call the service from a browser."""
 
 from http import HTTPStatus
 
@@ -52,7 +52,7 @@ class PageCors(CORSMiddleware):
             await super().__call__(scope, receive, send)
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """Starlette's response, without its text for a page that gets no permission."""
+        """Starlette's response, without its text for a page that is not permitted."""
         response = super().preflight_response(request_headers)
         if response.status_code == HTTPStatus.OK:
             return response

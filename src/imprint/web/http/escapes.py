@@ -1,4 +1,4 @@
-"""Escapes for texts of strangers in XML, HTML and Markdown."""
+"""Escapes for untrusted texts in XML, HTML and Markdown."""
 
 import html
 import re
@@ -19,17 +19,17 @@ _XML = {
     ord("\r"): "&#xD;",
     **{ord(char): f"&#x{ord(char):X};" for char in _BIDI},
 }
-"""Escapes of characters with a meaning in XML, of those that parsers normalize, and of those that
-would show the source of a page in another order than it has."""
+"""Escapes of characters that are special in XML, that parsers normalize, or that would reorder the
+displayed source of a page."""
 
 _MARKDOWN = re.compile(r"[\\`*_\[\]#|~!$^=@]|(?<=[a-zA-Z]):(?=//)|(?<=\b[wW]{3})\.")
-"""Punctuation with a meaning within a line of Markdown, and what makes an address a link."""
+"""Punctuation that is special within a line of Markdown, and what turns an address into a link."""
 
 _LINE_START = re.compile(r"^(?:[-+]|\d{1,9}(?=[.)]))")
-"""What begins a list, or underlines a heading."""
+"""Characters that begin a list or underline a heading."""
 
 _CONTROLS = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f{_BIDI}\ufffe\uffff\ud800-\udfff]")
-"""Characters that no page shows as text."""
+"""Characters that pages do not show as text."""
 
 
 def xml_text(text: str) -> str:
@@ -44,7 +44,7 @@ def html_paragraphs(text: str) -> str:
 
 
 def markdown_line(text: str) -> str:
-    """A text as one line of Markdown that is nothing but text: no link, no HTML, no list."""
+    """A text as one line of plain Markdown text: no link, no HTML, no list."""
     line = " ".join(_CONTROLS.sub(_REPLACEMENT, text).split())
     line = _MARKDOWN.sub(r"\\\g<0>", html.escape(line, quote=False))
     return _LINE_START.sub(_escape_start, line)

@@ -15,18 +15,18 @@ from imprint.domain.rate_limits import Budget
 from imprint.metrics import OVERLOADS
 
 PIECE = 64 * 1024
-"""Bytes that are passed to the server at once; it waits while the client does not take them."""
+"""Bytes that are passed to the server at once; it waits until the client has taken them."""
 
 WAIT_SECONDS = 20.0
-"""How long a response waits for its bytes: a client that takes none is disconnected before."""
+"""How long a response waits for its bytes: a client that takes none is disconnected earlier."""
 
 MAX_WAITING = 128
-"""Responses that wait at once; one client has a quarter of them."""
+"""The maximum number of waiting responses; one client may have a quarter of them."""
 
 
 @dataclass(slots=True)
 class _SharedBody:
-    """A body that several clients receive at once; `clients` has how many times each does."""
+    """A body that several clients receive at once; `clients` counts the responses of each."""
 
     body: bytes
     charged: int
@@ -35,7 +35,7 @@ class _SharedBody:
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """A response that waits for so many bytes, or for the body of this name."""
+    """A response that waits for this many bytes, or for the body of this name."""
 
     number: int
     client: str
@@ -45,7 +45,7 @@ class _Waiter:
 
 
 @dataclass(slots=True)
-class Lease:
+class Reservation:
     """A body, and the bytes of the budget that its response holds until `close`."""
 
     body: bytes
@@ -59,16 +59,15 @@ class Lease:
 
 
 Load = Callable[[], Awaitable[tuple[bytes, int]]]
-"""Loads a body; returns it and how many bytes were in memory for it."""
+"""Loads a body; returns it and the bytes of memory that it took."""
 
 
 @dataclass(slots=True)
 class ResponseBudget:
-    """The bytes of large responses that a process has in memory at once.
+    """The bytes of large responses that a process holds in memory at once.
 
-    A client that has its share, or finds the budget empty, waits for a while. Simultaneous
-    responses with the same body have it in memory once; it counts once for all of them together,
-    and once for each client.
+    A client that has used its share, or finds the budget empty, waits for a while. Concurrent
+    responses with the same body share one copy; it counts once in total, and once for each client.
     """
 
     budget: Budget
@@ -80,10 +79,10 @@ class ResponseBudget:
 
     async def reserve(
         self, client: str, expected: int, load: Callable[[], Awaitable[bytes]]
-    ) -> Lease:
+    ) -> Reservation:
         """The body of one response; `expected` is taken from the budget while it is loaded.
 
-        Refuses `overloaded` if so many bytes are not free in time, and raises what `load` raises.
+        Refuses `overloaded` if the bytes do not become free in time, and raises what `load` raises.
         """
         amount = min(expected, self.budget.share)
         await self._enter(client, "", amount)
@@ -94,24 +93,24 @@ class ResponseBudget:
             raise
         charged = min(len(body), amount)
         self._give_back(client, amount - charged)
-        return Lease(body, partial(self._give_back, client, charged))
+        return Reservation(body, partial(self._give_back, client, charged))
 
-    async def admit(self, client: str, make: Callable[[], Awaitable[bytes]]) -> Lease:
-        """The body of one response, whose size is not known before it is made.
+    async def admit(self, client: str, make: Callable[[], Awaitable[bytes]]) -> Reservation:
+        """The body of one response, whose size is unknown until it is made.
 
-        A large one that does not fit is dropped, and made again when so many bytes are free:
-        `make` keeps what is expensive. Refuses and raises as `reserve` does.
+        A large one that does not fit is dropped, and made again when enough bytes are free: `make`
+        caches what is expensive. Refuses and raises as `reserve` does.
         """
         body = await make()
         if len(body) <= SMALL_DOCUMENT:
-            return Lease(body, None)
+            return Reservation(body, None)
         amount = min(len(body), self.budget.share)
         if self._try(client, "", amount):
-            return Lease(body, partial(self._give_back, client, amount))
+            return Reservation(body, partial(self._give_back, client, amount))
         del body
         return await self.reserve(client, amount, make)
 
-    async def share(self, client: str, name: str, expected: int, load: Load) -> Lease:
+    async def share(self, client: str, name: str, expected: int, load: Load) -> Reservation:
         """The body of this name, loaded unless another response has it in memory.
 
         `expected` is taken from the budget while it is loaded for the first time. Refuses as
@@ -119,7 +118,7 @@ class ResponseBudget:
         """
         if expected <= SMALL_DOCUMENT:
             body, _ = await load()
-            return Lease(body, None)
+            return Reservation(body, None)
         while True:
             amount = min(expected, self.budget.share)
             await self._enter(client, name, amount)
@@ -138,14 +137,14 @@ class ResponseBudget:
                 continue
             if len(body) <= SMALL_DOCUMENT:
                 self._give_back(client, amount)
-                return Lease(body, None)
+                return Reservation(body, None)
             charged = min(len(body), amount)
             self._shared[name] = _SharedBody(body, charged, {client: 1})
             self._give_back(client, amount - charged)
             return self._joined(client, name)
 
     def _try(self, client: str, name: str, amount: int) -> bool:
-        """Join the responses that have the body of this name, or take the bytes to load it."""
+        """Join the responses that share the body of this name, or take the bytes to load it."""
         shared = self._shared.get(name)
         if shared is None:
             return self.budget.take(client, amount)
@@ -176,11 +175,11 @@ class ResponseBudget:
             self._waiters.remove(waiter)
             self._waiting.give_back(client)
             if self._waiters:
-                # This one may have been woken in place of another.
+                # This response may have been woken instead of another.
                 self._wake()
 
-    def _joined(self, client: str, name: str) -> Lease:
-        return Lease(self._shared[name].body, partial(self._leave, client, name))
+    def _joined(self, client: str, name: str) -> Reservation:
+        return Reservation(self._shared[name].body, partial(self._leave, client, name))
 
     def _leave(self, client: str, name: str) -> None:
         shared = self._shared[name]
@@ -199,7 +198,7 @@ class ResponseBudget:
         self._wake()
 
     def _wake(self) -> None:
-        """Wake the responses that can go on, first those of the clients that hold the least."""
+        """Wake the responses that can proceed, starting with the clients that hold the least."""
         if not self._waiters:
             return
         free = self.budget.total - self.budget.taken
@@ -226,21 +225,21 @@ def _overloaded() -> Unavailable:
 
 
 class LargeResponse(Response):
-    """A response that is sent in pieces, so that the server buffers few of its bytes.
+    """A response that is sent in pieces, so that the server buffers little of it.
 
-    It closes its lease when it has been sent, or when the client is gone.
+    It closes its reservation when it has been sent, or when the client is gone.
     """
 
     def __init__(
         self,
-        lease: Lease,
+        reservation: Reservation,
         body: bytes | memoryview,
         status: int,
         headers: Mapping[str, str],
         media_type: str,
     ) -> None:
         super().__init__(body, status, headers, media_type)
-        self._lease = lease
+        self._reservation = reservation
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         start = {"status": self.status_code, "headers": self.raw_headers}
@@ -251,4 +250,4 @@ class LargeResponse(Response):
                 piece, more = view[first : first + PIECE], first + PIECE < len(view)
                 await send({"type": "http.response.body", "body": piece, "more_body": more})
         finally:
-            self._lease.close()
+            self._reservation.close()

@@ -36,14 +36,14 @@ request_id: ContextVar[str] = ContextVar("request_id", default="-")
 """The id of the current request, which every log line of the request carries."""
 
 _BEFORE_SECRET = re.compile(r"private/?|%", re.IGNORECASE)
-"""What is before the token of a private feed in every spelling of its path."""
+"""The path segment before the token of a private feed, in any spelling."""
 
 _GIVEN_ID = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")
-"""A request id that is accepted from the caller."""
+"""The pattern of a request id that is accepted from the caller."""
 
 SECURITY_HEADERS = {
-    # Documents are written by strangers: a browser must not guess a type for them, run anything in
-    # them, or send another site the address of the page that a reader came from.
+    # Documents are untrusted: a browser must not guess their type, run anything in them, or send
+    # another site the address of the page that a reader came from.
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
     "Referrer-Policy": "no-referrer",
@@ -56,7 +56,7 @@ SECURITY_HEADERS = {
 RAW_SECURITY_HEADERS = [
     (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
 ]
-"""The same as a server sends them."""
+"""The same headers in the form that a server sends."""
 
 HEALTH_PATH = "/healthz"
 """The path without any limit."""
@@ -74,16 +74,17 @@ SIGNED_PATHS = (
     "/operator",
     "/me/feeds",
 )
-"""Paths where every POST costs the check of a signature or a commit, or tries a secret."""
+"""Paths where every POST costs a signature check or a commit, or tries a secret."""
 
 PREVIEW_PATH = "/studio/preview"
-"""Where every POST costs a rendering. Counted apart: who writes and looks can always save."""
+"""Paths where every POST costs a rendering. Counted separately, so that previews never block
+saving."""
 
 CONTENT_PATHS = ("/create/", "/update/", "/publish/")
-"""Paths whose bodies are stored, and have a rate limit by their bytes."""
+"""Paths whose bodies are stored, with a rate limit by size."""
 
 LOGGED_PATH = 200
-"""Characters of a path that are logged: ours are shorter, and others can be of any length."""
+"""Characters of a path that are logged: ours are shorter, and others may have any length."""
 
 OTHER_PATHS = "other"
 """The metrics label of all unknown paths, so that callers cannot add labels."""
@@ -95,10 +96,10 @@ DRAIN_SECONDS = 2.0
 """How long a refused body is drained."""
 
 UNDRAINED = (Code.REQUEST_TIMEOUT, Code.OVERLOADED)
-"""Refusals that save time: their bodies are not drained."""
+"""Refusals meant to save time: their bodies are not drained."""
 
 UNCOUNTED_BODY = 64 * 1024
-"""Bytes of a body that do not count as bytes in flight: a connection buffers as many anyway."""
+"""Bytes of a body that do not count as in flight: a connection buffers this many anyway."""
 
 _MAX_LENGTH_DIGITS = len(str(MAX_DRAINED)) + 1
 
@@ -107,9 +108,9 @@ _MAX_LENGTH_DIGITS = len(str(MAX_DRAINED)) + 1
 class RequestLimits:
     """The rate limits per client, and the budgets that all requests of a process share.
 
-    A request takes one of the `slots` when its body is complete, so that clients that do not send
-    theirs keep nobody out. A webhook has one of its own slots from the beginning: nobody knows
-    that it is a provider's before its body has been read.
+    A request takes one of the `slots` when its body is complete, so that clients that send slowly
+    keep nobody out. A webhook takes one of its own slots from the beginning: only its body proves
+    that it comes from a provider.
     """
 
     monotonic: Monotonic
@@ -124,10 +125,10 @@ class RequestLimits:
 
 @dataclass(slots=True)
 class RequestBody:
-    """The `receive` of one request, which knows whether the whole body has arrived.
+    """The `receive` of one request, which tracks whether the whole body has arrived.
 
     It holds what the request has taken from the budgets until `release`. A body that `is_stored`
-    has a rate limit by its bytes.
+    has a rate limit by size.
     """
 
     receive: Receive
@@ -150,7 +151,7 @@ class RequestBody:
         client: str,
         limits: RequestLimits,
     ) -> "RequestBody":
-        """The body that the headers of a request announce."""
+        """The body as announced by the headers of a request."""
         length = headers.get(b"content-length", b"")
         if not length and b"transfer-encoding" not in headers:
             return cls(receive, client, limits, is_complete=True)
@@ -159,7 +160,7 @@ class RequestBody:
         return cls(receive, client, limits, declared, declared == 0, expects_continue)
 
     async def __call__(self) -> Message:
-        """The next message. Refuses `overloaded` beyond a budget, `rate_limited` beyond a rate."""
+        """The next message. Refuses `overloaded` above a budget, `rate_limited` above a rate."""
         message = await self.receive()
         self._note(message)
         if self.received > UNCOUNTED_BODY:
@@ -175,7 +176,7 @@ class RequestBody:
         if not slots.take(self.client):
             is_general = slots is self.limits.slots
             OVERLOADS.labels("requests" if is_general else "webhooks").inc()
-            raise Unavailable(Code.OVERLOADED, "Too many requests are being answered.")
+            raise Unavailable(Code.OVERLOADED, "Too many requests are in progress.")
         self._slots = slots
 
     def release(self) -> None:
@@ -191,7 +192,7 @@ class RequestBody:
         """Read and discard the rest of the body, within `MAX_DRAINED` and `DRAIN_SECONDS`.
 
         A client that is still sending when its connection is closed never sees the response: its
-        system discards it.
+        operating system discards it.
         """
         # A client that expects 100 Continue has not sent its body, and will not after a refusal.
         if self.expects_continue or (self.declared or 0) > MAX_DRAINED:
@@ -215,7 +216,7 @@ class RequestBody:
         if self.limits.body_bytes.take(self.client, self.received - self._counted):
             self._counted = self.received
             return
-        # Whoever reads the body drops what it has, so the others can have the bytes at once.
+        # The reader of the body drops what it has, so others can have the bytes at once.
         self.is_over_budget = True
         self.release()
         OVERLOADS.labels("body_bytes").inc()
@@ -286,9 +287,9 @@ class RequestMiddleware:
             request_id.reset(id_token)
 
     def _limit(self, scope: Scope, body: RequestBody) -> None:
-        """Note in the state of the request that the router has to refuse it.
+        """Record in the state of the request that the router has to refuse it.
 
-        It is refused there, and not here, because pages of other origins can read only responses
+        It is refused there and not here, because pages of other origins can only read responses
         that passed the CORS middleware.
         """
         path: str = scope["path"]
@@ -313,7 +314,7 @@ class RequestMiddleware:
             scope["state"]["refusal"] = problem
 
     def _limiter(self, method: str, path: str) -> RateLimiter:
-        """Who counts this request of a client."""
+        """The rate limiters that count this request."""
         if method == "POST" and path.startswith(SIGNED_PATHS):
             return self.limits.signed
         if method == "POST" and path == PREVIEW_PATH:
@@ -344,7 +345,7 @@ class RequestMiddleware:
 
 @lru_cache(maxsize=4096)
 def _response_counter(path: str, status: int, code: str) -> Counter:
-    # Finding a child by its labels costs several times as much as incrementing it.
+    # Looking up a child by its labels costs several times as much as incrementing it.
     return RESPONSES.labels(path, status, code)
 
 
@@ -358,10 +359,10 @@ def _path_label(path: str) -> str:
 
 
 def _logged_path(path: str) -> str:
-    """A path as it is logged: the token of a private feed is a secret, however its path is spelled.
+    """The path for the log, with the secret token of a private feed removed, however it is spelled.
 
-    Also in one that is not found, such as `/FEEDS/private/…` or `/feeds/%2570rivate/…`, in which an
-    escape is left: the token in it is a real one.
+    This includes paths that are not found, such as `/FEEDS/private/…` or `/feeds/%2570rivate/…`,
+    which still contain an escape: their token is a real one.
     """
     secret = _BEFORE_SECRET.search(path)
     if secret is None:

@@ -86,7 +86,7 @@ STATUSES: dict[int, tuple[Code, ...]] = {
 STATUS_OF = {code: status for status, codes in STATUSES.items() for code in codes}
 
 HIDDEN = {Code.NOT_OWNER: 404, Code.NOT_ENTITLED: 404}
-"""Other statuses, for the front end of an earlier service, which signs its user out on any 403."""
+"""Other statuses for the front end of an earlier service, which signs its user out on any 403."""
 
 _HIDING = STATUS_OF | HIDDEN
 
@@ -105,7 +105,7 @@ FAILURE_DETAIL = "Something went wrong on our side."
 
 
 def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF) -> Response:
-    """The response to a request that ended in this problem."""
+    """The response to a request that failed with this problem."""
     extra: dict[str, Any] = {}
     headers: dict[str, str] = {}
     if isinstance(problem, SignatureStale):
@@ -125,12 +125,12 @@ def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF)
 
 
 def error_response() -> Response:
-    """The response to an unexpected error; it says nothing about the cause."""
+    """The response to an unexpected error; it does not reveal the cause."""
     return _response(500, FAILURE, FAILURE_DETAIL)
 
 
 async def on_problem(request: Request, problem: Problem) -> Response:
-    """Respond to a problem, and note its code for metrics and logs."""
+    """Respond to a problem, and record its code for metrics and logs."""
     request.scope["state"]["code"] = problem.code
     return problem_response(problem)
 
@@ -148,7 +148,7 @@ async def on_not_found(request: Request, error: HTTPException) -> Response:
 
 async def on_method_not_allowed(request: Request, error: HTTPException) -> Response:
     """Respond to a method that a path does not allow."""
-    detail = "This path does not take this method."
+    detail = "This path does not accept this method."
     return _response(405, Code.METHOD_NOT_ALLOWED, detail, dict(error.headers or {}))
 
 
@@ -158,7 +158,7 @@ def _challenge(code: Code) -> str:
 
 
 def problem_body(status: int, code: str, detail: str, **extra: Any) -> records.Problem:
-    """The body of a problem; `extra` are the members that only some codes have."""
+    """The body of a problem; `extra` are members that only some codes have."""
     kind, title = f"urn:imprint:problem:{code}", HTTPStatus(status).phrase
     return records.Problem(kind, title, status, detail, code, detail, **extra)
 

@@ -1,7 +1,7 @@
 """Trusted proxies, and the address of a client whose request came through them.
 
-uvicorn's middleware also reads all lines and networks, but it takes a text that is no address for
-the client, and an IPv4 proxy on an IPv6 socket for a stranger.
+uvicorn's middleware also reads all lines and networks, but it accepts a text that is not an address
+as the client, and does not trust an IPv4 proxy on an IPv6 socket.
 """
 
 import logging
@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 MAX_HOPS = 32
-"""Addresses of one request that are read, from the last one back; no real chain is so long."""
+"""Addresses of one request that are read, from the last one back; no real chain is this long."""
 
 FORWARDED_FOR = b"x-forwarded-for"
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class TrustedProxies:
-    """The proxies whose `X-Forwarded-For` is believed, given as IP addresses and networks."""
+    """The proxies whose `X-Forwarded-For` is trusted, given as IP addresses and networks."""
 
     def __init__(self, given: Iterable[str]) -> None:
         self._networks = tuple(ip_network(each) for each in given)
@@ -33,9 +33,9 @@ class TrustedProxies:
     def find_client(self, peer: str, lines: Iterable[bytes]) -> str:
         """The address that a request comes from, given its peer and its `X-Forwarded-For` lines.
 
-        Each proxy adds the address that it was called from, so the client is the last address
-        that is not a trusted proxy. What was written before it is the client's own word. A text
-        that is no address ends the search at the proxy that passed it on.
+        Each proxy adds the address that it was called from, so the client is the last address that
+        is not a trusted proxy. Anything before it is the client's own claim. A text that is not an
+        address ends the search at the proxy that passed it on.
         """
         client = peer
         listed = b",".join(lines).decode("latin-1").rsplit(",", MAX_HOPS)[-MAX_HOPS:]
@@ -56,7 +56,7 @@ class TrustedProxies:
 
 
 class ForwardedClient:
-    """A middleware that replaces the address of a trusted proxy by that of its client."""
+    """A middleware that replaces the address of a trusted proxy with that of its client."""
 
     def __init__(self, app: ASGIApp, proxies: TrustedProxies) -> None:
         self.app = app
@@ -67,14 +67,14 @@ class ForwardedClient:
         if peer is not None and peer[0] in self._proxies:
             lines = [value for name, value in scope["headers"] if name == FORWARDED_FOR]
             if lines:
-                # A port of 0 tells that the header was believed.
+                # Port 0 marks that the header was trusted.
                 scope["client"] = (self._proxies.find_client(peer[0], lines), 0)
         await self.app(scope, receive, send)
 
 
 @cache
 def warn_of_untrusted_proxy() -> None:
-    """Log, once in a process, that `X-Forwarded-For` arrives and is not believed."""
+    """Log, once per process, that `X-Forwarded-For` arrives and is not trusted."""
     log.warning(
         "A request has the header X-Forwarded-For, but comes from an address that is not in"
         " IMPRINT_TRUSTED_PROXIES, so the header is ignored. If that is your proxy, list its"
@@ -99,7 +99,7 @@ def _parse_hop(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """An IP address without its zone; one that an IPv4 address is mapped to is that address."""
+    """An IP address without its zone; an IPv4-mapped address becomes its IPv4 address."""
     try:
         parsed = ip_address(text)
     except ValueError:

@@ -27,13 +27,13 @@ from imprint.web.http.content_splitter import ContentSplitter
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of a multipart form; those that are no files are not decoded yet."""
+    """The fields of a multipart form; fields that are not files are not decoded yet."""
 
     fields: Mapping[str, bytes]
     files: Mapping[str, bytes]
 
     def field(self, name: str, default: bytes | None = None) -> bytes:
-        """A field that is no file. Refuses a missing one, unless there is a default."""
+        """A field that is not a file. Refuses a missing one, unless there is a default."""
         value = self.fields.get(name, default)
         if value is None:
             raise Refusal(Code.INVALID_REQUEST, f"The form needs a text field '{name}'.")
@@ -55,7 +55,7 @@ def decode_text(field: bytes, code: Code) -> str:
     try:
         return field.decode()
     except UnicodeDecodeError:
-        raise Refusal(code, "The texts of a form are UTF-8.") from None
+        raise Refusal(code, "The text fields of a form must be UTF-8.") from None
 
 
 # Reading a body, in two steps: its headers are checked when it is opened, the rest while it is read
@@ -67,14 +67,15 @@ MAX_LENGTH_DIGITS = 18
 """A declared length with more digits is too large, and not parsed."""
 
 MAX_FORM_FIELDS = 8
-"""Text fields of a form; more than any signed form has."""
+"""The maximum number of text fields of a form; more than any signed form has."""
 
 SMALL_BODY = 64 * 1024
-"""Bytes of a body without its content or image, and of each text field of a form: a signature and
-the signed data are shorter. A body of this size is parsed at once, which takes 4 ms at most."""
+"""The most bytes of a body without its content or image, and of each text field of a form: a
+signature and the signed data are shorter. A body of this size is parsed at once, which takes at
+most 4 ms."""
 
 FILE_FIELD = "file"
-"""The only field of a form that is a file; every other one is text, whatever its part says."""
+"""The only field of a form that is a file; every other one is text, whatever its part declares."""
 
 ESCAPED = 6
 """How many times longer JSON may be than its text: the length of an escaped character."""
@@ -82,7 +83,7 @@ ESCAPED = 6
 
 @dataclass(frozen=True, slots=True)
 class UnreadBody:
-    """A body whose headers are checked and of which nothing is read yet."""
+    """A body whose headers have been checked and which has not been read yet."""
 
     request: Request
     limit: int
@@ -100,13 +101,13 @@ class UnreadBody:
         return Refusal(Code.TOO_LARGE, f"The body may have at most {self.limit} bytes.")
 
     async def read(self) -> bytes:
-        """The bytes. Refuses `too_large` beyond the limit, and a client that is too slow."""
+        """The bytes. Refuses `too_large` above the limit, and a client that is too slow."""
         chunks: list[bytes] = []
         await self.receive(chunks.append)
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def receive(self, take: Callable[[bytes], None]) -> None:
-        """Pass on every chunk as it arrives. Refuses as `read` does."""
+        """Pass on each chunk as it arrives. Refuses as `read` does."""
         try:
             async with asyncio.timeout(self.timeout):
                 await self._receive(take)
@@ -149,8 +150,8 @@ class UnreadContent(UnreadBody):
         """The value and its content; large content is a function that decodes it, once.
 
         Refuses as `UnreadJson.parse` does, and content that is too large, has NUL characters or
-        lone surrogates. Of large content only the size is checked here; the function refuses the
-        rest. It takes up to a tenth of a second, and is for signers who are known.
+        lone surrogates. Only the size of large content is checked here; the function checks the
+        rest. It takes up to a tenth of a second, so call it only for known signers.
         """
         sink = _ContentSink(self.max_content)
         await self.receive(sink.take)
@@ -196,7 +197,7 @@ class UnreadForm(UnreadBody):
         return Refusal(Code.TOO_LARGE, detail)
 
     async def parse(self) -> Form:
-        """The form. Refuses one that is malformed, not ended, or has a field twice."""
+        """The form. Refuses one that is malformed, truncated, or has a field twice."""
         chunks: deque[bytes] = deque()
         await self.receive(chunks.append)
         parser = _InMemoryParser(self.request.headers, chunks)
@@ -213,7 +214,7 @@ class UnreadForm(UnreadBody):
 
 
 class _InMemoryParser(MultiPartParser):
-    """Starlette's parser for a body that is in memory already, and so are its files."""
+    """Starlette's parser for a body, and its files, already in memory."""
 
     spool_max_size = 64 * 1024 * 1024
 
@@ -241,7 +242,8 @@ class _InMemoryParser(MultiPartParser):
                 raise MultiPartException("Too many fields.")
 
     def on_part_end(self) -> None:
-        # Starlette decodes fields, and replaces what is not in the charset of the client's choice.
+        # Starlette decodes fields, and replaces bytes that are invalid in the charset that the
+        # client chose.
         if self._current_part.file is None:
             self.fields[self._current_part.field_name] = bytes(self._current_part.data)
         super().on_part_end()
@@ -253,11 +255,11 @@ class _InMemoryParser(MultiPartParser):
         while chunks:
             yield chunks.popleft()
             if chunks:
-                # A form of 5 MB takes 12 ms, in which other requests have their turns.
+                # A form of 5 MB takes 12 ms, during which other requests get their turn.
                 await asyncio.sleep(0)
         if not self.is_ended:
-            # Raised while the parser reads, because then it closes a file whose end never came.
-            raise MultiPartException("The form has no end.")
+            # Raised while the parser reads, because then it closes a file that was never completed.
+            raise MultiPartException("The form is truncated.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +325,7 @@ def _check_content(content: str, limit: int) -> str:
 _PAIRED = re.compile(
     r"(?:[^\\]++|\\(?:[^u]|u(?:[^dD]|[dD][0-7])|u[dD][89abAB]..\\u[dD][c-fC-F]))*+", re.DOTALL
 )
-"""JSON in which every escaped surrogate is one of a pair."""
+"""JSON in which every escaped surrogate is part of a pair."""
 
 
 def parse_json(body: bytes | bytearray) -> Any:
@@ -368,7 +370,7 @@ def _invalid_json() -> Refusal:
 
 
 def client_of(request: Request) -> str:
-    """The key of the client that sent the request, which `RequestMiddleware` noted."""
+    """The key of the client that sent the request, recorded by `RequestMiddleware`."""
     client: str = request.scope["state"]["client"]
     return client
 

@@ -29,9 +29,9 @@ RESERVED_TAGS = frozenset(
         *("constructor", "prototype"),
     )
 )
-"""Hashtags that are no members of `keyvalues`: names of other members in any case, and of what
-objects of JavaScript inherit. Those that begin with two underscores, as `__proto__` does, are
-left out too."""
+"""Hashtags that cannot be members of `keyvalues`: names of other members in any case, and those
+that JavaScript objects inherit. Names with two leading underscores, such as `__proto__`, are left
+out too."""
 
 
 def key_values(file: File) -> Any:
@@ -62,10 +62,10 @@ def file_record(file: File) -> records.Draft:
 
 
 _KEPT = 2_048
-"""How many records are kept, of a kilobyte each with its file."""
+"""The number of cached records, of a kilobyte each with its file."""
 
 _records: BoundedCache[int, tuple[File, records.File]] = BoundedCache(_KEPT)
-"""Records by the identity of their files, which the catalog keeps from one list to the next."""
+"""Records by the identity of their files, which the catalog keeps between lists."""
 
 
 def read_record(file: File) -> records.File:
@@ -87,7 +87,7 @@ def _make_record(file: File) -> records.File:
         file.size,
         file.created_at,
         file.group_id,
-        # Encoded once: a list has the same records again and again.
+        # Encoded once: lists repeat the same records.
         encode_once(key_values(file)),
         file.hashtags,
         file.thumbnail_cid,
@@ -117,7 +117,7 @@ def login_response(signed_in: SignedIn) -> Session:
 
 
 def duration_text(seconds: int) -> str:
-    """A duration in the largest of hours, minutes and seconds that it is a whole number of."""
+    """A duration in the largest of hours, minutes and seconds that gives a whole number."""
     for unit, length in (("h", 3600), ("m", 60)):
         if seconds % length == 0:
             return f"{seconds // length}{unit}"
@@ -125,7 +125,7 @@ def duration_text(seconds: int) -> str:
 
 
 def delivery_response(result: DeliveryResult) -> DeliveryResponse:
-    """The body for a provider whose delivery was received."""
+    """The response to a provider whose delivery was received."""
     events = tuple(
         EventResponse(
             None if event.post_id is None else str(event.post_id),
@@ -140,17 +140,16 @@ def delivery_response(result: DeliveryResult) -> DeliveryResponse:
 # HTTP responses
 
 IMMUTABLE = "public, max-age=31536000, immutable"
-"""For bytes named by their hash, which never change."""
+"""Cache header for bytes named by their hash, which never change."""
 
 SHORT_LIVED = "public, max-age=5"
-"""For what everybody may see, and the next block may change: lists, totals, a free post."""
+"""Cache header for public responses that the next block may change: lists, totals, a free post."""
 
 PRIVATE = "no-store"
-"""For what only one reader may see, or what changes all the time."""
+"""Cache header for responses to one reader, or that change all the time."""
 
 OWN = "private, no-store"
-"""For what belongs to one address: its library, its sales, its private feeds, its writing
-sessions."""
+"""Cache header for the records of one address: library, sales, private feeds, writing sessions."""
 
 
 def json_response(value: object, cache: str | None = None) -> Response:
@@ -160,12 +159,12 @@ def json_response(value: object, cache: str | None = None) -> Response:
 
 
 def own_response(value: object, status: int = 200) -> Response:
-    """A JSON response with what belongs to the address that asks."""
+    """A JSON response with records of the session's own address."""
     return Response(encode_json(value), status, {"Cache-Control": OWN}, "application/json")
 
 
 def empty_response(cache: str = OWN) -> Response:
-    """The response to a request that has ended or removed something: 204, without a body."""
+    """The response after something was ended or removed: 204, without a body."""
     return Response(status_code=204, headers={"Cache-Control": cache})
 
 
@@ -183,5 +182,5 @@ def is_current(request: Request, tag: str) -> bool:
 
 
 def not_modified(tag: str, cache: str) -> Response:
-    """The response 304: the copy of the client is current."""
+    """The response 304: the client's copy is current."""
     return Response(status_code=304, headers={"ETag": tag, "Cache-Control": cache})

@@ -25,8 +25,8 @@ ExceptionHandlers = Mapping[int | type[Exception], Callable[[Request, Any], Awai
 class TableRouter(Router):
     """Starlette's router, with a table of the paths that have no parameters.
 
-    Endpoints are coroutine functions from request to response. The router calls them, and the
-    exception handlers, itself.
+    Endpoints are coroutine functions from request to response. The router calls both them and the
+    exception handlers.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class TableRouter(Router):
     def _endpoint(self, scope: Scope) -> Endpoint:
         """The endpoint of a request.
 
-        Raises the refusal that `RequestMiddleware` noted, and `HTTPException` 404 or 405.
+        Raises the refusal that `RequestMiddleware` recorded, and `HTTPException` 404 or 405.
         """
         if (refusal := scope["state"].get("refusal")) is not None:
             raise refusal
@@ -83,7 +83,7 @@ class TableRouter(Router):
     def _match(self, path: str, scope: Scope) -> Route | None:
         """The first route with this path's first segment whose pattern it has.
 
-        Parameters are texts without a slash. The pattern is noted for the metrics.
+        Parameters are texts without a slash. The pattern is recorded for the metrics.
         """
         for route in self._patterns.get(_first_segment(path), ()):
             match = route.path_regex.match(path)
@@ -110,15 +110,15 @@ async def _redirect_without_slash(request: Request) -> Response:
 
 
 def _first_segment(path: str) -> str:
-    """What is between the first two slashes of a path; patterns have no parameter there."""
+    """The first segment of a path; patterns have no parameter there."""
     return path.split("/", 2)[1] if "/" in path else path
 
 
 class Application(Starlette):
-    """Starlette over a `TableRouter`, without the two middlewares that Starlette adds by itself.
+    """Starlette over a `TableRouter`, without the two middlewares that Starlette adds.
 
-    The router does the work of `ExceptionMiddleware`. The work of `ServerErrorMiddleware` is done
-    by `RequestMiddleware`, which counts and logs every response and so has to be the outermost.
+    The router does the work of `ExceptionMiddleware`. `RequestMiddleware` does that of
+    `ServerErrorMiddleware`: it counts and logs every response, and so has to be the outermost.
     """
 
     def __init__(

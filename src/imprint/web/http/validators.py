@@ -1,4 +1,4 @@
-"""Validators: entity tags and dates of content that is made for a request, and responses 304."""
+"""Validators: entity tags and dates of generated content, and responses 304."""
 
 from base64 import b32encode
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from hashlib import sha256
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.web.http.large_responses import LargeResponse, Lease
+from imprint.web.http.large_responses import LargeResponse, Reservation
 from imprint.web.http.responses import entity_tag, is_current
 
 TAG_BYTES = 20
@@ -32,7 +32,7 @@ def validators(body: bytes, modified_at: datetime | None = None) -> dict[str, st
 def is_unchanged(request: Request, headers: Mapping[str, str]) -> bool:
     """Whether the client has the content with these validators.
 
-    A date must be the same: after a reorg the newest post may be older than before.
+    The date must be identical: after a reorg the newest post may be older than before.
     """
     if "if-none-match" in request.headers:
         return is_current(request, headers["ETag"])
@@ -49,11 +49,11 @@ def cached_response(request: Request, body: str | bytes, media_type: str, cache:
     return Response(content, headers=headers, media_type=media_type)
 
 
-def leased_response(
-    request: Request, lease: Lease, headers: Mapping[str, str], media_type: str
+def reserved_response(
+    request: Request, reservation: Reservation, headers: Mapping[str, str], media_type: str
 ) -> Response:
-    """The response with the body of a lease, whose headers have its validators, or 304."""
+    """The response with the body of a reservation, whose headers have its validators, or 304."""
     if is_unchanged(request, headers):
-        lease.close()
+        reservation.close()
         return Response(status_code=304, headers=headers)
-    return LargeResponse(lease, lease.body, 200, headers, media_type)
+    return LargeResponse(reservation, reservation.body, 200, headers, media_type)

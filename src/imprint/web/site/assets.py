@@ -15,7 +15,8 @@ from imprint.domain.errors import Code, Refusal
 from imprint.web.site.rendered_page import accepts_gzip
 
 ASSET_PATH = "/assets/"
-"""Where assets are served; a name has the hash of its content in it, so each is kept for ever."""
+"""Where assets are served; each name contains the hash of its content, so it can be cached
+forever."""
 
 MANIFEST = "manifest.json"
 """The file that names the built file of every entry."""
@@ -28,18 +29,18 @@ MEDIA_TYPES = {
     "txt": "text/plain",
     "woff2": "font/woff2",
 }
-"""The media types of assets, by the ending of their names."""
+"""The media types of assets by file extension."""
 
 FOR_EVER = "public, max-age=31536000, immutable"
-"""For assets, whose names change with their content."""
+"""Cache header for assets, whose names change with their content."""
 
 COMPRESSED = ("css", "js", "svg", "txt")
-"""Endings of texts, which are sent compressed to clients that can read it."""
+"""Extensions of text files, which are sent compressed to clients that accept it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A built file, and the same compressed if that saves anything."""
+    """A built file, and its compressed form if that is smaller."""
 
     content: bytes
     media_type: str
@@ -47,7 +48,7 @@ class Asset:
 
 
 class Assets:
-    """The built files, by their names; `url` finds the address of an entry."""
+    """The built files by name; `url` finds the address of an entry."""
 
     def __init__(self, folder: Traversable) -> None:
         self._files = {
@@ -90,7 +91,7 @@ class AssetRoutes:
 
 @cache
 def built_assets() -> Assets:
-    """The assets that travel in the package, read once."""
+    """The assets in the package, read once."""
     return Assets(files("imprint.web.site").joinpath("assets"))
 
 

@@ -1,4 +1,4 @@
-"""What pages tell other sites about themselves: canonical address, cards, feeds, the author."""
+"""Page metadata for other sites: canonical address, cards, feeds, the author."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -26,7 +26,7 @@ class FeedLink:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The head of a page; addresses are paths, to which `service` is put."""
+    """The head of a page; addresses are paths, which are prefixed with `service`."""
 
     service: str
     path: str
@@ -111,12 +111,12 @@ class Cards:
 
 
 def post_title(post: IndexedPost) -> str:
-    """The title of a post; one without has its id."""
+    """The title of a post, or its id if it has none."""
     return " ".join(post.title.split()) or f"Post {post.post_id}"
 
 
 def thumbnail_path(post: IndexedPost) -> str | None:
-    """The path of the picture of a post; None if it cannot be here."""
+    """The path of a post's picture; None if it is not stored here."""
     if not post.hosted:
         return None
     try:
@@ -126,7 +126,7 @@ def thumbnail_path(post: IndexedPost) -> str | None:
 
 
 def short_address(address: str) -> str:
-    """An address as people recognise it: its first and last digits."""
+    """A shortened address: its first and last digits."""
     return f"{address[:6]}…{address[-4:]}"
 
 

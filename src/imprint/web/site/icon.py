@@ -18,7 +18,7 @@ ICON = (
     "@media(prefers-color-scheme:dark){path{fill:#a3bbff}}</style>"
     f"{_SHAPE}</svg>"
 )
-"""The icon as a file of its own."""
+"""The icon as a file."""
 
 
 def web_manifest(name: str) -> bytes:

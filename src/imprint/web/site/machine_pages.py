@@ -1,4 +1,4 @@
-"""Pages that machines read: a post as Markdown, `llms.txt`, `robots.txt` and the sitemap."""
+"""Machine-readable pages: a post as Markdown, `llms.txt`, `robots.txt` and the sitemap."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ CLOSED = (
     "/library",
     "/operator",
 )
-"""Paths that no crawler needs: writes, results of searches, and what belongs to one reader."""
+"""Paths that no crawler needs: writes, search results, and the pages of one reader."""
 
 _XML = '<?xml version="1.0" encoding="utf-8"?>\n'
 _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
@@ -40,7 +40,7 @@ class MachinePages:
     links: FeedLinks
 
     def post(self, shown: ShownPost, text: str | None) -> str:
-        """A post with this Markdown; of one that is not free, how to get it."""
+        """A post with this Markdown; if it is not free, how to buy it."""
         post = shown.post
         lines = [f"# {markdown_line(post.title) or f'Post {post.post_id}'}", ""]
         lines.append(f"By `{post.author}`, {post.created_at:%Y-%m-%d}")
@@ -76,7 +76,7 @@ class MachinePages:
         )
 
     def llms(self, posts: Sequence[IndexedPost]) -> str:
-        """`llms.txt`: what the service is, and where everything is."""
+        """`llms.txt`: what the service is, and where to find everything."""
         links, at = self.links, self.links.service
         lines = [
             f"# {markdown_line(self.links.name)}",
@@ -124,7 +124,7 @@ class MachinePages:
         return f"User-agent: *\n{closed}Allow: /\n\nSitemap: {self.links.service}/sitemap.xml\n"
 
     def sitemap_index(self, starts: Sequence[int]) -> str:
-        """The list of the pages of the sitemap."""
+        """The index of the sitemap."""
         pages = "".join(
             f"<sitemap><loc>{self.links.service}/sitemaps/{start + 1}.xml</loc></sitemap>\n"
             for start in starts

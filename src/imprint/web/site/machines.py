@@ -1,4 +1,4 @@
-"""The endpoints that machines read: posts as Markdown, `llms.txt`, `robots.txt`, the sitemap."""
+"""The endpoints for machines: posts as Markdown, `llms.txt`, `robots.txt`, the sitemap."""
 
 import asyncio
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from imprint.domain.posts.text_work import TextWork
 from imprint.services.site.pages import Pages, ShownPost
 from imprint.services.site.sitemap import BEGINNING, Sitemap
 from imprint.web.http.escapes import xml_text
-from imprint.web.http.large_responses import Lease, ResponseBudget
+from imprint.web.http.large_responses import Reservation, ResponseBudget
 from imprint.web.http.requests import canonical_post_id, client_of
 from imprint.web.http.responses import SHORT_LIVED
-from imprint.web.http.validators import cached_response, leased_response, validators
+from imprint.web.http.validators import cached_response, reserved_response, validators
 from imprint.web.site.machine_pages import MachinePages
 
 MARKDOWN = "text/markdown"
 LICENSE_TYPE = "application/rsl+xml"
 
 CRAWLED = "public, max-age=3600"
-"""For what only crawlers fetch, and may be an hour old."""
+"""Cache header for files that only crawlers fetch, which may be an hour old."""
 
 PAGE_MEMORY = 16 * 1024 * 1024
-"""Bytes that a page of the sitemap may take while it is made."""
+"""Memory in bytes that building a page of the sitemap may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class MachineRoutes:
             shown = await self.pages.show(post_id)
             return await self._write_post(client_of(request), shown)
 
-        lease = await self.budget.admit(client_of(request), write)
-        return _send(request, lease, MARKDOWN, SHORT_LIVED)
+        reservation = await self.budget.admit(client_of(request), write)
+        return _send(request, reservation, MARKDOWN, SHORT_LIVED)
 
     async def _write_post(self, client: str, shown: ShownPost) -> bytes:
         reads, file = self.pages.reads, shown.file
@@ -94,19 +94,19 @@ class MachineRoutes:
                 raise no_page
             return (await asyncio.to_thread(self.written.sitemap, posts)).encode()
 
-        lease = await self.budget.reserve(client_of(request), PAGE_MEMORY, write)
-        return _send(request, lease, "application/xml", CRAWLED)
+        reservation = await self.budget.reserve(client_of(request), PAGE_MEMORY, write)
+        return _send(request, reservation, "application/xml", CRAWLED)
 
 
-def _send(request: Request, lease: Lease, media_type: str, cache: str) -> Response:
-    headers = {**validators(lease.body), "Cache-Control": cache}
-    return leased_response(request, lease, headers, media_type)
+def _send(request: Request, reservation: Reservation, media_type: str, cache: str) -> Response:
+    headers = {**validators(reservation.body), "Cache-Control": cache}
+    return reserved_response(request, reservation, headers, media_type)
 
 
 def license_document(service: str, ai_training: str) -> str:
     """The licence for machines at `/license.xml` (RSL 1.0).
 
-    Search is always permitted; what is paid stays paid.
+    Search is always permitted; paid posts stay paid.
     """
     trains = ai_training == "permit"
     permitted = "search ai-input ai-train" if trains else "search ai-input"

@@ -1,4 +1,4 @@
-"""The operator's page: opened by a secret, and kept open by a cookie without it."""
+"""The operator's page: a secret opens it, and a cookie without the secret keeps it open."""
 
 import logging
 from dataclasses import dataclass
@@ -21,22 +21,22 @@ COOKIE = "imprint_operator"
 PATH = "/operator"
 
 MAX_FORM = 4096
-"""Bytes of the form with the secret."""
+"""The largest form with the secret, in bytes."""
 
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 REFRESH_SECONDS = 15
-"""Seconds between two loads of the page, if the operator asked it to load itself."""
+"""Seconds between two automatic reloads of the page, if the operator asked for them."""
 
 HEADERS = {
     "Content-Security-Policy": content_policy(),
     "Cache-Control": "no-store",
     "X-Robots-Tag": "noindex, nofollow",
-    # Browsers tell where a form was sent from only if this permits it.
+    # Browsers send the origin of a form only if this permits it.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Of every response here."""
+"""Headers of every response here."""
 
 WRONG_SECRET = "That is not the secret. It is the value of IMPRINT_OPERATOR_SECRET."
 FROM_ELSEWHERE = "The form was sent from another site, so it was not accepted. Please try again."
@@ -108,7 +108,7 @@ class OperatorRoutes:
         return self.sessions.is_valid(request.cookies.get(COOKIE, ""), self.clock())
 
     def _is_own_form(self, request: Request) -> bool:
-        """Whether a form was sent from this page; clients that are no browser say nothing."""
+        """Whether a form was sent from this page; clients other than browsers send no origin."""
         kind = request.headers.get("content-type", FORM_TYPE).partition(";")[0].strip().lower()
         if kind != FORM_TYPE:
             return False
@@ -130,7 +130,7 @@ class OperatorRoutes:
 
 
 def _read_secret(body: bytes) -> bytes:
-    """The field `secret` of a form; empty if there is none, or more than one."""
+    """The field `secret` of a form; empty if it is missing or repeated."""
     try:
         found = parse_qs(body.decode("ascii"), max_num_fields=4, errors="surrogateescape")
     except ValueError:

@@ -51,24 +51,24 @@ from imprint.web.site.texts.post_html import TextMarkup, text_markup
 T = TypeVar("T")
 
 DAILY = "public, max-age=86400"
-"""For what an operator changes: the icon, the manifest, the licence."""
+"""Cache header for what an operator changes: the icon, the manifest, the licence."""
 
 KEPT_BYTES = 16 * 1024 * 1024
-"""Bytes of the pages of lists that are kept, and of those of posts; of each kind those that were
-read least recently are dropped."""
+"""Cache size in bytes for pages of lists, and for pages of posts; the least recently read are
+evicted."""
 
 SEARCH_BYTES = 1024 * 1024
-"""Bytes of the pages of searches that are kept: few are asked for twice, and no crawler that tries
-words pushes the front page out."""
+"""Cache size in bytes for pages of searches: few are repeated, and a crawler that tries words must
+not evict the front page."""
 
 LARGEST_KEPT = KEPT_BYTES // 4
-"""Bytes of the largest page of a post that is kept."""
+"""Bytes of the largest page of a post that is cached."""
 
 MOST_BOUGHT = 5
-"""Posts that the front page names besides the newest."""
+"""Popular posts that the front page lists besides the newest."""
 
 POPULAR_TAGS = 12
-"""Hashtags that the front page names, of those that its posts have."""
+"""Hashtags of its posts that the front page lists."""
 
 ESCAPED_PREVIEW = 2
 """How many times longer than its text the body of a preview may be."""
@@ -105,7 +105,7 @@ class SiteSources:
 class SiteRoutes:
     """Each page calls a service and renders one template.
 
-    A page of what the catalog has kept since the last request is not rendered again.
+    A page of a result that the catalog has cached since the last request is not rendered again.
     """
 
     sources: SiteSources
@@ -122,7 +122,7 @@ class SiteRoutes:
     _searches: Derived[RenderedPage] = field(default_factory=_kept_searches)
     _posts: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _previews: TextConversions = field(default_factory=partial(TextConversions, at_once=1))
-    """One at a time: previews take no reader's turn."""
+    """One at a time: previews never delay readers."""
 
     # Lists
 
@@ -206,7 +206,7 @@ class SiteRoutes:
         return self._respond(request, self._searches.of(listed, (text, token), render))
 
     async def _totals(self) -> MarketTotals | None:
-        """The totals; None of an index that is being filled."""
+        """The totals; None while the index is being filled."""
         try:
             return await self.sources.totals.market()
         except Unavailable as problem:
@@ -230,13 +230,13 @@ class SiteRoutes:
                 return b""
             return page.encoded(request, headers)
 
-        lease = await self.budget.admit(client, write)
-        if not lease.body:
+        reservation = await self.budget.admit(client, write)
+        if not reservation.body:
             return Response(status_code=304, headers=headers)
-        return LargeResponse(lease, lease.body, 200, headers, HTML_TYPE)
+        return LargeResponse(reservation, reservation.body, 200, headers, HTML_TYPE)
 
     async def _post_page(self, client: str, shown: ShownPost) -> RenderedPage:
-        """The page of a post. One that is kept needs neither its text nor a turn."""
+        """The page of a post. A cached page needs neither its text nor a turn."""
         post, file = shown.post, shown.file
         beside = shown.price, file is None
         known = self._posts.find(post, beside)
@@ -272,7 +272,8 @@ class SiteRoutes:
     async def _with_pictures(
         self, client: str, file: File, text: TextMarkup, into: Hashable, write: Convert[T]
     ) -> T:
-        """What `write` makes of a content for its pictures; without any, the content is not read.
+        """What `write` produces from a content and its pictures; without pictures, the content is
+        not read.
 
         It is large, and made in turns like the text itself.
         """
@@ -284,7 +285,8 @@ class SiteRoutes:
         return await reads.texts.of(client, (file.cid, into), load, write, keep=False)
 
     async def text(self, request: Request) -> Response:
-        """`/p/{id}/text`: the text of a post that the session may read, as a part of its page."""
+        """`/p/{id}/text`: the text of a post that the session may read, as a fragment of its
+        page."""
         post_id = canonical_post_id(request.path_params["id"])
         reads = self.sources.reads
         session = self.sources.login.recognize(request.headers.get("authorization"))
@@ -302,12 +304,12 @@ class SiteRoutes:
 
             return await self._with_pictures(client, file, text, ("text", title), put_pictures)
 
-        lease = await self.budget.admit(client, write)
+        reservation = await self.budget.admit(client, write)
         headers = {"Cache-Control": OWN, "Vary": "Authorization"}
-        return LargeResponse(lease, lease.body, 200, headers, HTML_TYPE)
+        return LargeResponse(reservation, reservation.body, 200, headers, HTML_TYPE)
 
     async def document(self, request: Request) -> Response:
-        """`/p/{id}/document`: the stored bytes of a post, for whoever may read it to check."""
+        """`/p/{id}/document`: the stored bytes of a post, so that its readers can verify them."""
         post_id = canonical_post_id(request.path_params["id"])
         reads = self.sources.reads
         if "authorization" in request.headers:
@@ -316,9 +318,11 @@ class SiteRoutes:
         else:
             file = await reads.free_post(post_id)
         load = partial(reads.document_of, file)
-        lease = await self.budget.reserve(client_of(request), file.size, load)
+        reservation = await self.budget.reserve(client_of(request), file.size, load)
         headers = {"Cache-Control": OWN, "Vary": "Authorization"}
-        return LargeResponse(lease, lease.body, 200, headers, "application/octet-stream")
+        return LargeResponse(
+            reservation, reservation.body, 200, headers, "application/octet-stream"
+        )
 
     # The library, the Studio
 
@@ -355,15 +359,15 @@ class SiteRoutes:
         async def write() -> bytes:
             return await self._previews.of(client, object(), parse, render, keep=False)
 
-        lease = await self.budget.admit(client, write)
-        return LargeResponse(lease, lease.body, 200, {"Cache-Control": OWN}, HTML_TYPE)
+        reservation = await self.budget.admit(client, write)
+        return LargeResponse(reservation, reservation.body, 200, {"Cache-Control": OWN}, HTML_TYPE)
 
     # Files
 
     async def icon(self, request: Request) -> Response:
         """`/icon.svg`."""
         response = cached_response(request, ICON, "image/svg+xml", DAILY)
-        # The icon has a style of its own, for dark tabs.
+        # The icon has its own style for dark tabs.
         response.headers["Content-Security-Policy"] = (
             "default-src 'none'; style-src 'unsafe-inline'"
         )
@@ -382,7 +386,7 @@ class SiteRoutes:
     # Responses
 
     def refuse(self, problem: Response, detail: str) -> Response:
-        """The page in the place of a response with a problem."""
+        """The page shown instead of a problem response."""
         return problem_page(self.templates, problem, detail, self.rpc_url)
 
     def _rendered(self, template: str, card: Card, **values: Any) -> RenderedPage:
@@ -399,11 +403,11 @@ class SiteRoutes:
 
 
 _ABOUT = "Writing that its authors own and its readers keep."
-"""What this place is, in one sentence."""
+"""What this site is, in one sentence."""
 
 
 def popular_tags(posts: Sequence[IndexedPost]) -> list[str]:
-    """The hashtags that most of these posts have."""
+    """The most frequent hashtags of these posts."""
     counted = Counter(tag for post in posts for tag in post.hashtags)
     return [tag for tag, _ in counted.most_common(POPULAR_TAGS)]
 

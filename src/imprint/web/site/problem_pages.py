@@ -1,4 +1,4 @@
-"""Problem pages: what browsers get where programs get problem+json."""
+"""Problem pages: what browsers get instead of problem+json."""
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
@@ -17,7 +17,7 @@ ProblemHandler = Callable[[Request, Any], Awaitable[Response]]
 """Responds to an exception."""
 
 Refuse = Callable[[Response, str], Response]
-"""Makes the page in the place of a response with a problem, with this sentence in it."""
+"""Makes the page shown instead of a problem response, with this sentence in it."""
 
 PAGES = frozenset({"/", "/search", "/library", "/studio", "/operator", "/docs"})
 PAGE_PREFIXES = ("/p/", "/t/", "/a/", "/studio/", "/posts/", "/authors/")
@@ -37,7 +37,7 @@ WHAT_TO_DO = {
     "reason in the log.",
     503: "Please load the page again in a moment. Nothing is lost.",
 }
-"""What a reader can do about each status."""
+"""What a reader can do, by status."""
 
 HEADINGS = {
     400: "This address is not right",
@@ -49,11 +49,11 @@ HEADINGS = {
 }
 
 KEPT_HEADERS = ("retry-after", "allow")
-"""Headers of a problem that its page has, too."""
+"""Headers of a problem that its page keeps."""
 
 
 def wants_page(request: Request) -> bool:
-    """Whether a request is a browser's, for a page."""
+    """Whether a request comes from a browser, for a page."""
     path = request.url.path
     is_page = path in PAGES or path.startswith(PAGE_PREFIXES)
     return is_page and prefers(request, HTML_TYPE)
@@ -85,7 +85,7 @@ def failure_responder(refuse: Refuse) -> Callable[[Request], Response]:
 def problem_page(
     templates: Templates, problem: Response, detail: str, rpc_url: str | None
 ) -> Response:
-    """The page in the place of this response with a problem."""
+    """The page shown instead of this problem response."""
     status = problem.status_code
     page = templates.render(
         "problem.html",

@@ -12,20 +12,21 @@ from imprint.web.http.responses import entity_tag, is_current
 from imprint.web.http.validators import content_tag
 
 SMALLEST_COMPRESSED = 1_024
-"""Bytes of the smallest page that is compressed. Pages have no secrets that lengths could tell."""
+"""Bytes of the smallest page that is compressed. Pages have no secrets that lengths could
+reveal."""
 
 LARGEST_COMPRESSED = 1024 * 1024
-"""Bytes of the largest page that is compressed: a larger one is pictures."""
+"""Bytes of the largest page that is compressed: larger ones are mostly pictures."""
 
 LICENSE_LINK = '</license.xml>; rel="license"; type="application/rsl+xml"'
 
 _OVERHEAD = 1_024
-"""Bytes that a kept page takes besides."""
+"""Overhead of a cached page in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """A page and its entity tag; compressed it has another one, because its bytes differ."""
+    """A page and its entity tag; the compressed page has another tag, because its bytes differ."""
 
     body: bytes
     compressed: bytes | None
@@ -42,7 +43,7 @@ class RenderedPage:
 
     @property
     def weight(self) -> int:
-        """About the bytes that this takes in memory."""
+        """Approximate memory size in bytes."""
         return _OVERHEAD + len(self.body) + len(self.compressed or b"")
 
     @property
@@ -65,7 +66,7 @@ class RenderedPage:
         return is_current(request, self.tag) or is_current(request, self.compressed_tag)
 
     def encoded(self, request: Request, headers: dict[str, str]) -> bytes:
-        """The bytes for this client; notes in the headers that they are compressed."""
+        """The bytes for this client; sets the header if they are compressed."""
         if self.compressed is None or not accepts_gzip(request):
             return self.body
         headers["Content-Encoding"] = "gzip"
@@ -83,7 +84,7 @@ class RenderedPage:
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Whether a client reads gzip; one that refuses it with `q=0` does not."""
+    """Whether a client accepts gzip; one that sends `q=0` does not."""
     for part in request.headers.get("accept-encoding", "").lower().split(","):
         coding, _, weight = part.partition(";")
         if coding.strip() == "gzip":

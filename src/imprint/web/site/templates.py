@@ -1,4 +1,4 @@
-"""The templates of the pages: Jinja2, with everything escaped that is not marked as safe."""
+"""The templates of the pages: Jinja2, with autoescaping of everything not marked as safe."""
 
 from datetime import UTC, datetime
 from functools import cache
@@ -15,7 +15,7 @@ from imprint.web.site.cards import coin, post_title, short_address, thumbnail_pa
 from imprint.web.site.icon import MARK
 
 FONTS = ("source-serif-4-latin-400-normal.woff2", "source-serif-4-latin-600-normal.woff2")
-"""Fonts of what is seen first, which pages load before their style sheet asks for them."""
+"""Fonts above the fold, which pages load before their style sheet requests them."""
 
 
 class Templates:
@@ -26,13 +26,13 @@ class Templates:
         self._shared = shared
 
     def render(self, name: str, **values: Any) -> str:
-        """The page that a template makes of these values."""
+        """Render a template with these values."""
         return self._environment.get_template(name).render(self._shared | values)
 
 
 @cache
 def _environment(assets: Assets) -> jinja2.Environment:
-    """The compiled templates, which are the same in every service of a process."""
+    """The compiled templates, shared by all services of a process."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("imprint.web.site"),
         autoescape=True,
@@ -57,17 +57,17 @@ def _environment(assets: Assets) -> jinja2.Environment:
 
 
 def script_data(value: object) -> Markup:
-    """JSON for the inside of a `script` element of a data type; it cannot end the element."""
+    """JSON for the inside of a data `script` element; it cannot close the element."""
     text = msgspec.json.encode(value).decode()
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))  # noqa: S704 - no markup left
 
 
 def _day(moment: datetime) -> str:
-    """The day of a moment, as people write it: 3 November 2026."""
+    """The date of a moment in words: 3 November 2026."""
     moment = moment.astimezone(UTC)
     return f"{moment.day} {moment:%B %Y}"
 
 
 def _snippet(text: str) -> Markup:
-    """A snippet of the search, in which nothing but marks is HTML."""
+    """A search snippet, in which only the marks are HTML."""
     return Markup(nh3.clean(text, tags={"mark"}, attributes={}))  # noqa: S704 - sanitised

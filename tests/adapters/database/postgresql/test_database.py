@@ -1,4 +1,4 @@
-"""What is specific to PostgreSQL: conflicting transactions, servers that stop and restart."""
+"""Specifics of PostgreSQL: conflicting transactions, servers that stop and restart."""
 
 import asyncio
 import time
@@ -107,7 +107,7 @@ async def test_a_transaction_is_retried_after_a_constraint_violation(world, data
 
 
 async def test_locks_are_taken_before_the_rule_runs(world):
-    # Without the one that every connection shares with the others.
+    # Without the lock that every connection shares with the others.
     held = "SELECT count(*) AS count FROM pg_locks WHERE locktype = 'advisory' AND granted"
     held += " AND mode = 'ExclusiveLock'"
 
@@ -231,7 +231,7 @@ async def test_one_busy_owner_leaves_connections_for_the_others(database):
 
 @dataclass
 class Load:
-    """Writers that go on whatever happens, and know what was committed."""
+    """Writers that continue whatever happens, and know what was committed."""
 
     world: World
     committed: list = field(default_factory=list)
@@ -274,7 +274,7 @@ async def recover(stores, seconds=30):
     raise AssertionError("the catalog did not recover")
 
 
-async def test_a_hundred_cut_connections_lose_nothing_that_was_committed(world, database):
+async def test_a_hundred_dropped_connections_lose_no_commit(world, database):
     load = Load(world)
     writers = [asyncio.ensure_future(load.run()) for _ in range(4)]
     cut = 0
@@ -370,7 +370,7 @@ async def test_both_databases_have_the_same_tables_and_columns(empty, tmp_path):
     )
 
     def shared(rows: list[tuple[Any, ...]]) -> set[tuple[Any, ...]]:
-        # The counts of tags are kept for SQLite alone, and each database has words in its own way.
+        # Only SQLite has counts of tags, and each database stores words differently.
         return {row for row in rows if row[0] != "tags" and not row[0].startswith("post_search")}
 
     assert shared(there) == shared(here)

@@ -86,13 +86,13 @@ async def test_the_usage_of_each_signer_is_moved(source, target):
     assert await target.rows(COMPARE_USAGE) == []
 
 
-async def test_the_installation_and_the_fence_are_moved_too(source, target):
+async def test_the_installation_and_the_fence_are_also_moved(source, target):
     stores = open_any(source.address)
     await stores.installation.note_claim()
     await stores.close()
     with closing(sqlite3.connect(source.path)) as connection, connection:
         connection.execute("UPDATE counters SET value = 7 WHERE name = 'fence'")
-    # A service that was started too early has given the empty target an id of its own.
+    # A service that was started too early has given the empty target an id.
     await open_any(target.address).close()
     await move_catalog(source.path, target.address, report_nothing)
     moved = open_any(target.address)
@@ -141,7 +141,7 @@ async def test_an_unfinished_target_cannot_be_opened(source, target, tmp_path):
         open_database(settings_with(tmp_path, target.address))
 
 
-async def test_a_target_in_use_is_refused_and_stays_as_it_is(source, target):
+async def test_a_target_in_use_is_refused_and_unchanged(source, target):
     world = World(open_any(target.address))
     file = await world.draft()
     with pytest.raises(CannotMove, match="in use"):
@@ -191,7 +191,7 @@ def run_command(*options):
 
 
 async def test_the_command_moves_a_catalog(source, target):
-    # The command runs a loop of its own, as it does for operators.
+    # The command runs its own loop, as it does for operators.
     result = await asyncio.to_thread(run_command, "--from", source.address, "--to", target.address)
     assert result.exit_code == 0, result.output
     assert "the same" in result.output

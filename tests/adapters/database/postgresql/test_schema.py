@@ -1,4 +1,4 @@
-"""Which servers a catalog can be kept on."""
+"""Which servers can hold a catalog."""
 
 import pytest
 from tests.postgresql import Server

@@ -1,4 +1,4 @@
-"""Results that are kept: who waits together, and that nobody misses a commit."""
+"""Cached results: which callers share a query, and that no commit is missed."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,7 +17,7 @@ SECOND: Snapshot = ("server", "2:2:")
 
 
 class Server:
-    """A server whose snapshots a test gives, one for each time that it is asked."""
+    """A server whose snapshots a test provides, one per query."""
 
     def __init__(self) -> None:
         self.asked: list[asyncio.Future[Snapshot]] = []
@@ -92,7 +92,7 @@ async def test_a_cancelled_snapshot_cancels_its_callers() -> None:
 
 
 def lists_that_see(*snapshots: Snapshot) -> tuple[SnapshotCache[list[object]], Callable[[], int]]:
-    """Lists whose questions get these snapshots, and how many are left."""
+    """Lists whose queries get these snapshots, and how many are left."""
     left = list(snapshots)
 
     async def read() -> Snapshot:
@@ -119,7 +119,7 @@ async def test_a_list_of_another_snapshot_or_server_is_not_current() -> None:
     assert not await lists.is_current(FIRST)
 
 
-async def test_a_known_change_or_own_write_needs_no_query() -> None:
+async def test_a_known_change_or_write_needs_no_query() -> None:
     lists, left = lists_that_see(SECOND, SECOND)
     for number in range(2):
         lists.remember(key_of(number), FIRST, [])

@@ -118,7 +118,7 @@ async def test_damaged_pages_and_references_are_refused(copy):
 
 
 async def test_a_schema_with_a_page_cycle_is_refused(copy):
-    """Every child of a page of the schema is that page: more rows than anybody can read."""
+    """Every child of a page of the schema is that page: an endless number of rows."""
     data = bytearray(copy.read_bytes())
     size = 4096
     first, cells = bytearray(data[:size]), 200

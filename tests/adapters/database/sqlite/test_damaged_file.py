@@ -1,4 +1,4 @@
-"""Reading what is left of a damaged SQLite file, and replacing it while nobody has it open."""
+"""Reading the rest of a damaged SQLite file, and replacing it while nobody has it open."""
 
 import sqlite3
 import subprocess

@@ -1,4 +1,4 @@
-"""What is specific to SQLite: locks, full disks, crashes, long reads."""
+"""Specifics of SQLite: locks, full disks, crashes, long reads."""
 
 import asyncio
 import shutil
@@ -91,7 +91,7 @@ async def test_a_reopened_catalog_has_all_its_files(world, open_another):
     assert await again.files.list_files(OwnDrafts(world.alice), None, 9) == [draft]
 
 
-async def test_writes_that_come_together_are_committed_together(world):
+async def test_concurrent_writes_are_committed_together(world):
     before = world.stores.database.commits
     await asyncio.gather(*(world.draft() for _ in range(100)))
     assert len(await world.stores.files.list_files(OwnDrafts(world.alice), None, 200)) == 100
@@ -156,7 +156,7 @@ async def test_a_closed_catalog_is_unavailable(world):
         await world.stores.files.file_by_cid(Cid("bafy1"))
 
 
-async def test_closing_finishes_what_is_queued(world, open_another):
+async def test_closing_finishes_queued_work(world, open_another):
     spend = world.stores.sessions.spend_login_nonce
     logins = [asyncio.ensure_future(spend(world.alice, str(n), world.now)) for n in range(20)]
     await asyncio.sleep(0)
@@ -173,7 +173,7 @@ async def test_the_group_of_a_file_cannot_be_deleted(world):
         connection.execute("DELETE FROM file_groups WHERE id = ?", (file.group_id,))
 
 
-async def test_readers_do_not_stop_the_writer_and_it_uses_a_write_ahead_log(world):
+async def test_readers_do_not_block_the_writer_thanks_to_the_write_ahead_log(world):
     assert world.stores.database._reading.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
 
 
@@ -235,7 +235,7 @@ async def test_a_read_that_suspends_is_refused(world):
     async def suspend(tx):
         await asyncio.sleep(0)
 
-    with pytest.raises(RuntimeError, match="may await nothing but its transaction"):
+    with pytest.raises(RuntimeError, match="may only await its transaction"):
         await world.stores.database.read(suspend)
 
 

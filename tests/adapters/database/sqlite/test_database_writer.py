@@ -1,4 +1,4 @@
-"""The writer: group commits, savepoints, durability, and a thread that nothing ends early."""
+"""The writer: group commits, savepoints, durability, and a thread that survives errors."""
 
 import asyncio
 import sqlite3
@@ -124,7 +124,7 @@ async def test_a_rule_that_suspends_is_refused_and_rolled_back(writer, connectio
         await note(tx, "a")
         await asyncio.sleep(0)
 
-    with pytest.raises(RuntimeError, match="may await nothing but its transaction"):
+    with pytest.raises(RuntimeError, match="may only await its transaction"):
         await commit(writer, suspend)
     assert await commit(writer, note, "b") == "b"
     assert notes(connection) == {"b"}
@@ -180,7 +180,7 @@ async def test_a_closed_writer_is_unavailable(writer):
         await commit(writer, note, "a")
 
 
-async def test_a_rule_that_meets_damage_is_rolled_back_alone(writer, connection, tmp_path):
+async def test_a_rule_that_hits_damage_is_rolled_back_alone(writer, connection, tmp_path):
     connection.execute("CREATE TABLE others (other TEXT PRIMARY KEY)")
     (root,) = connection.execute(
         "SELECT rootpage FROM sqlite_schema WHERE name = 'others'"
@@ -189,7 +189,7 @@ async def test_a_rule_that_meets_damage_is_rolled_back_alone(writer, connection,
     with (tmp_path / "notes.db").open("r+b") as file:
         file.seek((root - 1) * 4096)
         file.write(bytes(4096))
-    # Another page that changes makes the connection read all of them again.
+    # Changing another page makes the connection read all of them again.
     with closing(connect_writer(tmp_path / "notes.db")) as other:
         other.execute("INSERT INTO notes VALUES ('first')")
 

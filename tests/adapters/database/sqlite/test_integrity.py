@@ -1,4 +1,4 @@
-"""The examination of a SQLite catalog and of its write-ahead log."""
+"""The integrity check of a SQLite catalog and of its write-ahead log."""
 
 import sqlite3
 from contextlib import closing
@@ -98,7 +98,7 @@ async def test_damage_in_a_table_of_records_makes_missing_files_unavailable(tmp_
         await stores.close()
 
 
-async def test_a_step_that_meets_damage_is_refused_and_other_writes_go_on(tmp_path):
+async def test_a_step_that_hits_damage_is_refused_and_other_writes_continue(tmp_path):
     path = tmp_path / "catalog.db"
     _, market, _ = await make_catalog(path)
     break_tree(path, "holdings")

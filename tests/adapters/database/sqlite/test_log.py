@@ -26,7 +26,7 @@ BOOT = "this start of this machine"
 
 
 def note(path, boot):
-    """Say on which start of the machine a database was opened."""
+    """Set the boot during which a database was opened."""
     path.with_name(f"{path.name}-boot").write_text(boot)
 
 
@@ -42,13 +42,13 @@ def flipped(log, at):
 
 @dataclass(frozen=True, repr=False)
 class Writings:
-    """A database in two moments of which the later one has begun its log anew, and its logs.
+    """A database at two moments, between which its log was restarted, and its logs.
 
     `tries` are logs with another commit each, of falling size, after the same `later` log.
     """
 
     path: Path
-    """As it was between the two uses of its log."""
+    """Its state between the two uses of its log."""
     earlier: bytes
     later: bytes
     tries: list[bytes]
@@ -80,7 +80,7 @@ def writings(tmp_path_factory):
 
 
 def used(log: bytes) -> bytes:
-    """A log without the frames of its earlier use, which are behind those that were written."""
+    """A log without the frames of its earlier use, which follow those that were written."""
     end = 32
     while log[end + 8 : end + 16] == log[16:24]:
         end += FRAME
@@ -88,7 +88,7 @@ def used(log: bytes) -> bytes:
 
 
 def overlaid(*logs: bytes) -> bytes:
-    """What is in a file into which each of these was written, from its beginning."""
+    """The content of a file into which each of these was written, from its beginning."""
     content = b""
     for each in logs:
         content = each + content[len(each) :]
@@ -105,7 +105,7 @@ def test_the_sample_logs_cover_the_cases_under_test(writings):
 
 @given(which=st.integers(0, 3), cut=st.integers(0, 2**20), again=st.booleans())
 def test_a_log_truncated_by_a_kill_drops_no_commit(writings, which, cut, again):
-    """Also one that was begun anew, with the frames of its earlier use behind the new ones."""
+    """Including one that was restarted, with the frames of its earlier use behind the new ones."""
     log = writings.tries[which]
     before = writings.earlier if again else b""
     log = overlaid(before, log[: 32 + cut % (len(log) - 31)])
@@ -130,7 +130,7 @@ def last_commits(log):
 @given(which=st.integers(0, 4), at=st.integers(0, 2**20))
 def test_a_damaged_byte_before_the_last_commit_is_noticed(writings, which, at):
     log = [writings.earlier, *writings.tries][which]
-    # Of the last commit nobody knows whether it was complete.
+    # It is unknown whether the last commit was complete.
     at %= last_commits(log)[-2]
     # The number of the page, and whether this is a commit.
     assume(at < 32 or (at - 32) % FRAME >= 8)
@@ -153,7 +153,7 @@ def test_arbitrary_bytes_can_be_read(writings, at, bit, cut):
 
 @pytest.fixture
 def killed(tmp_path):
-    """A database with commits in its log, as a kill leaves it."""
+    """A database with commits in its log, as left by a kill."""
     path, copy = tmp_path / "open.db", tmp_path / "killed.db"
     with closing(connect_writer(path)) as connection:
         connection.execute("CREATE TABLE notes (note TEXT)")
@@ -192,10 +192,10 @@ def test_a_damaged_log_is_accepted_once_the_operator_confirms_it(killed):
 
 
 @pytest.mark.parametrize("boot", ["another start or machine", None])
-def test_a_damaged_log_is_accepted_after_a_loss_of_power(killed, boot, caplog):
+def test_a_damaged_log_is_accepted_after_a_power_loss(killed, boot, caplog):
     flip(log_of(killed), 40)
     check_log(killed, boot)
-    assert "loss of power" in caplog.text
+    assert "power loss" in caplog.text
     note(killed, "another")
     check_log(killed, BOOT)
     note(killed, BOOT)
@@ -235,7 +235,7 @@ def test_blocks_lost_by_a_power_failure_do_not_refuse_a_log(killed, left_out):
 
 @pytest.mark.parametrize("boot", [BOOT, "another start"])
 def test_a_log_that_was_accepted_once_is_not_refused_later(killed, boot):
-    """What is left behind a short commit still looks like complete commits."""
+    """The remains behind a short commit still look like complete commits."""
     log = log_of(killed)
     flip(log, 32 + 3 * FRAME + 100)
     if boot == BOOT:

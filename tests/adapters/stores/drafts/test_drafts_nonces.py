@@ -117,7 +117,7 @@ async def test_a_login_nonce_is_spent_once_per_address(world):
     assert await spend(world.bob, "n", world.now) is not None
 
 
-async def test_logins_and_writes_have_nonces_of_their_own(world):
+async def test_logins_and_writes_have_separate_nonces(world):
     assert await world.stores.sessions.spend_login_nonce(world.alice, "n", world.now) is not None
     assert (await world.draft(nonce="n")).owner == world.alice
 
@@ -210,7 +210,7 @@ async def test_a_spent_nonce_does_not_open_a_write(world):
         assert refused.value.file == file
 
 
-async def test_a_write_beyond_its_rate_is_refused_before_its_nonce_is_looked_at(world):
+async def test_a_write_above_its_rate_is_refused_before_its_nonce_is_checked(world):
     await world.draft(nonce="n")
     write = world.write(Action.UPDATE, nonce="n")
     rate = Rate(2, 60)
@@ -249,7 +249,7 @@ async def test_a_create_with_a_spent_nonce_begins_nothing(world, rate):
     assert await world.stores.garbage.recount_usage() == 0
 
 
-async def test_a_create_beyond_its_rate_begins_nothing_and_each_counts_once(world):
+async def test_a_create_above_its_rate_begins_nothing_and_each_counts_once(world):
     rate = Rate(2, 60)
     for _ in range(2):
         write, _, intent = create_of(world)
@@ -257,7 +257,7 @@ async def test_a_create_beyond_its_rate_begins_nothing_and_each_counts_once(worl
     write, _, intent = create_of(world)
     with pytest.raises(RateLimited):
         await world.stores.drafts.open_create(write, rate, "key", intent, NO_QUOTA)
-    # It can begin later: nothing of it was noted.
+    # It can begin later: nothing of it was recorded.
     assert await world.stores.drafts.begin_write(intent) is None
 
 

@@ -1,4 +1,4 @@
-"""Quotas: what counts for a signer, exactly, and what is refused beyond it."""
+"""Quotas: what exactly counts for a signer, and what is refused above them."""
 
 import asyncio
 import sys
@@ -27,7 +27,7 @@ PICTURE = Cid("picture")
 
 @pytest.fixture
 def used(world, database):
-    """How many bytes and drafts count for somebody."""
+    """The usage of a signer in bytes and drafts."""
 
     async def read(owner=world.alice):
         rows = await database.rows(
@@ -41,7 +41,7 @@ def used(world, database):
 
 
 async def destroy_all(world):
-    """What the garbage collector does when the grace is over."""
+    """Run the garbage collector after the grace period."""
     world.later(hours=25)
     for cid, network in await world.condemn():
         await world.purge(cid, Network(network))
@@ -102,7 +102,7 @@ async def test_the_same_thumbnail_again_counts_once(world, used):
         assert await used() == (file.size + 10, 1)
 
 
-async def test_a_thumbnail_that_comes_back_counts_once(world, used):
+async def test_a_thumbnail_that_is_restored_counts_once(world, used):
     file = await world.draft()
     for thumbnail in (PICTURE, Cid("other"), PICTURE):
         await world.prepare(file, thumbnail=thumbnail)
@@ -207,7 +207,7 @@ async def test_an_import_of_a_detached_document_counts_it_once(world, used):
     assert await used() == (version.size, 1)
 
 
-async def test_a_document_beyond_the_quota_is_refused_and_leaves_nothing(world, used, database):
+async def test_a_document_above_the_quota_is_refused_and_leaves_nothing(world, used, database):
     file = await world.draft()
     version, write = world.version(), world.write(Action.CREATE, nonce="kept")
     world.quota = Quota(bytes=file.size + version.size - 1)
@@ -359,7 +359,7 @@ STEPS = st.lists(
 @hypothesis.settings(SHARED_FIXTURE, max_examples=15)
 @hypothesis.given(steps=STEPS)
 async def test_a_quota_holds_exactly_under_concurrent_writes(world, open_another, steps):
-    """Writes of a step run at once, on two catalogs as two processes have them."""
+    """Writes of a step run concurrently, on two catalogs like those of two processes."""
     owner = Address(f"0x{world.number():040x}")
     worlds = [world, replace(world, stores=open_another())]
     most = 3
@@ -388,7 +388,7 @@ async def test_a_quota_holds_exactly_under_concurrent_writes(world, open_another
         refused = [result for result in results if isinstance(result, BaseException)]
         assert all(isinstance(each, Refusal) for each in refused)
         assert {each.code for each in refused if isinstance(each, Refusal)} <= {Code.QUOTA_EXCEEDED}
-        # Whatever is deleted meanwhile, there was room for so many before.
+        # Whatever is deleted meanwhile, there was room for this many before.
         assert made >= min(creates, most - len(known))
         assert made <= min(creates, most - len(known) + min(deletes, len(known)))
         assert len(await world.pages(OwnDrafts(owner))) <= most

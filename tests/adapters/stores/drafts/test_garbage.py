@@ -25,7 +25,7 @@ async def test_documents_of_live_files_are_never_condemned(world):
 
 
 @pytest.mark.parametrize("end", ["update", "delete"])
-async def test_a_version_that_is_gone_is_condemned_after_the_grace(world, end):
+async def test_a_removed_version_is_condemned_after_the_grace_period(world, end):
     file = await world.draft()
     await getattr(world, end)(file)
     world.later(hours=24)
@@ -34,7 +34,7 @@ async def test_a_version_that_is_gone_is_condemned_after_the_grace(world, end):
     assert await world.condemn() == {(file.cid, "private")}
 
 
-async def test_a_deleted_file_has_its_thumbnail_condemned_too(world):
+async def test_the_thumbnail_of_a_deleted_file_is_also_condemned(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.delete(file)
     world.later(hours=25)
@@ -119,7 +119,7 @@ async def test_an_expired_intent_does_not_condemn_a_document_in_use(world):
     assert (await world.live(file.cid)).thumbnail_cid == PICTURE
 
 
-async def test_an_intent_that_ran_out_does_not_cut_the_grace_short(world):
+async def test_an_expired_intent_does_not_shorten_the_grace_period(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.delete(file)
     await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), PICTURE)
@@ -215,7 +215,7 @@ async def test_usage_is_released_when_another_write_rescues_a_condemned_document
 
 
 async def condemn_as_before(world, cid):
-    """Condemn a document as a process of an earlier release does."""
+    """Condemn a document like a process of an earlier release."""
 
     async def unfence(tx):
         await tx.execute("UPDATE detached SET fence = 0 WHERE cid = :cid", cid=cid)
@@ -249,7 +249,7 @@ async def test_a_round_continues_after_the_last_document(world):
     assert await world.stores.garbage.condemn_documents(world.now, before, 2) == first
 
 
-async def test_a_report_says_what_would_be_condemned_and_changes_nothing(world):
+async def test_a_report_lists_what_would_be_condemned_and_changes_nothing(world):
     gone, live = await world.draft(), await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.delete(gone)
     version = world.version()
@@ -377,8 +377,8 @@ async def test_strays_are_found_before_they_are_detached(world):
     assert await world.stores.garbage.find_strays([file.cid, stray], Network.PRIVATE) == []
 
 
-async def test_a_clock_ahead_of_the_server_does_not_cut_the_grace_short(world, kind):
-    """SQLite has no clock but this one; what is live is safe from any."""
+async def test_a_clock_ahead_of_the_server_does_not_shorten_the_grace_period(world, kind):
+    """SQLite has only this clock; live documents are safe from any."""
     world.now = datetime.now(UTC) - timedelta(hours=1)
     live, file = await world.draft(), await world.draft()
     await world.delete(file)

@@ -1,6 +1,6 @@
-"""Two collectors and two writers in any order of their steps: what is live can always be read.
+"""Two collectors and two writers in any interleaving: live documents can always be read.
 
-Every step may be the last for a long time, as if its process was stopped.
+Every step may be followed by a long pause, as if its process was stopped.
 """
 
 import random
@@ -23,13 +23,13 @@ from imprint.domain.formats.cids import Cid, document_cid
 from imprint.ports import ContentStore
 
 SIZES = {"row": 100, "file": 100_000}
-"""How large a document is that is stored as a row, or as a file."""
+"""The size of a document that is stored as a row, or as a file."""
 
 SHARE = 8
-"""One in so many of the 420 orders is tried: a test of all takes half a minute."""
+"""One in this many of the 420 orders is tried: all of them take half a minute."""
 
 AHEAD = (timedelta(0), timedelta(minutes=15))
-"""By how much the clocks of the collectors are ahead of the writers' ones."""
+"""By how much the clocks of the collectors are ahead of the writers'."""
 
 
 @pytest.fixture(params=["embedded", "bucket"])
@@ -47,7 +47,7 @@ async def store(
 
 @dataclass
 class Collector:
-    """A collector that makes one step at a time: condemn, then remove and purge each document."""
+    """A collector that runs step by step: condemn, then remove and purge each document."""
 
     world: World
     store: ContentStore
@@ -67,7 +67,7 @@ class Collector:
 
 @dataclass
 class Writer:
-    """An author who gives a draft a picture, and takes it away again."""
+    """An author who sets the picture of a draft, and removes it again."""
 
     world: World
     store: ContentStore
@@ -96,7 +96,7 @@ class Writer:
 
 @dataclass
 class Story:
-    """What was done in which order; `check` holds after every step."""
+    """A log of the steps; `check` holds after every one."""
 
     world: World
     store: ContentStore
@@ -110,9 +110,9 @@ class Story:
 
 
 async def finish(world: World, store: ContentStore, pictures: list[Cid]) -> None:
-    """Destroy everything that is due, without anybody else.
+    """Destroy everything that is due, with nobody else running.
 
-    What was stored too late, for a write that was refused, is a stray after that.
+    A document that was stored too late, for a refused write, is a stray after that.
     """
     for _ in range(2):
         world.later(days=1)
@@ -155,7 +155,7 @@ async def test_live_documents_are_readable_after_every_step(
 async def test_a_removal_at_any_step_of_a_write_spares_its_document(
     world: World, store: ContentStore
 ) -> None:
-    """Orders of one condemnation by two collectors and the write that takes it back."""
+    """Orders of one condemnation by two collectors and the write that reclaims it."""
     draft = await world.draft()
     orders = sorted(set(permutations(["write"] * 4 + ["first"] * 2 + ["second"] * 2)))
     for number, order in enumerate(orders[::SHARE]):

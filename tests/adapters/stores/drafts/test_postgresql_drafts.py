@@ -1,4 +1,4 @@
-"""The single statements of PostgreSQL do what the rules do, whatever has happened before."""
+"""PostgreSQL's single statements do what the rules do, in every situation."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -25,7 +25,7 @@ QUOTA = Quota(bytes=900, drafts=15)
 RATE = Rate(20, 60)
 
 GROUP = "min(f.id) OVER (PARTITION BY f.group_id)"
-"""What a group is called here: the id of one that an event has made depends on positions."""
+"""The canonical name of a group: the id of one made by an event depends on positions."""
 
 TABLES = {
     "files": f"""
@@ -48,11 +48,12 @@ SELECT owner, last_number, used_bytes, drafts - (
 ) FROM owners o ORDER BY owner""",
     "rate limits": "SELECT * FROM paces ORDER BY key",
 }
-"""All that writes change. A draft that a statement deletes counts on until it is settled."""
+"""Everything that writes change. A draft that a statement deletes keeps counting until it is
+settled."""
 
 
 class Author(Chaos):
-    """One who also opens writes, with nonces that may be spent, beyond rates and quotas."""
+    """An author who also opens writes, with nonces that may be spent, above rates and quotas."""
 
     async def act(self) -> None:
         if self.random.random() < 0.7:
@@ -65,7 +66,7 @@ class Author(Chaos):
         return self.random.choice(self.files[-4:])
 
     async def prepare(self) -> None:
-        # As the service does, which passes on the draft that it has just read.
+        # Like the service, which passes on the draft that it has just read.
         tags = self.random.sample(TAGS, self.random.randint(0, 3))
         thumbnail = self.random.choice(THUMBNAILS)
         prepared = await self.world.prepare(self.some_file(), *tags, thumbnail=thumbnail)
@@ -113,7 +114,7 @@ async def by_rules(postgresql: Server) -> AsyncIterator[World]:
 
 
 async def outcome(author: Author) -> list[Any]:
-    """What an author has seen after one more step."""
+    """An author's view after one more step."""
     try:
         await author.act()
     except Problem as problem:

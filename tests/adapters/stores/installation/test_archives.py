@@ -28,7 +28,7 @@ async def documents(world: World, network: Network) -> list[Cid]:
 
 @pytest.fixture
 async def exported(world: World) -> ExportedFile:
-    """A post as another installation had it; here there is nothing of it."""
+    """A post of another installation; nothing of it exists here."""
     place = replace(world.event(world.version()).place, block_number=7)
     version = world.version()
     event = replace(world.event(version), place=place, post_id=77)

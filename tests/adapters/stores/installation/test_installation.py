@@ -87,7 +87,7 @@ async def test_the_installation_table_never_has_a_second_row(
     await stores.close()
 
 
-async def test_the_master_keys_are_unknown_until_they_are_noted(world: World) -> None:
+async def test_the_master_keys_are_unknown_until_they_are_recorded(world: World) -> None:
     assert await world.stores.keys.master_keys() is None
     await world.stores.keys.note_master_keys((), ())
     assert await world.stores.keys.master_keys() == frozenset()

@@ -59,7 +59,7 @@ async def test_a_key_that_changed_meanwhile_is_left_alone(world: World):
     assert (await world.live(file.cid)).wrapped_key == b"today"
 
 
-async def test_a_wrapped_key_is_found_by_its_beginning(world: World):
+async def test_a_wrapped_key_is_found_by_its_prefix(world: World):
     assert not await world.stores.keys.has_wrapped_key(b"\x00\xffwr")
     file = await draft_with_key(world, b"\x00\xffwrapped")
     await world.draft()

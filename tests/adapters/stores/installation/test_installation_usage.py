@@ -1,4 +1,4 @@
-"""How much the catalog says is stored, on both databases."""
+"""The stored amounts according to the catalog, on both databases."""
 
 from tests.adapters.stores.conftest import World
 

@@ -1,4 +1,4 @@
-"""What the database knows about the operation of the service."""
+"""The operator's facts in the database."""
 
 from datetime import timedelta
 
@@ -19,7 +19,7 @@ async def test_the_last_backup_is_remembered(world: World) -> None:
     assert await operations.last_backup() == world.now
 
 
-async def test_a_copy_that_becomes_another_installation_has_no_backup_of_its_own(
+async def test_a_copy_that_becomes_another_installation_has_no_backup(
     world: World,
 ) -> None:
     operations = world.stores.operator_facts
@@ -55,7 +55,7 @@ async def test_dead_letters_are_listed_newest_first_and_counted_up_to_a_limit(
     assert found.counts[EventStatus.AUTHOR_MISMATCH] == 0
 
 
-async def test_the_database_says_its_version_and_schema(world: World) -> None:
+async def test_the_database_reports_its_version_and_schema(world: World) -> None:
     facts = await world.stores.operator_facts.database()
     assert facts.version[0].isdigit()
     assert facts.schema == known_migrations()[-1].number

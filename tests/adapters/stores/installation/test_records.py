@@ -1,4 +1,4 @@
-"""Checksums of records: verified wherever a file is read, and filled where there is none."""
+"""Checksums of records: verified wherever a file is read, and added where missing."""
 
 import sqlite3
 from contextlib import closing
@@ -14,7 +14,7 @@ EVERYTHING = PublicList((), drafts_too=True)
 
 
 async def spoil(database, statement):
-    """Change rows as damage does: without triggers and foreign keys."""
+    """Change rows like damage would: without triggers and foreign keys."""
     if database.address.startswith("sqlite"):
         with closing(sqlite3.connect(database.path, isolation_level=None)) as connection:
             for table in ("files", "file_groups"):
@@ -30,7 +30,7 @@ async def spoil(database, statement):
 
 
 async def change(database, statement):
-    """Change rows past the catalog, as an operator or an older version may."""
+    """Change rows behind the catalog's back, as an operator or an older version may."""
     if database.address.startswith("sqlite"):
         with closing(sqlite3.connect(database.path, isolation_level=None)) as connection:
             connection.execute(statement)
@@ -101,7 +101,7 @@ async def test_a_thumbnail_whose_file_lost_its_group_is_reported_as_damaged(worl
         await world.stores.files.public_size(file.thumbnail_cid)
 
 
-async def test_a_thumbnail_that_was_dropped_or_is_wanted_again_is_absent(world):
+async def test_a_thumbnail_that_was_dropped_or_is_needed_again_is_absent(world):
     file = await world.prepare(await world.draft())
     thumbnail = file.thumbnail_cid
     await world.delete(file)

@@ -1,4 +1,4 @@
-"""What the index shows is what a plain model of the same events says, page by page."""
+"""The index matches a plain model of the same events, page by page."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,7 +46,7 @@ FILTERS = st.builds(
 
 
 async def build_index(stores: Stores, market: RandomMarket, *, complete: bool = True) -> None:
-    """Fill the index with everything that happened."""
+    """Fill the index with all events."""
     writer = stores.index_writer
     await writer.restart_index(SOURCE)
     state = await writer.index_state()
@@ -233,7 +233,7 @@ async def test_sales_times_days_and_totals_are_sums_of_events(
         assert await reader.purchase_times(wallet, since, 2) == spent[-2:]
 
 
-async def test_a_long_table_of_sales_is_not_kept(world: World, market: RandomMarket) -> None:
+async def test_a_long_table_of_sales_is_not_cached(world: World, market: RandomMarket) -> None:
     reader = world.stores.index_reader
     for author in WALLETS:
         table, again = [await reader.sales_of(author, None, 1_001) for _ in range(2)]
@@ -263,7 +263,7 @@ async def test_a_commit_is_seen_by_the_next_read(world: World, market: RandomMar
 
 
 async def test_a_sparse_list_ends_its_page_early_and_continues(world: World) -> None:
-    """One rare post behind more candidates than a request looks at."""
+    """One rare post behind more candidates than a request visits."""
     reader = world.stores.index_reader
     market = RandomMarket(Random(1))
     market.hashes.append("0x" + "00" * 32)
@@ -292,7 +292,7 @@ async def test_a_sparse_list_ends_its_page_early_and_continues(world: World) -> 
         assert {post.post_id for post in await walk(reader, priced, 1)} == {5, 9}
 
 
-async def test_a_post_whose_file_is_here_is_hosted(world: World) -> None:
+async def test_a_post_whose_file_is_stored_here_is_hosted(world: World) -> None:
     file = await world.draft()
     draft_only = await world.draft()
     event = world.event(file, post_id=1, block=1)

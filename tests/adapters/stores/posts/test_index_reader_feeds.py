@@ -1,4 +1,4 @@
-"""Dates and places of posts, on every database."""
+"""Dates and positions of posts, on every database."""
 
 import sqlite3
 from contextlib import closing
@@ -62,7 +62,7 @@ async def test_the_latest_prices_of_a_post_are_found(world: World) -> None:
 
 
 def count_steps(connection: sqlite3.Connection, post_id: str) -> int:
-    """How many instructions SQLite takes to find the last change of a price."""
+    """The number of SQLite instructions for finding the last change of a price."""
     taken = 0
 
     def count() -> None:

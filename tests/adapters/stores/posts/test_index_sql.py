@@ -82,7 +82,7 @@ def connection():
 def test_a_statement_only_searches_indexes(connection, name):
     text = f"EXPLAIN QUERY PLAN {STATEMENTS[name]}"
     details = [row[3] for row in connection.execute(text, Nothing())]
-    # The candidates of a walk, and what was counted, are read as they come.
+    # The candidates of a walk, and counted rows, are read unsorted.
     scans = [each for each in details if each.startswith("SCAN")]
     assert [
         each for each in scans if each not in {"SCAN c", "SCAN counted", "SCAN (subquery-1)"}

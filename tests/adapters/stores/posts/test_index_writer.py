@@ -1,4 +1,4 @@
-"""The index after any steps and reorgs is the index that a fresh build of the same chain gives."""
+"""After any steps and reorgs, the index equals a fresh build of the same chain."""
 
 from dataclasses import replace
 from random import Random

@@ -60,7 +60,7 @@ class Market:
         price: int = 0,
         cid: str | None = None,
     ) -> int:
-        """Publish a post in a block of its own; returns its place."""
+        """Publish a post in a new block; returns its position."""
         self.number += 1
         self.posts += 1
         event = PostPublished(
@@ -93,7 +93,7 @@ class Market:
         await self.writer.advance_index(state, step)
 
     async def host(self, place: int) -> None:
-        """Make the post's document ours."""
+        """Store the post's document here."""
         draft = await self.world.draft()
         await self.world.see(self.world.event(draft, post_id=int(self.post_id(place))))
 
@@ -128,7 +128,7 @@ class Market:
         return found
 
     def expected(self, text: str) -> list[int]:
-        """What is found in memory, the newest first."""
+        """The posts found in memory, the newest first."""
         query = parse_query(text)
         return sorted((p for p, texts in self.texts.items() if matches(query, texts)), reverse=True)
 
@@ -222,7 +222,7 @@ async def test_the_text_of_a_free_post_is_found_until_it_costs_something(market:
     assert await market.find("garden") == []
     assert await market.search.free_texts([place]) == {}
     assert await market.find("title") == [place]
-    # Free again: it is looked at again, and only then found.
+    # Free again: it is indexed again, and only then found.
     await market.set_price(place, 0)
     assert await market.find("garden") == []
     assert [each.place for each in await market.search.pending_texts(0, 10)] == [place]
@@ -299,7 +299,7 @@ async def test_a_skipped_text_is_pending_again_once_its_file_becomes_the_post(
 
 
 async def test_frequent_and_rare_words_are_found_among_many_posts(market: Market) -> None:
-    """More posts than PostgreSQL looks at before it asks its index."""
+    """More posts than PostgreSQL scans before it uses its index."""
     events = [
         PostPublished(
             replace(market.origin(), place=place_of(0, log)),
@@ -323,13 +323,13 @@ async def test_frequent_and_rare_words_are_found_among_many_posts(market: Market
 
 
 SHARES = {"frequent": 0.9, "half": 0.5, "tenth": 0.1, "tenths": 0.1, "rare": 0.01, "single": 0.001}
-"""Words, and how many of the posts have each."""
+"""Words, and the number of posts with each."""
 
 BUCKETS, IN_BUCKET = 4, 400
 
 
 async def skip_bucket(tx: Transaction) -> None:
-    """Let the posts that follow be in another bucket of the index, as after many posts."""
+    """Put the following posts into another bucket of the index, as after many posts."""
     await tx.execute(f"UPDATE market_totals SET posts = posts + {BUCKET}")
 
 

@@ -1,4 +1,4 @@
-"""The Python examples of the docs page compile, and call the client as it is."""
+"""The Python examples of the docs page compile, and match the client."""
 
 import ast
 import inspect
@@ -20,7 +20,7 @@ CALLED = [
 
 
 @pytest.mark.parametrize("operation", CALLED, ids=lambda each: each["operationId"])
-def test_a_python_example_calls_the_client_as_it_is(operation: dict[str, Any]) -> None:
+def test_a_python_example_matches_the_client(operation: dict[str, Any]) -> None:
     tree = ast.parse(python_example(operation))
     compile(tree, operation["operationId"], "exec")
     imported = [

@@ -82,7 +82,7 @@ def test_an_article_shows_the_method_path_and_alias_of_its_operation(operation: 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
 def test_an_article_lists_exactly_the_codes_of_its_operation(operation: Operation) -> None:
     errors = section_of(article_of(operation), '<dl class="errors">')
-    # Some codes have another status in compatibility, and are listed under both.
+    # Some codes have another status in compatibility mode, and are listed under both.
     codes = [*set(operation.codes), *(set(operation.codes) & HIDDEN.keys())]
     assert sorted(re.findall(r'<li><a href="#error-\w+"><code>(\w+)</code>', errors)) == sorted(
         codes
@@ -193,7 +193,7 @@ def test_no_command_carries_a_signature_that_is_stale() -> None:
         )
 
 
-async def test_the_page_is_served_with_a_policy_that_allows_own_files_only(world: World) -> None:
+async def test_the_policy_of_the_page_allows_only_files_of_the_service(world: World) -> None:
     response = await world.client.get("/docs")
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     policy = response.headers["content-security-policy"]

@@ -48,7 +48,7 @@ class Elements(HTMLParser):
 
 
 def check_safe(markup: str) -> None:
-    """Fail if an element, an attribute or an address is not one that texts may have."""
+    """Fail if an element, an attribute or an address is not allowed in texts."""
     for tag, attributes in Elements(markup).found:
         assert tag in TAGS
         allowed = ATTRIBUTES.get(tag, set()) | {"class"} | ({"rel"} if tag == "a" else set())
@@ -217,7 +217,7 @@ INTRICATE = {
     "items": json.dumps({"blocks": [{"type": "list", "data": {"items": ["a"] * 6_000}}]}),
     "blocks": json.dumps({"blocks": [{"type": "x", "data": {"text": ""}}] * 2_600}),
 }
-"""A tenth of texts that take seconds or minutes, or gigabytes, where nothing bounds the work."""
+"""A tenth of texts that would take seconds, minutes or gigabytes if the work were not bounded."""
 
 
 @pytest.mark.parametrize("text", INTRICATE.values(), ids=INTRICATE)

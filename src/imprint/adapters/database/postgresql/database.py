@@ -1,9 +1,9 @@
 """`Database` in PostgreSQL, which any number of processes on any number of machines may share.
 
 Isolation is READ COMMITTED: every statement sees what was committed before it. Locks are advisory
-locks of the transaction, so what a rule reads under them stays true. Unique indexes are the second
-line of defence: a transaction that conflicts with another one is rolled back and run again, and
-then sees the rows of the other. A conflict in every attempt is `Unstorable`.
+locks of the transaction, so what a rule reads under them stays valid. Unique indexes are the second
+line of defence: a transaction that conflicts with another is rolled back and run again, and then
+sees the rows of the other. A conflict in every attempt is `Unstorable`.
 """
 
 import asyncio
@@ -64,21 +64,21 @@ from imprint.ports.damage import Damage
 from imprint.traces import timed_call
 
 CONNECTIONS = 10
-"""How many connections a process has at most: writes of one owner wait for each other anyway."""
+"""The most connections of a process: writes of one owner wait for each other anyway."""
 
 _SEARCHES = 2
 """How many of eight connections or more are for searches, which take the longest of all reads."""
 
 _COMMIT = "SET LOCAL statement_timeout = 0; COMMIT"
-"""A commit that waits for a standby and is interrupted counts as done, so the server must not
+"""A commit that is interrupted while it waits for a standby counts as done, so the server must not
 interrupt it; only the client stops waiting."""
 
 _GROW = """
 BEGIN;
 CREATE TABLE probe_{pid} AS SELECT generate_series(1, 2000) AS number;
 ROLLBACK"""
-"""Takes 72 KB of new space, and leaves nothing. The heartbeat alone replaces a row in its page,
-which works on a full disk."""
+"""Takes 72 KB of new space, and leaves nothing behind. The heartbeat alone replaces a row in its
+page, which works on a full disk."""
 
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
@@ -89,7 +89,7 @@ _ATTEMPTS = 6
 """How often a transaction is run before it fails."""
 
 _PAUSE = 0.01
-"""Seconds before the second attempt at most; each further pause is twice as long."""
+"""The longest pause before the second attempt, in seconds; each further pause is twice as long."""
 
 _AGAIN = (*LOST, asyncpg.InvalidCachedStatementError)
 """Errors after which a read is repeated once, over another connection or with another plan."""
@@ -110,7 +110,7 @@ def open_postgresql(
     Raises what `expect_schema` does, `Unfinished` for one that a catalog is being moved to, and
     `UnsuitableServer`. Connections are made later, on the event loop that uses them.
     """
-    # Whoever opens it says why it cannot, and may try again for hours.
+    # The caller reports why it cannot be opened, and may retry for hours.
     with translated(logging.DEBUG), ThreadPoolExecutor(1, "catalog-schema") as thread:
         preparation = prepare(url, access, before_creation)
         identity = thread.submit(asyncio.run, preparation).result()
@@ -171,7 +171,7 @@ class _Snapshot:
 
 
 class PostgresqlDatabase(Database):
-    """`Database` in PostgreSQL; `pool` and `lists` are for stores that go around the rules."""
+    """`Database` in PostgreSQL; `pool` and `lists` are for stores that bypass the rules."""
 
     name = "PostgreSQL"
 
@@ -239,13 +239,13 @@ class PostgresqlDatabase(Database):
                     try:
                         return await self._try(locks, rule, args, durable)
                     except NonceUsed as used:
-                        # It may be the lost statement that has spent it.
+                        # The lost statement may have spent it.
                         raise (Unavailable.database() if lost else used) from None
 
         return await self._settle(run())
 
     async def run_alone(self, statement: Statement) -> Row | None:
-        """The row of a statement that commits itself, or None if a rule has to decide."""
+        """The row of a self-committing statement, or None if a rule has to decide."""
         self.lists.expect_change()
         with translated():
             async with asyncio.timeout(CALL_SECONDS):
@@ -254,7 +254,7 @@ class PostgresqlDatabase(Database):
                     return row
 
     async def _run_once(self, statement: Statement) -> tuple[Row | None, bool]:
-        """The row of a statement that commits itself, and whether its connection was lost."""
+        """The row of a self-committing statement, and whether its connection was lost."""
         failpoints.reach("during_commit")
         text, values = translate(statement.text, statement.values)
         try:
@@ -280,7 +280,7 @@ class PostgresqlDatabase(Database):
             return rows
 
     async def _settle(self, change: Coroutine[Any, Any, T]) -> T:
-        """The result of a change, which goes on if its caller is cancelled."""
+        """The result of a change, which continues if its caller is cancelled."""
         if self._closed:
             change.close()
             raise Unavailable.database()
@@ -298,10 +298,10 @@ class PostgresqlDatabase(Database):
     async def probe(self, *, grow: bool = False) -> None:
         await super().probe()
         if grow:
-            # A role without the right to make tables is left with the heartbeat.
+            # A role without the right to create tables only has the heartbeat.
             with translated(), suppress(asyncpg.InsufficientPrivilegeError):
                 async with asyncio.timeout(CALL_SECONDS), self.pool.connection() as connection:
-                    # A name of its own: other processes make their tables at the same time.
+                    # A unique name: other processes create their tables at the same time.
                     await connection.execute(_GROW.format(pid=connection.get_server_pid()))
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
@@ -350,7 +350,7 @@ class PostgresqlDatabase(Database):
                 return await examine_server(connection)
 
     def note(self, problem: Unavailable) -> None:
-        """Note damage that a record or the server tells of."""
+        """Record damage reported by a record or the server."""
         if isinstance(problem, Damaged):
             self.damage.note_record(problem.what)
         elif isinstance(problem.__cause__, MALFORMED):
@@ -371,8 +371,8 @@ class PostgresqlDatabase(Database):
     async def _commit(
         self, locks: frozenset[str], rule: Rule[*Ts, T], args: tuple[*Ts], durable: bool
     ) -> T:
-        # A statement that is cut off drops its connection, so that the server rolls it back; a
-        # commit that is cut off may have happened, as with a connection that breaks.
+        # A statement that times out drops its connection, so that the server rolls it back; a
+        # commit that times out may have happened, as with a broken connection.
         with translated():
             async with asyncio.timeout(CALL_SECONDS):
                 return await self._try(locks, rule, args, durable)

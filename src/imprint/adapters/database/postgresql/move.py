@@ -1,8 +1,8 @@
 """Migration of a catalog from SQLite to PostgreSQL, in batches, resumable, compared at the end.
 
 Until the end the target has a table that stores the progress and keeps services from opening the
-target. Tables that only one of the databases has are not moved: they are derived from the others.
-Nor is the index of posts: the service fills it from the chain when it runs on the target.
+target. Tables that exist in only one of the databases are not moved: they are derived from the
+others. Nor is the index of posts: the service fills it from the chain when it runs on the target.
 """
 
 import json
@@ -26,7 +26,7 @@ from imprint.domain.installation import Access
 from imprint.ports import Progress
 
 _BATCH = 2_000
-"""How many rows are copied in one transaction."""
+"""The number of rows copied in one transaction."""
 
 _COUNTER = "SELECT value FROM counters WHERE name = ?"
 
@@ -34,10 +34,12 @@ _SUM_DIGITS = 15
 """How many hexadecimal digits of a row's hash are summed: they fit a BIGINT."""
 
 _NOT_MOVED = INDEX_TABLES | {"schema_migrations", "counters", UNFINISHED}
-"""The heartbeat starts again; the sequence of positions and the fence are set at the end."""
+"""Tables that are not copied: the heartbeat restarts; the sequence of positions and the fence are
+set at the end."""
 
 _IDENTITY = "installation"
-"""A service that was started too early leaves an id in the empty target, which is replaced."""
+"""Tables whose rows in the target are replaced: a service that was started too early leaves an id
+there."""
 
 _PROGRESS = f"""
 CREATE TABLE IF NOT EXISTS {UNFINISHED} (
@@ -51,21 +53,21 @@ SELECT coalesce(string_agg(DISTINCT coalesce(host(a.client_addr), 'this machine'
 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 WHERE l.locktype = 'advisory' AND l.mode = 'ShareLock'
   AND (l.classid::bigint << 32 | l.objid::bigint) = $1"""
-"""From where others are connected to the target."""
+"""The addresses from which others are connected to the target."""
 
 INTERRUPTIONS = (asyncpg.PostgresError, asyncpg.InterfaceError, sqlite3.Error, OSError)
 """Errors that interrupt a move, which can then be resumed."""
 
 
 class CannotMove(Exception):
-    """The catalog cannot be moved there; the text says why."""
+    """The catalog cannot be moved there; the message says why."""
 
 
 async def move_catalog(source: Path, url: str, progress: Progress) -> int:
-    """Move the catalog in this file to an empty database, or resume; returns how many rows it has.
+    """Move the catalog in this file to an empty database, or resume; returns its number of rows.
 
     No service can use either of them meanwhile. Raises `CannotMove` if one does, if the target has
-    records of its own, and if it differs at the end.
+    records, and if it differs at the end.
     """
     with closing(_lock(source)), closing(_open(source)) as reader:
         writer = await connect(url)
@@ -98,7 +100,7 @@ def _lock(source: Path) -> UseLock:
 
 
 async def _refuse_users(writer: Connection) -> None:
-    """Keep everybody else from the target as long as this connection lives."""
+    """Lock everybody else out of the target as long as this connection lives."""
     if not await writer.fetchval("SELECT pg_try_advisory_lock($1)", USE_LOCK):
         raise CannotMove(
             "The target is in use: a service or a command is connected to it"
@@ -124,7 +126,7 @@ async def _claim(writer: Connection) -> list[Table]:
             if table.name != _IDENTITY and await writer.fetchval(
                 f"SELECT EXISTS (SELECT 1 FROM {table.name})"  # noqa: S608
             ):
-                raise CannotMove("The target is in use: it has records of its own.")
+                raise CannotMove("The target is in use: it already has records.")
         async with writer.transaction():
             await writer.execute(f"DELETE FROM {_IDENTITY}")  # noqa: S608
             # A service that was started too early may have begun an index, without the files.

@@ -26,10 +26,10 @@ else:
 
 
 CONNECT_SECONDS = 3.0
-"""Seconds that a connection outside of the pool may take to be made."""
+"""Seconds that connecting outside of the pool may take."""
 
 ACQUIRE_SECONDS = 2.0
-"""Seconds that a connection may take to become free and to be made, together."""
+"""Seconds to wait for a free connection and to connect, together."""
 
 CALL_SECONDS = 4.5
 """Seconds that a read or a transaction may take in all, with every wait and attempt: with the time
@@ -58,7 +58,7 @@ SESSION = {
     "jit": "off",
     # Lists walk an index in its order; a bitmap would fetch all of an owner's drafts for one page.
     "enable_bitmapscan": "off",
-    # One plan for each statement, whatever its values: the one that is tested to use indexes.
+    # One plan per statement, whatever its values: the one that is tested to use indexes.
     "plan_cache_mode": "force_generic_plan",
 }
 """The session settings of every connection."""
@@ -88,7 +88,7 @@ LOST = (
     asyncpg.CrashShutdownError,
     ConnectionError,
 )
-"""Errors that mean that the connection is gone, rather than that a statement failed."""
+"""Errors of the connection, rather than of a statement."""
 
 _ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
@@ -97,7 +97,7 @@ FAILURES = (*_ERRORS, Unstorable)
 
 
 async def connect(url: str) -> "Connection":
-    """A connection outside of the pool, with no limit on how long a statement takes."""
+    """A connection outside of the pool, without a statement timeout."""
     settings = {**SESSION, "statement_timeout": "0", "lock_timeout": "0"}
     return await asyncpg.connect(
         url,
@@ -118,8 +118,8 @@ def translated(level: int = logging.ERROR) -> Iterator[None]:
 
 
 def failed(error: BaseException, level: int = logging.ERROR) -> Unavailable:
-    """Log an error of the database, and return what is raised for it."""
-    # Not the text and not the details: they quote values.
+    """Log an error of the database, and return the exception to raise for it."""
+    # Neither the text nor the details: they quote values.
     name, state = type(error).__name__, getattr(error, "sqlstate", "")
     _log.log(level, "The database failed: %s %s", name, state)
     return Unavailable.database()
@@ -128,8 +128,8 @@ def failed(error: BaseException, level: int = logging.ERROR) -> Unavailable:
 class Connection(_Connection):
     """A connection with its prepared statements.
 
-    `Connection.fetch` of asyncpg looks a statement up in a cache of its own and renews its place
-    and its timer there, which takes a quarter of the time of a short query.
+    asyncpg's `Connection.fetch` looks a statement up in its cache and renews its position and its
+    timer there, which takes a quarter of the time of a short query.
     """
 
     __slots__ = ("_prepared", "generation", "idle_since", "server")
@@ -138,9 +138,9 @@ class Connection(_Connection):
         super().__init__(*args, **options)
         self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
         self.server = ""
-        """When the server process began: another one may count its transactions again."""
+        """When the server process began: another one may repeat transaction ids."""
         self.generation = 0
-        """Of the pool, when the connection was made."""
+        """The generation of the pool when the connection was made."""
         self.idle_since = 0.0
 
     async def run(self, text: str, values: Sequence[object]) -> "list[asyncpg.Record]":
@@ -164,7 +164,8 @@ class Connection(_Connection):
 
 
 class _Lent:
-    """A connection of the pool for a block; a class, because a generator takes twice as long."""
+    """Borrows a connection of the pool for a block; a class, because a generator takes twice as
+    long."""
 
     __slots__ = ("_connection", "_pool")
 
@@ -191,8 +192,7 @@ class _Lent:
 class Pool:
     """Up to `size` connections, made when they are needed; the one used last is used next.
 
-    asyncpg's own pool starts a task for every connection that is released; reads are too short for
-    that.
+    asyncpg's own pool starts a task for every release; reads are too short for that.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class Pool:
         return _Lent(self)
 
     async def rows(self, text: str, values: Sequence[object]) -> "list[asyncpg.Record]":
-        """The rows of a statement that is a transaction of its own."""
+        """The rows of a statement that is its own transaction."""
         connection = self.take() or await self.acquire()
         try:
             return await connection.run(text, values)
@@ -229,7 +229,7 @@ class Pool:
             self.release(connection)
 
     def take(self) -> Connection | None:
-        """An idle connection that must be given to `release`, or None if there is none."""
+        """An idle connection that must be passed to `release`, or None if there is none."""
         if not self._free or self._closed:
             return None
         connection = self._reuse()
@@ -239,7 +239,7 @@ class Pool:
         return connection
 
     async def acquire(self) -> Connection:
-        """A connection that must be given to `release`, made if need be."""
+        """A connection that must be passed to `release`, opened if necessary."""
         left = await self._acquire()
         try:
             connection = self._reuse() or await self._connect(left)
@@ -279,7 +279,7 @@ class Pool:
             await _close(connection)
 
     async def _acquire(self) -> float:
-        """Wait until a connection is free; how many of its `ACQUIRE_SECONDS` are left."""
+        """Wait until a connection is free; returns the seconds left of `ACQUIRE_SECONDS`."""
         if self._free and not self._waiting:
             self._free -= 1
             return ACQUIRE_SECONDS
@@ -291,13 +291,13 @@ class Pool:
                 await turn
         except BaseException:
             if turn.done() and not turn.cancelled():
-                # It was this one's turn at the moment that it stopped waiting.
+                # Its turn came at the moment it stopped waiting.
                 self._give_back()
             raise
         return until - loop.time()
 
     def _give_back(self) -> None:
-        """Give the place of a connection to whoever has waited longest."""
+        """Give the slot of a connection to the longest waiter."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():

@@ -32,28 +32,28 @@ CREATE TABLE schema_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)""
 
 
 _ATTEMPTS = 60
-"""How often a migration is run before it fails."""
+"""How often a migration is tried before it fails."""
 
 _PAUSE = 0.25
 """Seconds between two attempts, in which blocked requests can continue."""
 
 _LOCK_TIMEOUT = "SET LOCAL lock_timeout = '400ms'"
-"""How long a migration waits for the lock of a table. Later requests queue behind it; and after a
-second the server looks for deadlocks, whose victim might be a request."""
+"""How long a migration waits for a table lock. Later requests queue behind it; and after a second
+the server checks for deadlocks, whose victim might be a request."""
 
 _BUSY = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 
 
 LEAST_VERSION = 15
-"""The oldest release of PostgreSQL that the tests run on."""
+"""The oldest PostgreSQL release that the tests run on."""
 
 
 class UnsuitableServer(Exception):
-    """The server is too old, or its database has another encoding; the text says which."""
+    """The server is too old, or its database has another encoding; the message says which."""
 
 
 def check_server(version: int, encoding: str) -> None:
-    """Raise `UnsuitableServer` for a server that the catalog cannot be kept on."""
+    """Raise `UnsuitableServer` for a server that cannot hold the catalog."""
     if version < LEAST_VERSION:
         raise UnsuitableServer(
             f"The server is PostgreSQL {version}, and {LEAST_VERSION} is the oldest that is"
@@ -67,7 +67,7 @@ def check_server(version: int, encoding: str) -> None:
 
 
 class Unfinished(Exception):
-    """The database is the target of a move that has not ended."""
+    """The database is the target of an unfinished move."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -92,10 +92,10 @@ async def find_schema(connection: Connection) -> int:
 async def migrate(connection: Connection, migrations: tuple[Migration, ...]) -> None:
     """Bring the schema up to date in one transaction; a second process finds it done.
 
-    Processes of the previous release keep running: while they hold locks, it is retried.
-    Raises `NewerSchema` for a database that is ahead of these migrations, `Unfinished` for one
-    that a catalog is being moved to, and `UnsuitableServer`. A schema that is up to date is only
-    read, so the service needs no permission to change it.
+    Processes of the previous release keep running: while they hold locks, it is retried. Raises
+    `NewerSchema` for a database that is ahead of these migrations, `Unfinished` for the target of
+    an unfinished move, and `UnsuitableServer`. A current schema is only read, so the service needs
+    no permission to change it.
     """
     for _ in range(_ATTEMPTS - 1):
         try:

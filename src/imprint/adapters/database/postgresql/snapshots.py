@@ -1,4 +1,4 @@
-"""Caches of results that are read again after a transaction has ended.
+"""Caches of results that are validated by snapshots.
 
 Concurrent requests share one query for the newest snapshot.
 """
@@ -14,18 +14,18 @@ from imprint.domain.bounded_cache import BoundedCache
 T = TypeVar("T")
 
 REMEMBERED = 1024
-"""How many results a cache keeps."""
+"""The number of results that a cache keeps."""
 
 Snapshot = tuple[str, str]
 """A server, and which of its transactions a statement sees."""
 
 SNAPSHOT = "CAST(pg_current_snapshot() AS TEXT)"
-"""Which transactions the statement sees. Two statements on one server that have the same snapshot
-see the same rows: see docs/decisions/query-cache.md."""
+"""Which transactions the statement sees. Two statements on one server with the same snapshot see
+the same rows: see docs/decisions/query-cache.md."""
 
 
 async def read_snapshot(pool: Pool) -> Snapshot:
-    """The snapshot of this moment."""
+    """The current snapshot."""
     async with pool.connection() as connection:
         ((snapshot,),) = await connection.run(f"SELECT {SNAPSHOT}", ())
         return connection.server, snapshot
@@ -34,7 +34,7 @@ async def read_snapshot(pool: Pool) -> Snapshot:
 class SnapshotCache(Generic[T]):
     """Results, each with the snapshot that it was read in.
 
-    While transactions end all the time, the server is not asked: `is_current` is False then.
+    While transactions end all the time, the server is not asked: `is_current` is then False.
     """
 
     def __init__(self, read_snapshot: Callable[[], Awaitable[Snapshot]]) -> None:
@@ -44,11 +44,11 @@ class SnapshotCache(Generic[T]):
         self._is_quiet = False
 
     def known(self, key: Hashable) -> tuple[Snapshot, T] | None:
-        """The result and its snapshot, if it was read before."""
+        """The cached result and its snapshot."""
         return self._results.get(key)
 
     async def is_current(self, snapshot: Snapshot) -> bool:
-        """Whether nothing has changed since; without asking, False if much changes just now."""
+        """Whether nothing has changed since; False without asking if much is changing right now."""
         if not self._is_quiet or snapshot != self._newest:
             return False
         current = await self._rounds.take()
@@ -56,12 +56,12 @@ class SnapshotCache(Generic[T]):
         return current == snapshot
 
     def remember(self, key: Hashable, snapshot: Snapshot, result: T) -> None:
-        """Keep a result that was read, instead of the oldest one if there are too many."""
+        """Cache a result, evicting the oldest one if there are too many."""
         self._see(snapshot)
         self._results.put(key, (snapshot, result))
 
     def expect_change(self) -> None:
-        """Note that this process has written."""
+        """Record that this process has written."""
         self._is_quiet = False
 
     def _see(self, snapshot: Snapshot) -> None:
@@ -72,7 +72,7 @@ class SnapshotCache(Generic[T]):
 class RememberedReads:
     """Results of reads of the index, each with the snapshot that was current before it was read.
 
-    While the snapshot is the same no transaction has ended, before, during or after the read.
+    While the snapshot is unchanged, no transaction has ended before, during or after the read.
     """
 
     def __init__(self, pool: Pool) -> None:
@@ -80,7 +80,7 @@ class RememberedReads:
         self._rounds = SnapshotRounds(partial(read_snapshot, pool))
 
     async def read(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        """The result that is remembered under this key, or that of `read`."""
+        """The cached result of this key, or that of `read`."""
         snapshot = await self._rounds.take()
         known = self._results.get(key)
         if known is not None and known[0] == snapshot:
@@ -93,7 +93,7 @@ class RememberedReads:
 
 
 class SnapshotRounds:
-    """Snapshots, each read after it was asked for; all who wait for the next one share it."""
+    """Snapshots, each read after it was requested; all waiters for the next one share it."""
 
     def __init__(self, read_snapshot: Callable[[], Awaitable[Snapshot]]) -> None:
         self._read_snapshot = read_snapshot
@@ -101,7 +101,7 @@ class SnapshotRounds:
         self._task: asyncio.Task[None] | None = None
 
     async def take(self) -> Snapshot:
-        """A snapshot that has everything that was committed before this call."""
+        """A snapshot with everything that was committed before this call."""
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[Snapshot] = loop.create_future()
         self._waiting.append(turn)

@@ -38,7 +38,7 @@ CLASH = (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError)
 """A transaction conflicts with rows that another one committed meanwhile."""
 
 CONFLICT = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError, *CLASH)
-"""A transaction conflicts with another one; running it again may succeed."""
+"""Conflicts of a transaction with another one; running it again may succeed."""
 
 REFUSED = (
     asyncpg.DataError,
@@ -47,7 +47,7 @@ REFUSED = (
     OverflowError,
     UnicodeEncodeError,
 )
-"""Errors about the values of a statement, rather than about the database."""
+"""Errors of the values of a statement, rather than of the database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class _Queue:
 
 
 class KeyedLocks:
-    """A lock for each name: transactions of one process wait here instead of on connections."""
+    """A lock per name: transactions of one process wait here instead of on connections."""
 
     def __init__(self) -> None:
         self._queues: defaultdict[str, _Queue] = defaultdict(_Queue)

@@ -28,11 +28,11 @@ class DamagedCopy(CatalogDamaged):
 
 
 def copy_catalog(source: Path, target: Path) -> None:
-    """Copy the catalog as it is at one moment; the copy gets its name when it is complete.
+    """Copy a snapshot of the catalog; the copy gets its name when it is complete.
 
-    Raises `FileExistsError` for a target that exists, and `DamagedCopy` for a damaged source. The
-    source is checked too: the copy is built from its tables, so it would not show that an index
-    knows rows which a damaged table no longer has.
+    Raises `FileExistsError` for an existing target, and `DamagedCopy` for a damaged source. The
+    source is checked too: the copy is built from its tables, so it would not reveal that an index
+    has rows which a damaged table lacks.
     """
     if target.exists():
         raise FileExistsError(target)
@@ -62,7 +62,7 @@ SCHEMA_BYTES = 64 * 1024
 """The longest statement of a schema."""
 
 SCHEMA_ROWS = 1000
-"""How many tables and indexes of a copy are compared; ours has fewer than a hundred."""
+"""The most tables and indexes of a copy that are compared; ours has fewer than a hundred."""
 
 _NUMBERS = "schema_migrations"
 _STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}
@@ -104,14 +104,14 @@ def _check_integrity(connection: sqlite3.Connection) -> None:
 
 
 def _check_records(connection: sqlite3.Connection) -> None:
-    """Compare every file and every group with its checksum."""
+    """Verify the checksums of all files and groups."""
     for table in CHECKED_TABLES:
         for record in damaged_records(connection, table):
             raise DamagedCopy(f"The catalog is damaged: the record {record} has changed.")
 
 
 def remove_writing_sessions(path: Path) -> None:
-    """Remove the writing sessions of a copy: one that was revoked since must not come back."""
+    """Remove the writing sessions of a copy: those revoked since must not come back."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         # The copy of an earlier release has no such table.
         if ("table", "writing_sessions") in {each[:2] for each in _read_schema(connection)}:
@@ -119,10 +119,10 @@ def remove_writing_sessions(path: Path) -> None:
 
 
 def check_schema(path: Path) -> None:
-    """Raise `DamagedCopy` unless a copy has exactly the schema that the migrations make.
+    """Raise `DamagedCopy` unless a copy has exactly the schema that the migrations create.
 
-    A trigger or a view, a check or an index over an expression would run with the first query, so
-    this comes before every other one. Raises `NewerSchema` for a newer version's catalog.
+    A trigger, a view, a check or an index over an expression would run with the first query, so
+    this comes before any other. Raises `NewerSchema` for a newer version's catalog.
     """
     try:
         with closing(connect_untrusted(path)) as connection:
@@ -147,14 +147,14 @@ def check_schema(path: Path) -> None:
 
 
 def schema_after(migrations: tuple[Migration, ...]) -> set[tuple[str, str, str]]:
-    """Type, name and statement of everything that these migrations make."""
+    """Type, name and statement of everything that these migrations create."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, migrations)
         return _read_schema(connection)
 
 
 def _read_schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
-    """Type, name and statement of everything in a schema, but for the statistics of ANALYZE."""
+    """Type, name and statement of everything in a schema, except for the statistics of ANALYZE."""
     rows = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchmany(SCHEMA_ROWS)
     return {
         (str(kind), str(name), _plain(str(statement)))
@@ -164,14 +164,14 @@ def _read_schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
 
 
 def _plain(statement: str) -> str:
-    """A statement without comments and in one line, since both may change in a migration."""
+    """A statement on one line and without comments, since both may change in a migration."""
     return " ".join(re.sub("--[^\n]*", " ", statement).split())
 
 
 def _limit_steps(connection: sqlite3.Connection, steps: int) -> None:
-    """Interrupt the connection after so many instructions of SQLite's virtual machine.
+    """Interrupt the connection after this many instructions of SQLite's virtual machine.
 
-    The pages of a forged file can lead to each other, so that a table seems to have no end.
+    The pages of a forged file can point to each other, so that a table seems endless.
     """
     calls = iter(range(steps // 1000))
     connection.set_progress_handler(lambda: next(calls, None) is None, 1000)

@@ -1,4 +1,4 @@
-"""Connections to a SQLite file, the settings that each of them needs, and the files behind them."""
+"""Connections to a SQLite file, their settings, and the files behind them."""
 
 import errno
 import logging
@@ -19,7 +19,7 @@ _WRITER_TIMEOUT = 5_000
 """Milliseconds that the writer waits for another process's commit."""
 
 _READER_TIMEOUT = 500
-"""Milliseconds that a read waits, which it does only while another process recovers the log."""
+"""Milliseconds that a read waits, which happens only while another process recovers the log."""
 
 _WAL_ATTEMPTS = 100
 """How often the switch to the write-ahead log is tried: it fails if others open the file too."""
@@ -34,8 +34,8 @@ _LOG_SIZE = 64 * 1024 * 1024
 """Bytes to which the write-ahead log is truncated after a checkpoint."""
 
 _SETTLED = 3.0
-"""Seconds after which a folder that changes gets another time of change: some file systems count
-in steps of two seconds."""
+"""Seconds after which a changing folder gets another modification time: some file systems count in
+steps of two seconds."""
 
 
 class UnrecoveredLog(OSError):
@@ -54,9 +54,9 @@ Connect = Callable[[Path, int], sqlite3.Connection]
 def closing_on_error(connection: sqlite3.Connection) -> Iterator[None]:
     """Close a connection if the block fails.
 
-    One that is only dropped may live on in the traceback of the error. Until it is gone, SQLite
-    keeps the descriptors of all other connections to the file that this process closes: whoever
-    tries again and again would run out of them.
+    An abandoned one may live on in the traceback of the error. Until it is gone, SQLite keeps the
+    descriptors of all other connections to the file that this process closes: repeated attempts
+    would run out of them.
     """
     try:
         yield
@@ -92,7 +92,7 @@ def connect_writer(
 
 
 def connect_reader(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connection:
-    """A connection that only reads."""
+    """A read-only connection."""
     connection = _connect(path, _READER_TIMEOUT, cache)
     with closing_on_error(connection):
         connection.execute("PRAGMA query_only = ON")
@@ -119,9 +119,9 @@ def connect_looker(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connecti
 
 
 def connect_untrusted(path: Path) -> sqlite3.Connection:
-    """A connection that reads a file from anybody, and nothing but that file.
+    """A connection that reads an untrusted file, and nothing else.
 
-    The schema, which is not read yet, may call no function that has side effects.
+    The schema, which has not been read yet, may call no function with side effects.
     """
     address = path.absolute().as_uri() + "?mode=ro&immutable=1"
     connection = sqlite3.connect(address, uri=True, isolation_level=None)
@@ -161,8 +161,8 @@ def _switch_to_wal(connection: sqlite3.Connection) -> None:
 class OpenedFiles:
     """Notices that a database or its log was deleted, moved or replaced while it is open.
 
-    SQLite goes on with the files that it has opened: what is committed then is gone when the
-    process ends. A check costs one system call as long as nothing changes in the folder.
+    SQLite continues with the files that it has opened: later commits are lost when the process
+    ends. A check costs one system call as long as nothing changes in the folder.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -179,7 +179,7 @@ class OpenedFiles:
 
     @property
     def log_is_gone(self) -> bool:
-        """Whether the log was deleted and the database is still in its place."""
+        """Whether the log was deleted and the database is still at its path."""
         return (
             self.missing == f"{self._path}-wal"
             and not Path(self.missing).exists()
@@ -189,7 +189,7 @@ class OpenedFiles:
     def check(self) -> None:
         """Raise `OSError` if a file at its path is not the one that was opened.
 
-        This is logged once. Files that come back are accepted again.
+        This is logged once. Files that reappear are accepted again.
         """
         try:
             folder = os.stat(self._folder)
@@ -206,7 +206,7 @@ class OpenedFiles:
             if found != known:
                 self._miss(name, found is not None)
         if self.missing is not None:
-            _log.warning("The files of the database %s are in their place again.", self._path)
+            _log.warning("The files of the database %s are back.", self._path)
             self.missing = None
         now = self._clock()
         if sign != self._seen:

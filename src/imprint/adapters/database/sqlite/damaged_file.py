@@ -26,15 +26,15 @@ _SHARED, _SHARED_BYTES = 0x40000002, 510
 _CHUNK = 1024 * 1024
 
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""What reading a damaged file raises. A message of SQLite may quote bytes of a damaged schema."""
+"""Errors of reading a damaged file. A message of SQLite may quote bytes of a damaged schema."""
 
 
 class FileInUse(Exception):
     """Another process has the file open."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, file: Path) -> None:
         super().__init__(
-            f"Another process has {place} open. Stop the service and every command first."
+            f"Another process has {file} open. Stop the service and every command first."
         )
 
 
@@ -58,7 +58,7 @@ def copy_locked(place: Path, *, dry_run: bool = False) -> Iterator[Path]:
     copy = scratch / "damaged.db"
     try:
         if handle is not None:
-            # Opening the file again and closing it would release the lock.
+            # Reopening and closing the file would release the lock.
             _copy(handle, copy)
         for name_of in (log_file, boot_file, lambda path: accepted_log(log_file(path))):
             with suppress(FileNotFoundError):
@@ -70,18 +70,18 @@ def copy_locked(place: Path, *, dry_run: bool = False) -> Iterator[Path]:
             os.close(handle)
 
 
-def _lock(place: Path) -> int:
+def _lock(file: Path) -> int:
     """Lock a file against every connection, as SQLite does. Raises `FileInUse`."""
     while True:
-        handle = os.open(place, os.O_RDWR | os.O_CREAT, 0o600)
+        handle = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_BYTES, _SHARED)
         except OSError as error:
             os.close(handle)
-            raise FileInUse(place) from error
-        if not replacement_of(place).exists():
+            raise FileInUse(file) from error
+        if not replacement_of(file).exists():
             return handle
-        _complete(place)
+        _complete(file)
         os.close(handle)
 
 
@@ -93,30 +93,30 @@ def _copy(handle: int, target: Path) -> None:
             at += len(chunk)
 
 
-def replace_file(new: Path, place: Path, at: datetime) -> Path:
-    """Put a new file in the place of the old one; returns where the old one is now.
+def replace_file(new: Path, file: Path, at: datetime) -> Path:
+    """Replace the old file with a new one; returns the new path of the old one.
 
     The log of the old file must be gone before the new one has its name, or SQLite would write it
     into the new one. After a kill in between, `check_log` refuses the old file, and the next
     `copy_locked` completes the replacement.
     """
-    kept = place.with_name(f"{place.name}.damaged-{at:%Y%m%dT%H%M%SZ}")
-    for source, target in ((place, kept), (log_file(place), log_file(kept))):
+    kept = file.with_name(f"{file.name}.damaged-{at:%Y%m%dT%H%M%SZ}")
+    for source, target in ((file, kept), (log_file(file), log_file(kept))):
         with suppress(FileNotFoundError):
             _link(source, target)
     sync_path(new)
-    new.rename(replacement_of(place))
-    sync_path(place.parent)
-    _complete(place)
+    new.rename(replacement_of(file))
+    sync_path(file.parent)
+    _complete(file)
     return kept
 
 
-def _complete(place: Path) -> None:
-    log_file(place).unlink(missing_ok=True)
-    place.with_name(f"{place.name}-shm").unlink(missing_ok=True)
-    sync_path(place.parent)
-    replacement_of(place).rename(place)
-    sync_path(place.parent)
+def _complete(file: Path) -> None:
+    log_file(file).unlink(missing_ok=True)
+    file.with_name(f"{file.name}-shm").unlink(missing_ok=True)
+    sync_path(file.parent)
+    replacement_of(file).rename(file)
+    sync_path(file.parent)
 
 
 def _link(source: Path, target: Path) -> None:
@@ -149,7 +149,7 @@ def is_whole(connection: sqlite3.Connection, what: str = "1") -> bool:
 
 
 class ReadableRows:
-    """The rows of a table that SQLite can read; `complete` says whether it has read to the end.
+    """The readable rows of a table; `complete` tells whether it was read to the end.
 
     SQLite stops at a damaged page. The rows behind it are read from the other end.
     """

@@ -69,13 +69,13 @@ microseconds of a list. A full-text query takes four instructions for a page of 
 they are four milliseconds."""
 
 _LARGEST_COMMIT = 256
-"""How many transactions share one commit at most, so that the first one does not wait for long."""
+"""The most transactions that share one commit, so that the first one does not wait for long."""
 
 _CACHE_SIZE = 4096
-"""How many results the query cache keeps at once."""
+"""The number of results in the query cache."""
 
 _MISSING = object()
-"""What the query cache returns for a key that it does not have."""
+"""What the query cache returns for a missing key."""
 
 
 def open_sqlite(
@@ -88,7 +88,7 @@ def open_sqlite(
     """Open the database in this file.
 
     Leases use `clock`, which all processes that share the file must have in common. A copy, which
-    no other process knows, is not locked against a move. A small one is examined first.
+    no other process knows, is not locked against a move. A small one is checked first.
 
     Raises what `expect_schema` does, `DamagedLog` for one that would lose commits, and `BeingMoved`
     for one that is being moved.
@@ -144,13 +144,13 @@ def _open(path: Path, clock: Monotonic, access: Access) -> "SqliteDatabase":
             database.note_findings(findings)
         return database
     except (sqlite3.Error, OSError) as error:
-        # Whoever opens it says why it cannot, and may try again for hours.
+        # The caller reports why it cannot be opened, and may retry for hours.
         _log.debug("The catalog cannot be opened: %s", error)
         raise Unavailable.database() from error
 
 
 _REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
-"""Errors about the values of a statement, rather than about the database."""
+"""Errors of the values of a statement, rather than of the database."""
 
 
 class SqliteTransaction:
@@ -192,7 +192,7 @@ def run_rule(tx: SqliteTransaction, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
         result: T = end.value
         return result
     running.close()
-    raise RuntimeError("A rule may await nothing but its transaction.")
+    raise RuntimeError("A rule may only await its transaction.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,17 +203,17 @@ class _Change:
 
 
 class _Spoiled(Exception):
-    """A rule failed after it had changed something, in a commit that it shares with others."""
+    """A rule failed after it had changed something, in a shared commit."""
 
 
 class Writer:
     """The thread that writes: it runs all waiting transactions and commits them with one fsync.
 
-    A rule that fails undoes only itself. Nearly all fail before they have changed anything; for the
+    A failing rule undoes only itself. Nearly all fail before they have changed anything; for the
     others the whole commit is run again, with a savepoint around each rule. Callers get a result
     only after the commit. Cancelling a caller does not cancel its transaction: once queued, it
     takes effect or fails as a whole. One that waited too long for another process's commit is not
-    run any more: its caller has been told that the database is unavailable.
+    run: its caller has been told that the database is unavailable.
     """
 
     def __init__(
@@ -233,7 +233,7 @@ class Writer:
     async def transact(self, rule: Rule[*Ts, T], args: tuple[*Ts], durable: bool) -> T:
         """Run a rule and wait for its commit; without `durable`, not for the disk.
 
-        A commit that is not durable becomes durable with the next one that is.
+        A non-durable commit becomes durable with the next durable one.
         """
         if self._closed:
             raise Unavailable.database()
@@ -249,7 +249,7 @@ class Writer:
         try:
             sound = self._commit_sound(jobs)
             while len(sound) < len(jobs):
-                # A transaction that has met damage cannot go on, not even from a savepoint.
+                # A transaction that has hit damage cannot continue, not even from a savepoint.
                 jobs = sound
                 sound = self._commit_sound(jobs) if jobs else jobs
         except Exception as error:  # noqa: BLE001  every caller gets it; the thread must live on
@@ -261,7 +261,7 @@ class Writer:
                 job.error = unavailable(error)
 
     def _commit_sound(self, jobs: Sequence[Job[_Change]]) -> Sequence[Job[_Change]]:
-        """Commit all, or nothing if one of them meets a damaged page; returns the others."""
+        """Commit all, or nothing if one of them hits a damaged page; returns the others."""
         try:
             try:
                 self._commit_once(jobs, self._run)
@@ -271,7 +271,7 @@ class Writer:
             sound = [job for job in jobs if not isinstance(job.error, Malformed)]
             if len(sound) == len(jobs):
                 raise
-            _log.error("A change met damage in the database: %s", error)
+            _log.error("A change hit damage in the database: %s", error)
             self._roll_back()
             return sound
         return jobs
@@ -293,12 +293,12 @@ class Writer:
         failpoints.reach("during_commit")
         self._connection.execute("COMMIT")
         if durable:
-            # What went to a deleted file is gone with this process, so nobody may rely on it.
+            # Writes to a deleted file are lost when this process ends, so nobody may rely on them.
             self._files.check()
         self.commits += 1
 
     def _save_log(self) -> None:
-        """Move what only a deleted log has into the database, which is still in its place."""
+        """Move what only a deleted log has into the database, which is still at its path."""
         if self._files.log_is_gone and not self._saved:
             (row,) = self._connection.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
             self._saved = row["busy"] == 0
@@ -347,7 +347,7 @@ class Writer:
 
 
 class QueryCache:
-    """Results of reads, kept until any process commits.
+    """Results of reads, cached until any process commits.
 
     `PRAGMA data_version` changes with every commit of another connection, so the connection given
     here must never write.
@@ -359,7 +359,7 @@ class QueryCache:
         self._results: BoundedCache[Hashable, Any] = BoundedCache(size)
 
     def refresh(self) -> int:
-        """Drop everything if there was a commit; returns the version that the cache is of now."""
+        """Clear the cache if there was a commit; returns its current version."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if version != self._version:
             self._results.clear()
@@ -367,13 +367,13 @@ class QueryCache:
         return self._version
 
     def find(self, key: Hashable, default: object) -> Any:
-        """The result that is kept under this key."""
+        """The cached result of this key."""
         return self._results.get(key, default)
 
     def keep(self, version: int, key: Hashable, result: object) -> None:
-        """Keep a result that was read at `version` or later.
+        """Cache a result that was read at `version` or later.
 
-        Does nothing if the cache is of another version by now: the result may be older.
+        Does nothing if the cache has another version by now: the result may be older.
         """
         if version == self._version:
             self._results.put(key, result)
@@ -429,7 +429,7 @@ class SqliteDatabase(Database):
 
     @property
     def commits(self) -> int:
-        """How many commits this process has made."""
+        """The number of commits of this process."""
         return self._writer.commits
 
     async def close(self) -> None:
@@ -491,12 +491,12 @@ class SqliteDatabase(Database):
         try:
             self._files.check()
         except OSError as error:
-            # The writer moves what only a deleted log has.
+            # The writer recovers what only a deleted log has.
             await self.probe()
             raise Unavailable.database() from error
 
     async def examine(self) -> list[str]:
-        """What is damaged in the file, up to some findings; takes seconds for a large one."""
+        """The damage in the file, up to some findings; takes seconds for a large one."""
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(1, "catalog-examiner", initializer=lower_scheduling) as thread:
             examine = partial(examine_catalog, self._path, connect=self._connect)
@@ -510,7 +510,7 @@ class SqliteDatabase(Database):
         return [f"This user must not write to {self._path} and its folder."]
 
     def note_findings(self, findings: Findings) -> None:
-        """Note the findings of an examination."""
+        """Record the findings of a check."""
         self.damage.note_structure(next(iter(findings.records), None))
         self.damage.note_index(next(iter(findings.index), None))
 
@@ -530,7 +530,7 @@ class SqliteDatabase(Database):
         refuse_ended: Rule[Session, None],
     ) -> T:
         version, result = self._find_cached(key)
-        # No other key of the cache is a text with the form of the id of a session.
+        # No other key of the cache is a text in the form of a session id.
         if session is not None and self._cache.find(session.id, _MISSING) is not _MISSING:
             session = None
         if result is _MISSING:
@@ -552,7 +552,7 @@ class SqliteDatabase(Database):
         return found
 
     def _find_cached(self, key: Hashable) -> tuple[int, Any]:
-        """The version of the cache, and what it has under a key."""
+        """The version of the cache, and its value for a key."""
         if self._files.missing is not None:
             raise Unavailable.database()
         return translated(self._cache.refresh), self._cache.find(key, _MISSING)
@@ -564,7 +564,7 @@ class SqliteDatabase(Database):
             translated, partial(self._connect, self._path, CACHE_KILOBYTES)
         )
         try:
-            # The first read inside fixes the moment.
+            # The first read inside fixes the snapshot.
             connection.execute("BEGIN")
             yield _Snapshot(SqliteTransaction(connection))
         except Damaged as damaged:
@@ -587,7 +587,7 @@ class SqliteDatabase(Database):
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    """A read transaction of its own, read in threads: its reads may be many and large."""
+    """A separate read transaction, in threads: its reads may be many and large."""
 
     tx: SqliteTransaction
 
@@ -616,11 +616,11 @@ def _run_within(
 
 
 class Malformed(Damaged):
-    """A page of the database is damaged, or the file is no database at all."""
+    """A page of the database is damaged, or the file is not a database."""
 
 
 def translated(action: Callable[[*Ts], T], *args: *Ts) -> T:
-    """Run an action. Raises `Unavailable`, or `Damaged`, for an error of the database."""
+    """Run an action. Raises `Unavailable` or `Damaged` for an error of the database."""
     try:
         return action(*args)
     except FileExistsError:

@@ -10,22 +10,22 @@ from imprint.adapters.database.sqlite.connections import Connect, connect_reader
 from imprint.adapters.outages import is_damage
 
 SMALL_CATALOG = 16 * 1024 * 1024
-"""Bytes of a catalog up to which it is examined before it is used: a quarter of a second."""
+"""The size of a catalog up to which it is checked before it is used: a quarter of a second."""
 
 _CACHE_KILOBYTES = 64_000
-"""The page cache of an examination, which looks up every row in every index."""
+"""The page cache of a check, which looks up every row in every index."""
 
 MOST_FINDINGS = 20
-"""How many findings are reported at most; one is enough for an alarm."""
+"""The most findings that are reported; one is enough for an alarm."""
 
 
 _SHARED = ("reference to page", "reelist")
-"""What findings contain that are about pages of any table: two owners, or none."""
+"""Phrases in findings about pages of any table: two owners, or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What is damaged in a catalog: in the tables of records, or only in those of the index."""
+    """The damage in a catalog: in the tables of records, or only in those of the index."""
 
     records: tuple[str, ...] = ()
     index: tuple[str, ...] = ()
@@ -39,9 +39,9 @@ def examine_catalog(
 ) -> Findings:
     """What is damaged in the catalog in this file.
 
-    Looks up every row in every index, 70 MB in a second if the file fits into the cache. Others may
-    write meanwhile; the log grows until the examination ends. The words of the search are compared
-    with the texts by SQLite 3.44 and newer; with an older one, only their pages are examined.
+    Looks up every row in every index, 70 MB per second if the file fits into the cache. Others may
+    write meanwhile; the log grows until the check ends. SQLite 3.44 and newer compare the words of
+    the search with the texts; older ones only check their pages.
     """
     try:
         with closing(connect(path, _CACHE_KILOBYTES)) as connection:
@@ -60,7 +60,7 @@ def examine_catalog(
 
 
 def _check(connection: sqlite3.Connection, what: str) -> tuple[str, ...]:
-    """The findings about a table and its indexes, or so many about all of them."""
+    """The findings about a table and its indexes, or up to this many about all of them."""
     try:
         rows = connection.execute(f"PRAGMA integrity_check({what})").fetchall()
     except sqlite3.DatabaseError as error:

@@ -15,20 +15,20 @@ HEADER_BYTES = 32
 """The size of a log without frames."""
 
 LONGEST_LOG = 256 * 1024 * 1024
-"""Bytes of a write-ahead log beyond which it is not examined; SQLite truncates it far below."""
+"""The size of a write-ahead log above which it is not checked; SQLite truncates it far below."""
 
 _LOG_PAUSES = (0.05, 0.1)
-"""Seconds after which a log that seems to be damaged is read again."""
+"""Seconds after which a seemingly damaged log is read again."""
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
-"""Where Linux says which start of the machine this is."""
+"""The Linux file with the boot id."""
 
 _log = logging.getLogger(__name__)
 
 _HEADER = struct.Struct(">8I")
 _FRAME = struct.Struct(">6I")
 _MAGIC = 0x377F0682
-"""The magic number of a log, whose last bit says how its checksums are computed."""
+"""The magic number of a log, whose last bit tells how its checksums are computed."""
 
 
 class DamagedLog(Exception):
@@ -45,7 +45,7 @@ class DamagedLog(Exception):
 
     @classmethod
     def alone(cls, log: Path, path: Path) -> "DamagedLog":
-        """A log whose database is not there, and which SQLite would delete."""
+        """A log without its database, which SQLite would delete."""
         return cls(
             f"There is a write-ahead log {log}, but {path} is missing or empty. Put that file back,"
             " restore a backup or run imprint repair. To begin with an empty file, move the log"
@@ -54,7 +54,7 @@ class DamagedLog(Exception):
 
     @classmethod
     def interrupted(cls, path: Path) -> "DamagedLog":
-        """A database whose log may be gone already, because a repair was about to replace both."""
+        """A database whose log may already be gone, because a repair was about to replace both."""
         return cls(f"A repair of {path} was interrupted. Run imprint repair again to complete it.")
 
 
@@ -64,17 +64,17 @@ def log_file(path: Path) -> Path:
 
 
 def boot_file(path: Path) -> Path:
-    """The file that notes on which start of which machine a database was written."""
+    """The file that records the boot during which a database was written."""
     return path.with_name(f"{path.name}-boot")
 
 
 def replacement_of(path: Path) -> Path:
-    """The file that a repair puts in the place of a database."""
+    """The file with which a repair replaces a database."""
     return path.with_name(f"{path.name}.repaired")
 
 
 def accepted_log(log: Path) -> Path:
-    """The copy of a damaged log by which an operator accepts the loss."""
+    """The copy of a damaged log with which an operator accepts the loss."""
     return log.with_name(f"{log.name}.damaged")
 
 
@@ -83,11 +83,11 @@ def check_log(path: Path, boot: str | None) -> bool:
 
     SQLite reads the log up to the first frame with a wrong checksum and writes over the rest. That
     is right for a commit that a crash interrupted, which is the last one. If more commits follow,
-    the frame was written well and damaged later, unless the machine lost power: then it may have
-    written some of them only. Damage of the very last commit cannot be told from a crash.
+    the frame was intact and damaged later, unless the machine lost power: then it may have written
+    only some of them. Damage of the very last commit cannot be told from a crash.
 
-    `boot` is what `read_boot` returns. Only the same start of the same machine is proof that no
-    power was lost: clocks may be wrong, and a disk may have come from another machine.
+    `boot` is what `read_boot` returns. Only the same boot of the same machine proves that no power
+    was lost: clocks may be wrong, and a disk may have come from another machine.
 
     Returns whether `begin_log` must empty the log when the database is open.
     """
@@ -95,7 +95,7 @@ def check_log(path: Path, boot: str | None) -> bool:
         raise DamagedLog.interrupted(path)
     log = log_file(path)
     is_same_start = boot is not None and boot == _noted_boot(path)
-    # Another process that writes meanwhile can make one reading inconsistent, but not all.
+    # Another process that writes meanwhile can make one read inconsistent, but not all.
     for pause in (0.0, *_LOG_PAUSES):
         time.sleep(pause)
         content = _read_log(log)
@@ -108,7 +108,7 @@ def check_log(path: Path, boot: str | None) -> bool:
         if not dropped:
             break
         if not is_same_start:
-            _log.warning("The write-ahead log ends with commits that a loss of power broke off.")
+            _log.warning("The write-ahead log ends with commits that a power loss interrupted.")
             return True
     else:
         if not _is_accepted(log, content):
@@ -118,10 +118,10 @@ def check_log(path: Path, boot: str | None) -> bool:
 
 
 def begin_log(connection: sqlite3.Connection, path: Path, boot: str | None) -> None:
-    """Empty the log of a database and note which start of which machine writes it from now on.
+    """Empty the log of a database and record the boot that writes it from now on.
 
-    What is left of commits that SQLite has dropped would count as damage otherwise. While that is
-    not possible, nothing is noted, and nothing will be refused.
+    Otherwise the remains of commits that SQLite has dropped would count as damage. If that is not
+    possible, nothing is recorded, and nothing will be refused.
     """
     with suppress(sqlite3.Error, OSError):
         # Opens the log. A checkpoint that must do so itself keeps a read lock from then on and,
@@ -135,7 +135,7 @@ def begin_log(connection: sqlite3.Connection, path: Path, boot: str | None) -> N
 
 
 def read_boot() -> str | None:
-    """What tells this start of this machine from every other; None where that is not known."""
+    """The identity of this boot of this machine; None if it is unknown."""
     try:
         return _BOOT.read_text("ascii").strip() or None
     except OSError:
@@ -150,7 +150,7 @@ def _noted_boot(path: Path) -> str | None:
 
 
 def _read_log(log: Path) -> bytes:
-    """The bytes of a log; none if there is no log, or one that is too long to be examined."""
+    """The bytes of a log; empty if there is none, or if it is too long to be checked."""
     try:
         return log.read_bytes() if log.stat().st_size <= LONGEST_LOG else b""
     except FileNotFoundError:
@@ -175,13 +175,13 @@ def _page_size(path: Path) -> int | None:
 
 
 def count_dropped_commits(log: bytes, page_size: int) -> int:
-    """How many commits SQLite drops although they were complete.
+    """The number of complete commits that SQLite drops.
 
-    The checksum of a frame continues that of the frame before. So a commit was complete if a later
-    frame continues it. One that nothing continues may be what a crash interrupted, or the rest of a
-    commit that failed and was then written over by a shorter one; several of those may follow.
+    The checksum of a frame continues that of the previous one. So a commit was complete if a later
+    frame continues it. One without a continuation may have been interrupted by a crash, or be the
+    rest of a failed commit that was overwritten by a shorter one; several of those may follow.
 
-    `page_size` is believed if the log does not say its own.
+    `page_size` is used if the log does not have its own.
     """
     if len(log) < HEADER_BYTES:
         return 0
@@ -189,13 +189,13 @@ def count_dropped_commits(log: bytes, page_size: int) -> int:
     order = ">" if magic & 1 else "<"
     if magic & ~1 == _MAGIC and _sum(order, log[:24], (0, 0)) == _HEADER.unpack_from(log)[6:]:
         return _count_losses(log, order, size, has_header=True)
-    # SQLite ignores the whole log then. A crash does not cause that: the header is synced before
-    # anything follows it. Its first bytes say the order, so they cannot be believed either.
+    # SQLite then ignores the whole log. A crash does not cause that: the header is synced before
+    # anything follows it. Its first bytes define the byte order, so they cannot be trusted either.
     return max(_count_losses(log, order, page_size, has_header=False) for order in ("<", ">"))
 
 
 def _count_losses(log: bytes, order: str, page_size: int, *, has_header: bool) -> int:
-    """How many frames prove a commit that SQLite drops; the header may not be as it was written."""
+    """The number of frames that prove a dropped commit; the header may be damaged."""
     length, losses = _FRAME.size + page_size, 0
     salts, stored = _HEADER.unpack_from(log)[4:6], _HEADER.unpack_from(log)[6:]
     computed = _sum(order, log[:24], (0, 0))
@@ -207,11 +207,11 @@ def _count_losses(log: bytes, order: str, page_size: int, *, has_header: bool) -
         before, stored = {stored, computed}, tuple(found[2:])
         is_of_this_use = tuple(found[:2]) == salts
         if not is_of_this_use and not valid:
-            # Of an earlier use of the log, all of which is in the database.
+            # From an earlier use of the log, all of which is in the database.
             computed, after_commit = stored, pages != 0
             continue
         framed = log[start : start + 8] + log[start + _FRAME.size : start + length]
-        # Of the frame before, either its checksum or its content may be damaged.
+        # Either the checksum or the content of the previous frame may be damaged.
         sums = {_sum(order, framed, each) for each in before}
         sound = stored in sums
         continues = is_of_this_use and sound

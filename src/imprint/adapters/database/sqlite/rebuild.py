@@ -1,7 +1,7 @@
 """Builds a new catalog from the rows of a damaged one that SQLite can read, and from a backup.
 
-A row of the damaged catalog is newer than that of the backup, so it is kept if its checksum agrees.
-What is derived from records is computed again; what is derived from the chain is left out.
+A row of the damaged catalog is newer than that of the backup, so it is kept if its checksum
+matches. Tables derived from records are computed again; those derived from the chain are left out.
 """
 
 import json
@@ -41,11 +41,11 @@ _NOT_KEPT = frozenset(
         "writing_sessions",
     }
 )
-"""Tables that are computed again, or of which nothing is missed. A writing session that was revoked
-in a commit that is lost must not come back, so none does."""
+"""Tables that are computed again, or that nobody misses. A writing session that was revoked in a
+lost commit must not come back, so none does."""
 
 _NOT_FROM_BACKUP = frozenset({"intents", "private_feeds"})
-"""A private feed of a backup may have been revoked since, or have got another token."""
+"""A private feed of a backup may have been revoked since, or have got a new token."""
 
 _LOST_ROWS = {
     "private_feeds": "Private feeds that could not be read: their readers create new ones.",
@@ -88,7 +88,7 @@ FROM (SELECT s.*, CASE
       FROM saved.files s
       WHERE NOT EXISTS (SELECT 1 FROM main.files f WHERE f.id = s.id)
         AND (:all OR s.id IN (SELECT id FROM temp.known)))"""
-"""Files that were deleted or replaced after the backup are so again."""
+"""Marks files again that were deleted or replaced after the backup."""
 
 _GROUPS_OF_BACKUP = """
 INSERT INTO main.file_groups (id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size,
@@ -156,18 +156,18 @@ SELECT t.value, f.position, f.state FROM files f JOIN file_groups g ON g.id = f.
 
 @dataclass(frozen=True, slots=True)
 class DamagedCatalog:
-    """A copy of a catalog, and what is known of its damage before its rows are read."""
+    """A copy of a catalog, and its known damage before its rows are read."""
 
     path: Path
     file_damage: str | None
     """What is damaged in the file; None if nothing is."""
     log_damage: str | None
-    """What is damaged in the write-ahead log, so that commits in it are dropped."""
+    """The damage in the write-ahead log, whose commits are dropped."""
     schema: int | None = None
     """The number of its schema; None if SQLite cannot open it."""
     identity: Identity | None = None
     backed_up_at: int | None = None
-    """As of when the last backup is that it knows of."""
+    """The time of the last backup that it knows."""
 
     @property
     def is_damaged(self) -> bool:
@@ -176,7 +176,7 @@ class DamagedCatalog:
 
 
 def examine_copy(path: Path) -> DamagedCatalog:
-    """Examine a copy of a catalog, and move its log into it. Raises `NewerSchema`."""
+    """Check a copy of a catalog, and merge its log. Raises `NewerSchema`."""
     log_damage: str | None = None
     try:
         check_log(path, read_boot())
@@ -201,7 +201,7 @@ def examine_copy(path: Path) -> DamagedCatalog:
 
 
 def _read_schema_number(connection: sqlite3.Connection) -> int:
-    """The number of the last migration, or ours if that is lost. Raises `NewerSchema`."""
+    """The number of the last migration, or ours if it is lost. Raises `NewerSchema`."""
     known = known_migrations()[-1].number
     try:
         (number,) = connection.execute(LATEST).fetchone()
@@ -230,7 +230,7 @@ def _is_installation(row: sqlite3.Row) -> bool:
 
 
 def open_saved(path: Path) -> Identity | None:
-    """Check the copy of a catalog in a backup, and migrate it; returns whose it is.
+    """Check the copy of a catalog in a backup, and migrate it; returns its installation.
 
     Raises `CatalogDamaged`, and `NewerSchema`.
     """
@@ -242,7 +242,7 @@ def open_saved(path: Path) -> Identity | None:
 
 @dataclass(slots=True)
 class Rebuilt:
-    """What became of a damaged catalog: its damage and losses as sentences, and counts of files."""
+    """The result of a rebuild: damage and losses as sentences, and counts of files."""
 
     found: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
@@ -253,7 +253,7 @@ class Rebuilt:
 def rebuild_catalog(
     damaged: DamagedCatalog, new: Path, saved: Path | None, installation: str | None, at: datetime
 ) -> Rebuilt:
-    """Write a new catalog, with what the damaged one and a backup have.
+    """Write a new catalog from the damaged one and a backup.
 
     `saved` is a copy that `open_saved` has checked, and `installation` the id in the content store.
     """
@@ -278,7 +278,7 @@ def rebuild_catalog(
 
 @dataclass(slots=True)
 class _Rebuild:
-    """One rebuild; `broken` has the tables of which rows may be missing."""
+    """One rebuild; `broken` has the tables that may lack rows."""
 
     target: sqlite3.Connection
     damaged: DamagedCatalog
@@ -288,7 +288,7 @@ class _Rebuild:
     """Whether the indexes have the names of all files."""
 
     def read_damaged(self) -> None:
-        """Keep every row that can be read, and note the names of files whose rows cannot be."""
+        """Keep every readable row, and record the names of files with unreadable ones."""
         found = self.rebuilt.found
         tables = self._tables()
         if self.damaged.schema is None:
@@ -300,7 +300,7 @@ class _Rebuild:
             return
         if self.damaged.log_damage is not None:
             found.append(self.damaged.log_damage)
-            self.rebuilt.lost.append("What the last commits wrote: they were in the damaged log.")
+            self.rebuilt.lost.append("The last commits, which were in the damaged log.")
         with closing(connect_damaged(self.damaged.path)) as source:
             there = self._expected_tables(source, self.damaged.schema)
             for table in tables:
@@ -362,7 +362,7 @@ class _Rebuild:
         return tuple(row["name"] for row in keyed)
 
     def _add(self, insert: str, values: tuple[Any, ...]) -> bool:
-        """Add a row; False if it cannot be one of the table, or another row has its key."""
+        """Add a row; False if it does not fit the table, or another row has its key."""
         try:
             self.target.execute(insert, values)
         except (sqlite3.IntegrityError, UnicodeEncodeError):
@@ -384,7 +384,7 @@ class _Rebuild:
             return False
 
     def _note_refused(self, table: str, row: sqlite3.Row) -> None:
-        """Note the names in a damaged row; those in the indexes are put over them."""
+        """Record the names in a damaged row; those in the indexes take precedence."""
         if table == "files":
             self._add(
                 "INSERT INTO temp.known (position, id, name, cid) VALUES (?, ?, ?, ?)",
@@ -422,7 +422,7 @@ class _Rebuild:
         return int(count)
 
     def read_backup(self) -> None:
-        """Take the rows that are missing from the backup."""
+        """Take the missing rows from the backup."""
         before = self._count_files()
         for table in sorted(self.broken - _NOT_FROM_BACKUP - {*CHECKED_TABLES}):
             columns = ", ".join(
@@ -458,14 +458,14 @@ class _Rebuild:
                 "INSERT OR IGNORE INTO installation (only_row, id, claimed) VALUES (1, ?, 1)",
                 (installation,),
             )
-        # Documents were stored with fences up to one that is lost; a moment is above them all.
+        # Documents were stored with fences up to one that is lost; a timestamp is above them all.
         fence = micros(at) if "counters" in self.broken else 0
         for statement in _CONSISTENT:
             self.target.execute(statement, {"now": micros(at), "fence": fence})
 
 
 def _name(row: sqlite3.Row) -> str:
-    """How a file is called by what is known about it."""
+    """The name of a file from what is known about it."""
     if row["name"] is not None:
         document = "" if row["cid"] is None else f" with the document {row['cid']}"
         return f"file {row['name']}{document}"

@@ -1,7 +1,8 @@
 """The lock on a catalog in SQLite: shared by its users, exclusive for a move, repair or upgrade.
 
-It is a lock of the system on a file beside the database, which ends with its process. The database
-itself cannot be locked so: SQLite loses its own locks when another descriptor is closed.
+It is a lock of the operating system on a file next to the database, which ends with its process.
+The database itself cannot be locked this way: SQLite loses its own locks when another descriptor is
+closed.
 """
 
 import fcntl
@@ -10,14 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 
 SUFFIX = "-lock"
-"""What the name of the file has after that of the database."""
+"""The suffix of the lock file, after the name of the database."""
 
 _LOCKS = Path("/proc/locks")
 """Where Linux lists the locks of all processes."""
 
 
 class InUse(Exception):
-    """Others use the catalog; `processes` are their ids, as far as they are known."""
+    """Others use the catalog; `processes` are their ids, as far as known."""
 
     def __init__(self, processes: list[int]) -> None:
         super().__init__()
@@ -41,9 +42,9 @@ class UseLock:
     def __init__(self, path: Path, *, exclusive: bool = False, makes_file: bool = True) -> None:
         """Lock it; without a file to lock, `makes_file` says whether one is made.
 
-        Raises `BeingMoved` if another process has it exclusively, and `InUse` if this one wants to
-        and others have it. A folder that cannot be written to is not locked: a service on a full
-        disk starts all the same.
+        Raises `BeingMoved` if another process holds it exclusively, and `InUse` if this one wants
+        to and others hold it. A folder that cannot be written to is not locked: a service on a full
+        disk still starts.
         """
         self._descriptor: int | None = None
         try:
@@ -67,7 +68,7 @@ class UseLock:
             os.close(descriptor)
 
     def _find_holders(self) -> list[int]:
-        """The ids of the processes that hold the lock, if the system tells."""
+        """The ids of the processes that hold the lock, if the system reports them."""
         found: set[int] = set()
         if self._descriptor is None:
             return []

@@ -3,9 +3,9 @@
 A write begins with an intent, so that the document of a write that never commits can be found and
 removed. The transaction that takes effect ends the intent and spends the nonce.
 
-What counts for a signer is reserved with the intent: the size of the document, and a draft if one
-is created. A write that takes effect changes neither: the document counts as that of a draft from
-then on. What it replaces counts until it is destroyed.
+The signer's usage is reserved with the intent: the size of the document, and a draft if one is
+created. A write that takes effect changes neither: the document then counts as that of a draft. A
+replaced document counts until it is destroyed.
 """
 
 from collections.abc import Sequence
@@ -106,7 +106,7 @@ NO_HASHTAGS = hashtags_text(())
 """The hashtags of a new group."""
 
 NO_LIMIT = 2**62
-"""More bytes, and more drafts, than anybody has."""
+"""A limit that nobody reaches, in bytes and drafts."""
 
 
 class SqlDraftStore:
@@ -169,9 +169,9 @@ class SqlDraftStore:
 
 
 async def begin_write(tx: Transaction, intent: Intent, quota: Quota) -> int | None:
-    """Note an intent and reserve its number, or reserve and return the next one of its owner.
+    """Record an intent and reserve its number, or reserve and return the owner's next one.
 
-    Takes a condemned document back, and refuses one beyond the quota of its signer.
+    Reclaims a condemned document, and refuses one above the quota of its signer.
     """
     await take_back(tx, intent.cid, intent.network)
     if not await _reserve(tx, intent, quota):
@@ -193,7 +193,7 @@ async def begin_write(tx: Transaction, intent: Intent, quota: Quota) -> int | No
 
 
 async def _reserve(tx: Transaction, intent: Intent, quota: Quota) -> bool:
-    """Reserve what counts for an intent, and its number; False if its number is too low."""
+    """Reserve the usage and the number of an intent; False if its number is too low."""
     owner, drafts = intent.write.signer, int(intent.write.action is Action.CREATE)
     max_bytes, max_drafts = quota.bytes or NO_LIMIT, quota.drafts or NO_LIMIT
     if not drafts:
@@ -221,7 +221,7 @@ async def _reserve(tx: Transaction, intent: Intent, quota: Quota) -> bool:
 
 
 async def _settle_deleted(tx: Transaction, owner: Address) -> bool:
-    """Count deleted drafts of an owner no more that still counted; False if there were none."""
+    """Stop counting deleted drafts of an owner that still counted; False if there were none."""
     (row,) = await tx.fetchall(DELETED_DRAFTS, owner=owner)
     if not row["count"]:
         return False
@@ -231,7 +231,7 @@ async def _settle_deleted(tx: Transaction, owner: Address) -> bool:
 
 
 async def add_draft(tx: Transaction, write: Write, intent: Intent, version: Version) -> File:
-    """A new group with this version as its draft; a post at once if an event came before it."""
+    """A new group with this version as its draft; a post at once if its event came first."""
     await refuse_spent(tx, write.signer, write.nonce)
     await _end_intent(tx, intent)
     await tx.execute(
@@ -249,9 +249,9 @@ async def add_draft(tx: Transaction, write: Write, intent: Intent, version: Vers
 async def replace_draft(
     tx: Transaction, write: Write, intent: Intent, old: Cid, version: Version
 ) -> File | None:
-    """Put a version in the place of the draft `old`; None if that is not a draft of the signer.
+    """Replace the draft `old` with a version; None if it is not a draft of the signer.
 
-    The group is the one that the draft is in now: an event may have moved it since it was read.
+    The group is the current one of the draft: an event may have moved it since it was read.
     """
     await refuse_spent(tx, write.signer, write.nonce)
     draft = await find_draft(tx, old, write.signer)
@@ -269,7 +269,7 @@ async def replace_draft(
 async def prepare_draft(
     tx: Transaction, write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
 ) -> File | None:
-    """Give a draft its thumbnail and hashtags; None if `cid` is not a draft of the signer."""
+    """Set the thumbnail and hashtags of a draft; None if `cid` is not a draft of the signer."""
     await refuse_spent(tx, write.signer, write.nonce)
     draft = await find_draft(tx, cid, write.signer)
     if draft is None:
@@ -285,7 +285,7 @@ async def prepare_draft(
 
 
 async def delete_draft(tx: Transaction, write: Write, cid: Cid) -> File | None:
-    """Delete a draft and return it as it was; None if `cid` is not a draft of the signer."""
+    """Delete a draft and return its last state; None if `cid` is not a draft of the signer."""
     await refuse_spent(tx, write.signer, write.nonce)
     draft = await find_draft(tx, cid, write.signer)
     if draft is None:
@@ -298,7 +298,7 @@ async def delete_draft(tx: Transaction, write: Write, cid: Cid) -> File | None:
 
 
 async def add_file(tx: Transaction, draft: File) -> File:
-    """Add a draft to its group, above all other files; a post at once if an event came before."""
+    """Add a draft to its group, above all other files; a post at once if its event came first."""
     draft = replace(draft, position=await next_position(tx))
     await tx.execute(
         ADD_FILE,
@@ -318,7 +318,7 @@ async def add_file(tx: Transaction, draft: File) -> File:
 
 
 async def _refuse_revoked(tx: Transaction, session_id: str) -> None:
-    """Refuse `writing_session_invalid` if there is no writing session with this id any more."""
+    """Refuse `writing_session_invalid` if there is no longer a writing session with this id."""
     if await tx.fetchone(HAS_WRITING_SESSION, session=session_id) is None:
         raise no_writing_session()
 
@@ -334,7 +334,7 @@ async def refuse_spent(tx: Transaction, signer: Address, nonce: str) -> None:
 async def spend_nonce(
     tx: Transaction, signer: Address, nonce: str, at: datetime, *, action: str, file_id: str | None
 ) -> None:
-    """Spend the nonce of something that takes effect in this transaction."""
+    """Spend a nonce in the transaction of its effect."""
     await tx.execute(
         SPEND_NONCE,
         signer=signer,
@@ -346,7 +346,7 @@ async def spend_nonce(
 
 
 async def _spend_nonce(tx: Transaction, write: Write, file: File | None) -> None:
-    """Spend the nonce of a write that takes effect in this transaction and made `file`."""
+    """Spend the nonce of a write that made `file`, in the transaction of its effect."""
     file_id = None if file is None else file.id
     action = write.action.value
     await spend_nonce(tx, write.signer, write.nonce, write.at, action=action, file_id=file_id)
@@ -355,7 +355,7 @@ async def _spend_nonce(tx: Transaction, write: Write, file: File | None) -> None
 async def _end_intent(tx: Transaction, intent: Intent) -> None:
     """End an intent whose document is referred to from now on.
 
-    Refuses an intent that is gone: it expired, and its document may have been destroyed.
+    Refuses a missing intent: it expired, and its document may have been destroyed.
     """
     if await tx.fetchone(END_INTENT, id=intent.id) is None:
         raise Unavailable.storage()
@@ -379,7 +379,7 @@ async def _drop_thumbnail(
     if thumbnail is None:
         return
     if thumbnail == successor:
-        # Its bytes counted already, and were reserved once more.
+        # Its bytes already counted, and were reserved again.
         await count_usage(tx, draft.owner, -size)
         return
     await tx.lock(document_lock(thumbnail, Network.PUBLIC))

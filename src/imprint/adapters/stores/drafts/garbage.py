@@ -1,6 +1,7 @@
 """`GarbageStore` in the database: documents that nothing refers to are condemned and purged.
 
-The rules hold whoever runs them at the same time: see docs/decisions/collector-without-lease.md.
+The rules are correct with any number of concurrent callers: see
+docs/decisions/collector-without-lease.md.
 """
 
 from collections.abc import Sequence
@@ -104,7 +105,7 @@ WHERE id = :id AND NOT EXISTS (SELECT 1 FROM files WHERE group_id = :id)"""
 FORGET_THUMBNAIL = """
 UPDATE file_groups SET thumbnail_cid = NULL, thumbnail_size = 0 WHERE thumbnail_cid = :cid"""
 
-# What is too old to matter
+# Expired records
 
 FORGET_DELIVERIES = "DELETE FROM deliveries WHERE received_at < :before"
 FORGET_LOGINS = "DELETE FROM login_nonces WHERE spent_at < :before"
@@ -113,7 +114,7 @@ FORGET_WRITING_SESSIONS = "DELETE FROM writing_sessions WHERE expires_at < :befo
 FORGET_RATE_LIMITS = "DELETE FROM paces WHERE until < :before"
 FORGET_FEEDS = "DELETE FROM private_feeds WHERE COALESCE(fetched_at, created_at) < :before"
 
-# What counts for signers
+# Usage of signers
 
 COMPARE_USAGE = """
 SELECT o.owner, coalesce(f.used_bytes, 0) - o.used_bytes AS used_bytes,
@@ -136,7 +137,7 @@ _NEVER_ATTACHED = 0
 
 
 _BEFORE_ALL = Condemned(Cid(""), Network.PRIVATE, -1)
-"""Before every condemned document in their order."""
+"""A cursor before every condemned document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ class SqlGarbageStore:
             return await tx.fetchall(COMPARE_USAGE)
 
         async def correct(tx: Transaction) -> None:
-            # What was counted since the differences were found stays counted.
+            # Usage that was counted since the differences were found is kept.
             for owner, used_bytes, drafts in differences:
                 await count_usage(tx, owner, used_bytes, drafts=drafts)
 
@@ -199,7 +200,7 @@ class SqlGarbageStore:
 
 
 async def read_fence(tx: Transaction) -> int:
-    """How many transactions have condemned documents."""
+    """The number of transactions that have condemned documents."""
     row = await tx.fetchone(FENCE)
     return 0 if row is None else int(row["value"])
 
@@ -212,14 +213,14 @@ async def _condemn_documents(  # noqa: PLR0917  a rule takes its values in order
     limit: int,
     after: Condemned | None,
 ) -> list[Condemned]:
-    """Up to `limit` documents to be destroyed, those condemned before first.
+    """Up to `limit` documents to be destroyed, the ones already condemned first.
 
-    With `by_server`, a clock that is ahead of the server's one is set right, so that it cannot cut
-    the grace period short.
+    With `by_server`, a clock that is ahead of the server's is corrected, so that it cannot shorten
+    the grace period.
 
-    A document that something refers to again is no longer detached. The version of a condemned
-    document is deleted, so that nothing can restore it, and groups without a live file lose it as
-    their thumbnail.
+    A document that is referred to again is no longer detached. The version of a condemned document
+    is deleted, so that nothing can restore it, and groups without a live file lose it as their
+    thumbnail.
     """
     if by_server:
         ahead = await _time_ahead(tx, now)
@@ -262,15 +263,15 @@ async def _is_condemned(tx: Transaction, condemned: Condemned) -> bool:
 
 
 async def _purge(tx: Transaction, condemned: Condemned) -> PurgeOutcome:
-    """Delete the record of a condemnation, unless the document is wanted again.
+    """Delete the record of a condemnation, unless the document is needed again.
 
-    The caller holds the lock of the document, as everybody does who wants it.
+    The caller holds the lock of the document, like everybody who needs it.
     """
     cid, network = condemned.cid, condemned.network
     if await _is_used(tx, cid, network):
         await release(tx, await tx.fetchone(TAKE_BACK, cid=cid, network=network.value))
         return PurgeOutcome.USED
-    # One that has expired may still commit as long as nobody has ended it.
+    # An expired one may still commit as long as nobody has ended it.
     if await _is_coming(tx, cid, network, 0):
         return PurgeOutcome.PENDING
     row = await tx.fetchone(PURGE, cid=cid, network=network.value, fence=condemned.fence)
@@ -314,7 +315,7 @@ async def _detach_strays(
 async def _prune_replays(tx: Transaction, before: datetime) -> None:
     """Forget deliveries, logins, sessions and rate limits that are too old to matter.
 
-    Sessions stay for as long after they expired as logins after they were made: a process whose
+    Sessions are kept as long after their expiry as logins after they were made: a process whose
     clock is ahead must not forget that a session was ended while it is valid for the others.
     """
     await tx.execute(FORGET_DELIVERIES, before=micros(before))
@@ -325,7 +326,7 @@ async def _prune_replays(tx: Transaction, before: datetime) -> None:
 
 
 async def _time_ahead(tx: Transaction, now: datetime) -> timedelta:
-    """By how much a clock is ahead of the server's one."""
+    """By how much a clock is ahead of the server's."""
     (row,) = await tx.fetchall(SERVER_TIME, now=None)
     return max(now - moment_of(row["now"]), timedelta(0))
 
@@ -347,7 +348,7 @@ async def _expire(tx: Transaction, intent: Row) -> None:
 
 
 async def _abandon(tx: Transaction, intent: Row, size: int) -> None:
-    """Undo what an intent without effect counts for, of its bytes so many."""
+    """Undo the usage of an intent without effect, with this many of its bytes."""
     drafts = 1 if intent["action"] == Action.CREATE else 0
     if size or drafts:
         await count_usage(tx, intent["signer"], -size, drafts=-drafts)
@@ -371,7 +372,7 @@ async def _condemn(
     )
     if still is None:
         return False
-    # A write that is late must not take effect after its document was destroyed.
+    # A late write must not take effect after its document was destroyed.
     for late in await tx.fetchall(END_INTENTS_FOR, cid=cid, network=network.value):
         await _abandon(tx, late, late["size"])
     if network is Network.PUBLIC:
@@ -389,6 +390,6 @@ async def _is_used(tx: Transaction, cid: Cid, network: Network) -> bool:
 
 
 async def _is_coming(tx: Transaction, cid: Cid, network: Network, now: int) -> bool:
-    """Whether a write that has not expired by then is about to store a document."""
+    """Whether an unexpired write is about to store a document."""
     running = await tx.fetchone(RUNNING_INTENT, cid=cid, network=network.value, now=now)
     return running is not None

@@ -19,8 +19,8 @@ from imprint.domain.rate_limits import Rate
 from imprint.ports.drafts import NO_QUOTA
 
 _BEGUN = 4096
-"""How many writes that have begun and not ended a process knows the positions of. The rule takes
-another position for a write that is not among them."""
+"""The number of unfinished writes whose positions a process knows. For other writes the rule takes
+a new position."""
 
 
 class PostgresqlDraftStore(SqlDraftStore):
@@ -53,7 +53,7 @@ class PostgresqlDraftStore(SqlDraftStore):
     ) -> int | None:
         admitted = None if rate is None else admission(key, rate, write.at)
         statement = writes.open_create_statement(intent, admitted, quota)
-        # Not settled: what is cut off leaves at most an intent, which expires.
+        # Not settled: an interrupted one leaves at most an intent, which expires.
         row = None if statement is None else await self._server.run_alone(statement)
         if row is None:
             return await super().open_create(write, rate, key, intent, quota)
@@ -70,7 +70,8 @@ class PostgresqlDraftStore(SqlDraftStore):
         )
 
     def _begun(self, intent: Intent, row: Row) -> int | None:
-        """The number that was reserved instead of the intent's, or None and its position noted."""
+        """The number that was reserved instead of the intent's, or None and its position
+        recorded."""
         reserved: int | None = row["reserved"]
         if reserved is None:
             self._positions.put(intent.id, row["position"])
@@ -125,7 +126,7 @@ class PostgresqlDraftStore(SqlDraftStore):
         rule: Rule[*Ts, T],
         *args: *Ts,
     ) -> T | File:
-        """The file of a statement that takes effect, or what the rule returns."""
+        """The file of a statement that takes effect, or the result of the rule."""
         if made is None:
             return await self._server.transact(locks, rule, *args)
         statement, file = made

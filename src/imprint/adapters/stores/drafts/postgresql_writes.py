@@ -1,13 +1,13 @@
-"""Signed writes as single statements, each a transaction of its own, for PostgreSQL.
+"""Signed writes as single statements, each its own transaction, for PostgreSQL.
 
 Each statement does what its rule in `drafts` does in the usual case, in one round trip. If anything
 is unusual it changes nothing and returns no row, or is refused for a conflict; then the rule
 decides: see docs/decisions/single-statements.md.
 
 All parts of a statement see the same snapshot, which is older than the locks that the statement
-takes. So a row that must be as it was read is locked, which reads its newest version; a row that
-must not exist yet is inserted without ON CONFLICT; and stored events are looked for by a function
-that takes a snapshot of its own.
+takes. So a row that must be unchanged is locked, which reads its newest version; a row that must
+not exist yet is inserted without ON CONFLICT; and stored events are looked up by a function that
+takes its own snapshot.
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,7 @@ _ADMIT_BY_SESSION = ADMIT.replace(
     "VALUES (:key, :first)",
     f"SELECT CAST(:key AS TEXT), CAST(:first AS BIGINT) WHERE EXISTS ({HAS_WRITING_SESSION})",
 )
-"""Counts nothing for a writing session that is revoked."""
+"""Counts nothing for a revoked writing session."""
 
 _ADMITTED = {
     False: f"WITH admitted AS ({ADMIT})",
@@ -82,13 +82,14 @@ def _opening(limited: bool, with_file: bool, by_session: bool) -> str:
 
 
 OPENINGS = {key: _opening(*key) for key in product((False, True), repeat=3)}
-"""What opens a write, by whether it is counted, is about a file, and is signed by a session."""
+"""Statements that open a write, by whether it is counted, has a file, and is signed by a
+session."""
 
 
 def open_statement(
     write: Write, admission: Mapping[str, Value] | None, cid: Cid | None
 ) -> Statement:
-    """Count a request in its rate limit, look for its nonce, and read the file that it is about."""
+    """Count a request in its rate limit, look up its nonce, and read its file."""
     values: dict[str, ListValue] = {"signer": write.signer, "nonce": key_text(write.nonce)}
     if admission is not None:
         values |= admission
@@ -132,7 +133,7 @@ reserved AS (
                    ELSE 0 END {within_quota}
     RETURNING last_number AS number
 ),"""
-"""Reserves the next number, and nothing else, if the number of the intent is too low."""
+"""Reserves only the next number if the number of the intent is too low."""
 
 _NOTE = """
 noted AS (
@@ -189,11 +190,12 @@ def _open_create(limited: bool, by_session: bool) -> str:
 
 
 OPEN_CREATE = {key: _open_create(*key) for key in product((False, True), repeat=2)}
-"""What opens a create and notes its intent, by whether it is counted and signed by a session."""
+"""Statements that open a create and record its intent, by whether it is counted and signed by a
+session."""
 
 
 def begin_statement(intent: Intent, quota: Quota) -> Statement | None:
-    """Note an intent and take the position of its draft; no row if a rule has to decide."""
+    """Record an intent and take the position of its draft; no row if a rule has to decide."""
     write, drafts = intent.write, int(intent.write.action is Action.CREATE)
     max_bytes = quota.bytes or NO_LIMIT
     if intent.size > max_bytes:
@@ -221,7 +223,7 @@ def begin_statement(intent: Intent, quota: Quota) -> Statement | None:
 def open_create_statement(
     intent: Intent, admission: Mapping[str, Value] | None, quota: Quota
 ) -> Statement | None:
-    """Open a create and note its intent, if it is admitted and its nonce is not spent."""
+    """Open a create and record its intent, if it is admitted and its nonce is unused."""
     statement, session = begin_statement(intent, quota), intent.write.session
     if statement is None or statement.text != BEGIN_VERSION:
         return None
@@ -234,7 +236,7 @@ def open_create_statement(
 # The effect
 
 _OWNER_LOCK = "WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(:lock)),"
-"""Writes of one owner share its lock, and events of the chain do not share it."""
+"""Writes of one owner share its lock; events of the chain take it exclusively."""
 
 _ALL_LOCKS = """
 WITH locked AS MATERIALIZED (
@@ -242,7 +244,7 @@ WITH locked AS MATERIALIZED (
                 ELSE pg_advisory_xact_lock(key) END
     FROM unnest(CAST(:locks AS BIGINT[])) AS key
 ),"""
-"""In the order of their keys, as all transactions take them."""
+"""In the order of their keys, as in all transactions."""
 
 _DRAFT = """
 draft AS MATERIALIZED (
@@ -256,7 +258,7 @@ draft AS MATERIALIZED (
       AND thumbnail_cid IS NOT DISTINCT FROM :old_thumbnail AND EXISTS (SELECT 1 FROM draft)
     FOR NO KEY UPDATE
 ),"""
-"""The draft and its group, locked, if they are as the caller has read them."""
+"""The draft and its group, locked, if they are unchanged since the caller read them."""
 
 _LOCKED_DRAFT = _DRAFT.format(locked="AND EXISTS (SELECT 1 FROM locked)")
 _DRAFT_ALONE = "WITH" + _DRAFT.format(locked="")
@@ -291,7 +293,7 @@ retired AS (
     SELECT :old_cid, 'private', CAST(:at AS BIGINT), :signer, CAST(:old_size AS BIGINT), {drafts}
     FROM {after}
 ),"""
-"""A deleted draft counts on, so that the row of its owner stays as it is: see
+"""A deleted draft keeps counting, so that the row of its owner does not change: see
 docs/decisions/usage-counters.md."""
 
 _DROP_THUMBNAIL = """
@@ -300,7 +302,7 @@ dropped AS (
     SELECT :old_thumbnail, 'public', CAST(:at AS BIGINT), :signer, thumbnail_size
     FROM its_group WHERE EXISTS (SELECT 1 FROM {after})
 ),"""
-"""Refused if the thumbnail is detached already: then it counts for another owner."""
+"""Refused if the thumbnail is already detached: then it counts for another owner."""
 
 _SPEND = """
 spent AS (
@@ -378,7 +380,7 @@ counted AS (
     UPDATE owners SET used_bytes = used_bytes - its_group.thumbnail_size FROM its_group
     WHERE owner = :signer AND EXISTS (SELECT 1 FROM ended)
 ),"""
-"""The bytes of the same thumbnail counted already, and were reserved once more."""
+"""The bytes of the same thumbnail already counted, and were reserved again."""
 
 
 def _prepare(change: str) -> str:
@@ -400,7 +402,7 @@ PREPARE_SAME = _prepare(_UNCOUNT_THUMBNAIL)
 def add_statement(
     write: Write, intent: Intent, version: Version, position: int
 ) -> tuple[Statement, File]:
-    """Add a draft in a group of its own; returns it too, as it is if the statement has a row."""
+    """Add a draft in a new group; also returns it, valid if the statement returns a row."""
     file = draft_of(version, version.group_id, position=position)
     values = _effect(write, intent) | _version(file)
     values["group_id"] = file.group_id
@@ -411,7 +413,7 @@ def add_statement(
 def replace_statement(
     write: Write, intent: Intent, old: File, version: Version, position: int
 ) -> tuple[Statement, File]:
-    """Put a version in the place of a draft; returns the new draft too."""
+    """Replace a draft with a version; also returns the new draft."""
     file = draft_of(version, old.group_id, old.hashtags, old.thumbnail_cid, position)
     values = _effect(write, intent) | _version(file) | _known(old) | _retired(old, State.SUPERSEDED)
     values["old_tags"] = list(old.hashtags)
@@ -432,7 +434,7 @@ def delete_statement(write: Write, old: File) -> Statement:
 def prepare_statement(
     write: Write, intent: Intent, old: File, hashtags: Sequence[str]
 ) -> tuple[Statement, File]:
-    """Give a draft its thumbnail and hashtags; returns it too."""
+    """Set the thumbnail and hashtags of a draft; also returns it."""
     file = replace(old, hashtags=tuple(hashtags), thumbnail_cid=intent.cid)
     text = hashtags_text(file.hashtags)
     values = _effect(write, intent) | _known(old)

@@ -39,8 +39,8 @@ class SqlLeaseStore:
 
     async def take_lease(self, name: str, holder: str, length: timedelta) -> bool:
         async def take(tx: Transaction) -> bool:
-            # The clock is read inside: a transaction that waited for another one must not take the
-            # lease that was taken meanwhile for one of a wrong clock.
+            # The clock is read inside: otherwise a transaction that waited would take a lease taken
+            # meanwhile for one with a wrong clock.
             now, microseconds = self.database.lease_now(), length // _MICROSECOND
             row = await tx.fetchone(
                 TAKE_LEASE, name=name, holder=holder, length=microseconds, now=now

@@ -1,4 +1,4 @@
-"""`OperatorFacts` in the database: what the operator's page shows of it."""
+"""`OperatorFacts` in the database: the facts on the operator's page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ _EXAMINED = (EventStatus.AUTHOR_MISMATCH, EventStatus.UNKNOWN_FILE)
 
 @dataclass(frozen=True, slots=True)
 class SqlOperatorFacts:
-    """What the database knows about the operation of the service, and about itself."""
+    """The state of the service as recorded in the database, and the database itself."""
 
     _database: Database
 

@@ -1,4 +1,4 @@
-"""The index of posts as readers see it, over any database."""
+"""`PostIndexReader` in the database."""
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
@@ -47,13 +47,13 @@ _PRICES = 20
 """How many prices of a post are shown: anybody can change theirs all day."""
 
 _LONGEST_KEPT = 100
-"""Sales of the longest list that is kept: a table of a thousand takes half a megabyte."""
+"""The longest list of sales that is cached: a table of a thousand takes half a megabyte."""
 
 _TIMES = 500
-"""How many moments one statement reads."""
+"""The number of timestamps that one statement reads."""
 
 _MOST_DAYS = 1_000
-"""How many days one statement reads at most."""
+"""The most days that one statement reads."""
 
 
 @lru_cache(maxsize=2048)
@@ -79,7 +79,7 @@ def build_post(  # noqa: PLR0917  one parameter for each column
 ) -> IndexedPost:
     """The post of a row with `index_sql.POST_COLUMNS`. Raises `Damaged` for unreadable values.
 
-    Successive lists show mostly the same rows, so they are cached as those of files are.
+    Successive lists have mostly the same rows, so they are cached like those of files.
     """
     try:
         return IndexedPost(
@@ -109,7 +109,7 @@ def _text(stored: bytes) -> str:
 
 
 def refuse_damaged_index(database: Database) -> None:
-    """Raise `Unavailable` if what is not found in the index of posts may be there."""
+    """Raise `Unavailable` if a post that is not found in the index may exist."""
     if database.damage.structure is not None or database.damage.index is not None:
         raise Unavailable.database()
 
@@ -191,7 +191,7 @@ class SqlIndexReader:
         return await self.database.read(_times, statement, who, since, limit, reach=limit)
 
     async def _cached(self, name: str, reach: int, rule: Rule[*Ts, T], *args: *Ts) -> T:
-        """The result of a rule, which is read again only after a commit."""
+        """The result of a rule, cached until a commit."""
         refuse_damaged_index(self.database)
         key: Hashable = ("index", name, args)
         return await self.database.cached(key, lambda: self.database.read(rule, *args, reach=reach))
@@ -224,7 +224,7 @@ async def _find_priced_post(tx: Transaction, post_id: int) -> PricedPost | None:
 # Lists of posts
 
 _Found = tuple[int, Any]
-"""The place of a post, and its value in the order of the list."""
+"""The position of a post, and its value in the order of the list."""
 
 
 def _bounds(which: PostFilter) -> tuple[int, int]:
@@ -239,7 +239,7 @@ def _bounds(which: PostFilter) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A list with what its statements need: tags from the rarest on, and the values."""
+    """A list with the parameters of its statements: tags from the rarest on, and the values."""
 
     which: PostFilter
     low: int
@@ -253,7 +253,7 @@ class _Query:
         return (self.low, self.high) != (0, _HIGHEST)
 
     def also(self, *, tags_from: int = 0, author: bool = True, price: bool = True) -> sql.Also:
-        """The conditions that the chosen index does not answer."""
+        """The conditions that the chosen index does not cover."""
         tags = tuple(range(tags_from, len(self.tags)))
         return sql.Also(tags, author and self.which.author is not None, price and self.is_priced)
 
@@ -307,7 +307,7 @@ _Step = tuple[sql.Walk, sql.Also, dict[str, Value]]
 
 
 def _walks_by_place(query: _Query, after: PostPosition | None) -> Iterator[_Step]:
-    """The one walk of a list in the order of the chain, by the rarest thing it asks for."""
+    """The single walk of a list in chain order, by its most selective condition."""
     is_oldest = query.which.order is PostOrder.OLDEST
     place = (-1 if is_oldest else END) if after is None else after.place
     if query.author_is_fewest:
@@ -368,7 +368,7 @@ def _number(value: Any) -> int:
 async def _sort(
     tx: Transaction, query: _Query, after: PostPosition | None, limit: int
 ) -> tuple[list[_Found], PostPosition | None]:
-    """A page of a list by sales or price, of which all posts are few."""
+    """A page of a list by sales or price that is short enough to be sorted."""
     value = "sales" if query.which.order is PostOrder.SALES else "price"
     if query.author_is_fewest:
         text = sql.places_of_author(value, query.also(author=False))
@@ -407,7 +407,7 @@ async def _by_keys(
     statement: Callable[[int], str],
     values: dict[str, Value] | None = None,
 ) -> list[IndexedPost]:
-    """The posts that have these keys, found by statements for batches of them."""
+    """The posts with these keys, found in batches."""
     posts: list[IndexedPost] = []
     largest = sql.BATCHES[-1]
     for start in range(0, len(keys), largest):
@@ -513,7 +513,7 @@ async def _totals(tx: Transaction) -> MarketTotals:
 async def _times(
     tx: Transaction, statement: str, who: Address, since: datetime, limit: int
 ) -> list[datetime]:
-    """The newest moments since then, in order; read in batches, so that older ones are not."""
+    """The newest timestamps since then, in order; read in batches, so that older ones are not."""
     earliest, before = micros(since), END
     times: list[int] = []
     while len(times) < limit:
@@ -538,7 +538,8 @@ SELECT p.post_id,
 FROM posts p WHERE p.post_id IN ({_IDS})"""  # noqa: S608
 """The last change of each price, however many there are: anybody can change theirs all day.
 
-The same text for any number of posts, so that a database prepares it once."""
+The statement is the same for any number of posts, so that a database prepares it once.
+"""
 
 PLACE_AFTER = """
 SELECT place FROM posts WHERE place > :after ORDER BY place LIMIT 1 OFFSET :skipped"""

@@ -1,8 +1,8 @@
 """Statements that read the index of posts, in SQL that SQLite and PostgreSQL both understand.
 
-A list is found in two steps: first the places of its posts, by walking one index in its order, and
-then the posts at these places. A filter that the index does not know is applied to a limited number
-of candidates, in a subquery with a limit, which neither database reorders or looks into.
+A list is found in two steps: first the positions of its posts, by walking one index in order, and
+then the posts at these positions. A filter that the index does not cover is applied to a limited
+number of candidates, in a subquery with a limit, which neither database reorders or flattens.
 """
 
 # ruff: noqa: S608  every text here is made of constants; values are always named
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 WALK = 5_000
-"""How many candidates one request looks at; the page token continues after them."""
+"""The number of candidates that one request visits; the page token continues after them."""
 
 SORTED = 2_000
-"""The posts of a tag or an author are sorted by sales or price if there are at most so many."""
+"""The posts of a tag or an author are sorted by sales or price if there are at most this many."""
 
 BATCHES = (1, 4, 16, 64, 256)
 """How many rows one statement finds by their keys; the last key is repeated to fill it up."""
 
 HOSTED = "(SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1)"
-"""1 if the document of the post `p` is here, NULL otherwise."""
+"""1 if the document of the post `p` is stored here, NULL otherwise."""
 
 POST_COLUMNS = f"""
 SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.title, p.description,
@@ -68,7 +68,7 @@ SELECT count(*) AS count FROM (SELECT 1 FROM post_tags WHERE tag = :tag LIMIT {W
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """An index that gives candidates in the order of a list, after a position."""
+    """An index that yields candidates in the order of a list, after a position."""
 
     source: str
     order: str
@@ -76,7 +76,7 @@ class Walk:
 
 
 def _by_place(source: str) -> tuple[Walk, Walk]:
-    """The walks of an index that ends with the place: to older posts, and to newer ones."""
+    """The walks of an index that ends with the position: to older posts, and to newer ones."""
     return (
         Walk(f"{source} place < :place", "place DESC"),
         Walk(f"{source} place > :place", "place"),
@@ -94,8 +94,8 @@ SAME_PRICE = Walk("posts WHERE price = :value AND place < :place", "place DESC",
 LOWER_PRICE = Walk(
     "posts WHERE price < :value AND price >= :low", "price DESC, place DESC", "price"
 )
-"""Walks in the order of a value have two parts: SQLite does not search an index by two columns if
-a pair of values is compared, and thousands of posts have no sales."""
+"""Walks in the order of a value have two parts: SQLite does not search an index by two columns if a
+pair of values is compared, and thousands of posts have no sales."""
 
 WALKS = (
     *ALL_POSTS,
@@ -108,7 +108,7 @@ WALKS = (
 
 @dataclass(frozen=True, slots=True)
 class Also:
-    """What a candidate has to satisfy besides: tags by their numbers, author, price."""
+    """The additional conditions of a candidate: tags by their numbers, author, price."""
 
     tags: tuple[int, ...] = ()
     author: bool = False
@@ -120,7 +120,7 @@ class Also:
 
 @lru_cache(maxsize=512)
 def find_places(walk: Walk, also: Also) -> str:
-    """The places and values of up to :limit posts, in the order of the walk."""
+    """The positions and values of up to :limit posts, in the order of the walk."""
     found = f"SELECT place, {walk.value} AS value FROM {walk.source} ORDER BY {walk.order}"
     if not also:
         return f"{found} LIMIT :limit"
@@ -132,7 +132,7 @@ def find_places(walk: Walk, also: Also) -> str:
 
 @lru_cache(maxsize=32)
 def end_of_walk(walk: Walk) -> str:
-    """The last candidate that `find_places` looks at, if there are as many."""
+    """The last candidate that `find_places` visits, if there are as many."""
     return (
         f"SELECT place, {walk.value} AS value FROM {walk.source}"
         f" ORDER BY {walk.order} LIMIT 1 OFFSET {WALK - 1}"
@@ -141,7 +141,7 @@ def end_of_walk(walk: Walk) -> str:
 
 @lru_cache(maxsize=128)
 def places_of_author(value: str, also: Also) -> str:
-    """The places of an author's posts with their sales or prices, unsorted."""
+    """The positions of an author's posts with their sales or prices, unsorted."""
     conditions = f" AND {_conditions('p', also)}" if also else ""
     return (
         f"SELECT p.place, p.{value} AS value FROM posts p WHERE p.author = :author{conditions}"
@@ -151,7 +151,7 @@ def places_of_author(value: str, also: Also) -> str:
 
 @lru_cache(maxsize=128)
 def places_of_tag(value: str, also: Also) -> str:
-    """The places of the posts with a tag, with their sales or prices, unsorted."""
+    """The positions of the posts with a tag, with their sales or prices, unsorted."""
     conditions = f" AND {_conditions('t', also)}" if also else ""
     return (
         f"SELECT t.place, (SELECT x.{value} FROM posts x WHERE x.place = t.place) AS value"
@@ -160,7 +160,7 @@ def places_of_tag(value: str, also: Also) -> str:
 
 
 def _conditions(alias: str, also: Also) -> str:
-    """Conditions as subqueries with one value, which PostgreSQL never turns into joins."""
+    """Conditions as scalar subqueries, which PostgreSQL never turns into joins."""
     parts = [
         f"(SELECT 1 FROM post_tags o WHERE o.tag = :tag{number} AND o.place = {alias}.place) = 1"
         for number in also.tags
@@ -178,7 +178,7 @@ def _conditions(alias: str, also: Also) -> str:
 
 @lru_cache(maxsize=512)
 def posts_at(count: int, also: Also) -> str:
-    """The posts at `count` places that satisfy conditions."""
+    """The posts at `count` positions that satisfy conditions."""
     conditions = f" AND {_conditions('p', also)}" if also else ""
     return POST_COLUMNS + f" WHERE p.place IN ({_keys(count)}){conditions}"
 

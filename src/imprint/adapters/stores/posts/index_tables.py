@@ -1,4 +1,4 @@
-"""The tables of the index whose rows change: how each is loaded, stored and restored."""
+"""The mutable tables of the index: how each is loaded, stored and restored."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -28,7 +28,7 @@ _PARTS = tuple(f"json_extract(k.value, '$[{number}]')" for number in range(2))
 
 
 def _in_both(statement: str) -> Sql:
-    """A statement, and the one for PostgreSQL, which has other functions for JSON."""
+    """A statement, and its form for PostgreSQL, which has other functions for JSON."""
     own = statement.replace(_KEYS, "jsonb_array_elements(CAST(:keys AS jsonb)) AS k (value)")
     for number, part in enumerate(_PARTS):
         own = own.replace(part, f"(k.value ->> {number})")
@@ -122,10 +122,10 @@ def price_bytes(price: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class IndexTable(Generic[K, R]):
-    """A table whose rows change; its keys have one or two parts, the `columns`.
+    """A mutable table; its keys have one or two parts, the `columns`.
 
-    `values` are the columns of a row and its key; `row_of` reads both back. A row as it was before
-    is stored as the JSON of its columns, bytes as hexadecimal digits.
+    `values` are the columns of a row and its key; `row_of` reads both back. An earlier row is
+    stored as the JSON of its columns, bytes as hexadecimal digits.
     """
 
     name: str
@@ -169,11 +169,11 @@ class IndexTable(Generic[K, R]):
         return " ".join(map(str, self.key_parts(key)))
 
     def decode_key(self, text: str) -> K:
-        """The key that `encode_key` encoded."""
+        """Decode a key."""
         return self.key_of(text.split(" "))
 
     def encode_row(self, row: R | None) -> str | None:
-        """A row as it is stored to be restored later."""
+        """A row encoded for a later restoration."""
         if row is None:
             return None
         values = self.values(row)
@@ -181,7 +181,7 @@ class IndexTable(Generic[K, R]):
         return json.dumps(plain, separators=(",", ":"))
 
     def decode_row(self, text: str | None) -> R | None:
-        """The row that `encode_row` encoded."""
+        """Decode a row."""
         return None if text is None else self.row_of(json.loads(text))
 
 

@@ -1,7 +1,7 @@
 """The writer of the index of posts: applies events of the chain, and undoes those of a reorg.
 
-Every block above the final one stores the rows that it changes as they were before. To undo blocks,
-the oldest stored row of each key is restored, and what the blocks added is deleted.
+Every block above the final one stores the earlier values of the rows that it changes. To undo
+blocks, the oldest stored row of each key is restored, and rows that the blocks added are deleted.
 """
 
 import json
@@ -46,7 +46,7 @@ from imprint.domain.posts.posts import BlockRef
 from imprint.ports.post_index import AppliedLog, IndexMoved, IndexSource, IndexState, IndexStep
 
 INDEX_LOCK = frozenset({"index"})
-"""One transaction at a time changes the index."""
+"""The lock of the transaction that changes the index, one at a time."""
 
 _STATE = "SELECT * FROM index_state"
 
@@ -107,7 +107,7 @@ class SqlIndexWriter:
         await self._database.transact(INDEX_LOCK, _restart, source)
 
     async def advance_index(self, expected: IndexState, step: IndexStep) -> None:
-        # The chain has it all; a step that a power loss undoes is applied again.
+        # Derived from the chain; a step that a power loss undoes is applied again.
         await self._database.transact(INDEX_LOCK, _advance, expected, step, durable=False)
         failpoints.reach("after_step")
 
@@ -172,10 +172,10 @@ async def _advance(tx: Transaction, expected: IndexState, step: IndexStep) -> No
 
 
 async def _undo(tx: Transaction, number: int) -> None:
-    """Restore everything as it was before this block."""
+    """Restore the state before this block."""
     before: dict[str, dict[str, str | None]] = {table.name: {} for table in _TABLES}
     for row in await tx.fetchall(_UNDO_FROM, number=number):
-        # The last one is of the lowest block.
+        # The last one belongs to the lowest block.
         before[row["table_name"]][row["key"]] = row["before"]
     posts = {int(key): POSTS.decode_row(text) for key, text in before["posts"].items()}
     now = await POSTS.load_rows(tx, posts.keys())
@@ -363,7 +363,7 @@ async def _tag_files(tx: Transaction, published: Iterable[PostPublished]) -> Non
 async def _restore_texts(
     tx: Transaction, changes: Sequence[tuple[PostRow | None, PostRow | None]]
 ) -> None:
-    """Forget the texts of posts that are gone or no longer free; want those that became free."""
+    """Drop the texts of posts that are gone or no longer free; queue those that became free."""
     gone = [before.place for before, now in changes if before and not now]
     paid = [
         now.place for before, now in changes if now and now.price and before and not before.price

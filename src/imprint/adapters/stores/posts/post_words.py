@@ -1,4 +1,4 @@
-"""Words of posts in the search index, kept by the same transactions that keep the posts."""
+"""Words of posts in the search index, maintained by the same transactions as the posts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from imprint.adapters.database.transaction import Sql, Transaction
 from imprint.domain.posts.search import fold
 
 BUCKET = 32_768
-"""Posts of a bucket of the search index on PostgreSQL. The words of a post begin with the number of
+"""Posts per bucket of the search index on PostgreSQL. The words of a post begin with the number of
 its bucket and a mark that no word has, so that the newest matches are found without the others."""
 
 _VECTOR = (
     "(SELECT array_to_tsvector(coalesce(array_agg({bucket} || '~' || word), '{{}}'))"
     " FROM unnest(string_to_array({words}, ' ')) AS w (word) WHERE word <> '')"
 )
-"""PostgreSQL's vectors are made of folded words without any parser."""
+"""PostgreSQL's vectors are made of folded words without a parser."""
 _NEXT_BUCKET = f"coalesce((SELECT posts / {BUCKET} FROM market_totals), 0)"  # noqa: S608
 _FOLDED = "translate(folded, chr(10), ' ')"
 _NEW = "CAST(:title AS TEXT) || {gap} || CAST(:hashtags AS TEXT) || {gap} || :description"
@@ -59,7 +59,7 @@ WHERE place = :place""",  # noqa: S608
 
 @dataclass(frozen=True, slots=True)
 class PostWords:
-    """What is searchable of every post."""
+    """The searchable texts of every post."""
 
     place: int
     title: str
@@ -84,19 +84,19 @@ async def add_words(tx: Transaction, posts: Sequence[PostWords]) -> None:
 
 
 async def drop_words(tx: Transaction, places: Sequence[int]) -> None:
-    """Forget posts that left the chain, with their texts."""
+    """Delete posts that left the chain, with their texts."""
     rows = [{"place": place} for place in places]
     for statement in (DROP_WORDS, DROP_TEXT, UNWANT_TEXT):
         await tx.executemany(statement, rows)
 
 
 async def drop_texts(tx: Transaction, places: Sequence[int]) -> None:
-    """Forget the texts of posts that are no longer free."""
+    """Delete the texts of posts that are no longer free."""
     rows = [{"place": place} for place in places]
     for statement in (CLEAR_BODY, DROP_TEXT, UNWANT_TEXT):
         await tx.executemany(statement, rows)
 
 
 async def want_texts(tx: Transaction, places: Sequence[int]) -> None:
-    """Note posts that became free, so that their texts are looked at."""
+    """Queue posts that became free, so that their texts are indexed."""
     await tx.executemany(WANT_TEXT, [{"place": place} for place in places])

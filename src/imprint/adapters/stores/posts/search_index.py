@@ -24,13 +24,13 @@ from imprint.domain.posts.search import MAX_TEXT, SearchQuery, SearchTerm, fold,
 from imprint.ports.post_index import Match, Matches, PendingText
 
 LONGEST_PREFIX = 6
-"""Characters of the longest beginnings of words that SQLite's index has."""
+"""The longest prefixes of words in SQLite's index, in characters."""
 
 _PAGES = 64
 """Pages of a text that reading it visits, at most."""
 
 _FREE = price_bytes(0)
-"""The price zero, as it is stored."""
+"""The price zero in its stored form."""
 
 FREE_TEXT = f"""
 SELECT t.place, t.body FROM post_texts t JOIN posts p ON p.place = t.place
@@ -81,7 +81,7 @@ _ROW = 256
 
 @dataclass(frozen=True, slots=True)
 class SqlSearchIndex:
-    """`SearchIndex` with the rule of its database that finds posts."""
+    """`SearchIndex` with its database's rule for finding posts."""
 
     database: Database
     find: FindRule
@@ -126,7 +126,7 @@ def _is_long(term: SearchTerm) -> bool:
 
 
 def _fts_term(term: SearchTerm) -> str:
-    """A term in FTS5's language; words have only letters and digits, and need no escaping."""
+    """A term in FTS5 syntax; words have only letters and digits, and need no escaping."""
     words = " ".join(term.words)
     return f'"{words[:LONGEST_PREFIX]}"*' if term.prefix else f'"{words}"'
 
@@ -186,7 +186,7 @@ async def walk_posts(tx: Transaction, query: SearchQuery, before: int, limit: in
 
 
 def _tsquery_term(term: SearchTerm) -> str:
-    """A term in PostgreSQL's language; words have only letters and digits, and need no escaping.
+    """A term in PostgreSQL's syntax; words have only letters and digits, and need no escaping.
 
     The number of a bucket goes before each `~`.
     """

@@ -1,4 +1,4 @@
-"""The commands that send the request of an operation, signed anew if it is signed."""
+"""The shell commands that send the request of an operation, signing it first if necessary."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ SECRET_NOTE = (
     "`$SECRET` is the signing secret of the provider, as in the settings of this service. Change "
     "one character of the body, and the delivery is refused as `webhook_signature_invalid`."
 )
-"""What stands below the commands."""
+"""The note below the commands."""
 
 SIGNATURES = {"X-Alchemy-Signature", "X-QN-Signature"}
 """Headers that carry the signature of a delivery."""
@@ -29,7 +29,7 @@ VARIABLES = {
     "X-QN-Nonce": ("NONCE", "$(openssl rand -hex 16)"),
     "X-QN-Timestamp": ("TIMESTAMP", "$(date +%s)"),
 }
-"""Headers that are signed before the body: their variables, and how they are made."""
+"""Headers that are signed before the body: their variables, and how they are computed."""
 
 Json = Mapping[str, Any]
 

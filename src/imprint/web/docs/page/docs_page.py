@@ -66,11 +66,11 @@ class PageAssets:
     theme: str
     """Applies the colours that the reader chose, before anything is painted."""
     has_site: bool
-    """Whether this service has pages for readers, to which the name leads back."""
+    """Whether this service has pages for readers, to which the name links."""
 
 
 def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
-    """The docs page of an OpenAPI document and a service; every text in it is escaped."""
+    """The docs page of an OpenAPI document and a service; all text in it is escaped."""
     info = openapi["info"]
     topics = {
         topic["name"]: list(_operations_of(topic["name"], openapi)) for topic in openapi["tags"]
@@ -106,12 +106,12 @@ def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
 
 
 def _data(name: str, value: object) -> Markup:
-    """JSON for the script of the page, as an element that runs nothing."""
+    """JSON for the page's script, in an inert element."""
     return element("script", Markup(script_data(value)), type="application/json", id=name)
 
 
 def _bar(info: Json, topics: Mapping[str, list[PlacedOperation]], home: str) -> Markup:
-    """The line at the top: name, places for search and account, and on phones a menu."""
+    """The bar at the top: name, slots for search and account, and a menu on phones."""
     groups = [("Guide", "guide"), *((topic, anchor_of(topic)) for topic in topics)]
     items = [
         element("li", element("a", title, href=f"#{anchor}"))
@@ -193,7 +193,7 @@ def _main(openapi: Json, topics: Mapping[str, list[PlacedOperation]], facts: Jso
 
 
 def _opening(info: Json, facts: Json) -> Markup:
-    """Title, links, and beside them what a first request needs."""
+    """Title, links, and what a first request needs."""
     words = element(
         "div",
         element("h1", f"The interface of {info['title']}", id="top"),
@@ -210,7 +210,7 @@ def _opening(info: Json, facts: Json) -> Markup:
 
 
 def _elsewhere() -> Markup:
-    """Links to what programs read, and to the codes."""
+    """Links to the machine-readable documents, and to the codes."""
     places = [
         ("OpenAPI document", "openapi.json"),
         ("Parameters of this service", ".well-known/imprint.json"),
@@ -223,7 +223,7 @@ def _elsewhere() -> Markup:
 
 
 def _signing() -> Iterator[Markup]:
-    """How the variables of signed commands are made."""
+    """How to set the variables of signed commands."""
     yield element("h2", _SIGNING, id=f"guide-{anchor_of(_SIGNING)}")
     text, source = CURL_SIGNING
     yield render_text(text)
@@ -231,7 +231,7 @@ def _signing() -> Iterator[Markup]:
 
 
 def _this_service(facts: Json) -> Iterator[Markup]:
-    """What differs between services, which the description does not contain."""
+    """The values that differ between services, which the description does not contain."""
     yield element("h2", _THIS_SERVICE, id=f"guide-{anchor_of(_THIS_SERVICE)}")
     yield element("p", render_line("`GET /.well-known/imprint.json` returns this to programs:"))
     yield _code_block(render_json(dict(facts)))
@@ -354,7 +354,7 @@ def _sample(method: str, path: str, operation: Json) -> Iterator[Markup]:
 
 
 def _bodies(operation: Json) -> list[Json]:
-    """The media types of the response without an error, if it has a body."""
+    """The media types of the success response, if it has a body."""
     first = next(iter(operation["responses"].values()))
     return list(first.get("content", {}).values())
 
@@ -363,7 +363,7 @@ def _bodies(operation: Json) -> list[Json]:
 
 
 def _code_block(source: str) -> Markup:
-    """Code that can be scrolled by keyboard; the script adds a button that copies it."""
+    """A code block that can be scrolled by keyboard; the script adds a copy button."""
     shown = source if isinstance(source, Markup) else render_code(source)
     return element("div", element("pre", shown, tabindex="0"), class_="code")
 

@@ -50,7 +50,7 @@ def _list_member(path: str, member: Json, required: bool, openapi: Json) -> Iter
     elif "properties" in items:
         yield from list_fields(items, openapi, f"{path}[].")
     elif _is_choice_of_objects(schema, openapi):
-        # The description of such a member says what the others are.
+        # The description of such a member covers the others.
         yield from list_fields(schema["anyOf"][0], openapi, f"{path}.")
 
 

@@ -12,7 +12,7 @@ _TOKEN = re.compile(r'(?P<key>"(?:[^"\\]|\\.)*"(?=:))|(?P<text>"(?:[^"\\]|\\.)*"
 
 
 class Markup(str):
-    """HTML whose texts are escaped."""
+    """Escaped HTML."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""What the script of the docs page needs to send the request of an operation."""
+"""The data that the script of the docs page needs to send a request."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -9,11 +9,12 @@ from imprint.web.docs.page.fields import name_kind, resolve
 Json = Mapping[str, Any]
 
 Access = Literal["none", "optional", "session", "wallet"]
-"""Who may call: everybody, everybody and more with a session, a session, or a wallet's signature"""
+"""Who may call: everybody, everybody (with more for a session), a session, or a wallet's
+signature"""
 
 
 def describe_request(method: str, path: str, operation: Json, openapi: Json) -> dict[str, Any]:
-    """Method, path and parameters of an operation, and what its body is made of."""
+    """Method, path and parameters of an operation, and the parts of its body."""
     parameters = [
         _describe_parameter(parameter, openapi) for parameter in operation.get("parameters", ())
     ]

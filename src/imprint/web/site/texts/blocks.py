@@ -1,4 +1,4 @@
-"""Posts of the earlier front end: EditorJS blocks as HTML, with few inline elements in them."""
+"""Posts of the earlier front end: EditorJS blocks as HTML, with a few inline elements."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -20,15 +20,15 @@ from imprint.web.site.texts.pictures import Pictures
 from imprint.web.site.texts.text_links import link_address, picture_markup
 
 INLINE_TAGS = {"a", "b", "br", "code", "em", "i", "mark", "s", "strong", "u"}
-"""Elements that a text in a block may have; of any other only the text stays."""
+"""Elements that a text in a block may have; of any other only its text is kept."""
 
 
 MAX_TAGS = 1_000
-"""Tags in one text: the sanitiser's time grows with the square of those that are open."""
+"""The most tags in one text: the sanitiser's time grows with the square of the open ones."""
 
 
 def inline_html(text: str) -> str:
-    """A text with inline HTML, sanitised; one with very many tags loses all of them."""
+    """A text with inline HTML, sanitised; one with too many tags loses all of them."""
     if "<" not in text and "&" not in text:
         return escape(text)
     if text.count("<") > MAX_TAGS:
@@ -44,7 +44,7 @@ def inline_html(text: str) -> str:
 
 
 def blocks_html(blocks: Sequence[Block], pictures: Pictures, work: TextWork) -> str:
-    """The HTML of blocks; an unknown kind is shown as a paragraph of what text it has.
+    """The HTML of blocks; an unknown kind is shown as a paragraph of its text.
 
     Raises what `TextWork.spend` raises.
     """

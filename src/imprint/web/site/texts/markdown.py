@@ -1,7 +1,7 @@
 """Markdown as HTML: CommonMark with tables and strikethrough; HTML in it is shown as text.
 
-The parser is that of markdown-it. Every rule that it tries and every token that it makes counts as
-work, so that no text takes much more time or memory than its length explains.
+The parser is markdown-it's. Every rule it tries and every token it makes counts as work, so that
+time and memory stay proportional to the length of the text.
 """
 
 import re
@@ -23,10 +23,10 @@ from imprint.web.site.texts.pictures import Pictures
 from imprint.web.site.texts.text_links import link_address, picture_markup
 
 MAX_ANCHOR = 60
-"""Characters of the anchor of a heading."""
+"""The most characters of a heading's anchor."""
 
 TOKEN_STEPS = 10
-"""What a token counts as: it takes time to make and to render, and some 350 bytes."""
+"""The work that a token counts as: it takes time to make and to render, and some 350 bytes."""
 
 _NOT_WORD = re.compile(r"[^\w]+")
 
@@ -70,7 +70,7 @@ class _InlineParser(ParserInline):
 
 
 class _Renderer(RendererHTML):
-    """Writes links, pictures and tables in the forms that pages have."""
+    """Renders links, pictures and tables in the forms that pages use."""
 
     def link_open(
         self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
@@ -103,7 +103,7 @@ class _Renderer(RendererHTML):
 
 
 def code_markup(code: str) -> str:
-    """Code, in a box that one can scroll with the keyboard."""
+    """Code, in a box that can be scrolled by keyboard."""
     return f'<pre tabindex="0"><code>{escape(code)}</code></pre>\n'
 
 
@@ -154,7 +154,7 @@ def _same(heading: str, title: str) -> bool:
 
 
 def _number_headings(tokens: list[Token]) -> None:
-    """Let headings begin below that of the page, skip no level, and have anchors."""
+    """Demote headings below that of the page, without skipping a level, and give them anchors."""
     opening = [at for at, token in enumerate(tokens) if token.type == "heading_open"]
     levels = heading_levels([int(tokens[at].tag[1]) for at in opening])
     anchors: dict[str, int] = {}
@@ -173,7 +173,7 @@ def heading_levels(given: Sequence[int]) -> list[int]:
 
 
 def heading_anchor(text: str, anchors: dict[str, int]) -> str:
-    """An anchor that no other heading of the text has, nor any element of a page."""
+    """An anchor that is unique among the headings of the text and the elements of a page."""
     name = _NOT_WORD.sub("-", text.lower()).strip("-")[:MAX_ANCHOR]
     count = anchors[name] = anchors.get(name, 0) + 1
     return f"s-{name}" if count == 1 else f"s-{name}-{count}"

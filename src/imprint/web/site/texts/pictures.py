@@ -1,6 +1,7 @@
 """Pictures inside texts: taken out before a text is rendered, and put back into its HTML.
 
-A picture is a `data:` URL of some megabytes. Renderer and sanitiser see a short name in its place.
+A picture is a `data:` URL of some megabytes. The renderer and the sanitiser see a short name
+instead.
 """
 
 import re
@@ -8,26 +9,26 @@ from base64 import b64decode
 from dataclasses import dataclass, field
 
 SCHEME = "imprint-picture"
-"""The scheme of the names that stand for pictures."""
+"""The scheme of the names that replace pictures."""
 
 SHARED_BYTES = 64 * 1024
-"""Bytes of a picture in which its size is looked for."""
+"""The bytes of a picture that are searched for its size."""
 
 REPEATED = 2
-"""How many times the pictures of a text may stand in its HTML, on average."""
+"""How many times the pictures of a text may be repeated in its HTML, on average."""
 
 NO_PICTURE = "data:,"
 """The address of a picture for which there is no room."""
 
 _DATA_URL = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
-"""Pictures of pixels. An SVG is a document that can have scripts, and is none of them."""
+"""Bitmap pictures. SVG is excluded: it is a document that can contain scripts."""
 
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 @dataclass(slots=True)
 class Pictures:
-    """The pictures of one text, by their numbers; no text can guess `secret`, and so name one."""
+    """The pictures of one text by number; no text can guess `secret`, and so forge a name."""
 
     secret: str
     urls: list[str] = field(default_factory=list)
@@ -37,7 +38,7 @@ class Pictures:
         self._name = re.compile(rf"{SCHEME}:{self.secret}-([0-9]{{1,6}})(?![0-9])")
 
     def take_out(self, text: str) -> str:
-        """The text with names in the place of its pictures."""
+        """The text with its pictures replaced by names."""
 
         def name(found: "re.Match[str]") -> str:
             self.urls.append(found[0])
@@ -46,14 +47,14 @@ class Pictures:
         return _DATA_URL.sub(name, text)
 
     def left_out(self, text: str) -> str:
-        """The text with a word in the place of each name."""
+        """The text with each name replaced by a word."""
         return self._name.sub("picture", text)
 
     def put_back(self, markup: str) -> str:
-        """The HTML with the pictures in it; a URL of base64 needs no escape.
+        """The HTML with the pictures put back; a base64 URL needs no escaping.
 
-        A text can refer to one picture many times. All of them together are at most `REPEATED`
-        times as long as in the text; what would be longer is shown as its description.
+        A text can refer to one picture many times. Together they take at most `REPEATED` times
+        their length in the text; further ones are shown as their descriptions.
         """
         if not self.urls:
             return markup
@@ -70,12 +71,12 @@ class Pictures:
         return self._name.sub(url, markup)
 
     def has(self, name: str) -> bool:
-        """Whether this is the name of a picture of the text, and nothing more."""
+        """Whether this is exactly the name of a picture of the text."""
         found = self._name.fullmatch(name)
         return found is not None and int(found[1]) < len(self.urls)
 
     def size(self, name: str) -> tuple[int, int] | None:
-        """Width and height of the picture with this name, if its first bytes tell."""
+        """Width and height of the picture with this name, if its first bytes contain them."""
         found = self._name.fullmatch(name)
         if found is None or int(found[1]) >= len(self.urls):
             return None

@@ -1,6 +1,6 @@
-"""Texts of posts as HTML that runs nothing: rendered within bounds, then sanitised.
+"""Texts of posts as inert HTML: rendered within bounds, then sanitised.
 
-The sanitiser is the last step, whatever the text was: what it does not know is not in a page.
+The sanitiser is always the last step: anything it does not allow never reaches a page.
 """
 
 import re
@@ -19,7 +19,7 @@ from imprint.web.site.texts.pictures import SCHEME, Pictures
 from imprint.web.site.texts.text_links import link_address, picture_address
 
 MAX_TEXT = 1_000_000
-"""Characters of a text, without its pictures, that is shown: a book of 170 000 words."""
+"""The most characters of a text, without its pictures, that are shown: a book of 170 000 words."""
 
 TAGS = {
     *("a", "b", "blockquote", "br", "cite", "code", "del", "div", "em", "figcaption", "figure"),
@@ -51,9 +51,9 @@ _LINE_END = re.compile(r"\r\n?")
 
 @dataclass(frozen=True, slots=True)
 class TextMarkup:
-    """The HTML of a text with names in the place of its pictures, which can be megabytes.
+    """The HTML of a text with names instead of its pictures, which can be megabytes.
 
-    `secret` is what the names have in common; None if the text has no pictures.
+    `secret` is the common part of the names; None if the text has no pictures.
     """
 
     markup: Markup
@@ -63,7 +63,7 @@ class TextMarkup:
         return len(self.markup)
 
     def with_pictures(self, content: str) -> Markup:
-        """The HTML with the pictures of the text that it was made of."""
+        """The HTML with the pictures of its text put back."""
         if self.secret is None:
             return self.markup
         pictures = Pictures(self.secret)
@@ -74,7 +74,7 @@ class TextMarkup:
 def text_markup(content: str, title: str, work: TextWork) -> TextMarkup:
     """The HTML of a post's content; a first heading that repeats the title is left out.
 
-    A text that takes too much work is shown as it was written. Raises `Abandoned`.
+    A text that takes too much work is shown as plain text. Raises `Abandoned`.
     """
     pictures = Pictures(secrets.token_hex(8))
     text = _LINE_END.sub("\n", pictures.take_out(content))
@@ -96,7 +96,7 @@ def _render(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
 
 
 def _as_written(text: str) -> str:
-    """The beginning of a text in its lines; of blocks, their words."""
+    """The beginning of a text line by line; for blocks, their words."""
     if not is_markdown(text):
         text = readable_text(text) or text
     notice = NOTICE.format(cut=CUT if len(text) > MAX_TEXT else "")
@@ -104,7 +104,7 @@ def _as_written(text: str) -> str:
 
 
 def sanitised(markup: str) -> str:
-    """The HTML with nothing in it but the elements, attributes and addresses of texts."""
+    """The HTML reduced to the elements, attributes and addresses that texts may have."""
     return nh3.clean(
         markup,
         tags=TAGS,

@@ -7,7 +7,7 @@ from imprint.domain.formats.cids import NotACid, parse_cid
 from imprint.web.site.texts.pictures import SCHEME, Pictures
 
 MAX_ADDRESS = 2_000
-"""Characters of an address; a longer one is no link."""
+"""The most characters of an address; a longer one is not linked."""
 
 _IPFS = re.compile(r"(?:ipfs://(?:ipfs/)?|/ipfs/)([A-Za-z0-9]{1,128})/?\Z")
 _OPEN = re.compile(
@@ -17,7 +17,7 @@ _WITHIN = re.compile(r"(?:#|/(?![/\\]))[^\s<>\"\\\x00-\x1f\x7f]*\Z")
 
 
 def link_address(given: str) -> str | None:
-    """The address of a link: another site, mail, a document here, or this site; else None."""
+    """The address of a link: another site, mail, a document here, or this site; otherwise None."""
     if len(given) > MAX_ADDRESS:
         return None
     if (path := ipfs_path(given)) is not None:
@@ -28,14 +28,15 @@ def link_address(given: str) -> str | None:
 
 
 def picture_address(given: str) -> str | None:
-    """The address of a picture that a page may load: in the text, or at this service; else None."""
+    """The address of a picture that a page may load: in the text, or at this service; otherwise
+    None."""
     if given.startswith(f"{SCHEME}:"):
         return given
     return ipfs_path(given)
 
 
 def ipfs_path(given: str) -> str | None:
-    """The path of a document here, of `ipfs://{cid}` or `/ipfs/{cid}`."""
+    """The path of a document here, from `ipfs://{cid}` or `/ipfs/{cid}`."""
     found = _IPFS.match(given)
     if found is None:
         return None
@@ -46,9 +47,9 @@ def ipfs_path(given: str) -> str | None:
 
 
 def picture_markup(given: str, alt: str, pictures: Pictures) -> str:
-    """A picture, or a link to one that another host has: pages load nothing from there."""
+    """A picture, or a link to one on another host: pages load nothing from there."""
     source = picture_address(given)
-    # A text can have such a name by itself, or go on after its picture.
+    # A text can contain such a name, or continue after its picture.
     if source is not None and (pictures.has(source) or not source.startswith(f"{SCHEME}:")):
         size = pictures.size(source)
         box = 'class="unsized"' if size is None else f'width="{size[0]}" height="{size[1]}"'
