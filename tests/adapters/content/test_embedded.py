@@ -19,6 +19,7 @@ from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.cids import document_cid
+from imprint.domain.installation import Access
 from imprint.ports import utc_now
 
 PRIVATE, PUBLIC = Network.PRIVATE, Network.PUBLIC
@@ -275,3 +276,24 @@ async def test_a_document_that_is_stored_again_counts_as_new(embedded: EmbeddedW
     await asyncio.sleep(0.05)
     await embedded.store.put(CID, DOCUMENT, PRIVATE)
     assert [cid async for cid in embedded.store.list_documents(PRIVATE, between)] == []
+
+
+async def test_a_store_that_is_only_read_stores_and_destroys_nothing(tmp_path: Path) -> None:
+    document = b"Words."
+    cid = document_cid(document)
+    store = EmbeddedStore(tmp_path, utc_now)
+    await store.put(cid, document, Network.PRIVATE)
+    await store.close()
+    reading = EmbeddedStore(tmp_path, utc_now, access=Access.READ)
+    try:
+        assert await reading.read(cid, Network.PRIVATE) == document
+        assert [each async for each in reading.list_documents(Network.PRIVATE)] == [cid]
+        for change in (
+            reading.put(cid, document, Network.PRIVATE),
+            reading.remove(cid, Network.PRIVATE),
+            reading.claim("0" * 32),
+        ):
+            with pytest.raises(Unavailable):
+                await change
+    finally:
+        await reading.close()

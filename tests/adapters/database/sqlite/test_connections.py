@@ -1,5 +1,6 @@
 """Connections to SQLite: the settings of writers and readers, and files that are refused."""
 
+import shutil
 import sqlite3
 import stat
 from contextlib import closing
@@ -10,7 +11,9 @@ import pytest
 from imprint.adapters.database.sqlite.connections import (
     OpenedFiles,
     TooOldSqlite,
+    UnrecoveredLog,
     connect_copier,
+    connect_looker,
     connect_reader,
     connect_writer,
 )
@@ -150,3 +153,46 @@ def test_other_files_in_the_folder_are_ignored(opened):
     for number in range(3):
         (opened.parent / f"other {number}").touch()
         files.check()
+
+
+def files_in(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def killed_writer(folder):
+    """The files that a killed process has left, whose last commits are in the log."""
+    path = folder / "running" / "notes.db"
+    with closing(connect_writer(path)) as writer:
+        writer.execute("CREATE TABLE notes (note TEXT)")
+        writer.execute("INSERT INTO notes VALUES ('kept')")
+        shutil.copytree(path.parent, folder / "killed")
+    return folder / "killed" / "notes.db"
+
+
+def test_a_looker_reads_the_log_of_a_killed_process_and_changes_no_file(tmp_path):
+    path = killed_writer(tmp_path)
+    before = files_in(path.parent)
+    assert before["notes.db-wal"]
+    with closing(connect_looker(path)) as looker:
+        assert looker.execute("SELECT note FROM notes").fetchall() == [("kept",)]
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            looker.execute("DELETE FROM notes")
+    assert files_in(path.parent) == before
+
+
+def test_a_looker_makes_no_file_beside_a_database_that_was_closed(tmp_path):
+    path = tmp_path / "notes.db"
+    with closing(connect_writer(path)) as writer:
+        writer.execute("CREATE TABLE notes (note TEXT)")
+    before = files_in(tmp_path)
+    with closing(connect_looker(path)) as looker:
+        assert looker.execute("SELECT note FROM notes").fetchall() == []
+        assert files_in(tmp_path) == before
+    assert files_in(tmp_path) == before
+
+
+def test_a_looker_refuses_a_log_that_it_cannot_read_without_writing(tmp_path):
+    path = killed_writer(tmp_path)
+    path.with_name("notes.db-shm").unlink()
+    with pytest.raises(UnrecoveredLog, match="start the service once"):
+        connect_looker(path)
