@@ -18,7 +18,7 @@ RESPONSES = Counter(
     "imprint_responses", "Responses by path, status and refusal code.", ["path", "status", "code"]
 )
 RESPONSE_SECONDS = Histogram(
-    "imprint_answer_seconds",
+    "imprint_response_seconds",
     "How long responses took, by path and status.",
     ["path", "status"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5),

@@ -339,7 +339,7 @@ class RequestMiddleware:
             }
             if self.logs_addresses:
                 fields["client"] = (scope.get("client") or ("-",))[0]
-            log.info("answered", extra=fields)
+            log.info("responded", extra=fields)
         return label
 
 
