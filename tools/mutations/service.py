@@ -124,7 +124,7 @@ CHAIN = (
     Mutation(
         "A block whose logs are disputed does not become final",
         "src/imprint/services/posts/indexer.py",
-        "                one_pass.target = min(one_pass.target, blocks.open_from - 1)\n",
+        "                one_pass.hold(blocks.open_from)\n",
         "                pass\n",
         "test",
         (

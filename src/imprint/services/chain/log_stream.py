@@ -397,6 +397,11 @@ class LogStream:
             self.disputed.put(block, None)
         DISPUTED_BLOCKS.set(len(self.disputed))
 
+    def forget_disputes(self) -> None:
+        """Leave them to another process, which follows the chain now."""
+        self.disputed.clear()
+        DISPUTED_BLOCKS.set(0)
+
     def _settle(self, block: BlockRef) -> None:
         if block in self.disputed:
             log.warning("the logs of a block are no longer disputed", extra={"block": block.number})

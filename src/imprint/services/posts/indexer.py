@@ -222,6 +222,11 @@ class _Pass:
     applied: Sequence[AppliedLog]
     indexed: int
     """The last block whose logs are in the index."""
+    is_open: bool = False
+
+    def hold(self, number: int) -> None:
+        """Nothing from this block on is final, because logs may be missing."""
+        self.is_open, self.target = True, min(self.target, number - 1)
 
 
 @dataclass(slots=True)
@@ -318,12 +323,11 @@ class Indexer:
         one_pass = _Pass(state, head, max(final, target), applied, reached)
         shrunk = await self.stream.has_shrunk(head)
         until = self.stream.monotonic() + SECONDS_PER_HEAD
-        self._open = False
+        self._open = True
         async for blocks in self.reader.read(final + 1, head):
             self._note_unreadable(blocks)
             if blocks.open_from is not None:
-                self._open = True
-                one_pass.target = min(one_pass.target, blocks.open_from - 1)
+                one_pass.hold(blocks.open_from)
             for part in _divide(blocks):
                 if lease.lost:
                     return False
@@ -334,6 +338,7 @@ class Indexer:
                 if part.last != head and self.stream.monotonic() >= until:
                     return False
         self.stream.remember(head)
+        self._open = one_pass.is_open
         INDEX_LAG.set(0)
         return True
 
@@ -405,16 +410,15 @@ class Indexer:
             for each in _known_in(one_pass, part)
             if each not in shown
         }
-        for block in omitted:
+        for block in sorted(omitted, key=lambda each: each.number):
             if not await self.stream.is_canonical(block, one_pass.head):
                 continue
             proved = await self.stream.prove(block, one_pass.head)
             if proved is not None:
                 part = self.stream.restore(part, block, proved)
             else:
-                self._open = True
                 disputed.add(block.number)
-                one_pass.target = min(one_pass.target, block.number - 1)
+                one_pass.hold(block.number)
         return part, disputed
 
     async def _apply(

@@ -6,7 +6,7 @@ not have. Even if every delivery is lost, the result is the same.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -233,15 +233,7 @@ class Follower:
             # The node may be behind the cursor.
             first = max(first, min(cursor.number, head.number) - self.reorg_depth + 1)
         if cursor != head or target >= first or self._open:
-            self._open = False
-            async for blocks in self.reader.read(first, head):
-                if blocks.open_from is not None:
-                    self._open = True
-                    target = min(target, blocks.open_from - 1)
-                next_final = None
-                if blocks.last == head and target >= first:
-                    next_final = await self.stream.block_at(target, head)
-                await self._apply(blocks, head, next_final)
+            async for _ in self._apply_from(first, head, target, least_final=first):
                 if lease.lost:
                     return
         await self._store_disputes()
@@ -260,13 +252,30 @@ class Follower:
         before = await self.events.final_block(self.chain_id)
         before = before or await self.events.cursor(self.chain_id)
         history = await self.stream.compare_history(self.events, self.chain_id, before, head)
-        final = await self.stream.block_at(max(0, head.number - self.reorg_depth), head)
-        async for blocks in self.reader.read(first, head):
-            await self._apply(blocks, head, final if blocks.last == head else None)
+        target = max(0, head.number - self.reorg_depth)
+        async for blocks in self._apply_from(first, head, target, least_final=0):
             progress(blocks.last.number, head.number)
         if history is History.REPLACED:
             await self._undo_above(head)
-        self._note_history(History.AGREES, final, head)
+        self._note_history(History.AGREES, await self.events.final_block(self.chain_id), head)
+
+    async def _apply_from(
+        self, first: int, head: BlockRef, target: int, least_final: int
+    ) -> AsyncIterator[LogRange]:
+        """Apply the blocks from `first` on; with the last of them, what is final then is stored.
+
+        That is the block at `target`, unless logs may be missing before it.
+        """
+        is_open, self._open = False, True
+        async for blocks in self.reader.read(first, head):
+            if blocks.open_from is not None:
+                is_open, target = True, min(target, blocks.open_from - 1)
+            final = None
+            if blocks.last == head and target >= least_final:
+                final = await self.stream.block_at(target, head)
+            await self._apply(blocks, head, final)
+            yield blocks
+        self._open = is_open
 
     async def _apply(self, blocks: LogRange, head: BlockRef, final: BlockRef | None) -> None:
         found = await self.events.known_events(self.chain_id, blocks.first, blocks.last.number)
@@ -391,6 +400,7 @@ class Follower:
     def _leave(self) -> bool:
         """Another process follows, and raises the alarms."""
         self.history, self._stored_disputes = History.AGREES, None
+        self.stream.forget_disputes()
         HEAD_BELOW_FINAL.set(0)
         DEEP_REORG.set(0)
         CURSOR_LAG.set(float("nan"))
