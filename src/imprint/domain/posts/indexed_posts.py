@@ -116,7 +116,7 @@ class Sale:
     tx_hash: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class AccountSummary:
     """What an address did: as an author, and as a reader.
 
