@@ -59,6 +59,9 @@ bench-paint: $(READY) .venv/browser ## Measure how soon a browser paints the pag
 bench-compare: $(READY) ## Compare the speed with that of another checkout, in turns (OTHER=path)
 	$(BIN)/python -m bench.compare $(OTHER)
 
+soak: $(READY) ## Read a service for two hours and see that its memory stays (MINUTES=120)
+	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),120)
+
 scale: $(READY) ## Estimate what a large deployment needs, from the last measurements
 	$(BIN)/python -m bench.scale
 
@@ -191,5 +194,5 @@ clean: ## Remove everything that the other targets made
 	rm -rf bench/peer/node_modules bench/results clients/*/dist clients/*/node_modules contracts/node_modules examples/*/node_modules site/node_modules tests/*/node_modules
 	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help run site check-site fix-site test fuzz simulate check fix mutations bench bench-paint bench-compare scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-proxies test-generators test-browser test-everything suites-ready screenshots release lock lock-generators lock-browser clean
+.PHONY: help run site check-site fix-site test fuzz simulate check fix mutations bench bench-paint bench-compare soak scale test-clients test-chain test-crash test-faults test-hostile test-kubo test-pinata test-s3 test-wheel test-deploy test-proxies test-generators test-browser test-everything suites-ready screenshots release lock lock-generators lock-browser clean
 .SECONDARY:

@@ -3,7 +3,7 @@
 import gc
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -27,7 +27,14 @@ from imprint.domain.posts.indexed_posts import (
 )
 from imprint.domain.posts.posts import BlockRef
 from imprint.domain.sessions import Session
-from imprint.services.posts.posts import KEPT_ROWS, PAGE_SIZE, Derived, ListRequest, Posts
+from imprint.services.posts.posts import (
+    KEPT_OWN_ROWS,
+    KEPT_ROWS,
+    PAGE_SIZE,
+    Derived,
+    ListRequest,
+    Posts,
+)
 from imprint.services.posts.search import FoundPosts
 
 NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
@@ -225,6 +232,13 @@ def test_what_was_made_of_a_source_that_is_gone_is_dropped() -> None:
     assert kept.find(held, None) == "stays"
 
 
+def test_a_source_that_knows_no_weak_references_is_kept() -> None:
+    kept: Derived[str] = Derived(len, 9)
+    for number in range(5):
+        assert kept.of([number], None, lambda: "list") == "list"
+    assert kept.weight == 8
+
+
 def test_the_least_recently_used_value_is_evicted_above_the_limit() -> None:
     kept: Derived[str] = Derived(len, 10)
     first, second, third = Source(), Source(), Source()
@@ -247,30 +261,33 @@ def test_a_new_value_of_a_source_replaces_the_old_one() -> None:
     assert kept.weight == 6
 
 
-class Rows(list[Sale]):
-    """A list that can be weakly referenced."""
+class WatchedSale(Sale):
+    """A sale that can be watched while others hold it."""
+
+    __slots__ = ("__weakref__",)
 
 
 @dataclass
 class WatchedIndex(Index):
     """Reads every list again, as after a commit, and tracks what happens to it."""
 
-    read: list[weakref.ref[Rows]] = field(default_factory=list)
+    read: list[weakref.ref[WatchedSale]] = field(default_factory=list)
 
     async def sales_of(self, author: Address, before: int | None, limit: int) -> list[Sale]:
-        rows = Rows(make_sale(place) for place in range(limit))
-        self.read.append(weakref.ref(rows))
-        return rows
+        made = make_sale(0)
+        first = WatchedSale(*(getattr(made, each.name) for each in fields(made)))
+        self.read.append(weakref.ref(first))
+        return [first, *(make_sale(place) for place in range(1, limit))]
 
 
 async def test_pages_are_cached_up_to_a_number_of_rows() -> None:
     index = WatchedIndex()
     posts = make_posts(index)
-    for _ in range(2 * KEPT_ROWS // 1_000):
-        await posts.sales(SESSION, ListRequest(), 1_000)
+    for _ in range(3 * KEPT_OWN_ROWS // 500):
+        await posts.sales(SESSION, ListRequest(), 500)
     gc.collect()
-    kept = [rows for watched in index.read if (rows := watched()) is not None]
-    assert 0 < len(kept) <= KEPT_ROWS // 1_000
+    kept = [sale for watched in index.read if (sale := watched()) is not None]
+    assert 0 < len(kept) <= KEPT_OWN_ROWS // 500
 
 
 class AnySearch:

@@ -133,7 +133,7 @@ class Sale:
     title: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class AccountSummary:
     """The activity of an address as an author and as a reader.
 

@@ -114,10 +114,10 @@ class Derived(Generic[T]):
     """Cache of derived values, keyed by the identity of what the catalog returned.
 
     The catalog returns the same object until a commit, so a value is derived from it once. What was
-    made of a source that is gone is dropped: after a commit nobody can ask for it again. Only a
-    list, which knows no weak references, is kept with what was made of it. `weigh` says how much
-    memory a value takes, and all together take at most `most`: the least recently used ones are
-    evicted.
+    made of a source that is gone is dropped: after a commit nobody can ask for it again. What
+    knows no weak references, such as a list, is kept with what was made of it. `weigh` says how
+    much memory a value takes, and all together take at most `most`: the least recently used ones
+    are evicted.
     """
 
     def __init__(self, weigh: Callable[[T], int], most: int) -> None:
@@ -152,11 +152,11 @@ class Derived(Generic[T]):
         """Keep what was made of this source, in the place of what was made of it before."""
         key = id(source)
         refer: Callable[[], object]
-        if isinstance(source, list):
-            refer = partial(_itself, source)
-        else:
+        try:
             # The last one who holds a source may be another thread, which only takes a note.
             refer = ref(source, lambda _: self._gone.append(key))
+        except TypeError:
+            refer = partial(_itself, source)
         self._made.put(key, (refer, beside, made))
         while self._gone:
             gone = self._gone.popleft()
