@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from email.parser import BytesParser
 from pathlib import Path
 
 from packaging.metadata import Metadata
@@ -120,7 +119,6 @@ def metadata_problems(text: bytes, root: Path = ROOT) -> list[str]:
         metadata = Metadata.from_email(text, validate=True)
     except ExceptionGroup as group:
         return [str(error) for error in group.exceptions]
-    readme = BytesParser().parsebytes(text).get_payload()
     checks = {
         f"The name is {metadata.name}.": metadata.name == NAME,
         f"The version is {metadata.version}.": metadata.version == Version(read_version(root)),
@@ -128,7 +126,7 @@ def metadata_problems(text: bytes, root: Path = ROOT) -> list[str]:
         "The licence file is not named.": metadata.license_files == ["LICENSE"],
         "There is no summary.": bool(metadata.summary),
         "The readme is not Markdown.": metadata.description_content_type == "text/markdown",
-        "The readme is not README.md.": str(readme).strip()
+        "The readme is not README.md.": str(metadata.description).strip()
         == (root / "README.md").read_text("utf-8").strip(),
         "Older Pythons are not refused.": str(metadata.requires_python) == ">=3.11",
     }

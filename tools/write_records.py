@@ -11,7 +11,7 @@ from imprint import RELEASE
 from imprint.interface import accounts, drafts, posts, problems, service
 from imprint.interface.values import ADDRESS_PATTERN, LOWER_ADDRESS_PATTERN, TRANSACTION_PATTERN
 from imprint.web.docs.openapi import describe_interface
-from imprint.web.docs.schema import component_name
+from imprint.web.docs.operation import component_name
 
 RECORDS_FILE = ROOT / "clients" / "typescript" / "src" / "records.ts"
 """The file whose generated part is between two marks."""

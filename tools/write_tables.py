@@ -15,7 +15,7 @@ from imprint.interface.problems import FAILURE
 from imprint.settings import DEVELOPMENT
 from imprint.settings.declaration import Setting, declared_in
 from imprint.settings.values import GROUPS
-from imprint.web.docs.errors import FAILURE_MEANING, MEANINGS
+from imprint.web.docs.operation import FAILURE_MEANING, MEANINGS
 from imprint.web.http.problems import STATUSES
 
 DOCS = ROOT / "docs"

@@ -20,7 +20,7 @@ from imprint.adapters.database.transaction import Transaction
 from imprint.adapters.stores.files import build_file, plan_list, read_list
 from imprint.bootstrap.stores import open_stores
 from imprint.domain.drafts.files import File
-from imprint.domain.posts.lists import PublicList
+from imprint.domain.posts.indexed_posts import PublicList
 
 QUERIES = 10
 """Queries of the rule that is timed without SQL."""

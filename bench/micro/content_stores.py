@@ -15,7 +15,7 @@ import uvloop
 from tests.s3.conftest import access_to
 from tests.s3.server import MinioServer
 
-from imprint.adapters.content.bucket_access import open_bucket
+from imprint.adapters.content.bucket import open_bucket
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import document_cid

@@ -1,9 +1,10 @@
 """Metrics for Prometheus.
 
 Counters only rise; gauges hold a current value. Labels have few values, so that no metric grows
-with the number of files, readers or posts. Every worker has its own values; `server/samples.py`
-merges them: counters are summed, including those of workers that have ended, and a gauge takes its
-largest value unless `SUMMED` or `LEAST` names it. A gauge that is NaN is unknown, and not exported.
+with the number of files, readers or posts. Every worker has its own values;
+`server/metrics_server.py` merges them: counters are summed, including those of workers that have
+ended, and a gauge takes its largest value unless `SUMMED` or `LEAST` names it. A gauge that is NaN
+is unknown, and not exported.
 """
 
 import math

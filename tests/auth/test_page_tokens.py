@@ -19,7 +19,7 @@ from imprint.auth.sessions import encode_base64url
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address
-from imprint.domain.posts.lists import OwnDrafts, PublicList
+from imprint.domain.posts.indexed_posts import OwnDrafts, PublicList
 from imprint.domain.sessions import Session
 
 SECRET, OTHER = b"s" * 32, b"o" * 32

@@ -18,8 +18,7 @@ from imprint.auth.post_page_tokens import (
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address
-from imprint.domain.posts.indexed_posts import PostFilter, PostOrder, PostPosition
-from imprint.domain.posts.lists import PublicList
+from imprint.domain.posts.indexed_posts import PostFilter, PostOrder, PostPosition, PublicList
 
 SECRET, OTHER = b"s" * 32, b"o" * 32
 TOKENS = PostPageTokens(SECRET)

@@ -101,7 +101,7 @@ def test_a_bucket_without_its_library_is_refused_in_one_sentence(tmp_path: Path)
 
 THREADS = """
 import os
-from imprint.adapters.content.bucket_access import BucketAccess, open_bucket
+from imprint.adapters.content.bucket import BucketAccess, open_bucket
 open_bucket(BucketAccess("s3", "bucket", key_id="a", secret="b"))
 print(len(os.listdir("/proc/self/task")))
 """

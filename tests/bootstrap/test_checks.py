@@ -4,7 +4,7 @@ import pytest
 from tests.stores import open_sqlite_stores
 
 from imprint.bootstrap.checks import check_records
-from imprint.domain.findings import Status
+from imprint.domain.installation import Status
 from imprint.ports.damage import Damage
 
 

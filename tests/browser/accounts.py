@@ -15,6 +15,7 @@ from eth_account.messages import encode_defunct, encode_typed_data
 from tests.processes import PLAIN
 
 from imprint.client import Imprint, KeyWallet
+from imprint.domain.formats.addresses import checksum_address, parse_address
 
 FUNDS = 10 * 10**18
 """The initial balance of an account, in wei."""
@@ -82,7 +83,7 @@ class Account:
             {
                 "chainId": chain.id,
                 "nonce": int(chain.ask("eth_getTransactionCount", self.address, "pending"), 16),
-                "to": call["to"],
+                "to": checksum_address(parse_address(call["to"])),
                 "data": call.get("data", "0x"),
                 "value": int(call.get("value", "0x0"), 16),
                 "gas": int(gas, 16),

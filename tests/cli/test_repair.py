@@ -9,9 +9,9 @@ from hashlib import sha256
 import pytest
 from tests.cli.installations import environment_of, files_in, run
 
-from imprint.adapters.database.derived_tables import INDEX_TABLES
-from imprint.adapters.database.record_checksums import is_damaged
+from imprint.adapters.database.schema import INDEX_TABLES
 from imprint.adapters.database.sqlite.use_lock import UseLock
+from imprint.adapters.database.transaction import is_damaged
 
 
 def test_an_intact_installation_is_left_unchanged(here):

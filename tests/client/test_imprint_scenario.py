@@ -32,7 +32,7 @@ from imprint.client import (
     verify_document,
     wait_for_receipt,
 )
-from imprint.devchain.wallet import Wallet as DevelopmentKeys
+from imprint.devchain.transactions import Wallet as DevelopmentKeys
 from imprint.interface.codec import encode_json
 
 ROOT = Path(__file__).parents[2]

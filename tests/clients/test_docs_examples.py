@@ -10,7 +10,7 @@ from tests.web.described import DOCUMENT
 from tools.files import ROOT
 
 from imprint.web.docs.examples import SERVICE
-from imprint.web.docs.guide import CURL_SIGNING
+from imprint.web.docs.openapi import CURL_SIGNING
 from imprint.web.docs.page.client_examples import typescript_example
 from imprint.web.docs.page.commands import curl_command, is_delivery
 

@@ -12,7 +12,7 @@ import httpx2
 from tests.world import Wallet, World, picture
 
 from imprint.domain.formats.addresses import Address
-from imprint.domain.posts.lists import OwnDrafts
+from imprint.domain.posts.indexed_posts import OwnDrafts
 
 PAUSE = 0.01
 MOST_DRAFTS = 8

@@ -7,8 +7,7 @@ from eth_account import Account
 
 from imprint.devchain.deployment import DeploymentImpossible, deploy_marketplace
 from imprint.devchain.evm import Message
-from imprint.devchain.transactions import TransactionRefused
-from imprint.devchain.wallet import INITIAL_BALANCE
+from imprint.devchain.transactions import INITIAL_BALANCE, TransactionRefused
 
 ETHER = 10**18
 COUNTER = "5f5460010180 5f55 5f5260205ff3"  # adds one to slot 0 and returns it

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from imprint.devchain.chain import Chain
 from imprint.devchain.methods import ACTIONS, QUERIES
 from imprint.devchain.rpc import Dispatcher
-from imprint.devchain.transactions import Rlp, TransactionRefused, decode_transaction
-from imprint.devchain.wallet import Wallet
+from imprint.devchain.transactions import Rlp, TransactionRefused, Wallet, decode_transaction
 
 PERSON = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 MARKETPLACE = "0x5fbdb2315678afecb367f032d93f642f64180aa3"

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from imprint.devchain.transactions import (
     MAX_TRANSACTION_BYTES,
     TransactionRefused,
+    Wallet,
     decode_transaction,
 )
-from imprint.devchain.wallet import Wallet
 
 PERSON = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
 RAW = Wallet().sign_transaction(

@@ -28,7 +28,7 @@ from tests.postgresql import Server, keeping_records_on, records_of
 from tests.processes import Process
 from tests.world import World, open_world
 
-from imprint.adapters.database.record_checksums import CHECKED_TABLES, record_checksum
+from imprint.adapters.database.transaction import CHECKED_TABLES, record_checksum
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid
 from imprint.services.drafts.garbage_collector import GarbageCollector

@@ -28,7 +28,7 @@ LABELS = [
     if path is not None
 ]
 
-LISTS = ["/posts", "/me/library", "/me/sales"]
+LISTS = ["/posts", "/me/library", "/me/sales", "/ipfs/{cid}"]
 """An empty parameter breaks its schema, and was not given. A limit of a table is refused without
 `text/csv`."""
 

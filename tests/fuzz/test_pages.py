@@ -1,6 +1,7 @@
 """Pages and files for crawlers, which the description leaves out: no request causes a server
 error."""
 
+import time
 from collections.abc import Iterator
 from urllib.parse import quote
 
@@ -35,6 +36,11 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 @pytest.fixture(scope="module")
 def client(live: Live) -> Iterator[httpx2.Client]:
     with httpx2.Client(base_url=live.origin, headers=live.session, timeout=60) as opened:
+        # Lists are 503 until the index has reached the newest block for the first time.
+        for _ in range(600):
+            if opened.get("/").status_code == 200:
+                break
+            time.sleep(0.1)
         yield opened
 
 

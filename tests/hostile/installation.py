@@ -97,6 +97,8 @@ class Installation:
     @contextmanager
     def serve(self, attack: Attack, postgresql: Server | None) -> Iterator[tuple[Service, Facts]]:
         """A service that runs until the end of the block, and what can be read there."""
+        # The attack before may have enlarged responses, also those that publish posts here.
+        self.node.enlarge(0, 0)
         given, open_files = attack.settings, attack.open_files
         self._number += 1
         folder = self.folder / f"service-{self._number}"

@@ -21,13 +21,12 @@ NOT_TRACED = {"server/connection.py"}
 
 NOT_LISTED = (
     "devchain/",
-    "web/http/cors.py",
     "failpoints.py",
     "traces.py",
     "adapters/database/sqlite/connections.py",
     "domain/bounded_cache.py",
 )
-"""Entered, but not listed: the node of the test, CORS, which is off by default, failpoints, which
+"""Entered, but not listed: the node of the test, failpoints, which
 do nothing unless a crash test arms them, the clock around every call, connections, which a thread
 opens once, and the dictionary inside every cache."""
 

@@ -6,8 +6,7 @@ import pytest
 from tests.crash.fork_server import ForkServer
 from tests.s3.server import KEY_ID, SECRET, MinioServer
 
-from imprint.adapters.content.bucket import BucketStore
-from imprint.adapters.content.bucket_access import BucketAccess, open_bucket, open_objects
+from imprint.adapters.content.bucket import BucketAccess, BucketStore, open_bucket, open_objects
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid
 from imprint.domain.installation import UNNAMED, Identity

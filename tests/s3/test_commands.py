@@ -13,7 +13,7 @@ from tests.s3.conftest import access_to
 from tests.s3.server import MinioServer, run_command
 from tests.world import picture
 
-from imprint.adapters.content.bucket_access import open_objects
+from imprint.adapters.content.bucket import open_objects
 
 NOWHERE = "/proc/imprint-has-no-disk"
 """A folder that nobody can create."""

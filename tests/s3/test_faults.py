@@ -16,8 +16,7 @@ from tests.s3.flaky_proxy import FAULTS, open_proxy
 from tests.s3.server import MinioServer
 from tests.world import MovableClock, World, open_world, problem
 
-from imprint.adapters.content.bucket import BucketStore
-from imprint.adapters.content.bucket_access import open_bucket
+from imprint.adapters.content.bucket import BucketStore, open_bucket
 from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.cids import document_cid

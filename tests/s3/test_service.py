@@ -7,7 +7,7 @@ from tests.faults.scene import open_scene
 from tests.s3.conftest import access_to, keys_in
 from tests.s3.server import MinioServer
 
-from imprint.adapters.content.bucket_access import open_objects
+from imprint.adapters.content.bucket import open_objects
 
 KEY = "5c7d1f0e93ab48260d51be7fa94c836217e0db3f68a5924cc1f7053eb8d26a94"
 

@@ -8,8 +8,13 @@ import pytest
 
 from imprint.server import metrics_server
 from imprint.server.listeners import listen
-from imprint.server.metrics_server import MAX_CLIENTS, MAX_HEAD_BYTES, MetricsServer
-from imprint.server.samples import Family, MergedSamples
+from imprint.server.metrics_server import (
+    MAX_CLIENTS,
+    MAX_HEAD_BYTES,
+    Family,
+    MergedSamples,
+    MetricsServer,
+)
 
 GET = b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n"
 

@@ -44,9 +44,9 @@ ACCESS = (
         "    if not session_id:\n",
         "test",
         (
-            "tests/web/api/test_writing_sessions.py"
+            "tests/web/api/test_writes.py"
             "::test_a_revoked_session_is_refused_at_once_on_every_replica",
-            "tests/web/api/test_writing_sessions.py"
+            "tests/web/api/test_writes.py"
             "::test_a_session_revoked_during_writes_stores_no_later_draft",
         ),
     ),
@@ -56,7 +56,7 @@ ACCESS = (
         "        if write.action not in session.actions:\n",
         "        if not session.actions:\n",
         "test",
-        ("tests/web/api/test_writing_sessions.py::test_an_action_that_was_not_signed_is_refused",),
+        ("tests/web/api/test_writes.py::test_an_action_that_was_not_signed_is_refused",),
     ),
     Mutation(
         "A login message is used once",
@@ -114,11 +114,11 @@ ACCESS = (
     ),
     Mutation(
         "The operator's page opens by its secret only",
-        "src/imprint/auth/operator_sessions.py",
+        "src/imprint/auth/sessions.py",
         "        return is_ours and now.timestamp() < int(expires)\n",
         "        return is_ours or now.timestamp() < int(expires)\n",
         "test",
-        ("tests/auth/test_operator_sessions.py",),
+        ("tests/auth/test_sessions_operator_sessions.py",),
     ),
 )
 """Who may write, and who is signed in."""
@@ -179,7 +179,7 @@ READING = (
     ),
     Mutation(
         "A page and Markdown have the text of a post only while it is free on the chain",
-        "src/imprint/services/site/pages.py",
+        "src/imprint/services/site.py",
         "            file = await self.reads.shown_post(post)\n",
         "            file = await self.reads.post_for(post.author, post_id)\n",
         "test",
@@ -299,11 +299,11 @@ BROWSERS = (
     ),
     Mutation(
         "Pages of other sites get no permission",
-        "src/imprint/web/http/cors.py",
+        "src/imprint/web/http/middleware.py",
         "            allow_origins=origins,\n",
         '            allow_origin_regex=".*",\n            allow_credentials=True,\n',
         "test",
-        ("tests/web/http/test_cors.py",),
+        ("tests/web/http/test_middleware_cors.py",),
     ),
     Mutation(
         "The titles of posts are escaped in feeds",

@@ -301,7 +301,7 @@ OPERATION = (
     ),
     Mutation(
         "One process at a time holds a lease",
-        "src/imprint/adapters/stores/installation/leases.py",
+        "src/imprint/adapters/stores/installation/installation.py",
         "            return row is not None\n",
         "            return True\n",
         "test",

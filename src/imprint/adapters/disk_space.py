@@ -192,3 +192,12 @@ def _free_bytes(folder: Path) -> int:
     """The bytes available to an unprivileged process."""
     disk = os.statvfs(folder)
     return disk.f_bavail * disk.f_frsize
+
+
+def sync_path(path: Path | str) -> None:
+    """Sync a file, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

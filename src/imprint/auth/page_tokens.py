@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from imprint.auth.sessions import decode_base64url, encode_base64url
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address
-from imprint.domain.posts.lists import ListFilter, OwnDrafts, PublicList
+from imprint.domain.posts.indexed_posts import ListFilter, OwnDrafts, PublicList
 from imprint.domain.sessions import Session
 
 MAX_PAGE_TOKEN_LENGTH = 2048

@@ -46,20 +46,17 @@ from imprint.services.chain.log_stream import examine_history
 from imprint.services.content.labels import LabelUpdater
 from imprint.services.content.store_claim import InstallationClaim
 from imprint.services.content.thumbnails import Thumbnails
-from imprint.services.drafts.drafts import Drafts
+from imprint.services.drafts.drafts import Drafts, WriteHealth
 from imprint.services.drafts.garbage_collector import StrayScan
-from imprint.services.drafts.write_health import WriteHealth
 from imprint.services.installation.readiness import Readiness
 from imprint.services.installation.usage_monitor import UsageMonitor
 from imprint.services.posts.feeds import Feeds
-from imprint.services.posts.lists import Lists
+from imprint.services.posts.lists import Lists, Totals
 from imprint.services.posts.posts import Posts
 from imprint.services.posts.search import LibrarySearch, Search
-from imprint.services.posts.totals import Totals
 from imprint.services.publication.chain_sync import Publications
 from imprint.services.publication.webhooks import Webhooks
-from imprint.services.site.pages import Pages
-from imprint.services.site.sitemap import Sitemap
+from imprint.services.site import Pages, Sitemap
 from imprint.services.tasks.leases import LeaseMonitor
 from imprint.settings import Compatibility, Secret, Settings
 from imprint.web.api.feed_links import FeedLinks

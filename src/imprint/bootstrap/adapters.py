@@ -20,8 +20,7 @@ from imprint.adapters.chain.chain_reader import JsonRpcChainReader
 from imprint.adapters.chain.contract_wallets import JsonRpcContractWallets
 from imprint.adapters.chain.json_rpc import MAX_HEAD_AGES, ChainMisconfigured, JsonRpc
 from imprint.adapters.chain.marketplace import JsonRpcMarketplace
-from imprint.adapters.content.embedded import EmbeddedStore
-from imprint.adapters.content.installation_marker import MARKER, InstallationMarker
+from imprint.adapters.content.embedded import MARKER, EmbeddedStore, InstallationMarker
 from imprint.adapters.database.database import Database
 from imprint.adapters.database.schema import NewerSchema, NoCatalog
 from imprint.adapters.database.sqlite.database import open_sqlite, read_schema
@@ -31,7 +30,7 @@ from imprint.adapters.disk_space import LocalDiskSpace, open_with_reserve
 from imprint.adapters.encryption import AesCipher, PlainCipher
 from imprint.adapters.images.sandbox import SandboxedRecoder
 from imprint.adapters.outages import failure_reason, may_pass, remedy
-from imprint.adapters.webhooks.networks import network_names
+from imprint.adapters.webhooks.payloads import network_names
 from imprint.adapters.webhooks.provider_a import ProviderA
 from imprint.adapters.webhooks.provider_b import ProviderB
 from imprint.bootstrap.stores import Stores, open_stores
@@ -56,8 +55,8 @@ from imprint.ports import (
     monotonic,
     utc_now,
 )
+from imprint.ports.accounts import ContractWallets
 from imprint.ports.content import DocumentCipher, Inventory
-from imprint.ports.contract_wallets import ContractWallets
 from imprint.ports.post_index import Hub
 from imprint.services.content.store_claim import InstallationClaim
 from imprint.settings import (
@@ -76,7 +75,7 @@ from imprint.settings.groups import Storage
 from imprint.traces import use_tracer
 
 if TYPE_CHECKING:
-    from imprint.adapters.content.pinata_api import Account
+    from imprint.adapters.content.pinata import Account
 
 log = logging.getLogger(__name__)
 
@@ -312,7 +311,7 @@ def _open_pinata(
 
 def pinata_account(storage: Storage) -> "Account":
     """The account of the settings, which are refused without a JWT and a gateway."""
-    from imprint.adapters.content.pinata_api import Account
+    from imprint.adapters.content.pinata import Account
 
     jwt = storage.pinata_jwt.reveal() if storage.pinata_jwt is not None else ""
     return Account(jwt, storage.pinata_gateway or "", storage.pinata_api, storage.pinata_uploads)
@@ -320,7 +319,7 @@ def pinata_account(storage: Storage) -> "Account":
 
 def _open_bucket(settings: Settings, store: BucketContent, identity: Identity) -> ContentStore:
     try:
-        from imprint.adapters.content.bucket_access import BucketAccess, open_bucket
+        from imprint.adapters.content.bucket import BucketAccess, open_bucket
     except ModuleNotFoundError as error:
         raise CannotStart.missing_extra("A bucket", "s3") from error
     storage, encryption = settings.storage, settings.encryption

@@ -8,12 +8,13 @@ from pathlib import Path
 
 from imprint.adapters.archives.backup_files import (
     BackupUnusable,
+    NoKey,
     create_backup,
+    load_seed,
     make_folder,
     read_entries,
 )
 from imprint.adapters.archives.car_file import open_car
-from imprint.adapters.archives.key_file import NoKey, load_seed
 from imprint.adapters.archives.migration_progress import open_progress
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.database.schema import NewerSchema

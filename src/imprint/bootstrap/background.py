@@ -21,7 +21,7 @@ from imprint.services.drafts.garbage_collector import GarbageCollector, StraySca
 from imprint.services.installation.scrub import Examination, Scrub, watch_files
 from imprint.services.installation.usage_monitor import UsageMonitor
 from imprint.services.posts.indexer import INDEXER_LEASE, Indexer
-from imprint.services.posts.search_texts import SearchTexts
+from imprint.services.posts.search import SearchTexts
 from imprint.services.posts.websub import HubNotices
 from imprint.services.publication.chain_sync import FOLLOWER_LEASE, Follower
 from imprint.services.tasks.leases import (

@@ -15,9 +15,8 @@ from imprint.bootstrap.adapters import (
 from imprint.bootstrap.archives import describe_store
 from imprint.bootstrap.stores import Stores
 from imprint.domain.errors import CannotStart, NeedsUpgrade, StoreMisconfigured, Unavailable
-from imprint.domain.findings import Finding, Status
 from imprint.domain.formats.addresses import Address
-from imprint.domain.installation import Access
+from imprint.domain.installation import Access, Finding, Status
 from imprint.domain.posts.marketplace import missing_functions
 from imprint.ports import (
     ChainReader,

@@ -44,8 +44,7 @@ from imprint.bootstrap.checks import (
 )
 from imprint.bootstrap.stores import Stores, open_stores
 from imprint.domain.errors import CannotStart, NeedsUpgrade, NoCatalogYet, Unavailable
-from imprint.domain.findings import Finding, Status
-from imprint.domain.installation import UNNAMED, Access
+from imprint.domain.installation import UNNAMED, Access, Finding, Status
 from imprint.ports import Clock, ContentStore, Progress, utc_now
 from imprint.ports.installation import KeyStore
 from imprint.services.chain.start_block import StartBlock

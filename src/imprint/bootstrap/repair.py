@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from imprint.adapters.content.rebuild import rebuild_small_documents
+from imprint.adapters.content.embedded import rebuild_small_documents
 from imprint.adapters.database.schema import NewerSchema
 from imprint.adapters.database.sqlite.damaged_file import FileInUse, copy_locked, replace_file
 from imprint.adapters.database.sqlite.database import open_sqlite

@@ -10,9 +10,12 @@ from imprint.adapters.stores.drafts.garbage import SqlGarbageStore
 from imprint.adapters.stores.ended_sessions import SqlSessionStore
 from imprint.adapters.stores.files import SqlFileStore
 from imprint.adapters.stores.installation.archives import SqlArchiveStore
-from imprint.adapters.stores.installation.installation import SqlInstallationStore, SqlKeyStore
-from imprint.adapters.stores.installation.leases import SqlLeaseStore
-from imprint.adapters.stores.installation.operator_facts import SqlOperatorFacts
+from imprint.adapters.stores.installation.installation import (
+    SqlInstallationStore,
+    SqlKeyStore,
+    SqlLeaseStore,
+    SqlOperatorFacts,
+)
 from imprint.adapters.stores.installation.records import SqlRecordStore
 from imprint.adapters.stores.posts.index_reader import SqlIndexReader
 from imprint.adapters.stores.posts.index_writer import SqlIndexWriter

@@ -21,7 +21,7 @@ from imprint.adapters.database.sqlite.connections import connect_looker
 from imprint.adapters.database.sqlite.database import open_sqlite, read_schema
 from imprint.adapters.database.sqlite.log import DamagedLog, check_log, read_boot
 from imprint.adapters.database.sqlite.use_lock import InUse, UseLock
-from imprint.adapters.durability import sync_path
+from imprint.adapters.disk_space import sync_path
 from imprint.adapters.outages import failure_reason, remedy
 from imprint.bootstrap.adapters import (
     content_folder,

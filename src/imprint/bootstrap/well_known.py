@@ -9,7 +9,7 @@ from imprint.auth.logins import LOGIN_FRESHNESS
 from imprint.auth.typed_data import BOUND_FORMS, MAX_NONCE_LENGTH, SigningForm
 from imprint.domain.drafts.documents import MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
-from imprint.domain.posts.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
+from imprint.domain.posts.indexed_posts import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
 from imprint.interface.service import (
     ChainFacts,
     LimitFacts,

@@ -34,9 +34,9 @@ COMMANDS = {
     "events": Command("events", "events", "List the outcomes of the chain's events."),
     "export": Command("export", "export", "Write drafts, posts and thumbnails to a CAR file."),
     "gc": Command("gc", "gc", "Show or destroy documents that nothing refers to."),
-    "import": Command("export", "import_", "Take in the files of an export."),
+    "import": Command("export", "import_", "Import the files of an export."),
     "import-pinata": Command(
-        "export", "import_pinata", "Take in the files of the earlier service."
+        "export", "import_pinata", "Import the files of the earlier service from Pinata."
     ),
     "migrate-catalog": Command(
         "migrate", "migrate_catalog", "Move all records from SQLite to PostgreSQL."
@@ -56,7 +56,7 @@ COMMANDS = {
     "upgrade": Command(
         "upgrade", "upgrade", "Bring records and documents up to this version's schema."
     ),
-    "verify": Command("export", "verify", "Prove that an export is whole, and who signed it."),
+    "verify": Command("export", "verify", "Verify that an export is complete, and who signed it."),
 }
 """Every command by its name; a summary fits on the same line of 80 columns."""
 

@@ -16,8 +16,7 @@ from imprint.bootstrap.installation_check import InstallationCheck
 from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import config_option
 from imprint.cli.progress import show_progress
-from imprint.domain.findings import Finding, Status
-from imprint.domain.installation import Access
+from imprint.domain.installation import Access, Finding, Status
 from imprint.logs import configure_logging
 from imprint.settings import SettingsProblems, read_settings
 
@@ -46,7 +45,7 @@ SYMBOLS = {
 @click.option("--write", is_flag=True, help="Also write a record and a document, and undo that.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a list.")
 def check(config: Path | None, deep: bool, write: bool, as_json: bool) -> None:
-    """Say whether the service would run, and what to fix.
+    """Check whether the service would run, and what to fix.
 
     It looks at settings, database, store, keys, disk, node, contract and clock, and without --write
     it changes nothing. The exit status is 0 if all is well, also with warnings (!), 1 if something

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 
 from starlette.types import ASGIApp
 
-from imprint.devchain.callers import is_loopback
 from imprint.devchain.chain import Chain
 from imprint.devchain.deployment import DeploymentImpossible, deploy_marketplace
 from imprint.devchain.journal import JournalDamaged, JournalInUse
-from imprint.devchain.rpc import rpc_app
+from imprint.devchain.rpc import is_loopback, rpc_app
 from imprint.devchain.webhooks import Destination, Provider, Sender
 from imprint.domain.errors import CannotStart
 from imprint.domain.formats.addresses import checksum_address

@@ -13,7 +13,7 @@ from imprint.cli.errors import MISCONFIGURED, reporting_errors
 from imprint.cli.installation import Installation, config_option, open_installation
 from imprint.domain.drafts.files import Network
 from imprint.domain.installation import Access
-from imprint.ports.garbage import GarbageReport
+from imprint.ports.drafts import GarbageReport
 from imprint.services.drafts.garbage_collector import SAMPLE, Strays, StrayScan
 from imprint.services.tasks.leases import pause_collection
 

@@ -11,8 +11,7 @@ from imprint.cli.installation import config_option, open_installation
 from imprint.cli.progress import show_progress
 from imprint.domain.errors import CannotStart
 from imprint.domain.installation import Access
-from imprint.services.installation.key_rotation import KeyRotation, RotationProgress
-from imprint.services.installation.master_keys import MasterKeys
+from imprint.services.installation.master_keys import KeyRotation, MasterKeys, RotationProgress
 
 
 @click.command("rotate-key")

@@ -9,11 +9,9 @@
 It needs what the service needs and nothing else. `docs/clients.md` tells the rest.
 """
 
-from imprint.client.coins import format_coin, parse_coin
-from imprint.client.documents import Document, verify_document
-from imprint.client.drafts import SignedWrite
+from imprint.client.connection import Listing, Page
+from imprint.client.drafts import Document, SignedWrite, verify_document
 from imprint.client.imprint import Imprint
-from imprint.client.lists import Listing, Page
 from imprint.client.marketplace import (
     POST_LIMITS,
     Receipt,
@@ -23,10 +21,12 @@ from imprint.client.marketplace import (
     create_post_call,
     created_post_id,
     find_receipt,
+    format_coin,
+    parse_coin,
     wait_for_receipt,
 )
-from imprint.client.node import Node, Provider
-from imprint.client.problems import (
+from imprint.client.transactions import Call, Node, Provider
+from imprint.client.transport import (
     NodeError,
     Refusal,
     Reverted,
@@ -34,7 +34,6 @@ from imprint.client.problems import (
     Unreachable,
     WalletNeeded,
 )
-from imprint.client.transactions import Call
 from imprint.client.typed_data import TypedData
 from imprint.client.wallet import KeyWallet, NodeWallet, Wallet
 from imprint.client.writing_session import (

@@ -12,16 +12,14 @@ import aiohttp
 import msgspec
 
 from imprint.auth.typed_data import SigningForm
-from imprint.client.connection import Connection, page_of
-from imprint.client.documents import Document
-from imprint.client.lists import Listing, Page
-from imprint.client.problems import Refusal, Unconfirmed, Unreachable, WalletNeeded
-from imprint.client.transport import Query
+from imprint.client.connection import Connection, Listing, Page, page_of
+from imprint.client.transport import Query, Refusal, Unconfirmed, Unreachable, WalletNeeded
 from imprint.client.typed_data import TypedData, Write, write_typed_data
 from imprint.client.wallet import Wallet, settle
 from imprint.client.writing_session import WritingSession
 from imprint.domain.drafts.files import Action, State
 from imprint.domain.errors import Code
+from imprint.domain.formats.cids import KUBO_LAYOUT, WIDE_LAYOUT, NotACid, document_cid, parse_cid
 from imprint.interface.drafts import (
     Content,
     CreateBody,
@@ -36,6 +34,28 @@ from imprint.interface.drafts import (
     UpdateBody,
     UpdatedResponse,
 )
+
+
+class Document(msgspec.Struct, frozen=True, rename="camel"):
+    """The bytes of a document, with their media type and entity tag."""
+
+    data: bytes
+    media_type: str
+    etag: str | None = None
+
+
+def verify_document(data: bytes, cid: str) -> bool:
+    """Tell whether these bytes have this cid, in any spelling; no text that is not a cid has any.
+
+    >>> verify_document(b"hello", "bafkreibm6jg3ux5qumhcn2b3flc3tyu6dmlb4xa7u5bf44yegnrjhc4yeq")
+    True
+    """
+    try:
+        wanted = parse_cid(cid)
+    except NotACid:
+        return False
+    return any(document_cid(data, layout) == wanted for layout in (KUBO_LAYOUT, WIDE_LAYOUT))
+
 
 ONCHAIN_POLL_SECONDS = 0.2
 """Seconds between two checks whether the service has seen a post on the chain."""

@@ -8,10 +8,9 @@ import aiohttp
 
 from imprint.client.accounts import AccountMethods
 from imprint.client.drafts import DraftMethods
-from imprint.client.node import Node
 from imprint.client.posts import PostMethods
-from imprint.client.problems import NodeError
-from imprint.client.transport import DEFAULT_TIMEOUT, Transport
+from imprint.client.transactions import Node
+from imprint.client.transport import DEFAULT_TIMEOUT, NodeError, Transport
 from imprint.interface.service import ServiceFacts
 
 

@@ -1,22 +1,25 @@
-"""The marketplace contract: the calls of authors and readers, and their receipts."""
+"""The marketplace contract: the calls of authors and readers, their receipts, and amounts."""
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
-from imprint.client.node import Provider
-from imprint.client.problems import NodeError, Reverted
-from imprint.client.transactions import Call
+from imprint.client.transactions import Call, Provider
+from imprint.client.transport import NodeError, Reverted
+from imprint.domain.formats import coins
 from imprint.domain.formats.abi import NotAbi, decode_uint256, encode_call
 from imprint.domain.formats.addresses import keccak256, parse_address
+from imprint.domain.formats.coins import DECIMALS
 from imprint.domain.posts.marketplace import (
     BALANCE_OF,
     MAX_DESCRIPTION,
     MAX_TITLE,
     POST_CREATED,
 )
+from imprint.interface.values import Wei
 
 POST_LIMITS: Mapping[str, int] = MappingProxyType(
     {
@@ -181,3 +184,35 @@ def _check_post(title: str, description: str, tags: Sequence[str]) -> None:
 def _check_price(price: int) -> None:
     if not 0 <= price <= POST_LIMITS["price_wei"]:
         raise ValueError("A price is at least 0 and at most 1 coin (10^18 wei).")
+
+
+_AMOUNT = re.compile(rf"([0-9]+)?(?:\.([0-9]{{1,{DECIMALS}}}))?", re.ASCII)
+_LIMIT = 2**256
+
+
+def format_coin(wei: int | str) -> str:
+    """Write an amount of wei in coins, exactly.
+
+    >>> format_coin(10**16)
+    '0.01'
+    """
+    amount = int(wei)
+    if amount < 0:
+        raise ValueError("An amount is not negative.")
+    return coins.format_coin(amount)
+
+
+def parse_coin(text: str) -> Wei:
+    """Read an amount of coins, exactly. Raises ValueError with a sentence for people.
+
+    >>> parse_coin("0.01")
+    10000000000000000
+    """
+    found = _AMOUNT.fullmatch(text.strip())
+    if found is None or found[0] == "":
+        raise ValueError(f"Write the amount as a number with at most {DECIMALS} decimals: 0.01")
+    whole, digits = found[1] or "0", (found[2] or "").ljust(DECIMALS, "0")
+    amount = Wei(whole + digits)
+    if amount >= _LIMIT:
+        raise ValueError("The amount is larger than the chain can count.")
+    return amount

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Literal
 from urllib.parse import parse_qs, quote, urlsplit
 
-from imprint.client.connection import Connection, page_of
-from imprint.client.lists import Listing, Page
+from imprint.client.connection import Connection, Listing, Page, page_of
 from imprint.interface.drafts import Content
 from imprint.interface.posts import (
     Author,

@@ -11,9 +11,8 @@ from typing import Protocol, TypeVar
 
 from coincurve import PrivateKey
 
-from imprint.client.node import Provider
-from imprint.client.problems import NodeError
-from imprint.client.transactions import Call, Transaction
+from imprint.client.transactions import Call, Provider, Transaction
+from imprint.client.transport import NodeError
 from imprint.client.typed_data import TypedData
 from imprint.domain.formats.addresses import Address, checksum_address, keccak256
 

@@ -19,8 +19,13 @@ from imprint.devchain.evm import (
     Outcome,
 )
 from imprint.devchain.journal import Entry, Journal, JournalDamaged
-from imprint.devchain.transactions import Transaction, TransactionRefused, decode_transaction
-from imprint.devchain.wallet import INITIAL_BALANCE, Wallet
+from imprint.devchain.transactions import (
+    INITIAL_BALANCE,
+    Transaction,
+    TransactionRefused,
+    Wallet,
+    decode_transaction,
+)
 
 CHAIN_ID = 31337
 """The default chain id of development chains."""

@@ -1,6 +1,7 @@
 """The JSON-RPC methods: queries, which change nothing, and actions."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -10,30 +11,263 @@ from imprint.devchain.blocks import (
     JsonObject,
     encode_block,
     encode_bytes,
+    encode_logs,
     encode_quantity,
     encode_receipt,
     encode_transaction,
 )
-from imprint.devchain.calls import GAS_PRICE, call, estimate_gas, sign_request, to_message
+from imprint.devchain.calls import GAS_PRICE, Request, call, estimate_gas, sign_request, to_message
 from imprint.devchain.chain import Chain
 from imprint.devchain.evm import BLOCK_GAS_LIMIT
-from imprint.devchain.filters import parse_filter, select_logs
-from imprint.devchain.parameters import (
-    BadParameter,
-    Parameters,
-    Unavailable,
-    find_block,
-    parse_address,
-    parse_bytes,
-    parse_hash,
-    parse_object,
-    parse_quantity,
-    parse_request,
-    parse_slot,
-    require_head,
-)
 
 T = TypeVar("T")
+
+_QUANTITY = re.compile(r"0x(0|[1-9a-fA-F][0-9a-fA-F]{0,63})", re.ASCII)
+_BYTES = re.compile(r"0x([0-9a-fA-F]{2})*", re.ASCII)
+_SLOT = re.compile(r"0x[0-9a-fA-F]{1,64}", re.ASCII)
+_ADDRESS_BYTES = 20
+_HASH_BYTES = 32
+
+_HEAD_TAGS = frozenset({"latest", "pending", "safe", "finalized"})
+"""Names of the newest block: nothing is pending, and a block is final at once."""
+
+
+class BadParameter(Exception):
+    """A parameter is missing, superfluous or malformed."""
+
+
+class Unavailable(Exception):
+    """The parameters are well formed, but name something that this chain does not have."""
+
+
+class Parameters:
+    """The positional parameters of one request."""
+
+    def __init__(self, values: Sequence[object], most: int) -> None:
+        if len(values) > most:
+            raise BadParameter(f"too many arguments, want at most {most}")
+        self._values = values
+
+    def take(self, index: int, parse: Callable[[object], T]) -> T:
+        """Parse a required parameter."""
+        if index >= len(self._values):
+            raise BadParameter(f"missing value for required argument {index}")
+        try:
+            return parse(self._values[index])
+        except BadParameter as error:
+            raise BadParameter(f"invalid argument {index}: {error}") from error
+
+    def take_or(self, index: int, parse: Callable[[object], T], default: T) -> T:
+        """Parse a parameter that may be absent or null."""
+        if index >= len(self._values) or self._values[index] is None:
+            return default
+        return self.take(index, parse)
+
+
+def parse_quantity(value: object) -> int:
+    """Parse a hexadecimal number of at most 256 bits, without leading zeros."""
+    if not isinstance(value, str) or not _QUANTITY.fullmatch(value):
+        raise BadParameter("expected a hex quantity without leading zeros")
+    return int(value, 16)
+
+
+def parse_bytes(value: object) -> bytes:
+    """Parse hexadecimal bytes."""
+    if not isinstance(value, str) or not _BYTES.fullmatch(value):
+        raise BadParameter("expected hex bytes of even length with the prefix 0x")
+    return bytes.fromhex(value[2:])
+
+
+def parse_hash(value: object) -> bytes:
+    """Parse a hash of 32 bytes."""
+    data = parse_bytes(value)
+    if len(data) != _HASH_BYTES:
+        raise BadParameter("expected 32 bytes")
+    return data
+
+
+def parse_address(value: object) -> str:
+    """Parse an address in any case into lower case."""
+    data = parse_bytes(value)
+    if len(data) != _ADDRESS_BYTES:
+        raise BadParameter("expected an address of 20 bytes")
+    return "0x" + data.hex()
+
+
+def parse_slot(value: object) -> int:
+    """Parse the index of a storage slot, which may have leading zeros."""
+    if not isinstance(value, str) or not _SLOT.fullmatch(value):
+        raise BadParameter("expected a storage slot in hex")
+    return int(value, 16)
+
+
+def parse_request(value: object) -> Request:
+    """Parse a transaction or call object; unknown members are ignored."""
+    fields = parse_object(value)
+
+    def read(name: str, parse: Callable[[object], T]) -> T | None:
+        given = fields.get(name)
+        try:
+            return None if given is None else parse(given)
+        except BadParameter as error:
+            raise BadParameter(f"{name}: {error}") from error
+
+    data, spelled_input = read("data", parse_bytes), read("input", parse_bytes)
+    if data is not None and spelled_input is not None and data != spelled_input:
+        raise BadParameter('both "data" and "input" are set and not equal')
+    return Request(
+        sender=read("from", parse_address),
+        to=read("to", parse_address),
+        data=data or spelled_input or b"",
+        value=read("value", parse_quantity) or 0,
+        gas=read("gas", parse_quantity),
+        nonce=read("nonce", parse_quantity),
+        gas_price=read("gasPrice", parse_quantity),
+        max_fee=read("maxFeePerGas", parse_quantity),
+        max_priority_fee=read("maxPriorityFeePerGas", parse_quantity),
+        access_list=read("accessList", _parse_access_list),
+    )
+
+
+def parse_object(value: object) -> Mapping[str, object]:
+    """Check that a value is a JSON object."""
+    if not isinstance(value, dict):
+        raise BadParameter("expected an object")
+    return value
+
+
+def find_block(chain: Chain, value: object) -> Block | None:
+    """Find the block named by a tag, a number, or an object with a number or hash."""
+    if isinstance(value, dict):
+        if "blockHash" in value:
+            return chain.block_by_hash(parse_hash(value["blockHash"]))
+        return chain.block(parse_quantity(value.get("blockNumber")))
+    if isinstance(value, str) and value in _HEAD_TAGS:
+        return chain.head
+    if value == "earliest":
+        return chain.block(0)
+    return chain.block(parse_quantity(value))
+
+
+def require_head(chain: Chain, value: object) -> None:
+    """Accept only names of the newest block. Raises `Unavailable`: older state is not kept."""
+    block = find_block(chain, value)
+    if block is None:
+        raise Unavailable("header not found")
+    if block is not chain.head:
+        raise Unavailable(
+            f"state of block {block.number} is not kept: only of the newest, {chain.head.number}"
+        )
+
+
+def _parse_access_list(value: object) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    if not isinstance(value, list):
+        raise BadParameter("expected an array")
+    entries: list[tuple[str, tuple[int, ...]]] = []
+    for one in value:
+        fields = parse_object(one)
+        keys = fields.get("storageKeys")
+        if not isinstance(keys, list):
+            raise BadParameter("expected storageKeys")
+        slots = tuple(int.from_bytes(parse_hash(key), "big") for key in keys)
+        entries.append((parse_address(fields.get("address")), slots))
+    return tuple(entries)
+
+
+_MAX_TOPICS = 4
+"""The most topics of a log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A block range, and what the logs in it must match; an empty set matches everything."""
+
+    first: int
+    last: int
+    addresses: frozenset[str]
+    topics: tuple[frozenset[str], ...]
+
+    def matches(self, log: JsonObject) -> bool:
+        """Whether a log matches: each topic position must have one of its alternatives."""
+        if self.addresses and log["address"] not in self.addresses:
+            return False
+        topics = log["topics"]
+        return len(topics) >= len(self.topics) and all(
+            not wanted or topic in wanted
+            for wanted, topic in zip(self.topics, topics, strict=False)
+        )
+
+
+def parse_filter(chain: Chain, value: object) -> Filter:
+    """Parse a filter object.
+
+    Raises `BadParameter`, also for a range together with a block hash, and `Unavailable` for an
+    unknown block.
+    """
+    fields = parse_object(value)
+    first, last = _parse_range(chain, fields)
+    return Filter(
+        first=first,
+        last=last,
+        addresses=frozenset(parse_address(one) for one in _listed(fields.get("address"))),
+        topics=_parse_topics(fields.get("topics")),
+    )
+
+
+def select_logs(chain: Chain, wanted: Filter) -> Sequence[JsonObject]:
+    """Collect the matching logs in order of their blocks."""
+    found: list[JsonObject] = []
+    for number in range(wanted.first, min(wanted.last, chain.head.number) + 1):
+        block = chain.block(number)
+        if block is not None:
+            found.extend(log for log in encode_logs(block) if wanted.matches(log))
+    return found
+
+
+def _parse_range(chain: Chain, fields: object) -> tuple[int, int]:
+    range_fields = parse_object(fields)
+    block_hash = range_fields.get("blockHash")
+    if block_hash is not None:
+        if range_fields.get("fromBlock") is not None or range_fields.get("toBlock") is not None:
+            raise BadParameter("cannot specify both blockHash and fromBlock/toBlock")
+        block = chain.block_by_hash(parse_hash(block_hash))
+        if block is None:
+            raise Unavailable("unknown block")
+        return block.number, block.number
+    first = _parse_edge(chain, range_fields.get("fromBlock"))
+    last = _parse_edge(chain, range_fields.get("toBlock"))
+    if first > last:
+        raise BadParameter("invalid block range params")
+    return first, last
+
+
+def _parse_edge(chain: Chain, value: object) -> int:
+    if value is None:
+        return chain.head.number
+    block: Block | None = find_block(chain, value)
+    # A range may end above the newest block.
+    return block.number if block is not None else chain.head.number + 1
+
+
+def _listed(value: object) -> list[object]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _parse_topics(value: object) -> tuple[frozenset[str], ...]:
+    positions = _listed(value)
+    if len(positions) > _MAX_TOPICS:
+        raise BadParameter("exceed max topics")
+    return tuple(_parse_position(one) for one in positions)
+
+
+def _parse_position(value: object) -> frozenset[str]:
+    alternatives = _listed(value)
+    if None in alternatives:
+        return frozenset()
+    return frozenset("0x" + parse_hash(one).hex() for one in alternatives)
+
 
 _MAX_FEE_HISTORY = 1024
 """The most blocks of one `eth_feeHistory`."""

@@ -11,7 +11,9 @@
     │       ├── Damaged        a record, a document or the database is not as it was stored
     │       └── StoreMisconfigured  the content store refuses, and settings must be corrected
     └── CannotStart            settings or dependencies do not allow the service to start
-        └── NotReachable       a dependency does not respond; the service may start later
+        ├── NotReachable       a dependency does not respond; the service may start later
+        ├── NoCatalogYet       there are no records, and the command does not create any
+        └── NeedsUpgrade       the schema is older, and the command does not change it
 
 Codes are part of the interface and never change their meaning; details are for people.
 """

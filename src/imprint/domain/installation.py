@@ -1,8 +1,8 @@
-"""The identity of an installation: one catalog, and the documents in its content store."""
+"""Installations: their identity, what a command may change, and findings of their checks."""
 
 import re
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, StrEnum
 from uuid import uuid4
 
 
@@ -46,3 +46,27 @@ UNNAMED = Identity("", owns_unnamed=True)
 def new_installation_id() -> str:
     """A new random id."""
     return uuid4().hex
+
+
+class Status(StrEnum):
+    """How a check ended."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The finding of a check as a sentence, and what to do about it; `name` is what was checked."""
+
+    name: str
+    status: Status
+    detail: str
+    remedy: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The detail and the remedy."""
+        return f"{self.detail} {self.remedy}".strip()

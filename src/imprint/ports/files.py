@@ -4,7 +4,7 @@ from typing import Protocol
 
 from imprint.domain.drafts.files import File
 from imprint.domain.formats.cids import Cid
-from imprint.domain.posts.lists import ListFilter
+from imprint.domain.posts.indexed_posts import ListFilter
 from imprint.domain.sessions import Session
 
 

@@ -1,12 +1,14 @@
-"""Ports for the installation: its identity and usage, its keys, and the scrub of its records."""
+"""Ports for the installation: identity, usage, keys, leases, scrubs, the operator's page."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from datetime import datetime, timedelta
+from typing import Protocol, runtime_checkable
 
 from imprint.domain.drafts.files import File
 from imprint.domain.formats.cids import Cid
 from imprint.domain.installation import Identity
+from imprint.domain.posts.posts import EventStatus, KeptLetter, KnownEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +104,105 @@ class RecordStore(Protocol):
 
     async def compare_tags(self) -> list[str]:
         """The differences between the index of tags and the files; reads all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventsToExamine:
+    """Events that an operator should look at, the newest first.
+
+    `counts` are of all of them, up to the requested number.
+    """
+
+    counts: Mapping[EventStatus, int]
+    mismatches: tuple[KnownEvent, ...]
+    dead_letters: tuple[KeptLetter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseFacts:
+    """The name and version of a database, and the number of its schema."""
+
+    name: str
+    version: str
+    schema: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """What this process knows about a node; its address is without path and credentials."""
+
+    address: str
+    is_failing: bool
+    block: int | None
+    shown_ago: float | None
+    """Seconds since the node first reported this block."""
+
+
+class OperatorFacts(Protocol):
+    """What the database knows about the operation of the service. No query grows with the number of
+    files."""
+
+    async def events_to_examine(self, limit: int, count_to: int) -> EventsToExamine:
+        """The newest `limit` events of each kind, counted up to `count_to`."""
+
+    async def last_deliveries(self, providers: Sequence[str]) -> dict[str, datetime | None]:
+        """When each provider sent its last delivery; None if there is no record of one."""
+
+    async def database(self) -> DatabaseFacts:
+        """Name, version and schema number of the database."""
+
+    async def last_backup(self) -> datetime | None:
+        """The moment that the last complete backup reflects; None if there is none."""
+
+    async def note_backup(self, made_at: datetime) -> None:
+        """Record that a backup with everything up to this moment is complete."""
+
+
+@runtime_checkable
+class NodeReport(Protocol):
+    """A reader of the chain that reports the state of its nodes."""
+
+    def nodes(self) -> list[NodeStatus]:
+        """The nodes in order of preference."""
+
+
+class DiskReport(Protocol):
+    """The disks that the service writes to."""
+
+    @property
+    def floor(self) -> int:
+        """The amount of free bytes below which no more documents are stored."""
+
+    def free_bytes(self) -> int | None:
+        """The free bytes of the fullest disk; None if no local disk is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The holder of a lease, and how long it lasts unless it is renewed."""
+
+    holder: str
+    left: timedelta
+    """Negative if it has ended: the time since then."""
+
+
+class LeaseStore(Protocol):
+    """The leases of all processes."""
+
+    async def take_lease(self, name: str, holder: str, length: timedelta) -> bool:
+        """Take or renew a lease for this long; False while another holder has it.
+
+        No caller's wall clock matters: time comes from the database server, or from the time since
+        this machine booted. A lease that ends later than its length from now was taken with a wrong
+        clock, and counts as ended.
+        """
+
+    async def release_lease(self, name: str, holder: str) -> None:
+        """End a lease now, if this holder still has it."""
+
+    async def find_lease(self, name: str) -> Lease | None:
+        """The current or last holder of a lease; None if there was none, or a wrong clock hides
+        when."""
+
+    async def lease_age(self, name: str) -> timedelta | None:
+        """How long a lease has been free; zero while it is held; None as in `find_lease`."""

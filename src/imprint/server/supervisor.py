@@ -1,4 +1,4 @@
-"""The supervisor of worker processes on one socket: it starts, replaces and stops them."""
+"""The supervisor of worker processes on one socket, which systemd can watch."""
 
 import logging
 import os
@@ -6,8 +6,8 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from types import FrameType
@@ -17,16 +17,69 @@ import msgspec
 from imprint.metrics import READY, RELOADS, SUPERVISOR, WORKERS
 from imprint.server.link import Kind, Link, WorkerLink, open_link
 from imprint.server.listeners import refuse_connections
-from imprint.server.metrics_server import MetricsServer
-from imprint.server.samples import (
+from imprint.server.metrics_server import (
     Family,
     MergedSamples,
+    MetricsServer,
     decode_samples,
     encode_samples,
     read_samples,
     set_value,
 )
-from imprint.server.systemd import ServiceNotifier
+
+
+class ServiceNotifier:
+    """Notifies the service manager about this process; does nothing if there is none."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self._address = environ.get("NOTIFY_SOCKET", "")
+        if self._address.startswith("@"):
+            # A name in the abstract namespace of Linux.
+            self._address = "\0" + self._address[1:]
+        self._interval = _watchdog_interval(environ) if self._address else None
+        self._next_sign = 0.0
+
+    def ready(self, status: str) -> None:
+        """The service has started, or has finished a reload."""
+        self._send("READY=1", f"MAINPID={os.getpid()}", f"STATUS={status}")
+
+    def reloading(self) -> None:
+        """A reload begins; it ends with `ready`."""
+        microseconds = time.monotonic_ns() // 1000
+        self._send("RELOADING=1", f"MONOTONIC_USEC={microseconds}", "STATUS=reloading")
+
+    def stopping(self) -> None:
+        """The service stops."""
+        self._send("STOPPING=1", "STATUS=stopping")
+
+    @property
+    def due(self) -> float | None:
+        """When the watchdog expects the next notification at the latest; None without a
+        watchdog."""
+        return None if self._interval is None else self._next_sign
+
+    def sign_of_life(self) -> None:
+        """Notify the watchdog that this process is alive, if it is time."""
+        now = time.monotonic()
+        if self._interval is not None and now >= self._next_sign:
+            self._next_sign = now + self._interval
+            self._send("WATCHDOG=1")
+
+    def _send(self, *lines: str) -> None:
+        if not self._address:
+            return
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            sender.sendto("\n".join(lines).encode(), self._address)
+
+
+def _watchdog_interval(environ: Mapping[str, str]) -> float | None:
+    """Seconds between two notifications: half of the watchdog's timeout."""
+    microseconds, pid = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
+    if not microseconds.isdecimal() or pid not in ("", str(os.getpid())):
+        return None
+    return int(microseconds) / 2 / 1_000_000
+
 
 log = logging.getLogger(__name__)
 

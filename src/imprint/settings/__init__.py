@@ -1,8 +1,7 @@
 """The settings of the service: declared in `groups`, read and checked by `read_settings`."""
 
 from imprint.settings.declaration import SettingsProblems
-from imprint.settings.encryption import decode_key
-from imprint.settings.groups import Compatibility
+from imprint.settings.groups import Compatibility, decode_key
 from imprint.settings.loader import read_settings
 from imprint.settings.secrets import Secret
 from imprint.settings.stores import (

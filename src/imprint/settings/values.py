@@ -8,21 +8,21 @@ from types import MappingProxyType
 from urllib.parse import urlsplit
 
 from imprint.settings.declaration import Setting, declared_in
-from imprint.settings.encryption import Encryption
 from imprint.settings.groups import (
     Chain,
     Compatibility,
     Development,
+    Encryption,
     Retention,
     Server,
     Sessions,
     Signing,
+    Site,
     Storage,
     Webhooks,
 )
 from imprint.settings.limits import Limits
 from imprint.settings.secrets import Secret, secret_parts
-from imprint.settings.site import Site
 from imprint.settings.stores import PostgresqlDatabase, find_credentials
 
 DEVELOPMENT: Mapping[str, str] = MappingProxyType(

@@ -11,7 +11,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from imprint.auth.operator_sessions import OperatorSessions
+from imprint.auth.sessions import OperatorSessions
 from imprint.domain.errors import Code, Problem, Unavailable
 from imprint.domain.rate_limits import SHARE, Budget, Rate, RateLimiter
 from imprint.interface.service import MarketplaceFacts, Parameters
@@ -24,28 +24,23 @@ from imprint.services.drafts.drafts import Drafts
 from imprint.services.installation.operator_page import Operations
 from imprint.services.installation.readiness import Readiness
 from imprint.services.posts.feeds import Feeds
-from imprint.services.posts.lists import Lists
+from imprint.services.posts.lists import Lists, Totals
 from imprint.services.posts.posts import Posts
-from imprint.services.posts.totals import Totals
 from imprint.services.publication.webhooks import Webhooks
-from imprint.services.site.pages import Pages
-from imprint.services.site.sitemap import Sitemap
+from imprint.services.site import Pages, Sitemap
 from imprint.web.api.about import STARTING, AboutRoutes, LazyText, StartingRoutes
 from imprint.web.api.feed_links import FeedLinks
 from imprint.web.api.feeds import Ending, FeedRoutes
 from imprint.web.api.gateway import GatewayRoutes
 from imprint.web.api.post_records import PostRecords
-from imprint.web.api.posts import PostRoutes
+from imprint.web.api.posts import PostRoutes, TotalsRoutes
 from imprint.web.api.reads import ReadRoutes
-from imprint.web.api.totals import TotalsRoutes
 from imprint.web.api.webhooks import MAX_DELIVERY, WebhookRoutes
-from imprint.web.api.writes import WriteRoutes
-from imprint.web.api.writing_sessions import WritingSessionRoutes
+from imprint.web.api.writes import WriteRoutes, WritingSessionRoutes
 from imprint.web.docs.openapi import describe_interface
 from imprint.web.docs.page.docs_page import PageAssets, docs_page
-from imprint.web.http.cors import PageCors
 from imprint.web.http.large_responses import ResponseBudget
-from imprint.web.http.middleware import PREVIEW_PATH, RequestLimits, RequestMiddleware
+from imprint.web.http.middleware import PREVIEW_PATH, PageCors, RequestLimits, RequestMiddleware
 from imprint.web.http.problems import (
     on_hidden_problem,
     on_method_not_allowed,
@@ -57,8 +52,7 @@ from imprint.web.http.requests import ESCAPED, SMALL_BODY, BodyReader
 from imprint.web.http.routing import Application
 from imprint.web.site.assets import ASSET_PATH, AssetRoutes, Assets, built_assets
 from imprint.web.site.cards import Cards
-from imprint.web.site.machine_pages import MachinePages
-from imprint.web.site.machines import MachineRoutes
+from imprint.web.site.machines import MachinePages, MachineRoutes
 from imprint.web.site.operator import OperatorRoutes
 from imprint.web.site.pages import SiteRoutes, SiteSources
 from imprint.web.site.policy import content_policy

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from obstore.store import AzureStore, GCSStore, S3Store
 
-from imprint.adapters.content.bucket import BucketStore
-from imprint.adapters.content.bucket_access import BucketAccess, open_bucket, open_objects
+from imprint.adapters.content.bucket import BucketAccess, BucketStore, open_bucket, open_objects
 from imprint.adapters.content.http_retry import DEFAULT_POLICY
 
 S3 = BucketAccess("s3", "bucket", "some/prefix", key_id="key-id", secret="the-secret")

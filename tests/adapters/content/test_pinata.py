@@ -20,7 +20,7 @@ from tests.adapters.content.pinata_fake import (
 from tests.adapters.content.workbenches import PinataWorkbench
 
 from imprint.adapters.content.http_retry import RetryPolicy
-from imprint.adapters.content.pinata_api import Account, read_reason
+from imprint.adapters.content.pinata import Account, read_reason
 from imprint.domain.drafts.files import Label, Network, State
 from imprint.domain.errors import Code, Unavailable
 from imprint.domain.formats.addresses import Address

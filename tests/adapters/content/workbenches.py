@@ -16,8 +16,7 @@ from imprint.adapters.content.bucket_client import BucketClient
 from imprint.adapters.content.embedded import EmbeddedStore
 from imprint.adapters.content.http_retry import RetryPolicy
 from imprint.adapters.content.kubo import KuboStore
-from imprint.adapters.content.pinata import PinataStore
-from imprint.adapters.content.pinata_api import Account
+from imprint.adapters.content.pinata import Account, PinataStore
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid, Codec, Layout, codec_of
 from imprint.domain.installation import UNNAMED, Identity

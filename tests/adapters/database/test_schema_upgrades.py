@@ -21,7 +21,7 @@ from imprint.domain.drafts.files import Action, Intent, Network, Quota, State, W
 from imprint.domain.errors import Refusal
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
-from imprint.domain.posts.lists import OwnDrafts, PublicList
+from imprint.domain.posts.indexed_posts import OwnDrafts, PublicList
 from imprint.domain.posts.posts import Advance, LogPlace
 
 NEXT = """

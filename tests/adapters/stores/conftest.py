@@ -14,11 +14,10 @@ from imprint.bootstrap.stores import Stores
 from imprint.domain.drafts.files import Action, File, Intent, Network, Quota, Version, Write
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
-from imprint.domain.posts.lists import ListFilter
+from imprint.domain.posts.indexed_posts import ListFilter
 from imprint.domain.posts.posts import DeadLetter, DeliveryKey, EventStatus, LogPlace, PostCreated
 from imprint.ports import Monotonic
-from imprint.ports.drafts import NO_QUOTA
-from imprint.ports.garbage import PurgeOutcome
+from imprint.ports.drafts import NO_QUOTA, PurgeOutcome
 
 START = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 LEASE = timedelta(minutes=10)

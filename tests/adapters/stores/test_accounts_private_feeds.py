@@ -7,7 +7,7 @@ from datetime import timedelta
 from tests.adapters.stores.conftest import ALICE, BOB, START, Opener, World
 from tests.adapters.stores.databases import Database
 
-from imprint.ports.private_feeds import PrivateFeed
+from imprint.ports.accounts import PrivateFeed
 
 
 def feed_of(owner: str, number: int) -> PrivateFeed:

@@ -12,7 +12,7 @@ from imprint.adapters.stores import ended_sessions
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
-from imprint.domain.posts.lists import OwnDrafts
+from imprint.domain.posts.indexed_posts import OwnDrafts
 from imprint.domain.sessions import Session
 
 HOUR = timedelta(hours=1)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from imprint.domain.posts.lists import OwnDrafts, PublicList
+from imprint.domain.posts.indexed_posts import OwnDrafts, PublicList
 
 
 def cids(files):

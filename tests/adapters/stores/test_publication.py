@@ -8,7 +8,7 @@ import pytest
 from imprint.domain.drafts.files import Action, Network, Publication, State
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
-from imprint.domain.posts.lists import OwnDrafts, PublicList
+from imprint.domain.posts.indexed_posts import OwnDrafts, PublicList
 from imprint.domain.posts.posts import (
     Advance,
     BlockRef,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from imprint.domain.drafts.files import Action, State
-from imprint.domain.posts.lists import OwnDrafts, PublicList
+from imprint.domain.posts.indexed_posts import OwnDrafts, PublicList
 from imprint.domain.posts.posts import Advance, BlockRef, EventStatus
 
 CHAIN = 31337

@@ -9,7 +9,7 @@ import pytest
 from imprint.adapters.stores.drafts.garbage import COMPARE_USAGE
 from imprint.domain.drafts.files import Action, State
 from imprint.domain.errors import Unavailable
-from imprint.domain.posts.lists import PublicList
+from imprint.domain.posts.indexed_posts import PublicList
 from imprint.domain.posts.posts import Advance, BlockRef
 
 THUMBNAILS = ["picture1", "picture2", "picture3", "picture4"]

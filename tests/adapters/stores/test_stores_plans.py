@@ -7,8 +7,8 @@ import pytest
 from tests.adapters.stores.plans import explain_all
 from tests.adapters.stores.test_stores_sql import NOT_PLANNED, WHOLE, texts
 
-from imprint.adapters.database.derived_tables import INDEX_TABLES
 from imprint.adapters.database.postgresql import database as postgresql
+from imprint.adapters.database.schema import INDEX_TABLES
 from imprint.adapters.stores.drafts import postgresql_writes
 from imprint.adapters.stores.ended_sessions import (
     END_SESSION,

@@ -8,7 +8,7 @@ from asyncio.subprocess import PIPE
 from tests.adapters.stores import rivals
 from tests.adapters.stores.databases import open_any
 
-from imprint.domain.posts.lists import OwnDrafts
+from imprint.domain.posts.indexed_posts import OwnDrafts
 
 PROCESSES, NONCES = 4, 200
 

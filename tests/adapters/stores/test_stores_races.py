@@ -8,7 +8,7 @@ import pytest
 
 from imprint.domain.drafts.files import Action, File
 from imprint.domain.errors import NonceUsed, Unavailable
-from imprint.domain.posts.lists import OwnDrafts, PublicList
+from imprint.domain.posts.indexed_posts import OwnDrafts, PublicList
 from imprint.domain.posts.posts import EventStatus
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -153,7 +153,7 @@ def test_a_truncated_document_fails_the_check(cut):
 
 
 def test_a_document_of_the_earlier_service_gives_its_content() -> None:
-    data = json.dumps({"content": "Hi", "lang": "ts"}).encode()
+    data = b'{"content":"Hi","lang":"ts"}'
     assert read_document(data) == Document("Hi", "", b"")
     check_document(data, NAME)
 

@@ -17,8 +17,7 @@ from tests.services.installations import (
 from tests.world import DEFAULT_PRICE, Wallet, World, open_world
 
 from imprint.adapters.content.http_retry import RetryPolicy
-from imprint.adapters.content.pinata import PinataEarlierFiles
-from imprint.adapters.content.pinata_api import Account
+from imprint.adapters.content.pinata import Account, PinataEarlierFiles
 from imprint.domain.drafts.files import State
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.domain.exports import number_of

@@ -13,8 +13,8 @@ from tests.world import World, open_world, problem
 from imprint.cli import main
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid, document_cid
-from imprint.services.installation import key_rotation
-from imprint.services.installation.key_rotation import KeyRotation, RotationProgress
+from imprint.services.installation import master_keys
+from imprint.services.installation.master_keys import KeyRotation, RotationProgress
 
 KEY = "5c7d1f0e93ab48260d51be7fa94c836217e0db3f68a5924cc1f7053eb8d26a94"
 NEW = "e1b8402f7a6dc95301f4827bd0ce593a6f18a5d07b34e29c8855c3f1607ad92e"
@@ -127,7 +127,7 @@ async def test_without_the_right_master_key_reads_are_unavailable_and_lists_stil
 async def test_after_a_rotation_only_the_new_master_key_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(key_rotation, "BATCH", 2)
+    monkeypatch.setattr(master_keys, "BATCH", 2)
     async with open_world(tmp_path, **ON) as world:
         files = [await world.create(world.wallet(0), f"Words {n}.") for n in range(5)]
         files[0] = await world.update(world.wallet(0), files[0]["cid"], "Words 0.")
@@ -144,7 +144,7 @@ async def test_after_a_rotation_only_the_new_master_key_is_needed(
 
 
 async def test_an_interrupted_rotation_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(key_rotation, "BATCH", 2)
+    monkeypatch.setattr(master_keys, "BATCH", 2)
     async with open_world(tmp_path, **ON) as world:
         for _ in range(5):
             await world.create(world.wallet(0))
@@ -200,7 +200,9 @@ async def test_the_command_fails_loudly_when_keys_are_left(tmp_path: Path, envir
     assert "1 keys open with neither" in ran.output
 
 
-async def test_the_command_needs_a_key(environ: dict[str, str]):
+async def test_the_command_needs_a_key(tmp_path: Path, environ: dict[str, str]):
+    async with open_world(tmp_path):
+        pass
     ran = await _run(environ)
     assert ran.exit_code == 2
     assert "IMPRINT_ENCRYPTION_KEY, the new master key, is not given." in ran.output

@@ -155,7 +155,7 @@ async def test_the_address_of_the_client_is_logged_where_it_is_switched_on(tmp_p
         async with open_world(tmp_path, LOG_CLIENT_ADDRESSES="on") as world:
             await world.client.get("/healthz")
             await world.client.head("/healthz")
-    found = [json.loads(line) for line in lines.getvalue().splitlines() if "answered" in line]
+    found = [json.loads(line) for line in lines.getvalue().splitlines() if "responded" in line]
     assert [line["client"] for line in found] == ["127.0.0.1"] * 2
     assert (found[0]["bytes"] > 0, found[1]["bytes"]) == (True, 0)
 

@@ -15,8 +15,7 @@ from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid
 from imprint.services.access.entitlement import Entitlement
 from imprint.services.access.reads import Reads
-from imprint.services.posts.search import MOST_DOCUMENTS
-from imprint.services.posts.search_texts import UNHOSTED_TIME, SearchTexts
+from imprint.services.posts.search import MOST_DOCUMENTS, UNHOSTED_TIME, SearchTexts
 from imprint.services.tasks.leases import SHORT_LEASE_TIME
 
 pytestmark = [*EVERY_DATABASE, pytest.mark.asyncio(loop_scope="module")]

@@ -32,8 +32,8 @@ from imprint.interface import values
 from imprint.interface.problems import FAILURE
 from imprint.web.docs import examples
 from imprint.web.docs.accounts import EXPIRES
-from imprint.web.docs.errors import MEANINGS
 from imprint.web.docs.openapi import OPERATIONS
+from imprint.web.docs.operation import MEANINGS
 from imprint.web.docs.service import UNREADY
 from imprint.web.http.problems import HIDDEN, STATUS_OF
 

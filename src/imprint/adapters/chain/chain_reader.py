@@ -36,7 +36,7 @@ from imprint.domain.posts.marketplace import GET_POST_INFO, Log, decode_post_det
 from imprint.domain.posts.posts import BlockRef, LogPlace, PostDetails
 from imprint.metrics import NODE_CONTRADICTIONS
 from imprint.ports.chain import BlockTopics, ReceiptLogs, Unproved
-from imprint.ports.operator_page import NodeStatus
+from imprint.ports.installation import NodeStatus
 
 Read = TypeVar("Read")
 

@@ -13,7 +13,7 @@ import msgspec
 from imprint.adapters.chain.http_client import HttpClient, NodeFailure, NodeRefusal
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.hexadecimal import NotHexadecimal, parse_hash, parse_hex_number
-from imprint.ports.operator_page import NodeStatus
+from imprint.ports.installation import NodeStatus
 from imprint.traces import timed_call
 
 log = logging.getLogger(__name__)

@@ -25,7 +25,7 @@ from pathlib import Path
 from threading import Event
 
 from imprint import failpoints
-from imprint.adapters.durability import sync_path
+from imprint.adapters.disk_space import sync_path
 from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 
 ANY_FENCE = 2**63 - 1

@@ -10,6 +10,7 @@ import asyncio
 import errno
 import logging
 import math
+import os
 import re
 import sqlite3
 import time
@@ -25,7 +26,6 @@ from typing import Any, TypeVar
 
 from imprint import failpoints
 from imprint.adapters.content.document_files import ANY_FENCE, DocumentFiles
-from imprint.adapters.content.installation_marker import MARKER, InstallationMarker
 from imprint.adapters.database.group_commit import CALL_SECONDS, GroupCommit, Job
 from imprint.adapters.database.sqlite.connections import (
     OpenedFiles,
@@ -34,7 +34,23 @@ from imprint.adapters.database.sqlite.connections import (
     connect_reader,
     connect_writer,
 )
-from imprint.adapters.database.sqlite.log import begin_log, check_log, read_boot
+from imprint.adapters.database.sqlite.damaged_file import (
+    UNREADABLE,
+    ReadableRows,
+    connect_damaged,
+    copy_locked,
+    is_whole,
+    replace_file,
+)
+from imprint.adapters.database.sqlite.log import (
+    DamagedLog,
+    begin_log,
+    check_log,
+    log_file,
+    read_boot,
+    replacement_of,
+)
+from imprint.adapters.disk_space import sync_path
 from imprint.adapters.outages import is_damage, remedy
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.drafts.files import Label, Network
@@ -43,6 +59,70 @@ from imprint.domain.formats.cids import Cid, Codec, codec_of, document_cid
 from imprint.domain.installation import Access
 from imprint.ports import Clock
 from imprint.traces import timed_call
+
+MARKER = "installation"
+"""The name of the file."""
+
+_MAX_BYTES = 100
+"""More bytes than a marker has."""
+
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+"""Errors of a file system without hard links."""
+
+
+class InstallationMarker:
+    """One file with one id. All methods block, and raise `OSError` if the disk fails."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> str | None:
+        """The id, or None if there is no marker. A missing folder raises `OSError`."""
+        try:
+            with self._path.open("rb") as file:
+                return file.read(_MAX_BYTES).decode("ascii", "replace").strip()
+        except FileNotFoundError:
+            self._path.parent.stat()
+            return None
+
+    def write(self, installation: str, instead_of: str | None) -> str:
+        """Write an id durably and return the one in the marker afterwards.
+
+        An existing marker is kept, unless it is `instead_of`. A reader finds a whole marker or
+        none, and of concurrent writers one wins.
+        """
+        temporary = self._write_temporary(installation)
+        try:
+            if instead_of is not None and self.read() == instead_of:
+                temporary.replace(self._path)
+            else:
+                self._add(temporary)
+        finally:
+            temporary.unlink(missing_ok=True)
+        sync_path(self._path.parent)
+        return self.read() or ""
+
+    def _add(self, temporary: Path) -> None:
+        try:
+            self._path.hardlink_to(temporary)
+        except FileExistsError:
+            pass
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            if self.read() is None:
+                temporary.replace(self._path)
+
+    def _write_temporary(self, installation: str) -> Path:
+        temporary = self._path.with_name(f".{self._path.name}-{os.getpid()}-{time.time_ns()}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.write(descriptor, f"{installation}\n".encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        return temporary
+
 
 LEFTOVER_AGE = timedelta(hours=1)
 """Age from which an incoming file counts as left over from a crash."""
@@ -551,3 +631,54 @@ async def _translate_errors(running: Awaitable[_T]) -> _T:
 def _reason(error: OSError | sqlite3.Error) -> str | None:
     """The message of the system, without the path that Python appends."""
     return error.strerror if isinstance(error, OSError) else str(error)
+
+
+def rebuild_small_documents(root: Path, at: datetime, *, dry_run: bool) -> list[str]:
+    """Rebuild the damaged files of small documents in a store's folder.
+
+    Returns a sentence for each. Raises `FileInUse` while a service uses them, and `OSError`.
+    """
+    said = []
+    for network in Network:
+        file = root / network / SMALL_DOCUMENTS
+        if not any(path.exists() for path in (file, log_file(file), replacement_of(file))):
+            continue
+        with copy_locked(file, dry_run=dry_run) as copy:
+            if _is_undamaged(copy):
+                continue
+            new = copy.with_name("new.db")
+            count = _rebuild(copy, new)
+            sentence = f"The file {file} is damaged: {count} documents in it can be read."
+            if not dry_run:
+                sentence += f" It is kept as {replace_file(new, file, at).name}."
+            said.append(sentence)
+    return said
+
+
+def _is_undamaged(copy: Path) -> bool:
+    try:
+        check_log(copy, read_boot())
+        with closing(connect_damaged(copy)) as connection:
+            connection.execute("SELECT count(*) FROM documents").fetchone()
+            return is_whole(connection)
+    except (DamagedLog, *UNREADABLE):
+        return False
+
+
+def _rebuild(copy: Path, new: Path) -> int:
+    """Write a new file with the readable documents; returns their number."""
+    documents, changes, count = SmallDocuments(new), [], 0
+    try:
+        with closing(connect_damaged(copy)) as source:
+            rows = ReadableRows(source, "SELECT cid, document FROM documents", ("rowid",))
+            for cid, document in rows:
+                if isinstance(document, bytes) and document_cid(document) == cid:
+                    changes.append(partial(documents.store, Cid(cid), document))
+                    count += 1
+                if len(changes) == MAX_BATCH:
+                    documents.commit(changes)
+                    changes = []
+            documents.commit(changes)
+    finally:
+        documents.close()
+    return count

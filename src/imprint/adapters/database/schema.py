@@ -1,11 +1,12 @@
-"""Schema migrations of the catalog: numbered scripts, and how SQLite applies them."""
+"""Schema migrations of the catalog, how SQLite applies them, and tables derived from others."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
 from imprint import failpoints
+from imprint.adapters.database.transaction import Sql
 from imprint.domain.errors import NeedsUpgrade
 from imprint.domain.installation import Access
 
@@ -119,3 +120,67 @@ def _statements(script: str) -> Iterator[str]:
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""
+
+
+INDEX_TABLES = frozenset(
+    {
+        "accounts",
+        "author_readers",
+        "holdings",
+        "index_logs",
+        "index_state",
+        "index_undo",
+        "market_days",
+        "market_totals",
+        "pending_texts",
+        "post_search",
+        "post_tags",
+        "post_texts",
+        "posts",
+        "price_changes",
+        "purchases",
+    }
+)
+"""Every table of the index."""
+
+SEARCH_TABLE = "post_search"
+"""The table with the words of posts; SQLite keeps them in further tables."""
+
+_INDEX_STORES = "imprint.adapters.stores.posts."
+"""The modules whose rules use only the tables of the index, except for the files that a post is
+compared with."""
+
+EMPTY_POSTGRESQL = (
+    f"TRUNCATE {', '.join(sorted(INDEX_TABLES))}",
+    "INSERT INTO market_totals (only_row) VALUES (1)",
+)
+"""Empties the index on PostgreSQL, as a migration has made it."""
+
+
+def is_of_index(table: str) -> bool:
+    """Whether a table belongs to the index, including those in which SQLite keeps words."""
+    return table in INDEX_TABLES or table.startswith(f"{SEARCH_TABLE}_")
+
+
+def is_index_rule(rule: Callable[..., object]) -> bool:
+    """Whether a rule is about the index, so that damage it encounters is there."""
+    module: str = getattr(rule, "__module__", "")
+    return module.startswith(_INDEX_STORES)
+
+
+def _renew_search() -> tuple[str, str]:
+    script = next(each.script for each in known_migrations() if SEARCH_TABLE in each.script)
+    start = script.index(f"CREATE VIRTUAL TABLE {SEARCH_TABLE}")
+    return f"DROP TABLE {SEARCH_TABLE}", script[start : script.index(";", start)]
+
+
+EMPTY_INDEX = (
+    *(
+        Sql(f"DELETE FROM {table}", postgresql=f"TRUNCATE {table}")  # noqa: S608
+        for table in sorted(INDEX_TABLES - {SEARCH_TABLE})
+    ),
+    *(Sql(text, postgresql=f"TRUNCATE {SEARCH_TABLE}") for text in _renew_search()),
+)
+"""The statements that empty the index. On PostgreSQL, deleting a million rows takes longer than a
+statement may. In SQLite the table of words is dropped as a whole, even if it is damaged: deleting
+row by row would read it all."""

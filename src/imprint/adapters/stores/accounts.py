@@ -17,7 +17,7 @@ from imprint.domain.drafts.files import Action
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.addresses import Address
 from imprint.domain.sessions import OPENING, WritingSession
-from imprint.ports.private_feeds import PrivateFeed
+from imprint.ports.accounts import PrivateFeed
 
 # Writing sessions
 

@@ -8,20 +8,28 @@ in the statements so that the partial indexes on them apply.
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
 from typing import Any
 
 from imprint.adapters.database.database import Database
-from imprint.adapters.database.record_checksums import file_checksum, group_checksum_of
-from imprint.adapters.database.transaction import Row, Sql, Transaction, Value, micros, moment_of
+from imprint.adapters.database.transaction import (
+    Row,
+    Sql,
+    Transaction,
+    Value,
+    file_checksum,
+    group_checksum_of,
+    micros,
+    moment_of,
+)
 from imprint.adapters.stores.ended_sessions import for_session, refuse_ended, session_values
 from imprint.domain.drafts.files import File, Network, Publication, State
 from imprint.domain.errors import Damaged, Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
-from imprint.domain.posts.lists import ListFilter, OwnDrafts, PublicList
+from imprint.domain.posts.indexed_posts import ListFilter, OwnDrafts, PublicList
 from imprint.domain.sessions import Session, session_ended
 
 FILE_COLUMNS = """
@@ -475,16 +483,6 @@ async def store_group(tx: Transaction, file: File, thumbnail_bytes: int) -> None
         thumbnail_size=thumbnail_bytes,
         checksum=group_checksum_of(file.group_id, hashtags, file.thumbnail_cid),
     )
-
-
-async def tag_post(tx: Transaction, post_id: int, cid: Cid, hashtags: tuple[str, ...]) -> None:
-    """Give the hashtags of the chain to a post that was published without any."""
-    post = await find_by_post_id(tx, post_id)
-    if post is None or post.cid != cid or post.hashtags:
-        return
-    tagged = replace(post, hashtags=hashtags)
-    await store_group(tx, tagged, await thumbnail_size(tx, post))
-    await retag(tx, post, tagged)
 
 
 async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:

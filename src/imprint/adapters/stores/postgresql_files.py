@@ -38,7 +38,7 @@ from imprint.domain.drafts.files import File
 from imprint.domain.drafts.tags import MAX_TAGS
 from imprint.domain.errors import Damaged
 from imprint.domain.formats.cids import Cid
-from imprint.domain.posts.lists import ListFilter, OwnDrafts
+from imprint.domain.posts.indexed_posts import ListFilter, OwnDrafts
 from imprint.domain.sessions import Session, session_ended
 
 # Single files

@@ -8,7 +8,6 @@ event that the follower has read yields only to another one that it reads: a del
 and final blocks are not read again.
 """
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,7 +15,6 @@ from hashlib import sha256
 from uuid import NAMESPACE_OID, uuid5
 
 from imprint.adapters.database.database import UNKNOWN_REACH, Database
-from imprint.adapters.database.record_checksums import group_checksum_of
 from imprint.adapters.database.transaction import (
     Row,
     Transaction,
@@ -24,6 +22,7 @@ from imprint.adapters.database.transaction import (
     Value,
     document_lock,
     event_locks,
+    group_checksum_of,
     kept_text,
     key_text,
     micros,
@@ -50,7 +49,6 @@ from imprint.adapters.stores.files import (
     store_group,
     thumbnail_size,
 )
-from imprint.adapters.stores.posts import index_sql
 from imprint.adapters.stores.posts.post_words import WANT_FREE_TEXT
 from imprint.domain.drafts.files import File, Network, Publication, State
 from imprint.domain.errors import Damaged
@@ -488,16 +486,7 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
     file = await _restore_thumbnail(tx, file, event.thumbnail, at)
     position = await next_position(tx)
     publication = Publication(event.post_id, at, event.place.tx_hash)
-    hashtags = file.hashtags or await _hashtags_of_chain(tx, event)
-    post = replace(
-        file,
-        state=State.ONCHAIN,
-        position=position,
-        publication=publication,
-        hashtags=hashtags,
-    )
-    if hashtags != file.hashtags:
-        await store_group(tx, post, await thumbnail_size(tx, file))
+    post = replace(file, state=State.ONCHAIN, position=position, publication=publication)
     await tx.execute(
         PUBLISH_FILE,
         id=file.id,
@@ -510,14 +499,6 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
     await retag(tx, file, post)
     # The index may have seen this post before, without its document.
     await tx.execute(WANT_FREE_TEXT, post_id=str(event.post_id), free=bytes(32))
-
-
-async def _hashtags_of_chain(tx: Transaction, event: PostCreated) -> tuple[str, ...]:
-    """The hashtags of a post in the index, if it has it already."""
-    row = await tx.fetchone(index_sql.POST_BY_ID, post_id=str(event.post_id))
-    if row is None or (row["cid"], row["author"]) != (event.cid, event.author):
-        return ()
-    return tuple(json.loads(row["hashtags"]))
 
 
 async def _unbind(tx: Transaction, file_id: str) -> File:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
-from imprint.adapters.webhooks.networks import simplify_name
-from imprint.adapters.webhooks.payloads import Payload
+from imprint.adapters.webhooks.payloads import Payload, simplify_name
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.hexadecimal import (
     NotHexadecimal,

@@ -18,8 +18,7 @@ from imprint.adapters.webhooks.logs import (
     is_given,
     sort_logs,
 )
-from imprint.adapters.webhooks.networks import network_names
-from imprint.adapters.webhooks.payloads import read_payload
+from imprint.adapters.webhooks.payloads import network_names, read_payload
 from imprint.adapters.webhooks.signatures import WebhookSecrets, check_spelling, signature_refusal
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address

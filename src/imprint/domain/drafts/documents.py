@@ -2,7 +2,6 @@
 
 import json
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 
 MAX_IMAGE_BYTES = 5 * 1024 * 1024
@@ -29,6 +28,10 @@ _QUOTE = json.JSONEncoder(ensure_ascii=False).encode
 _PAIRS = json.JSONDecoder(object_pairs_hook=tuple)
 """Decodes objects into tuples of pairs, which keep the order and duplicates of members."""
 
+
+_EARLIER_END = re.compile(rb',"lang":"[a-z]{1,16}"}\Z')
+_EARLIER_TAIL = 32
+"""The end of a document of the earlier service, and the most bytes that it has."""
 
 _SALT = re.compile(rb"[0-9a-f]{%d}" % (2 * SALT_LENGTH))
 
@@ -110,10 +113,10 @@ def check_document(data: bytes, name: str) -> None:
     salt = data[end + len(tail) : -2]
     framed = end > len(head) and data.startswith(head + b'"') and data.startswith(tail, end)
     if not framed or not data.endswith(b'"}') or not _SALT.fullmatch(salt):
-        with suppress(NotADocument):
-            if not read_document(data).salt:
-                return
-        raise NotADocument(f"The bytes are not a document with the name {name}.")
+        earlier = _EARLIER_END.search(data, len(data) - _EARLIER_TAIL)
+        if earlier is None or not data.startswith(head + b'"'):
+            raise NotADocument(f"The bytes are not a document with the name {name}.")
+        end = earlier.start()
     try:
         # It begins with a quotation mark, so it is a string or invalid JSON.
         content = json.loads(data[len(head) : end].decode())

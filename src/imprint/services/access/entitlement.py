@@ -31,7 +31,7 @@ from imprint.domain.posts.posts import BlockRef, PostFacts
 from imprint.metrics import ENTITLEMENTS
 from imprint.ports import MarketplaceReader, Monotonic
 from imprint.services.chain.log_stream import LogReader, LogStream
-from imprint.services.tasks.single_flight import SingleFlight
+from imprint.services.tasks.periodic_task import SingleFlight
 
 MAX_GRANTS = 20_000
 """How many positive decisions are cached; the oldest is evicted first."""

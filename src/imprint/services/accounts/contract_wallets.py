@@ -14,7 +14,7 @@ from imprint.domain.errors import Code, RateLimited, Unavailable
 from imprint.domain.rate_limits import Budget, RateLimiter
 from imprint.metrics import WALLET_CHECKS
 from imprint.ports import Monotonic
-from imprint.ports.contract_wallets import ContractWallets
+from imprint.ports.accounts import ContractWallets
 
 Proof = TypeVar("Proof")
 

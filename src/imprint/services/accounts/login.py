@@ -12,8 +12,7 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.rate_limits import Rate
 from imprint.domain.sessions import SESSION_SECONDS, LiveSession, Session
 from imprint.ports import Clock
-from imprint.ports.rate_limits import RateLimits
-from imprint.ports.sessions import SessionStore
+from imprint.ports.accounts import RateLimits, SessionStore
 from imprint.services.accounts.contract_wallets import WalletProofs
 
 LOGIN = "login"

@@ -25,8 +25,7 @@ from imprint.domain.sessions import (
     no_writing_session,
 )
 from imprint.ports import Clock
-from imprint.ports.rate_limits import RateLimits
-from imprint.ports.sessions import WritingSessionStore
+from imprint.ports.accounts import RateLimits, WritingSessionStore
 from imprint.services.accounts.contract_wallets import WalletProofs
 
 LOADED_KEYS = 4096

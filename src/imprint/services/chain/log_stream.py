@@ -26,8 +26,7 @@ from imprint.metrics import DISPUTED_BLOCKS, NODE_CONTRADICTIONS
 from imprint.ports import ChainReader, Monotonic, monotonic
 from imprint.ports.chain import BlockTopics, Unproved
 from imprint.ports.publication import EventStore
-from imprint.services.tasks.periodic_task import run_periodically
-from imprint.services.tasks.single_flight import SingleFlight
+from imprint.services.tasks.periodic_task import SingleFlight, run_periodically
 
 log = logging.getLogger(__name__)
 

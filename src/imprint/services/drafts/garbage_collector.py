@@ -20,9 +20,8 @@ from imprint.domain.formats.cids import Cid
 from imprint.metrics import DOCUMENTS_DESTROYED, STRAYS_HELD
 from imprint.ports import Clock, ContentStore
 from imprint.ports.content import Inventory
-from imprint.ports.garbage import Condemned, GarbageStore, PurgeOutcome
-from imprint.ports.installation import InstallationStore
-from imprint.ports.leases import LeaseStore
+from imprint.ports.drafts import Condemned, GarbageStore, PurgeOutcome
+from imprint.ports.installation import InstallationStore, LeaseStore
 from imprint.services.content.store_claim import is_own_store
 from imprint.services.tasks.leases import COLLECTOR_LEASE, LEASE_TIME, hold_lease, name_holder
 from imprint.services.tasks.periodic_task import run_periodically

@@ -23,8 +23,7 @@ from imprint.domain.formats.cids import Cid, NotACid, document_cid, parse_cid
 from imprint.ports import Clock, ContentStore, Progress
 from imprint.ports.archives import ArchiveStore, BackupEntry, BackupWriter, StoredDocument
 from imprint.ports.damage import CatalogDamaged
-from imprint.ports.installation import InstallationStore
-from imprint.ports.leases import LeaseStore
+from imprint.ports.installation import InstallationStore, LeaseStore
 from imprint.services.content.store_claim import InstallationClaim
 from imprint.services.installation.exports import MAX_THUMBNAIL, DocumentMissing
 from imprint.services.tasks.leases import pause_collection

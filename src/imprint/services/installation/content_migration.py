@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from imprint.domain.drafts.files import Network
 from imprint.ports import Clock, ContentStore, Progress
 from imprint.ports.archives import ArchiveStore, MigrationProgress, StoredDocument
+from imprint.ports.drafts import GarbageStore
 from imprint.ports.files import FileStore
-from imprint.ports.garbage import GarbageStore
-from imprint.ports.leases import LeaseStore
+from imprint.ports.installation import LeaseStore
 from imprint.services.content.labels import label_of
 from imprint.services.installation.exports import DocumentMissing
 from imprint.services.tasks.leases import pause_collection

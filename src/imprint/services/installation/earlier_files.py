@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from imprint.domain.drafts.documents import SMALL_DOCUMENT, NotADocument, read_document
+from imprint.domain.drafts.documents import SMALL_DOCUMENT, NotADocument, check_document
 from imprint.domain.drafts.files import File, Network, State, file_name, new_id
 from imprint.domain.drafts.tags import salvage_hashtags
 from imprint.domain.errors import CannotStart
@@ -18,9 +18,9 @@ from imprint.domain.formats.addresses import Address, NotAnAddress, parse_addres
 from imprint.domain.formats.cids import Cid, NotACid, document_cid, parse_cid
 from imprint.ports import Clock, ContentStore, Progress
 from imprint.ports.archives import ArchiveStore, EarlierFile, EarlierFiles, ImportConflict
+from imprint.ports.drafts import FenceRaised, GarbageStore
 from imprint.ports.files import FileStore
-from imprint.ports.garbage import FenceRaised, GarbageStore
-from imprint.ports.leases import LeaseStore
+from imprint.ports.installation import LeaseStore
 from imprint.services.content.labels import label_of
 from imprint.services.tasks.leases import CollectionNotPaused, pause_collection
 
@@ -157,7 +157,7 @@ def _check(cid: Cid, document: bytes) -> None:
     if document_cid(document) != cid:
         raise _Skipped("Its bytes have another cid here, or are damaged.")
     try:
-        read_document(document)
+        check_document(document, "")
     except NotADocument:
         raise _Skipped("Its bytes are not a text of that service.") from None
 

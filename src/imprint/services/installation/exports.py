@@ -46,8 +46,8 @@ from imprint.domain.formats.cids import (
 from imprint.domain.formats.dag_json import node_cid
 from imprint.ports import Clock, ContentStore, Progress
 from imprint.ports.archives import Archive, ArchiveStore, ImportConflict, ImportOutcome
-from imprint.ports.garbage import FenceRaised, GarbageStore
-from imprint.ports.leases import LeaseStore
+from imprint.ports.drafts import FenceRaised, GarbageStore
+from imprint.ports.installation import LeaseStore
 from imprint.services.content.labels import label_of
 from imprint.services.tasks.leases import CollectionNotPaused, pause_collection
 

@@ -12,8 +12,8 @@ from imprint.ports import ContentStore, MarketplaceReader, Monotonic
 from imprint.ports.content import DiskSpace
 from imprint.ports.damage import DatabaseHealth
 from imprint.services.chain.log_stream import History
-from imprint.services.drafts.write_health import WriteHealth
-from imprint.services.tasks.single_flight import SingleFlight
+from imprint.services.drafts.drafts import WriteHealth
+from imprint.services.tasks.periodic_task import SingleFlight
 
 PROBE_TIMEOUT = 2.0
 """Seconds that a dependency has to respond."""

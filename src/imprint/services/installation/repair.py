@@ -23,8 +23,8 @@ from imprint.ports import ContentStore, Progress
 from imprint.ports.archives import ArchiveStore
 from imprint.ports.content import Inventory
 from imprint.ports.damage import DatabaseHealth
+from imprint.ports.drafts import GarbageStore
 from imprint.ports.files import FileStore
-from imprint.ports.garbage import GarbageStore
 from imprint.ports.installation import RecordStore
 from imprint.services.installation.scrub import verify_some
 from imprint.services.publication.chain_sync import Follower

@@ -16,8 +16,7 @@ from imprint.domain.formats.cids import Cid
 from imprint.ports import ContentStore
 from imprint.ports.damage import Damage, DatabaseHealth
 from imprint.ports.files import FileStore
-from imprint.ports.installation import RecordStore, VerifiedRecord
-from imprint.ports.leases import LeaseStore
+from imprint.ports.installation import LeaseStore, RecordStore, VerifiedRecord
 from imprint.services.tasks.leases import LEASE_TIME, hold_lease, name_holder
 from imprint.services.tasks.periodic_task import run_periodically
 

@@ -27,8 +27,8 @@ from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter, PostPosi
 from imprint.domain.posts.post_text import readable_text
 from imprint.domain.sessions import LiveSession
 from imprint.ports import Clock
+from imprint.ports.accounts import PrivateFeed, PrivateFeeds
 from imprint.ports.post_index import PostIndexReader
-from imprint.ports.private_feeds import PrivateFeed, PrivateFeeds
 from imprint.services.access.reads import Reads
 from imprint.services.posts.posts import expect_complete, find_author
 

@@ -37,7 +37,7 @@ from imprint.metrics import (
     UNREADABLE_RECEIPTS,
 )
 from imprint.ports import Monotonic, Progress, monotonic
-from imprint.ports.leases import LeaseStore
+from imprint.ports.installation import LeaseStore
 from imprint.ports.post_index import (
     AppliedLog,
     IndexMoved,

@@ -10,7 +10,7 @@ from imprint.domain.posts.feeds import ALL_POSTS, FEED_SIZE, author_path, tag_pa
 from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter
 from imprint.metrics import HUB_NOTICES
 from imprint.ports import Clock, Monotonic, monotonic
-from imprint.ports.leases import LeaseStore
+from imprint.ports.installation import LeaseStore
 from imprint.ports.post_index import Hub, PostIndexReader
 from imprint.services.tasks.leases import LEASE_TIME, HeldLease, name_holder
 from imprint.services.tasks.periodic_task import run_periodically

@@ -36,7 +36,7 @@ from imprint.metrics import (
 )
 from imprint.ports import ChainReader, Clock, Progress
 from imprint.ports.chain import Unproved
-from imprint.ports.leases import LeaseStore
+from imprint.ports.installation import LeaseStore
 from imprint.ports.publication import EventStore
 from imprint.services.chain.log_stream import (
     History,

@@ -16,7 +16,7 @@ from secrets import token_hex
 
 from imprint.domain.errors import Unavailable
 from imprint.ports import Clock, Monotonic, monotonic, utc_now
-from imprint.ports.leases import LeaseStore
+from imprint.ports.installation import LeaseStore
 from imprint.services.tasks.periodic_task import run_periodically
 
 log = logging.getLogger(__name__)

@@ -14,9 +14,8 @@ from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.interface.service import Checks, Health, Parameters, Readiness, ServiceFacts
 from imprint.ports import Clock
 from imprint.services.installation import readiness
-from imprint.web.http.media_types import HTML_TYPE, prefers
 from imprint.web.http.problems import on_problem
-from imprint.web.http.responses import PRIVATE, json_response
+from imprint.web.http.responses import HTML_TYPE, PRIVATE, json_response, prefers
 
 STARTING = "The service is starting."
 

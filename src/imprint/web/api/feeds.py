@@ -33,9 +33,15 @@ from imprint.web.http.requests import (
     parse_tags,
     query_params,
 )
-from imprint.web.http.responses import OWN, SHORT_LIVED, empty_response, own_response
+from imprint.web.http.responses import (
+    OWN,
+    SHORT_LIVED,
+    empty_response,
+    own_response,
+    reserved_response,
+    validators,
+)
 from imprint.web.http.routing import Endpoint
-from imprint.web.http.validators import reserved_response, validators
 
 FEED_MEMORY = 8 * MAX_FEED_BYTES
 """Bytes that rendering a feed may take: its escaped texts, and the document."""

@@ -21,9 +21,16 @@ from imprint.services.access.reads import Reads
 from imprint.services.content.thumbnails import Box, Thumbnails, box_of
 from imprint.services.posts.posts import Posts
 from imprint.web.http.large_responses import PIECE, LargeResponse, Reservation, ResponseBudget
-from imprint.web.http.media_types import accepted, quality
 from imprint.web.http.requests import canonical_cid, client_of, only_value, query_params
-from imprint.web.http.responses import IMMUTABLE, PRIVATE, entity_tag, is_current, not_modified
+from imprint.web.http.responses import (
+    IMMUTABLE,
+    PRIVATE,
+    accepted,
+    entity_tag,
+    is_current,
+    not_modified,
+    quality,
+)
 
 # Representations
 

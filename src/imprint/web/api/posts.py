@@ -1,20 +1,35 @@
 """The endpoints of the index: posts, authors, a reader's library, an author's sales, statistics."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+import msgspec
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.domain.drafts.tags import MAX_TAGS
 from imprint.domain.errors import Code, Refusal
+from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.indexed_posts import PostOrder
 from imprint.domain.sessions import LiveSession
 from imprint.interface.codec import encode_json
+from imprint.interface.posts import (
+    CreatorMetrics,
+    GlobalMetricsResponse,
+    HeatMap,
+    HeatMapResponse,
+    HolderMetrics,
+    MarketMetrics,
+    UserMetrics,
+    UserMetricsResponse,
+)
+from imprint.interface.values import Wei
 from imprint.services.accounts.login import Login
+from imprint.services.posts.lists import Totals
 from imprint.services.posts.posts import (
     MAX_PAGE_SIZE,
     MAX_TABLE_SIZE,
@@ -31,7 +46,6 @@ from imprint.web.api.post_records import (
     sales_table,
     stats_response,
 )
-from imprint.web.http.media_types import CSV_TYPE, HTML_TYPE, JSON_TYPE, prefers
 from imprint.web.http.requests import (
     MAX_CACHED_QUERY,
     canonical_address,
@@ -42,10 +56,20 @@ from imprint.web.http.requests import (
     given_values,
     only_value,
     parse_tags,
+    query_address,
     refuse_unknown,
 )
-from imprint.web.http.responses import OWN, SHORT_LIVED, is_current
-from imprint.web.http.validators import content_tag
+from imprint.web.http.responses import (
+    CSV_TYPE,
+    HTML_TYPE,
+    JSON_TYPE,
+    OWN,
+    SHORT_LIVED,
+    cached_response,
+    content_tag,
+    is_current,
+    prefers,
+)
 
 KEPT_BYTES = 16 * 1024 * 1024
 """Bytes of cached bodies: about a thousand pages of 20 posts."""
@@ -263,3 +287,43 @@ def _tags(given: list[str]) -> tuple[str, ...]:
             raise Refusal(Code.INVALID_TAGS, "Each parameter 'tag' is one hashtag.")
         tags.update(parsed)
     return tuple(sorted(tags))
+
+
+@dataclass(frozen=True, slots=True)
+class TotalsRoutes:
+    """Each endpoint reads totals and writes them as the earlier service did."""
+
+    totals: Totals
+
+    async def global_metrics(self, request: Request) -> Response:
+        found = await self.totals.market()
+        worth, volume = Wei(found.worth), Wei(found.sales.volume)
+        data = MarketMetrics(found.users, found.posts, worth, volume)
+        return _response(request, GlobalMetricsResponse(200, data))
+
+    async def user_metrics(self, request: Request) -> Response:
+        found = await self.totals.account(_address(request))
+        data = UserMetrics(
+            CreatorMetrics(found.posts, Wei(found.sales.volume), found.readers, Wei(found.worth)),
+            HolderMetrics(found.purchases.count, Wei(found.purchases.volume)),
+        )
+        return _response(request, UserMetricsResponse(200, data))
+
+    async def heat_map(self, request: Request) -> Response:
+        found = await self.totals.activity(_address(request))
+        data = HeatMap(_days(found.published), _days(found.bought))
+        return _response(request, HeatMapResponse(200, data))
+
+
+def _address(request: Request) -> Address:
+    """The parameter of an endpoint. Refuses `invalid_address`."""
+    return query_address(request, "userAddress")
+
+
+def _response(request: Request, value: msgspec.Struct) -> Response:
+    return cached_response(request, encode_json(value), "application/json", SHORT_LIVED)
+
+
+def _days(moments: Iterable[datetime]) -> tuple[str, ...]:
+    """The days as `D/M/YYYY`, in UTC, without leading zeros."""
+    return tuple(f"{moment.day}/{moment.month}/{moment.year}" for moment in moments)

@@ -25,9 +25,11 @@ from imprint.web.docs.operation import (
     Operation,
     Parameter,
     Response,
+    Schema,
     Topic,
+    choice,
+    string,
 )
-from imprint.web.docs.schema import Schema, choice, string
 
 CONTENT_COMPONENTS: dict[str, Schema] = {
     "PostId": string("A decimal number below 2^256.", POST_ID_PATTERN),

@@ -7,7 +7,7 @@ from typing import Any
 from imprint.domain.errors import Code
 from imprint.domain.formats.abi import encode_call
 from imprint.domain.posts.marketplace import POST_CREATED
-from imprint.interface.deliveries import DeliveryResponse, EventResponse
+from imprint.interface.service import DeliveryResponse, EventResponse
 from imprint.interface.values import DELIVERY_NONCE_PATTERN, DELIVERY_SIGNATURE_PATTERN
 from imprint.web.docs.examples import (
     BLOCK_HASH,
@@ -26,9 +26,10 @@ from imprint.web.docs.operation import (
     Operation,
     Parameter,
     Response,
+    Schema,
     Topic,
+    string,
 )
-from imprint.web.docs.schema import Schema, string
 
 LOG_TOPICS = [
     "0x" + topic.hex()

@@ -23,8 +23,12 @@ from imprint.domain.drafts.files import File, Publication, State, file_name
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.domain.formats.addresses import Address, keccak256
 from imprint.domain.formats.cids import document_cid
-from imprint.domain.posts.indexed_posts import IndexedPost, Sales
-from imprint.domain.posts.lists import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
+from imprint.domain.posts.indexed_posts import (
+    DRAFTS_PAGE_SIZE,
+    PUBLIC_PAGE_SIZE,
+    IndexedPost,
+    Sales,
+)
 from imprint.domain.posts.posts import BlockRef
 from imprint.interface.drafts import Content
 from imprint.interface.service import (

@@ -30,9 +30,10 @@ from imprint.web.docs.operation import (
     Operation,
     Parameter,
     Response,
+    Schema,
     Topic,
+    string,
 )
-from imprint.web.docs.schema import Schema, string
 
 FEED_ID = "3f0b4d1e-7a77-4c58-9d0a-5b1f2f6c8e90"
 """The id of a private feed."""

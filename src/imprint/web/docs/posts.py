@@ -34,7 +34,7 @@ from imprint.interface.posts import (
 )
 from imprint.interface.values import POST_ID_PATTERN, POST_PAGE_TOKEN_PATTERN, Wei
 from imprint.services.posts.posts import MAX_PAGE_SIZE, MAX_TABLE_SIZE
-from imprint.services.site.pages import ShownPost
+from imprint.services.site import ShownPost
 from imprint.web.api.post_records import post_record
 from imprint.web.docs.examples import (
     CONTENT,
@@ -57,10 +57,13 @@ from imprint.web.docs.operation import (
     Operation,
     Parameter,
     Response,
+    Schema,
     Topic,
+    array,
+    choice,
+    string,
 )
-from imprint.web.docs.schema import Schema, array, choice, string
-from imprint.web.site.machine_pages import MachinePages
+from imprint.web.site.machines import MachinePages
 
 
 def _size(largest: int) -> Schema:

@@ -11,9 +11,9 @@ from imprint.web.docs.operation import (
     SERVER_CODES,
     Operation,
     Response,
+    Schema,
     Topic,
 )
-from imprint.web.docs.schema import Schema
 
 _WELL = Checks(*["ok"] * len(Checks.__struct_fields__))
 

@@ -17,7 +17,7 @@ from imprint.interface.values import (
     TIMESTAMP_PATTERN,
     WITHOUT_NUL_PATTERN,
 )
-from imprint.web.docs.schema import Schema, array, choice, closed_structure, ref, string
+from imprint.web.docs.operation import Schema, array, choice, closed_structure, ref, string
 
 DESCRIBED_FORMS = (SigningForm.IMPRINT_2, SigningForm.IMPRINT_1, SigningForm.INKDAO_1)
 """The forms in the order in which they are recommended."""

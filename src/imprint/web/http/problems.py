@@ -21,8 +21,7 @@ from imprint.domain.errors import (
 from imprint.interface import problems as records
 from imprint.interface.codec import encode_json
 from imprint.interface.problems import FAILURE
-from imprint.web.http.media_types import PROBLEM_TYPE
-from imprint.web.http.responses import file_record
+from imprint.web.http.responses import PROBLEM_TYPE, file_record
 
 STATUSES: dict[int, tuple[Code, ...]] = {
     400: (

@@ -1,6 +1,13 @@
-"""Responses: the records of files, sessions and deliveries, entity tags and cache headers."""
+"""Responses: records of files, media types, entity tags, validators and cache headers."""
 
+import re
+from base64 import b32encode
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from email.utils import format_datetime
+from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 from starlette.requests import Request
@@ -11,10 +18,11 @@ from imprint.domain.drafts.files import File
 from imprint.interface import drafts as records
 from imprint.interface.accounts import Session
 from imprint.interface.codec import encode_json, encode_once
-from imprint.interface.deliveries import DeliveryResponse, EventResponse
+from imprint.interface.service import DeliveryResponse, EventResponse
 from imprint.services.accounts.login import SignedIn
 from imprint.services.posts.lists import ListPage
 from imprint.services.publication.webhooks import DeliveryResult
+from imprint.web.http.large_responses import LargeResponse, Reservation
 
 # Records made from values of the domain and the services
 
@@ -184,3 +192,112 @@ def is_current(request: Request, tag: str) -> bool:
 def not_modified(tag: str, cache: str) -> Response:
     """The response 304: the client's copy is current."""
     return Response(status_code=304, headers={"ETag": tag, "Cache-Control": cache})
+
+
+TAG_BYTES = 20
+"""Bytes of the hash in an entity tag: 32 digits in base32."""
+
+
+def content_tag(body: bytes) -> str:
+    """The strong entity tag of a body, the same in every process."""
+    return entity_tag(b32encode(sha256(body).digest()[:TAG_BYTES]).decode().lower())
+
+
+def validators(body: bytes, modified_at: datetime | None = None) -> dict[str, str]:
+    """The headers `ETag` and, with a date, `Last-Modified`."""
+    headers = {"ETag": content_tag(body)}
+    if modified_at is not None:
+        headers["Last-Modified"] = format_datetime(modified_at, usegmt=True)
+    return headers
+
+
+def is_unchanged(request: Request, headers: Mapping[str, str]) -> bool:
+    """Whether the client has the content with these validators.
+
+    The date must be identical: after a reorg the newest post may be older than before.
+    """
+    if "if-none-match" in request.headers:
+        return is_current(request, headers["ETag"])
+    given = request.headers.get("if-modified-since")
+    return given is not None and given == headers.get("Last-Modified")
+
+
+def cached_response(request: Request, body: str | bytes, media_type: str, cache: str) -> Response:
+    """A response with an entity tag, or 304."""
+    content = body.encode() if isinstance(body, str) else body
+    headers = {**validators(content), "Cache-Control": cache}
+    if is_unchanged(request, headers):
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type=media_type)
+
+
+def reserved_response(
+    request: Request, reservation: Reservation, headers: Mapping[str, str], media_type: str
+) -> Response:
+    """The response with the body of a reservation, whose headers have its validators, or 304."""
+    if is_unchanged(request, headers):
+        reservation.close()
+        return Response(status_code=304, headers=headers)
+    return LargeResponse(reservation, reservation.body, 200, headers, media_type)
+
+
+JSON_TYPE = "application/json"
+PROBLEM_TYPE = "application/problem+json"
+CSV_TYPE = "text/csv"
+HTML_TYPE = "text/html"
+
+MAX_ACCEPT = 1024
+"""Characters of `Accept` that are read: browsers send 200."""
+
+_QUALITY = re.compile(r"(?:0(?:\.[0-9]*)?|1(?:\.0*)?)\Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class MediaRange:
+    """A media type that a client accepts, or a kind of them; one with a bad quality has zero."""
+
+    name: str
+    parameters: Mapping[str, str]
+    quality: float
+
+
+def prefers(request: Request, media_type: str) -> bool:
+    """Whether a client likes this media type more than JSON."""
+    return _prefers(_accept(request), media_type)
+
+
+def accepted(request: Request) -> tuple[MediaRange, ...]:
+    """What a client accepts, in the order of its header `Accept`."""
+    return _media_ranges(_accept(request))
+
+
+def quality(wanted: tuple[MediaRange, ...], media_type: str) -> float:
+    """How much a client likes a media type, by the most specific range that has it."""
+    named = {each.name: each.quality for each in wanted}
+    kind = media_type.partition("/")[0]
+    ranges = (media_type, f"{kind}/*", "*/*")
+    return next((named[each] for each in ranges if each in named), 0.0)
+
+
+def _accept(request: Request) -> str:
+    return ",".join(request.headers.getlist("accept"))[:MAX_ACCEPT]
+
+
+@lru_cache(maxsize=256)
+def _prefers(accept: str, media_type: str) -> bool:
+    wanted = _media_ranges(accept)
+    as_json = max(quality(wanted, JSON_TYPE), quality(wanted, PROBLEM_TYPE))
+    return quality(wanted, media_type) > as_json
+
+
+@lru_cache(maxsize=256)
+def _media_ranges(accept: str) -> tuple[MediaRange, ...]:
+    return tuple(_media_range(part) for part in accept.lower().split(",") if part.strip())
+
+
+def _media_range(part: str) -> MediaRange:
+    name, *rest = (piece.strip() for piece in part.split(";"))
+    pairs = (piece.split("=", 1) for piece in rest if "=" in piece)
+    parameters = {key.strip(): value.strip() for key, value in pairs}
+    given = parameters.get("q", "1")
+    return MediaRange(name, parameters, float(given) if _QUALITY.match(given) else 0.0)

@@ -7,11 +7,11 @@ from urllib.parse import parse_qs, urlsplit
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.auth.operator_sessions import LIFETIME, OperatorSessions
+from imprint.auth.sessions import LIFETIME, OperatorSessions
 from imprint.ports import Clock
 from imprint.services.installation.operator_page import Operations
-from imprint.web.http.media_types import HTML_TYPE
 from imprint.web.http.requests import BodyReader, client_of
+from imprint.web.http.responses import HTML_TYPE
 from imprint.web.site.policy import content_policy
 from imprint.web.site.templates import Templates
 

@@ -21,11 +21,10 @@ from imprint.domain.posts.text_work import TextWork
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.content.text_conversions import Convert, TextConversions
+from imprint.services.posts.lists import Totals
 from imprint.services.posts.posts import Derived, ListedPosts, ListRequest, Posts
-from imprint.services.posts.totals import Totals
-from imprint.services.site.pages import Pages, ShownPost
+from imprint.services.site import Pages, ShownPost
 from imprint.web.http.large_responses import LargeResponse, ResponseBudget
-from imprint.web.http.media_types import HTML_TYPE, prefers
 from imprint.web.http.requests import (
     SMALL_BODY,
     BodyReader,
@@ -37,10 +36,16 @@ from imprint.web.http.requests import (
     parse_tags,
     query_params,
 )
-from imprint.web.http.responses import OWN, PRIVATE, SHORT_LIVED
-from imprint.web.http.validators import cached_response
+from imprint.web.http.responses import (
+    HTML_TYPE,
+    OWN,
+    PRIVATE,
+    SHORT_LIVED,
+    cached_response,
+    prefers,
+)
+from imprint.web.site.assets import ICON, web_manifest
 from imprint.web.site.cards import Card, Cards, post_title
-from imprint.web.site.icon import ICON, web_manifest
 from imprint.web.site.machines import LICENSE_TYPE, license_document
 from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import problem_page

@@ -8,8 +8,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.web.http.media_types import HTML_TYPE, prefers
 from imprint.web.http.problems import FAILURE_DETAIL, error_response
+from imprint.web.http.responses import HTML_TYPE, prefers
 from imprint.web.site.policy import content_policy
 from imprint.web.site.templates import Templates
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from starlette.requests import Request
 from starlette.responses import Response
 
-from imprint.web.http.media_types import HTML_TYPE
-from imprint.web.http.responses import entity_tag, is_current
-from imprint.web.http.validators import content_tag
+from imprint.web.http.responses import HTML_TYPE, content_tag, entity_tag, is_current
 
 SMALLEST_COMPRESSED = 1_024
 """Bytes of the smallest page that is compressed. Pages have no secrets that lengths could

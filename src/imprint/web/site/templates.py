@@ -10,9 +10,8 @@ import nh3
 from markupsafe import Markup
 
 from imprint.domain.formats.instants import format_instant
-from imprint.web.site.assets import Assets
+from imprint.web.site.assets import MARK, Assets
 from imprint.web.site.cards import coin, post_title, short_address, thumbnail_path
-from imprint.web.site.icon import MARK
 
 FONTS = ("source-serif-4-latin-400-normal.woff2", "source-serif-4-latin-600-normal.woff2")
 """Fonts above the fold, which pages load before their style sheet requests them."""

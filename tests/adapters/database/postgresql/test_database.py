@@ -22,7 +22,7 @@ from imprint.adapters.database.transaction import Unstorable
 from imprint.domain.drafts.files import Action
 from imprint.domain.errors import CannotStart, Code, Unavailable
 from imprint.domain.installation import Access
-from imprint.domain.posts.lists import PublicList
+from imprint.domain.posts.indexed_posts import PublicList
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 BEAT = "UPDATE counters SET value = value + 1 WHERE name = 'heartbeat' RETURNING value"

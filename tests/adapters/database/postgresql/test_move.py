@@ -14,16 +14,16 @@ from tests.cli.installations import environment_of
 from tests.postgresql import Server
 from tests.stores import open_postgresql_stores
 
-from imprint.adapters.database.derived_tables import INDEX_TABLES
 from imprint.adapters.database.postgresql import move
 from imprint.adapters.database.postgresql.move import CannotMove, move_catalog
 from imprint.adapters.database.postgresql.pool import USE_LOCK, connect
 from imprint.adapters.database.postgresql.schema import Unfinished
+from imprint.adapters.database.schema import INDEX_TABLES
 from imprint.adapters.stores.drafts.garbage import COMPARE_USAGE
 from imprint.bootstrap.adapters import open_database
 from imprint.cli import main
 from imprint.domain.errors import CannotStart, NonceUsed, Unavailable
-from imprint.domain.posts.lists import OwnDrafts, PublicList
+from imprint.domain.posts.indexed_posts import OwnDrafts, PublicList
 from imprint.settings import read_settings
 
 LISTS = [PublicList(), PublicList(drafts_too=True), PublicList(("a", "b")), PublicList(("c",))]

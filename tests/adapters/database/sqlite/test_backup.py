@@ -9,7 +9,7 @@ from tests.stores import open_sqlite_stores
 
 from imprint.adapters.database.schema import NewerSchema, known_migrations, migrate
 from imprint.adapters.database.sqlite.backup import DamagedCopy, check_copy, check_schema
-from imprint.domain.posts.lists import PublicList
+from imprint.domain.posts.indexed_posts import PublicList
 
 
 @pytest.fixture

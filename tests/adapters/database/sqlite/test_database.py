@@ -15,7 +15,7 @@ from imprint.adapters.database.sqlite import database as sqlite_database
 from imprint.domain.errors import Code, Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
-from imprint.domain.posts.lists import OwnDrafts, PublicList
+from imprint.domain.posts.indexed_posts import OwnDrafts, PublicList
 from imprint.domain.posts.posts import DeadLetter, LogPlace
 from imprint.domain.posts.search import parse_query
 

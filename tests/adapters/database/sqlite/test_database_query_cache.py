@@ -7,7 +7,7 @@ from tests.adapters.stores.conftest import Opener, World
 
 from imprint.adapters.database.sqlite.connections import connect_reader, connect_writer
 from imprint.adapters.database.sqlite.database import QueryCache, SqliteDatabase
-from imprint.domain.posts.lists import OwnDrafts
+from imprint.domain.posts.indexed_posts import OwnDrafts
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from imprint.domain.errors import Code, NonceUsed, Refusal
 from imprint.domain.exports import ExportedFile
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
-from imprint.domain.posts.lists import OwnDrafts
+from imprint.domain.posts.indexed_posts import OwnDrafts
 from imprint.domain.posts.posts import Advance, EventStatus
 
 PICTURE = Cid("picture")

@@ -12,7 +12,7 @@ from imprint.adapters.stores.drafts.garbage import COMPARE_USAGE
 from imprint.domain.drafts.files import Action, Network
 from imprint.domain.errors import NonceUsed, Unavailable
 from imprint.domain.formats.cids import Cid
-from imprint.ports.garbage import Condemned, PurgeOutcome
+from imprint.ports.drafts import Condemned, PurgeOutcome
 
 PICTURE = Cid("bafypicture")
 

@@ -8,9 +8,9 @@ from tests.adapters.stores.conftest import World
 from imprint.domain.drafts.files import Action, Network, Publication, State
 from imprint.domain.exports import ExportedFile
 from imprint.domain.formats.cids import Cid
-from imprint.domain.posts.lists import PublicList
+from imprint.domain.posts.indexed_posts import PublicList
 from imprint.ports.archives import ImportConflict, ImportOutcome
-from imprint.ports.garbage import FenceRaised, PurgeOutcome
+from imprint.ports.drafts import FenceRaised, PurgeOutcome
 
 
 async def walk(world: World, owner=None, size: int = 2) -> list[ExportedFile]:

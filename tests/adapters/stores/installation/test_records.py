@@ -8,7 +8,7 @@ import pytest
 
 from imprint.domain.drafts.files import Action, Network
 from imprint.domain.errors import Damaged, Unavailable
-from imprint.domain.posts.lists import PublicList
+from imprint.domain.posts.indexed_posts import PublicList
 
 EVERYTHING = PublicList((), drafts_too=True)
 

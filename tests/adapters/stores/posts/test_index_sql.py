@@ -18,8 +18,8 @@ ONE_ROW = {"IS_COMPLETE", "TOTALS"}
 """Statements about a table that has one row."""
 
 FILL = f"""
-INSERT INTO posts SELECT n::bigint * 1048576, n::text, 'author-' || n % 700, NULL, 'c', 't', 'T',
-    'd',
+INSERT INTO posts SELECT n::bigint * 1048576, n::text, 'author-' || n % 700, NULL, 'c',
+    ('t' || n)::bytea, 'T', 'd',
     '[]', decode(lpad(to_hex(n % 50), 64, '0'), 'hex'),
     decode(lpad(to_hex(n % 50), 64, '0'), 'hex'), n, 'block', 'tx', n % 100, '0', 0
     FROM generate_series(1, {ROWS}) n;

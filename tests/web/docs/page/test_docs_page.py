@@ -15,8 +15,15 @@ from imprint.domain.errors import Code
 from imprint.web.docs.openapi import OPERATIONS
 from imprint.web.docs.operation import Operation
 from imprint.web.docs.page.commands import curl_command, is_signed
-from imprint.web.docs.page.docs_page import PageAssets, docs_page
-from imprint.web.docs.page.html import Markup, element, render_json, render_line, render_text
+from imprint.web.docs.page.docs_page import (
+    Markup,
+    PageAssets,
+    docs_page,
+    element,
+    render_json,
+    render_line,
+    render_text,
+)
 from imprint.web.http.problems import HIDDEN
 
 ASSETS = PageAssets("/assets/docs-1.css", "/assets/docs-1.js", "/assets/theme-1.js", has_site=True)

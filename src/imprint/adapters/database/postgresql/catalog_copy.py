@@ -10,12 +10,11 @@ from typing import Any
 import asyncpg
 
 from imprint.adapters.database import schema as sqlite_schema
-from imprint.adapters.database.derived_tables import INDEX_TABLES
 from imprint.adapters.database.postgresql.pool import Connection, connect
 from imprint.adapters.database.postgresql.schema import find_schema, read_tables
-from imprint.adapters.database.schema import known_migrations
+from imprint.adapters.database.schema import INDEX_TABLES, known_migrations
 from imprint.adapters.database.sqlite.rebuild import COUNT_TAGS
-from imprint.adapters.durability import sync_path
+from imprint.adapters.disk_space import sync_path
 from imprint.domain.errors import Unavailable
 from imprint.ports.damage import CatalogDamaged
 

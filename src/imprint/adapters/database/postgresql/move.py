@@ -15,10 +15,15 @@ from typing import Any
 
 import asyncpg
 
-from imprint.adapters.database.derived_tables import EMPTY_POSTGRESQL, INDEX_TABLES
 from imprint.adapters.database.postgresql.pool import USE_LOCK, Connection, connect
 from imprint.adapters.database.postgresql.schema import UNFINISHED, Table, migrate, read_tables
-from imprint.adapters.database.schema import expect_schema, find_schema, known_migrations
+from imprint.adapters.database.schema import (
+    EMPTY_POSTGRESQL,
+    INDEX_TABLES,
+    expect_schema,
+    find_schema,
+    known_migrations,
+)
 from imprint.adapters.database.sqlite.connections import closing_on_error, connect_looker
 from imprint.adapters.database.sqlite.log import check_log, read_boot
 from imprint.adapters.database.sqlite.use_lock import InUse, UseLock

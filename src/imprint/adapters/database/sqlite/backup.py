@@ -5,7 +5,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from imprint.adapters.database.record_checksums import CHECKED_TABLES, damaged_records
 from imprint.adapters.database.schema import (
     LATEST,
     Migration,
@@ -18,7 +17,8 @@ from imprint.adapters.database.sqlite.connections import (
     connect_copier,
     connect_untrusted,
 )
-from imprint.adapters.durability import sync_path
+from imprint.adapters.database.transaction import CHECKED_TABLES, damaged_records
+from imprint.adapters.disk_space import sync_path
 from imprint.adapters.outages import is_damage
 from imprint.ports.damage import CatalogDamaged
 

@@ -18,7 +18,7 @@ from imprint.adapters.database.sqlite.log import (
     log_file,
     replacement_of,
 )
-from imprint.adapters.durability import sync_path
+from imprint.adapters.disk_space import sync_path
 
 _SHARED, _SHARED_BYTES = 0x40000002, 510
 """The bytes of a SQLite file that every open connection has locked."""

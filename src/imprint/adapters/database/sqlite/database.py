@@ -21,11 +21,11 @@ from typing import Any
 
 from imprint import failpoints
 from imprint.adapters.database.database import Database, ReadFor, find_identity, identify
-from imprint.adapters.database.derived_tables import is_index_rule
 from imprint.adapters.database.group_commit import CALL_SECONDS, GroupCommit, Job, lower_scheduling
 from imprint.adapters.database.schema import (
     expect_schema,
     find_schema,
+    is_index_rule,
     known_migrations,
     migrate,
 )
@@ -39,8 +39,8 @@ from imprint.adapters.database.sqlite.connections import (
     connect_reader,
     connect_writer,
 )
-from imprint.adapters.database.sqlite.integrity import SMALL_CATALOG, Findings, examine_catalog
 from imprint.adapters.database.sqlite.log import begin_log, check_log, log_file, read_boot
+from imprint.adapters.database.sqlite.rebuild import SMALL_CATALOG, Findings, examine_catalog
 from imprint.adapters.database.sqlite.use_lock import UseLock
 from imprint.adapters.database.transaction import Row, Rows, Rule, T, Ts, Unstorable, Value
 from imprint.adapters.outages import is_damage

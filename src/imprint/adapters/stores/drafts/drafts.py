@@ -13,11 +13,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from imprint.adapters.database.database import Database
-from imprint.adapters.database.record_checksums import group_checksum_of
 from imprint.adapters.database.transaction import (
     Transaction,
     Value,
     document_lock,
+    group_checksum_of,
     key_text,
     micros,
     write_locks,

@@ -28,7 +28,7 @@ from imprint.adapters.stores.files import (
 )
 from imprint.domain.drafts.files import Action, Network
 from imprint.domain.formats.cids import Cid
-from imprint.ports.garbage import Condemned, GarbageReport, PurgeOutcome
+from imprint.ports.drafts import Condemned, GarbageReport, PurgeOutcome
 
 # Detached and condemned documents
 

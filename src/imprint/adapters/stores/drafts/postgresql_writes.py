@@ -21,10 +21,10 @@ from imprint.adapters.database.postgresql.transaction import (
     lock_key,
     lock_statements,
 )
-from imprint.adapters.database.record_checksums import group_checksum_of
 from imprint.adapters.database.transaction import (
     Value,
     document_lock,
+    group_checksum_of,
     key_text,
     micros,
     owner_lock,

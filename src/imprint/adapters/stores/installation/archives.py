@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
 from imprint.adapters.database.database import Database
-from imprint.adapters.database.record_checksums import group_checksum_of
 from imprint.adapters.database.transaction import (
     Row,
     Transaction,
     Value,
     event_locks,
     file_locks,
+    group_checksum_of,
     micros,
 )
 from imprint.adapters.stores.drafts.drafts import add_file
@@ -36,7 +36,7 @@ from imprint.domain.exports import ExportedFile, number_of
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 from imprint.ports.archives import ImportConflict, ImportOutcome, StoredDocument
-from imprint.ports.garbage import FenceRaised
+from imprint.ports.drafts import FenceRaised
 
 _WALK = (
     FILE_COLUMNS

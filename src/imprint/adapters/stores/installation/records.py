@@ -3,8 +3,13 @@
 from dataclasses import dataclass
 
 from imprint.adapters.database.database import Database
-from imprint.adapters.database.record_checksums import group_checksum_of
-from imprint.adapters.database.transaction import Row, Sql, Transaction, owner_lock
+from imprint.adapters.database.transaction import (
+    Row,
+    Sql,
+    Transaction,
+    group_checksum_of,
+    owner_lock,
+)
 from imprint.adapters.stores.files import (
     FILE,
     SET_CHECKSUM,

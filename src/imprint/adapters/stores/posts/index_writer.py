@@ -5,15 +5,14 @@ blocks, the oldest stored row of each key is restored, and rows that the blocks 
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 from imprint import failpoints
 from imprint.adapters.database.database import Database
-from imprint.adapters.database.derived_tables import EMPTY_INDEX
-from imprint.adapters.database.transaction import Transaction, Value, micros, owner_lock
-from imprint.adapters.stores.files import tag_post
+from imprint.adapters.database.schema import EMPTY_INDEX
+from imprint.adapters.database.transaction import Transaction, Value, micros
 from imprint.adapters.stores.posts.index_tables import (
     ACCOUNTS,
     AUTHOR_READERS,
@@ -302,13 +301,10 @@ async def _add_posts(tx: Transaction, published: Sequence[PostPublished]) -> Non
     tags: list[dict[str, Value]] = []
     words = []
     own = await _own_hashtags(tx, published)
-    untagged = []
     for event in published:
         origin, hashtags = event.origin, event.hashtags
         if event.cid is not None and (event.cid, event.author) in own:
             hashtags = own[event.cid, event.author] or event.hashtags
-            if hashtags and hashtags is event.hashtags:
-                untagged.append(event)
         posts.append(
             {
                 "place": origin.place,
@@ -337,7 +333,6 @@ async def _add_posts(tx: Transaction, published: Sequence[PostPublished]) -> Non
         await add_words(tx, words)
     if tags:
         await tx.executemany(_ADD_TAG, tags)
-    await _tag_files(tx, untagged)
 
 
 async def _own_hashtags(
@@ -349,15 +344,6 @@ async def _own_hashtags(
         return {}
     rows = await tx.fetchall(OWN_FILES, keys=json.dumps(cids))
     return {(row["cid"], row["owner"]): tuple(json.loads(row["hashtags"])) for row in rows}
-
-
-async def _tag_files(tx: Transaction, published: Iterable[PostPublished]) -> None:
-    """Give the chain's hashtags to the authors' files that were published without any."""
-    for event in published:
-        if event.cid is not None:
-            # A delivery of this event may be publishing the file at this moment.
-            await tx.lock(owner_lock(event.author))
-            await tag_post(tx, event.post_id, event.cid, event.hashtags)
 
 
 async def _restore_texts(

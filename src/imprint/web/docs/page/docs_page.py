@@ -1,14 +1,16 @@
 """The HTML page at /docs, rendered from the OpenAPI document."""
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 
 from imprint.interface.problems import FAILURE
-from imprint.web.docs.errors import FAILURE_MEANING, MEANINGS
-from imprint.web.docs.guide import CURL_SIGNING
+from imprint.web.docs.openapi import CURL_SIGNING
+from imprint.web.docs.operation import FAILURE_MEANING, MEANINGS
 from imprint.web.docs.page.client_examples import python_example, typescript_example
 from imprint.web.docs.page.commands import (
     BASE,
@@ -16,23 +18,220 @@ from imprint.web.docs.page.commands import (
     SESSION,
     curl_command,
     delivery_command,
+    first_example,
     is_delivery,
+    is_signed,
 )
-from imprint.web.docs.page.fields import Field, list_fields, name_kind, resolve
-from imprint.web.docs.page.html import (
-    Markup,
-    anchor_of,
-    element,
-    join,
-    render_code,
-    render_json,
-    render_line,
-    render_text,
-)
-from imprint.web.docs.page.tryable import describe_request
 from imprint.web.http.problems import STATUSES
-from imprint.web.site.icon import MARK
+from imprint.web.site.assets import MARK
 from imprint.web.site.templates import script_data
+
+_INLINE = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*")
+_ITEM = re.compile(r"(-|[0-9]+\.) ")
+_TOKEN = re.compile(r'(?P<key>"(?:[^"\\]|\\.)*"(?=:))|(?P<text>"(?:[^"\\]|\\.)*")')
+
+
+class Markup(str):
+    """Escaped HTML."""
+
+    __slots__ = ()
+
+
+def element(name: str, *children: str, **attributes: str) -> Markup:
+    """An element; children that are not markup are escaped. `class_` gives `class`."""
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        for key, value in attributes.items()
+    )
+    return Markup(f"<{name}{given}>{join(children)}</{name}>")
+
+
+def join(pieces: Iterable[str]) -> Markup:
+    """The concatenated pieces, each escaped unless it is markup."""
+    return Markup("".join(p if isinstance(p, Markup) else escape(p, quote=False) for p in pieces))
+
+
+def render_text(text: str) -> Markup:
+    """A text in the subset of CommonMark with paragraphs, second-level headings and lists.
+
+    The id of a heading is `guide-` and its anchor.
+    """
+    return join(_render_block(block) for block in text.strip().split("\n\n") if block.strip())
+
+
+def render_line(text: str) -> Markup:
+    """A line of text with inline code and strong emphasis."""
+    pieces: list[str] = []
+    position = 0
+    for match in _INLINE.finditer(text):
+        pieces.append(text[position : match.start()])
+        code, strong = match.groups()
+        pieces.append(element("code", code) if code else element("strong", strong))
+        position = match.end()
+    return join([*pieces, text[position:]])
+
+
+def render_json(value: Any) -> Markup:
+    """A value as indented JSON, highlighted."""
+    return render_code(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def render_code(source: str) -> Markup:
+    """Source code in which member names and strings are highlighted."""
+    return join(_highlight(source))
+
+
+def anchor_of(heading: str) -> str:
+    """The URL fragment of a heading."""
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
+
+
+def _render_block(block: str) -> Markup:
+    lines = block.strip().split("\n")
+    if lines[0].startswith("## "):
+        title = lines[0].removeprefix("## ")
+        return element("h2", title, id=f"guide-{anchor_of(title)}")
+    if all(_ITEM.match(line) for line in lines):
+        items = [element("li", render_line(_ITEM.sub("", line, count=1))) for line in lines]
+        return element("ul" if lines[0].startswith("-") else "ol", *items)
+    return element("p", render_line(" ".join(lines)))
+
+
+def _highlight(source: str) -> Iterator[str]:
+    position = 0
+    for match in _TOKEN.finditer(source):
+        yield source[position : match.start()]
+        kind = "k" if match["key"] else "s"
+        yield element("span", match[0], class_=kind)
+        position = match.end()
+    yield source[position:]
+
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A parameter, or a member of a body at this path; `kind` is its type as the page shows it."""
+
+    path: str
+    kind: str
+    required: bool
+    description: str
+    pattern: str | None
+
+
+def resolve(schema: Json, openapi: Json) -> Json:
+    """The schema, with a reference replaced by its target."""
+    while "$ref" in schema:
+        found: Any = openapi
+        for step in schema["$ref"].removeprefix("#/").split("/"):
+            found = found[step]
+        schema = found
+    return schema
+
+
+def list_fields(schema: Json, openapi: Json, path: str = "") -> Iterator[Field]:
+    """Every member of an object and of the objects nested in it."""
+    schema = resolve(schema, openapi)
+    required = schema.get("required", ())
+    for name, member in schema.get("properties", {}).items():
+        yield from _list_member(f"{path}{name}", member, name in required, openapi)
+
+
+def _list_member(path: str, member: Json, required: bool, openapi: Json) -> Iterator[Field]:
+    schema = resolve(member, openapi)
+    described = schema.get("description", "")
+    # An object without a description is listed only by its members.
+    if described or "properties" not in schema:
+        kind = name_kind(schema, openapi)
+        yield Field(path, kind, required, described, schema.get("pattern"))
+    items = resolve(schema.get("items", {}), openapi)
+    if "properties" in schema:
+        yield from list_fields(schema, openapi, f"{path}.")
+    elif "properties" in items:
+        yield from list_fields(items, openapi, f"{path}[].")
+    elif _is_choice_of_objects(schema, openapi):
+        # The description of such a member covers the others.
+        yield from list_fields(schema["anyOf"][0], openapi, f"{path}.")
+
+
+def _is_choice_of_objects(schema: Json, openapi: Json) -> bool:
+    """Whether there are several objects to choose from."""
+    options = [resolve(option, openapi) for option in schema.get("anyOf", ())]
+    return len(options) > 1 and all("properties" in option for option in options)
+
+
+def name_kind(schema: Json, openapi: Json) -> str:
+    """The type of a value as the page shows it."""
+    schema = resolve(schema, openapi)
+    if "const" in schema:
+        return _json(schema["const"])
+    if "enum" in schema:
+        return " | ".join(_json(value) for value in schema["enum"])
+    if "type" not in schema and "anyOf" in schema:
+        kinds = [name_kind(option, openapi) for option in schema["anyOf"]]
+        return " | ".join(dict.fromkeys(kinds))
+    kind = schema.get("type", "any")
+    if not isinstance(kind, str):
+        return " | ".join(kind)
+    if kind == "array":
+        return f"array of {name_kind(schema.get('items', {}), openapi)}"
+    return str(schema.get("format", kind))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+Access = Literal["none", "optional", "session", "wallet"]
+"""Who may call: everybody, everybody (with more for a session), a session, or a wallet's
+signature"""
+
+
+def describe_request(method: str, path: str, operation: Json, openapi: Json) -> dict[str, Any]:
+    """Method, path and parameters of an operation, and the parts of its body."""
+    parameters = [
+        _describe_parameter(parameter, openapi) for parameter in operation.get("parameters", ())
+    ]
+    described = {
+        "name": operation["operationId"],
+        "method": method.upper(),
+        "path": path,
+        "access": access_of(operation),
+        "parameters": parameters,
+    }
+    for media in operation.get("requestBody", {}).get("content", {}).values():
+        example = first_example(media)
+        described["body"] = {
+            name: value
+            for name, value in example.items()
+            if name not in ("salt", "address", "signature", "session")
+        }
+    return described
+
+
+def access_of(operation: Json) -> Access:
+    """What a caller needs."""
+    if is_signed(operation):
+        return "wallet"
+    security = operation.get("security", ())
+    if {"session": []} not in security:
+        return "none"
+    return "optional" if {} in security else "session"
+
+
+def _describe_parameter(parameter: Json, openapi: Json) -> dict[str, Any]:
+    schema = resolve(parameter["schema"], openapi)
+    return {
+        "name": parameter["name"],
+        "in": parameter["in"],
+        "required": parameter["required"],
+        "example": parameter.get("example", ""),
+        "kind": name_kind(schema, openapi),
+        "options": list(schema.get("enum", ())),
+    }
+
 
 LONG_KIND = 40
 """A type with more characters than this is shown on a separate line."""
@@ -51,7 +250,6 @@ LANGUAGES = {"curl": "curl", "typescript": "TypeScript", "python": "Python"}
 
 _LISTED = re.compile(r"<li><code>(\w+)</code>")
 
-Json = Mapping[str, Any]
 
 PlacedOperation = tuple[str, str, Json]
 """A method, a path, and the operation there."""

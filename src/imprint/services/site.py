@@ -1,0 +1,89 @@
+"""Posts for pages: one with its text if that is free, the newest of all, and the sitemap.
+
+Used by the HTML pages, and by the Markdown and lists for machines.
+"""
+
+from dataclasses import dataclass, field
+
+from imprint.domain.drafts.files import File
+from imprint.domain.errors import Code, Refusal
+from imprint.domain.posts.indexed_posts import IndexedPost, PostFilter
+from imprint.domain.posts.market_events import LOGS_PER_BLOCK
+from imprint.ports.post_index import PostAddress, PostIndexReader
+from imprint.services.access.reads import Reads
+from imprint.services.posts.posts import find_post
+
+NEWEST = 20
+"""Posts that the page about the service lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPost:
+    """A post, with the file of its text if that is free and stored here.
+
+    `price` is None if the post is no longer free on the chain, and the index does not know its
+    price yet.
+    """
+
+    post: IndexedPost
+    file: File | None
+    price: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The posts of pages. The chain decides whether a text is shown."""
+
+    index: PostIndexReader
+    reads: Reads
+
+    async def show(self, post_id: int) -> ShownPost:
+        """A post, before its text is read. Refuses an unknown one."""
+        post = await find_post(self.index, post_id)
+        if not (post.free and post.hosted):
+            return ShownPost(post, None, post.price)
+        try:
+            file = await self.reads.shown_post(post)
+        except Refusal as refusal:
+            is_paid = refusal.code is Code.NOT_FREE
+            return ShownPost(post, None, None if is_paid else post.price)
+        return ShownPost(post, file, post.price)
+
+    async def newest(self) -> tuple[IndexedPost, ...]:
+        """The newest posts of all authors."""
+        return (await self.index.list_posts(PostFilter(), None, NEWEST)).posts
+
+
+PAGE_SIZE = 10_000
+"""Posts per page."""
+
+BEGINNING = -1
+"""The position before all posts."""
+
+UNSETTLED = 1024 * LOGS_PER_BLOCK
+"""The range of positions before the newest post, 1024 blocks, whose posts a reorg may still
+replace."""
+
+
+@dataclass(slots=True)
+class Sitemap:
+    """Pages by their first position. The starts of settled pages never change, and are cached.
+
+    So the first list of pages walks over all posts once, and later ones only over new posts.
+    """
+
+    index: PostIndexReader
+    page_size: int = PAGE_SIZE
+    _starts: list[int] = field(default_factory=lambda: [BEGINNING], init=False)
+
+    async def pages(self) -> list[int]:
+        """The positions after which the pages begin; the first is always there."""
+        starts = list(self._starts)
+        while (end := await self.index.place_after(starts[-1], self.page_size)) is not None:
+            starts.append(end)
+        self._starts = [BEGINNING, *(each for each in starts[1:] if each < starts[-1] - UNSETTLED)]
+        return starts
+
+    async def page(self, after: int) -> list[PostAddress]:
+        """The posts of the page that begins after a position."""
+        return await self.index.addresses(after, self.page_size)

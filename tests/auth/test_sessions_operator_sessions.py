@@ -1,0 +1,44 @@
+"""Sessions of the operator's page."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from imprint.auth.sessions import LIFETIME, OperatorSessions
+
+SECRET = b"the secret of an operator, long enough"
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+
+
+@pytest.fixture
+def sessions() -> OperatorSessions:
+    return OperatorSessions(SECRET)
+
+
+def test_only_the_exact_secret_is_accepted(sessions: OperatorSessions) -> None:
+    assert sessions.is_secret(SECRET)
+    assert not any(map(sessions.is_secret, (b"", SECRET[:-1], SECRET + b" ", SECRET.upper())))
+
+
+def test_a_session_is_valid_until_it_ends(sessions: OperatorSessions) -> None:
+    session = sessions.issue(NOW)
+    assert sessions.is_valid(session, NOW + LIFETIME - timedelta(seconds=1))
+    assert not sessions.is_valid(session, NOW + LIFETIME)
+
+
+def test_another_secret_ends_all_sessions(sessions: OperatorSessions) -> None:
+    assert not OperatorSessions(SECRET + b"2").is_valid(sessions.issue(NOW), NOW)
+
+
+def test_a_session_cannot_be_prolonged_by_its_holder(sessions: OperatorSessions) -> None:
+    expires, _, signature = sessions.issue(NOW).partition(".")
+    assert not sessions.is_valid(f"{int(expires) + 60}.{signature}", NOW)
+
+
+@pytest.mark.parametrize("text", ["", ".", "1", "x.y", "9999999999." + "0" * 64, "é." + "a" * 64])
+def test_a_forged_session_is_not_valid(sessions: OperatorSessions, text: str) -> None:
+    assert not sessions.is_valid(text, NOW)
+
+
+def test_a_session_does_not_contain_the_secret(sessions: OperatorSessions) -> None:
+    assert SECRET.decode() not in sessions.issue(NOW)

@@ -1,0 +1,61 @@
+"""The formats of numbers and times on the operator's page."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from imprint.services.installation.operator_page import (
+    Fact,
+    Mark,
+    Panel,
+    write_bytes,
+    write_count,
+    write_duration,
+    write_moment,
+)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 bytes"),
+        (1, "1 byte"),
+        (1023, "1\N{NO-BREAK SPACE}023 bytes"),
+        (1024, "1.0 KiB"),
+        (3 * 2**30 // 2, "1.5 GiB"),
+        (2**60, "1024.0 PiB"),
+    ],
+)
+def test_a_size_is_written_in_its_largest_unit(size: int, text: str) -> None:
+    assert write_bytes(size) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 seconds"),
+        (-5, "0 seconds"),
+        (1, "1 second"),
+        (61, "1 minute 1 second"),
+        (3600, "1 hour"),
+        (3605, "1 hour"),
+        (90_061, "1 day 1 hour"),
+    ],
+)
+def test_a_duration_is_written_in_two_units_at_most(seconds: int, text: str) -> None:
+    assert write_duration(timedelta(seconds=seconds)) == write_duration(seconds) == text
+
+
+def test_a_count_has_its_noun_in_singular_or_plural() -> None:
+    assert (write_count(1, "block"), write_count(2, "block")) == ("1 block", "2 blocks")
+
+
+def test_a_moment_is_written_in_utc() -> None:
+    assert write_moment(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)) == "2026-01-02 03:04:05 UTC"
+
+
+def test_a_panel_is_marked_by_its_worst_fact() -> None:
+    good, warn = Fact("a", "1", Mark.GOOD), Fact("b", "2", Mark.WARN)
+    assert Panel(facts=(good, warn)).mark is Mark.WARN
+    assert Panel(facts=(Fact("c", "3"),)).mark is Mark.PLAIN
+    assert Panel(problem="it is away").mark is Mark.BAD
