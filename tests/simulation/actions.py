@@ -8,7 +8,7 @@ import httpx2
 from eth_abi.abi import encode
 from tests.simulation.market import CREATED, DEPTH, Call, Lies
 from tests.simulation.model import GONE, LIVE, Model, Version
-from tests.simulation.universe import Universe, normal_tags
+from tests.simulation.universe import Universe
 from tests.world import Wallet, respell
 from tests.writing_sessions import bound_envelope, hash_of
 
@@ -94,10 +94,7 @@ async def post(universe: Universe, model: Model) -> None:
     spelled = respell(version.cid) if universe.random.random() < 0.15 else version.cid
     model.spellings[spelled.encode()] = version.cid
     price = universe.random.choice([0, 10**15, 10**16])
-    texts = universe.texts()
-    if author == version.owner:
-        version.worn.add(normal_tags(texts.hashtags))
-    block = universe.market.send(author, universe.market.creation(spelled, price, texts))
+    block = universe.market.send(author, universe.market.creation(spelled, price, universe.texts()))
     universe.say(f"post {version.cid[-6:]} by {author[:6]} {spelled[:1]}: {_outcome(block)}")
     _note_posts(universe, model, block)
 

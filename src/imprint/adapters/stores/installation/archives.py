@@ -10,7 +10,6 @@ from imprint.adapters.database.transaction import (
     Value,
     event_locks,
     file_locks,
-    group_checksum_of,
     micros,
 )
 from imprint.adapters.stores.drafts.drafts import add_file
@@ -19,14 +18,13 @@ from imprint.adapters.stores.files import (
     ADD_GROUP,
     FILE_COLUMNS,
     LIVE_IN_GROUP,
-    PREPARE_GROUP,
     VERSION_BY_CID,
     count_usage,
     file_among,
     find_by_post_id,
     find_version,
-    hashtags_text,
     reattach,
+    store_group,
     take_back,
 )
 from imprint.adapters.stores.publication import apply_events, event_of
@@ -179,15 +177,7 @@ async def _add(tx: Transaction, file: File, thumbnail_size: int) -> None:
             created_at=micros(file.created_at),
             checksum=None,
         )
-    hashtags = hashtags_text(file.hashtags)
-    await tx.execute(
-        PREPARE_GROUP,
-        id=file.group_id,
-        hashtags=hashtags,
-        thumbnail_cid=file.thumbnail_cid,
-        thumbnail_size=thumbnail_size,
-        checksum=group_checksum_of(file.group_id, hashtags, file.thumbnail_cid),
-    )
+    await store_group(tx, file, thumbnail_size)
     await tx.execute(RESERVE_NUMBER, owner=file.owner, number=number_of(file))
     await reattach(tx, file.cid, Network.PRIVATE)
     if file.thumbnail_cid is not None:
