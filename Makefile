@@ -59,8 +59,8 @@ bench-paint: $(READY) .venv/browser ## Measure how soon a browser paints the pag
 bench-compare: $(READY) ## Compare the speed with that of another checkout, in turns (OTHER=path)
 	$(BIN)/python -m bench.compare $(OTHER)
 
-soak: $(READY) ## Read a service for two hours and see that its memory stays (MINUTES=120)
-	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),120)
+soak: $(READY) ## Read a service at a steady rate and check that its memory stays flat (MINUTES=120 RATE=150)
+	$(BIN)/python -m bench.soak --minutes $(or $(MINUTES),120) --rate $(or $(RATE),150) --plot soak.png
 
 scale: $(READY) ## Estimate what a large deployment needs, from the last measurements
 	$(BIN)/python -m bench.scale

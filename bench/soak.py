@@ -1,28 +1,36 @@
 """Memory of a service under a steady mix of reads: python -m bench.soak --minutes 120
 
-Prints the resident memory of the worker now and then, and fails if it ends more than 5 MB above
-the tenth minute (with fewer than twenty minutes: above the middle).
+Sends reads at a steady rate, prints the worker's resident memory, descriptors and threads, draws
+memory and latency over time (--plot), and fails if memory ends more than 5 MB above the tenth
+minute (in a run of fewer than twenty minutes: above the middle).
 """
 
 import argparse
 import asyncio
 import random
+import statistics
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
+from bench.charts import Line, draw_chart
 from bench.filled_posts import WORDS, word
 from bench.fixture import Fixture
 from bench.loads import send_load
-from bench.processes import LOAD_CORE, pin, run_chain, run_service
+from bench.processes import LOAD_CORE, Measured, pin, run_chain, run_service
 from bench.wallets import get_request
 
 POSTS = 120
 """Posts that are read, a quarter of them for sale."""
 
 BATCH = 400
-"""Requests between two looks at the memory."""
+"""Requests between two samples."""
+
+CONNECTIONS = 8
+INTERVALS = 24
+"""Printed lines, and points of the chart."""
 
 ALLOWED_MEGABYTES = 5.0
 WARM_SECONDS = 600.0
@@ -71,24 +79,73 @@ class Mix:
         return get_request(path, self._session if path.startswith("/fileBy") else "")
 
 
-async def soak(fixture: Fixture, mix: Mix, seconds: float) -> list[tuple[float, int, float]]:
-    """Send reads for so long; seconds, reads and megabytes at every look."""
-    began, sent, found = time.monotonic(), 0, list[tuple[float, int, float]]()
-    shown = -1.0
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The service after a batch of reads."""
+
+    seconds: float
+    reads: int
+    megabytes: float
+    descriptors: int
+    threads: int
+    latency: float
+    """The 99th percentile of the batch, in milliseconds."""
+    failures: int
+    """Responses with a status of 500 or more."""
+
+
+def _count_entries(folder: Path) -> int:
+    return sum(1 for _ in folder.iterdir())
+
+
+async def soak(service: Measured, mix: Mix, seconds: float, rate: float) -> list[Sample]:
+    """Send reads for this long, at most `rate` a second."""
+    began, samples, shown = time.monotonic(), list[Sample](), 0.0
     while (elapsed := time.monotonic() - began) < seconds:
-        await send_load(fixture.service.port, mix.draw(BATCH), 8)
-        sent += BATCH
-        found.append((elapsed, sent, fixture.service.memory_megabytes))
-        if elapsed - shown >= seconds / 20:
-            shown = elapsed
-            print(f"{elapsed:7.0f} s {sent:8d} reads {found[-1][2]:7.1f} MB", flush=True)
-    return found
+        outcome = await send_load(service.port, mix.draw(BATCH), CONNECTIONS)
+        failures = sum(count for status, count in outcome.statuses.items() if status >= 500)
+        sample = Sample(
+            elapsed,
+            BATCH * (len(samples) + 1),
+            service.memory_megabytes,
+            max(_count_entries(Path(f"/proc/{pid}/fd")) for pid in service.pids),
+            max(_count_entries(Path(f"/proc/{pid}/task")) for pid in service.pids),
+            outcome.percentile(0.99),
+            failures,
+        )
+        samples.append(sample)
+        if elapsed >= shown:
+            shown += seconds / INTERVALS
+            print(
+                f"{elapsed:7.0f} s {sample.reads:8d} reads {sample.megabytes:7.1f} MB"
+                f" {sample.descriptors:4d} descriptors {sample.threads:3d} threads"
+                f" p99 {sample.latency:6.1f} ms, {sum(s.failures for s in samples)} failed",
+                flush=True,
+            )
+        await asyncio.sleep(max(0.0, began + sample.reads / rate - time.monotonic()))
+    return samples
+
+
+def draw(path: Path, samples: list[Sample]) -> None:
+    """Draw the largest memory and the median of p99 in each interval."""
+    length = samples[-1].seconds / INTERVALS
+    memory, latency = list[tuple[float, float]](), list[tuple[float, float]]()
+    for number in range(INTERVALS):
+        within = [s for s in samples if number * length <= s.seconds < (number + 1) * length]
+        if within:
+            minute = (number + 1) * length / 60
+            memory.append((minute, max(s.megabytes for s in within)))
+            latency.append((minute, statistics.median(s.latency for s in within)))
+    lines = [Line("memory, MB", memory), Line("p99, ms", latency)]
+    draw_chart(path, "A service under a steady mix of reads", ("minutes", "MB, ms"), lines)
 
 
 def main() -> int:
     """Measure and print; 1 if the memory has grown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=120)
+    parser.add_argument("--rate", type=float, default=150, help="reads a second")
+    parser.add_argument("--plot", type=Path, help="where to draw the chart")
     given = parser.parse_args()
     follows = {"IMPRINT_CHAIN_FOLLOW_SECONDS": "1"}
     with tempfile.TemporaryDirectory() as name, run_chain(Path(name) / "chain") as rpc_url:
@@ -96,13 +153,14 @@ def main() -> int:
         data = Path(name) / "data"
         database = f"sqlite:///{data}/imprint.db"
         with run_service(data, rpc_url, database, settings=follows) as service:
-            fixture = Fixture(service, rpc_url)
-            mix = Mix(fixture)
+            mix = Mix(Fixture(service, rpc_url))
             print(f"{service.memory_megabytes:.1f} MB before the first read", flush=True)
-            found = asyncio.run(soak(fixture, mix, given.minutes * 60))
+            samples = asyncio.run(soak(service, mix, given.minutes * 60, given.rate))
+    if given.plot:
+        draw(given.plot, samples)
     warm_at = min(WARM_SECONDS, given.minutes * 30)
-    warm = max(memory for elapsed, _, memory in found if elapsed <= warm_at)
-    grown = found[-1][2] - warm
+    warm = max(sample.megabytes for sample in samples if sample.seconds <= warm_at)
+    grown = samples[-1].megabytes - warm
     print(f"{grown:+.1f} MB since second {warm_at:.0f} (allowed: {ALLOWED_MEGABYTES} MB)")
     return 1 if grown > ALLOWED_MEGABYTES else 0
 
