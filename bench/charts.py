@@ -1,4 +1,4 @@
-"""Line charts, drawn with Pillow, which the service needs anyway."""
+"""Draws line charts with Pillow, which the service depends on anyway."""
 
 import math
 from collections.abc import Sequence
@@ -8,22 +8,22 @@ from pathlib import Path
 from PIL import Image, ImageDraw, ImageFont
 
 WIDTH, HEIGHT, MARGIN = 900, 540, 80
-"""The size of a chart and of the margin for its axes, in pixels."""
+"""Size of a chart and of its margin, in pixels."""
 
 COLORS = ("#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#57606a")
-"""The colors of the lines."""
+"""Line colors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a chart."""
+    """One line of a chart."""
 
     name: str
     points: Sequence[tuple[float, float]]
 
 
 def draw_chart(path: Path, title: str, labels: tuple[str, str], lines: Sequence[Line]) -> None:
-    """Draw the lines; the horizontal axis is logarithmic if it spans more than a factor of 50."""
+    """Draw a chart; the x-axis is logarithmic if it spans more than a factor of 50."""
     image = Image.new("RGB", (WIDTH, HEIGHT), "white")
     pen = ImageDraw.Draw(image)
     font, small = ImageFont.load_default(18), ImageFont.load_default(13)

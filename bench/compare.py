@@ -32,10 +32,10 @@ from bench.scenarios import (
 )
 
 ROUNDS = 15
-"""Turns of each checkout in each scenario."""
+"""Rounds per checkout and scenario."""
 
 TOLERANCE = 0.05
-"""Differences above this are flagged."""
+"""Larger differences are flagged."""
 
 REQUESTS = {
     "login": 300,
@@ -51,10 +51,10 @@ REQUESTS = {
     "list, drafts": 1_000,
     "gated read, cold": 300,
 }
-"""Requests in a turn of each scenario; a turn takes 0.1 to 0.5 seconds."""
+"""Requests per round of each scenario; a round takes 0.1 to 0.5 seconds."""
 
 Side = tuple[Measured, Requests]
-"""The service of a checkout, and the requests of a scenario for it."""
+"""A running service and the requests that one scenario sends to it."""
 
 
 def _warm_scenarios(fixture: Fixture) -> dict[str, Requests]:
@@ -65,12 +65,12 @@ GROUPS: tuple[tuple[dict[str, str], Callable[[Fixture], dict[str, Requests]]], .
     ({}, _warm_scenarios),
     (WITHOUT_CACHE, cold_reads),
 )
-"""Settings of a service, and the scenarios that it runs with them."""
+"""Service settings and the scenarios that run with them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One scenario on one database: the ratios other/this of all rounds."""
+    """Ratios (other/this) of all rounds of one scenario on one database."""
 
     database: str
     scenario: str
@@ -80,7 +80,7 @@ class Comparison:
 
     @property
     def flags(self) -> str:
-        """The differences of this checkout that exceed the tolerance."""
+        """Differences that exceed the tolerance."""
         flags = []
         for ratio, more, less in (
             (median(self.rates), "LOWER RATE", "higher rate"),
@@ -94,7 +94,7 @@ class Comparison:
 
 
 def main() -> None:
-    """Measure the scenarios and print the ratios."""
+    """Measure every scenario and print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("other", type=Path, help="the other checkout, with its own .venv")
     parser.add_argument("--only", choices=["sqlite", "postgresql"], help="one database")
@@ -116,7 +116,7 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The measurement of two checkouts, this one first."""
+    """Measures two checkouts, this one first."""
 
     folder: Path
     rpc_url: str

@@ -1,4 +1,5 @@
-"""The databases of a run: SQLite files, and a PostgreSQL server from a wheel."""
+"""The databases used in a benchmark: SQLite files, and a PostgreSQL server installed from a
+wheel."""
 
 import asyncio
 import sqlite3
@@ -18,7 +19,7 @@ from bench.fixture import ALICE
 from bench.processes import SERVICE_CORE, pinned
 
 COMMITS = 300
-"""Commits that are timed."""
+"""Number of timed commits."""
 
 _INSERT = "INSERT INTO rows (value) VALUES ($1)"
 
@@ -29,19 +30,19 @@ class Database(Protocol):
     name: str
 
     def time_commit(self) -> float:
-        """Seconds for one durable commit, on the core of the service."""
+        """Time one durable commit on the service's core, in seconds."""
         ...
 
     def make(self) -> str:
-        """The URL of a new empty database."""
+        """Create an empty database and return its URL."""
         ...
 
     def fill(self, url: str, files: int) -> None:
-        """Add this many files and posts, some of them held by Alice, to an empty catalog."""
+        """Fill an empty catalog with `count` files and posts, some of them held by Alice."""
         ...
 
     def bytes_of(self, url: str) -> int:
-        """The size of a database."""
+        """Size of the database in bytes."""
         ...
 
 
@@ -79,7 +80,7 @@ class SqliteFiles:
 
 @dataclass(slots=True)
 class PostgresqlServer:
-    """A PostgreSQL server that is started for this run, with fsync on."""
+    """A PostgreSQL server started for this run, with fsync on."""
 
     server: Server
     name: str = "postgresql"
@@ -123,8 +124,7 @@ _numbers = count(1)
 
 
 def open_databases(stack: ExitStack, folder: Path, only: str | None) -> Iterator[Database]:
-    """SQLite and then PostgreSQL, which is started on demand; or `only` the database of this
-    name."""
+    """Yield SQLite, then PostgreSQL (started on demand), or just the one named `only`."""
     if only != "postgresql":
         yield SqliteFiles(folder / "sqlite")
     if only != "sqlite":
@@ -132,7 +132,7 @@ def open_databases(stack: ExitStack, folder: Path, only: str | None) -> Iterator
 
 
 def start_postgresql(stack: ExitStack) -> PostgresqlServer:
-    """A server that stops with the stack."""
+    """Start a server that stops when the exit stack closes."""
     server = Server(options=("max_connections=100",))
     server.make()
     server.start()

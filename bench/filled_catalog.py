@@ -13,7 +13,7 @@ from bench.filled_index import SUMS, index_tables, words_of_postgresql, words_of
 from bench.filled_posts import EPOCH, Row, Table, cid_of_file, is_draft, owner_of, tags_of
 
 _LINES = 2_000
-"""Rows per piece of a COPY."""
+"""Rows per COPY chunk."""
 
 _GROUP_COLUMNS = ("id", "owner", "hashtags", "thumbnail_cid", "created_at")
 
@@ -33,9 +33,9 @@ _FILE_COLUMNS = (
 
 
 def fill_sqlite(path: Path, count: int, reader: str) -> None:
-    """Add `count` files and posts to an existing catalog that is not in use.
+    """Add `count` files and posts to a catalog that is not in use.
 
-    Of ten files nine are posts; `reader` holds some posts.
+    Nine of ten files are posts; `reader` holds some of them.
     """
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA synchronous=OFF")
@@ -58,7 +58,7 @@ def fill_sqlite(path: Path, count: int, reader: str) -> None:
 
 
 async def fill_postgresql(url: str, count: int, reader: str) -> None:
-    """Add the same files and posts to a PostgreSQL database whose schema is complete."""
+    """Add the same files and posts to a PostgreSQL database with an up-to-date schema."""
     connection = await asyncpg.connect(url)
     try:
         # Building the index of words afterwards takes a fraction of the time.
@@ -81,7 +81,7 @@ async def fill_postgresql(url: str, count: int, reader: str) -> None:
 
 
 async def _copy_lines(rows: Iterable[Row]) -> AsyncIterator[bytes]:
-    """Rows in the text format of COPY, many per piece."""
+    """Rows in COPY's text format, many per chunk."""
     lines: list[str] = []
     for row in rows:
         lines.append("\t".join(map(_copy_value, row)))

@@ -1,4 +1,4 @@
-"""The index of posts of a filled catalog: posts, sales, holdings, totals and words."""
+"""Fills the post index of a benchmark catalog: posts, sales, holdings, totals and words."""
 
 import json
 from collections.abc import Iterator
@@ -22,29 +22,29 @@ from imprint.adapters.stores.posts.post_words import BUCKET
 from imprint.domain.posts.market_events import place_of
 
 BLOCK_SECONDS = 2
-"""Seconds between two blocks, which have one post each."""
+"""Seconds between blocks; each block contains one post."""
 
 LIBRARY = 200
-"""Posts that the reader of the benchmark holds, whatever the number of posts."""
+"""Number of posts the benchmark's reader holds, regardless of catalog size."""
 
 UNIT = 10**11
-"""The unit of prices in wei, which are 0 to 9 units, so that their sums fit into 63 bits."""
+"""Price unit in wei. Prices are 0 to 9 units, so that their sums fit into 63 bits."""
 
 _DAY = 86_400_000_000
 
 
 def place_of_post(number: int) -> int:
-    """The position of a post; its sales follow in the same block."""
+    """The chain position of a post; its sales follow in the same block."""
     return place_of(number, 0)
 
 
 def price_of(number: int) -> int:
-    """The price of a post; one in ten is free."""
+    """The price of a post. One in ten is free."""
     return (number + 7) * 7 % 10 * UNIT
 
 
 def index_tables(count: int, reader: str) -> tuple[Table, ...]:
-    """All tables of the index with `count` posts, except those of words and of sums."""
+    """Rows of every index table for `count` posts, except the word and total tables."""
     head = (count + 1, _hash("block", count + 1))
     state = (1, 31337, MARKETPLACE.lower(), 0, *head, *head, 1)
     return (
@@ -59,13 +59,13 @@ def index_tables(count: int, reader: str) -> tuple[Table, ...]:
 
 
 def words_of_sqlite(count: int) -> Table:
-    """The words of all posts for FTS5."""
+    """FTS5 rows with the words of every post."""
     columns = ("rowid", "title", "hashtags", "description", "body")
     return Table("post_search", columns, (_sqlite_words(n, count) for n in range(1, count + 1)))
 
 
 def words_of_postgresql(count: int) -> Table:
-    """The words of all posts, and their vectors in text form."""
+    """The words of every post, and their text-search vectors as text."""
     columns = ("place", "bucket", "folded", "body", "words")
     return Table("post_search", columns, (_postgresql_words(n, count) for n in range(1, count + 1)))
 
@@ -97,7 +97,7 @@ UPDATE market_totals SET
     volume = (SELECT CAST(coalesce(sum(CAST(price AS BIGINT)), 0) AS TEXT) FROM purchases),
     worth = (SELECT CAST(sum(CAST(worth AS BIGINT)) AS TEXT) FROM accounts)""",
 )
-"""Statements that fill the tables derived from the others, on both databases."""
+"""Statements that fill the derived tables on both databases."""
 
 _STATE_COLUMNS = (
     "only_row",
@@ -236,7 +236,7 @@ def _authors(count: int) -> Iterator[Row]:
 
 
 def _folded(number: int, count: int) -> list[str]:
-    """Title, hashtags, description and body, each folded as the service folds texts."""
+    """Title, hashtags, description and body, folded the way the service folds text."""
     body = body_of(number) if _has_text(number) else []
     texts = (title_of(number), tags_of(number, count), description_of(number), body)
     return [f" {' '.join(words)} " if words else "" for words in texts]
@@ -259,7 +259,7 @@ def _has_text(number: int) -> bool:
 
 
 def _sales_of(number: int) -> int:
-    """Few posts sell often, and most hardly ever: 1.4 purchases of each, on average."""
+    """Number of sales of a post: few posts sell often, most hardly ever; 1.4 on average."""
     return 40 // (number * 7_919 % 100 + 1)
 
 

@@ -1,4 +1,4 @@
-"""The files and posts of a filled catalog, by number."""
+"""Generates the numbered files and posts of a benchmark catalog."""
 
 import random
 from bisect import bisect
@@ -11,29 +11,29 @@ from itertools import accumulate
 from imprint.domain.formats.cids import Cid, Codec, cid_of
 
 OWNERS = 1_000
-"""Owners of the files, who are the authors of the posts."""
+"""Number of file owners, who are also the authors of the posts."""
 
 FILES_OF_A_RARE_TAG = 10
-"""Files with the same rare hashtag: a million files have 100 000 rare hashtags."""
+"""Files per rare hashtag: a million files have 100 000 rare hashtags."""
 
 TOPICS = 100
-"""Hashtags that one file in a hundred has."""
+"""Number of hashtags that each appear on one file in a hundred."""
 
 EPOCH = 1_700_000_000_000_000
 """Creation time of the first file, in microseconds."""
 
 WORDS = 50_000
-"""Words that occur in posts; the word with the rank n is n times rarer than the first."""
+"""Vocabulary size. Word frequencies follow Zipf's law."""
 
 TITLE_WORDS, DESCRIPTION_WORDS, BODY_WORDS = 6, 18, 60
-"""Words of a title, of a description, and of the text of a free post."""
+"""Words in a title, a description and the text of a free post."""
 
 Row = tuple[str | bytes | int | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows for a table."""
+    """Table rows."""
 
     name: str
     columns: tuple[str, ...]
@@ -41,33 +41,32 @@ class Table:
 
 
 def is_draft(number: int) -> bool:
-    """Whether the file with this number is a draft; then the post with this number belongs to
-    another file."""
+    """Whether file `number` is a draft. Post `number` then belongs to another file."""
     return number % 10 == 0
 
 
 def owner_of(number: int) -> str:
-    """The owner of the file with this number."""
+    """The owner of file `number`."""
     return f"0x{number // 10 % OWNERS:040x}"
 
 
 def tags_of(number: int, count: int) -> list[str]:
-    """The hashtags of this file among `count`: a common one, one in a hundred, and a rare one."""
+    """Hashtags of a file among `count`: a common one, a one-in-a-hundred one and a rare one."""
     return ["all", f"topic{number % TOPICS}", f"rare{number % rare_tags(count)}"]
 
 
 def rare_tags(count: int) -> int:
-    """Number of rare hashtags among `count` files; files with the same one are far apart."""
+    """Number of rare hashtags among `count` files. Files that share one are far apart."""
     return count // FILES_OF_A_RARE_TAG
 
 
 def cid_of_file(number: int) -> Cid:
-    """The CID of the file with this number."""
+    """The CID of file `number`."""
     return cid_of(Codec.RAW, sha256(str(number).encode()).digest())
 
 
 def word(rank: int) -> str:
-    """The word with this rank, from 0 on."""
+    """The word with this rank, counted from 0."""
     syllables = []
     while True:
         rank, consonant = divmod(rank, len(_CONSONANTS))
@@ -78,23 +77,23 @@ def word(rank: int) -> str:
 
 
 def title_of(number: int) -> list[str]:
-    """The words of the title of a post."""
+    """Words of a post's title."""
     return _words(number * 3, TITLE_WORDS)
 
 
 def description_of(number: int) -> list[str]:
-    """The words of the description of a post."""
+    """Words of a post's description."""
     return _words(number * 3 + 1, DESCRIPTION_WORDS)
 
 
 def body_of(number: int) -> list[str]:
-    """The words of the text of a free post."""
+    """Words of a free post's text."""
     return _words(number * 3 + 2, BODY_WORDS)
 
 
 _CONSONANTS, _VOWELS = "bdfghklmnprstvz", "aeiou"
 _DRAWN = 2_000_003
-"""Generated words; texts are slices of these."""
+"""Generated words, from which texts are sliced."""
 
 
 def _words(seed: int, count: int) -> list[str]:
@@ -106,7 +105,7 @@ def _words(seed: int, count: int) -> list[str]:
 
 @cache
 def _drawn() -> list[str]:
-    """Words in the order in which texts have them, by Zipf's law."""
+    """Words in the order they appear in texts, following Zipf's law."""
     chance, words = random.Random(1), [word(rank) for rank in range(WORDS)]
     weights = list(accumulate(1 / (rank + 1) for rank in range(WORDS)))
     total = weights[-1]

@@ -1,4 +1,4 @@
-"""The fixture of a benchmark: a service with authors, drafts and posts."""
+"""Benchmark fixture: a running service with authors, drafts and posts."""
 
 import hashlib
 import hmac
@@ -27,23 +27,23 @@ ALICE_KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 """The private key of the second development account."""
 
 ALICE = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"
-"""Its address."""
+"""The address of the second development account."""
 
 AUTHORS = 64
-"""Authors who write concurrently."""
+"""Number of authors who write concurrently."""
 
 CONTRACT_WALLETS = 16
-"""Contract wallets that log in."""
+"""Number of contract wallets that log in."""
 
 CONTENT = "x" * 4096
-"""The content of every draft: 4 KiB."""
+"""The content of each draft: 4 KiB."""
 
 _POST = "(string,string,string,string,uint256,string[])"
 
 
 @dataclass(slots=True)
 class Fixture:
-    """A service, its chain, and authors."""
+    """A service, its chain and its authors."""
 
     service: Measured
     rpc_url: str
@@ -51,7 +51,7 @@ class Fixture:
     alice: Wallet = field(init=False)
     authors: list[Wallet] = field(init=False)
     facts: dict[str, Any] = field(init=False)
-    """The facts of the service."""
+    """The service's public facts."""
     _keys: dict[str, WritingKey] = field(default_factory=dict, init=False)
     _contracts: list[Wallet] = field(default_factory=list, init=False)
     _post_ids: Iterator[int] = field(default_factory=lambda: count(10**9), init=False)
@@ -66,17 +66,17 @@ class Fixture:
         return f"127.0.0.1:{self.service.port}"
 
     def logins(self, number: int) -> list[bytes]:
-        """Logins of new wallets."""
+        """Login requests of new wallets."""
         wallets = [Wallet(self.domain) for _ in range(number)]
         return [post_request("/auth/login", each.sign_login(self.authority)) for each in wallets]
 
     def creates(self, number: int) -> list[bytes]:
-        """New drafts of many authors."""
+        """Requests that create drafts, from many authors."""
         authors = self._authors(number)
         return [post_request("/create/group", _draft_by(author)) for author in authors]
 
     def updates(self, number: int) -> list[bytes]:
-        """Updates of new drafts of many authors, which are created first."""
+        """Requests that update newly created drafts of many authors."""
         return [
             _update(
                 self.create(author)["cid"], author.sign_write(Action.UPDATE) | {"content": CONTENT}
@@ -85,7 +85,7 @@ class Fixture:
         ]
 
     def bound_updates(self, number: int) -> list[bytes]:
-        """The same, each signed by the wallet for this cid and content (`imprint-2`)."""
+        """Updates whose signatures cover the cid and content (`imprint-2`)."""
         return [
             _update(cid, author.sign_update(self.facts["service"], cid, CONTENT))
             for author in self._authors(number)
@@ -93,7 +93,7 @@ class Fixture:
         ]
 
     def session_updates(self, number: int) -> list[bytes]:
-        """The same, signed by the keys of writing sessions, one of each author."""
+        """Updates signed by writing-session keys, one session per author."""
         service = self.facts["service"]
         return [
             _update(cid, author.sign_update_with(self._key_of(author), service, cid, CONTENT))
@@ -102,12 +102,12 @@ class Fixture:
         ]
 
     def contract_logins(self, number: int) -> list[bytes]:
-        """Logins of contract wallets, which are deployed first."""
+        """Login requests of newly deployed contract wallets."""
         wallets = islice(cycle(self.contract_wallets()), number)
         return [post_request("/auth/login", each.sign_login(self.authority)) for each in wallets]
 
     def bad_contract_logins(self, number: int) -> list[bytes]:
-        """Logins of the same wallets with invalid signatures."""
+        """Login requests of the same contract wallets with invalid signatures."""
         key = PrivateKey()
         wallets = [Wallet(self.domain, key, each.address) for each in self.contract_wallets()]
         return [
@@ -116,7 +116,7 @@ class Fixture:
         ]
 
     def wallet_calls(self, number: int) -> list[bytes]:
-        """The requests to a node for this many logins of contract wallets."""
+        """The JSON-RPC requests needed for this many contract-wallet logins."""
         text = resources.files("imprint.adapters.chain").joinpath("SignatureValidator.json")
         code: str = json.loads(text.read_text("utf-8"))["bytecode"]
         requests: list[bytes] = []
@@ -133,7 +133,7 @@ class Fixture:
         return requests
 
     def deliveries(self, number: int) -> list[bytes]:
-        """Deliveries of invented events for new drafts of many authors, which are created first."""
+        """Webhook deliveries of invented events for newly created drafts."""
         return [
             self.delivery(self.create(author)["cid"], next(self._post_ids), author)
             for author in self._authors(number)
@@ -145,13 +145,13 @@ class Fixture:
         return f"Authorization: Bearer {response['token']}\r\n"
 
     def create(self, author: Wallet | None = None) -> dict[str, Any]:
-        """Create a draft; returns its record."""
+        """Create a draft and return its record."""
         body = _draft_by(author or self.alice)
         file: dict[str, Any] = self._call("/create/group", body)["updatedUpload"]
         return file
 
     def publish(self, price: int) -> int:
-        """Publish a post on the chain and deliver its event; returns its id."""
+        """Publish a post on the chain, deliver its event and return its id."""
         cid = self.create()["cid"]
         call = keccak256(f"createPost({_POST})".encode())[:4] + encode(
             [_POST], [(cid, "Title", "thumbnail", "", price, [])]
@@ -166,7 +166,7 @@ class Fixture:
         return post_id
 
     def delivery(self, cid: str, post_id: int, author: Wallet) -> bytes:
-        """The request in which provider a delivers the event of a published draft."""
+        """The webhook request with which provider A delivers a published draft's event."""
         data = encode(["string", "string", "string", "uint256"], ["Title", cid, "thumbnail", 1])
         topic = "0x" + "0" * 24 + author.address[2:]
         log = {
@@ -189,7 +189,7 @@ class Fixture:
         return self._keys[author.address]
 
     def contract_wallets(self) -> list[Wallet]:
-        """Contract wallets and the keys that sign for them; deployed on first use."""
+        """Contract wallets and their signing keys, deployed on first use."""
         if not self._contracts:
             self._contracts = [self._deploy_wallet() for _ in range(CONTRACT_WALLETS)]
         return self._contracts

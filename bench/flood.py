@@ -1,8 +1,8 @@
 """Measure readers during a flood of bad contract-wallet signatures: python -m bench.flood
 
-A service with its default limits is read from some addresses of this machine. In every other phase
-other addresses send it logins of contract wallets that nobody has signed. Needs Linux, where every
-address of 127.0.0.0/8 is local.
+Readers on several local addresses use a service with default limits. In every other phase, other
+addresses send contract-wallet logins with bad signatures. Needs Linux, where every address of
+127.0.0.0/8 is local.
 """
 
 import argparse
@@ -27,25 +27,25 @@ from bench.processes import LOAD_CORE, free_port, pin, run_chain, run_service
 from bench.wallets import get_request
 
 READERS, READS = 4, 40
-"""Addresses that read, and the reads of each per second: below the rate limit of a client."""
+"""Number of reading addresses, and reads per second of each: below the per-client rate limit."""
 
 FLOODERS = 8
-"""Addresses that send bad signatures."""
+"""Number of addresses that send bad signatures."""
 
 CHECKS_PER_CLIENT = (30, 60)
 CHECKS_PER_WALLET = (120, 60)
-"""The default rates of signature checks at a node: a count, and in how many seconds."""
+"""Default limit of signature checks by a node: count and period in seconds."""
 
 PHASES = 6
-"""Phases of each kind, in turns."""
+"""Phases of each kind, alternating."""
 
 _CHANCE = random.Random(6)
-"""The seed: the same arrivals in every run."""
+"""Random seed; every run has the same arrival times."""
 
 
 @dataclass(slots=True)
 class Phases:
-    """The results of readers and flooders in all phases of a kind."""
+    """Results of readers and flooders over all phases of one kind."""
 
     reads: Outcome = field(default_factory=Outcome)
     floods: Counter[int] = field(default_factory=Counter)
@@ -62,7 +62,7 @@ class Flood:
     rate: float
 
     async def run(self, phases: Phases, *, flooding: bool) -> None:
-        """Let readers, and flooders if there are any, send their requests for a phase."""
+        """Run readers, and flooders if any, for one phase."""
         bad = self.fixture.bad_contract_logins(int(self.rate * self.seconds)) if flooding else []
         tasks = [
             self._send(f"127.0.1.{n + 1}", [self.read] * int(READS * self.seconds), phases.reads)
@@ -74,10 +74,10 @@ class Flood:
         phases.floods += flood.statuses
 
     async def _send(self, address: str, requests: list[bytes], outcome: Outcome) -> None:
-        """Send the requests from an address one after the other, at random times of the phase.
+        """Send the requests from one address sequentially, at random times within the phase.
 
-        Clients are independent. At regular intervals all of them would keep sending at once, and a
-        reader would always be last in the same queue.
+        Real clients are independent. At regular intervals they would all send at the same moment,
+        and the same reader would always be last in the queue.
         """
         if not requests:
             return
@@ -98,7 +98,7 @@ class Flood:
         writer.close()
 
     def questions(self) -> Counter[str]:
-        """The number of contract signatures so far, by result."""
+        """Contract signatures checked so far, by result."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics") as response:
             text = response.read().decode()
         found = re.findall(r'imprint_wallet_checks_total\{result="(\w+)"\} ([\d.]+)', text)
@@ -106,7 +106,7 @@ class Flood:
 
 
 def main() -> None:
-    """Measure readers with and without the flood in turns, and print both and their ratio."""
+    """Measure readers with and without the flood, and print both results and their ratio."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--phases", type=int, default=PHASES, help="phases of each kind")
     parser.add_argument("--seconds", type=float, default=5.0, help="length of a phase")

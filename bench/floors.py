@@ -40,27 +40,27 @@ from imprint.server.http import HttpServer, serve_all
 from imprint.server.listeners import listen
 
 VERIFICATIONS = 300
-"""Signature verifications in one sample."""
+"""Signature verifications per sample."""
 
 PEER_VERIFICATIONS = 150
-"""Verifications by the peer in one sample; it is slower."""
+"""Verifications per sample by the peer, which is slower."""
 
 RESPONSES = 1_500
-"""Empty responses in one sample."""
+"""Empty responses per sample."""
 
 DOMAIN = SigningDomain("Imprint", "1", 31337)
 
 SERVICE = "http://127.0.0.1:8000"
-"""The service to which bound signatures apply."""
+"""Service URL that bound signatures name."""
 
 CID = parse_cid("bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku")
-"""The cid of the drafts whose updates are verified."""
+"""CID of the drafts whose updates are verified."""
 
 CONTENT = "x" * 4096
-"""The content to which bound signatures apply."""
+"""Content that bound signatures cover."""
 
 NODE_CALLS = 200
-"""Calls of a node per sample."""
+"""Node calls per sample."""
 
 PEER = Path(__file__).parent / "peer"
 
@@ -79,7 +79,7 @@ _BYTES = b"x" * 65_536
 
 
 def empty_app() -> Router:
-    """The web stack of the service with handlers that only return bytes."""
+    """The service's web stack with handlers that only return bytes."""
     routes = [
         Route("/healthz", lambda request: Response(b"")),
         Route("/bytes", _respond),
@@ -95,7 +95,7 @@ async def _serve(port: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """What a scenario is compared with; `sample` measures its rate once."""
+    """A floor for a scenario; `sample` measures its rate once."""
 
     name: str
     sample: Callable[[], float]
@@ -103,30 +103,30 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """The floors of a run, measured on the core of the service."""
+    """The floors of a run, measured on the service's core."""
 
     service: Measured
 
     def response(self, size: int) -> Floor:
-        """A handler that only returns this many bytes."""
+        """A handler that returns this many bytes."""
         return Floor(f"empty response, {size} bytes", lambda: self._rate(f"/bytes?size={size}"))
 
     def write(self, commit: Callable[[], float]) -> Floor:
-        """The sum of reading a body, verifying a signature and a commit."""
+        """Cost of reading a body, verifying a signature and committing."""
         return self._sum("body + verification + commit", time_verification, commit)
 
     def bound_write(self, commit: Callable[[], float]) -> Floor:
-        """The same for a signature that is bound to the content, which is hashed."""
+        """The same with a signature over the content, which is hashed first."""
         return self._sum("body + bound verification + commit", time_bound_verification, commit)
 
     def session_write(self, commit: Callable[[], float]) -> Floor:
-        """The same for a signature of a session key."""
+        """The same with a session-key signature."""
         return self._sum("body + P-256 verification + commit", time_key_verification, commit)
 
     def contract_login(
         self, commit: Callable[[], float], node: int, calls: Callable[[int], list[bytes]]
     ) -> Floor:
-        """The sum of reading a body, one call of the node at this port and a commit."""
+        """Cost of reading a body, one node call and a commit."""
 
         def ask() -> float:
             return 1 / asyncio.run(send_load(node, calls(NODE_CALLS))).rate
@@ -134,11 +134,11 @@ class Floors:
         return self._sum("body + eth_call + commit", ask, commit)
 
     def delivery(self, commit: Callable[[], float]) -> Floor:
-        """The sum of reading a body and a commit."""
+        """Cost of reading a body and a commit."""
         return self._sum("body + commit", commit)
 
     def _sum(self, name: str, *seconds: Callable[[], float]) -> Floor:
-        """A body, and the other work of a request, which takes these seconds."""
+        """Reading a body, plus other work that takes `seconds`."""
         return Floor(name, lambda: 1 / (1 / self._body_rate() + sum(each() for each in seconds)))
 
     def _rate(self, path: str) -> float:
@@ -158,7 +158,7 @@ def run_floors() -> Iterator[Floors]:
 
 
 def time_verification() -> float:
-    """Seconds to verify one signed write: typed data, digest and recovery."""
+    """Seconds to verify one signed write: typed data, digest and public-key recovery."""
     wallet, verifier = Wallet(DOMAIN), WriteVerifier(DOMAIN, SERVICE)
     claims = [_claim(wallet.sign_write(Action.CREATE)) for _ in range(VERIFICATIONS)]
     now = datetime.now(UTC)
@@ -166,7 +166,7 @@ def time_verification() -> float:
 
 
 def time_bound_verification() -> float:
-    """Seconds to verify one update in the form `imprint-2`, the hash of its content included."""
+    """Seconds to verify one `imprint-2` update, including hashing its content."""
     wallet, verifier = Wallet(DOMAIN), WriteVerifier(DOMAIN, SERVICE)
     claims = [_claim(wallet.sign_update(SERVICE, CID, CONTENT)) for _ in range(VERIFICATIONS)]
     now, content = datetime.now(UTC), CONTENT.encode()
@@ -180,7 +180,7 @@ def time_bound_verification() -> float:
 
 
 def time_key_verification() -> float:
-    """Seconds to verify the same update, signed by a session key."""
+    """Seconds to verify the same update signed by a session key."""
     wallet, verifier, key = Wallet(DOMAIN), WriteVerifier(DOMAIN, SERVICE), WritingKey()
     bodies = [wallet.sign_update_with(key, SERVICE, CID, CONTENT) for _ in range(VERIFICATIONS)]
     now, content, public = datetime.now(UTC), CONTENT.encode(), key.key.public_key()
@@ -208,7 +208,7 @@ def _time_each(claims: list[TypedDataClaim], verify: Callable[[TypedDataClaim], 
 
 
 def find_peer(folder: Path) -> Floor | None:
-    """viem verifying the same kind of signatures, if Node and viem are installed."""
+    """viem verifying the same signatures, if Node and viem are installed."""
     if not shutil.which("node") or not (PEER / "node_modules").exists():
         return None
     wallet, path = Wallet(DOMAIN), folder / "signed.json"

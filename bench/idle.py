@@ -1,8 +1,8 @@
-"""Processor time of a service that follows a quiet chain: `python -m bench.idle`.
+"""Processor time of an idle service on a quiet chain: `python -m bench.idle`.
 
-Nobody sends requests. The chain has no log of the marketplace, and a new block now and then. The
-processor time of the kernel counts too. The calls of the node say whether the service got to look
-as often as it should: on a busy machine it may not.
+There are no requests and no marketplace logs, only a new block now and then. User and system time
+both count. The number of node calls shows whether the service polled as often as configured; on a
+busy machine it may not.
 """
 
 import argparse
@@ -15,10 +15,10 @@ from pathlib import Path
 from bench.processes import free_port, run_chain, run_service
 
 SETTLE_SECONDS = 8.0
-"""Seconds after the start that are not measured."""
+"""Warm-up seconds that are not measured."""
 
 GOAL = 0.5
-"""Percent of a core that an idle service may take."""
+"""Limit for an idle service, in percent of a core."""
 
 
 def main() -> None:
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def _count_calls(port: int) -> float:
-    """How many requests were sent to the node so far."""
+    """Number of requests sent to the node so far."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as response:
         lines = response.read().decode().splitlines()
     wanted = 'imprint_dependency_seconds_count{dependency="chain"'

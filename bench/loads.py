@@ -1,4 +1,4 @@
-"""A load: requests sent over persistent connections as fast as responses arrive, and timed."""
+"""Load generator: sends requests over persistent connections and times the responses."""
 
 import asyncio
 import time
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from functools import partial
 
 CONNECTIONS = 16
-"""Concurrent connections, with one request each."""
+"""Concurrent connections, each with one request in flight."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """The statuses of the responses, and the latency of each in seconds."""
+    """Response statuses and latencies in seconds."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     latencies: list[float] = field(default_factory=list)
@@ -24,13 +24,13 @@ class Outcome:
         return len(self.latencies) / self.seconds
 
     def percentile(self, share: float) -> float:
-        """The latency in milliseconds of this percentile."""
+        """A latency percentile in milliseconds."""
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000
 
 
 class _Connection(asyncio.Protocol):
-    """Sends the next request as soon as the response to the last one has arrived."""
+    """Sends the next request as soon as the previous response has arrived."""
 
     def __init__(self, requests: Iterator[bytes], outcome: Outcome, done: asyncio.Future[None]):
         self._requests = requests
@@ -77,7 +77,7 @@ class _Connection(asyncio.Protocol):
 
 
 async def send_load(port: int, requests: list[bytes], connections: int = CONNECTIONS) -> Outcome:
-    """Send all the requests to a local port, and time the responses."""
+    """Send all requests to a local port and time the responses."""
     loop = asyncio.get_running_loop()
     outcome, waiting = Outcome(), iter(requests)
     done = [loop.create_future() for _ in range(min(connections, len(requests)))]

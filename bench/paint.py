@@ -1,7 +1,7 @@
-"""The largest paint of pages in Chromium on this machine: python -m bench.paint
+"""Largest Contentful Paint in Chromium on this machine: python -m bench.paint
 
-The first visit of a browser with an empty cache, in turns; a post should be painted within 0.5 s.
-Needs Chromium and the driver of `make test-browser`, and an otherwise idle machine.
+Each sample is a first visit with an empty cache, pages alternating; a post should paint within
+0.5 s. Needs Chromium and the driver of `make test-browser`, and an otherwise idle machine.
 """
 
 import os
@@ -19,11 +19,11 @@ from tests.processes import Service, free_port, running
 ROUNDS = 15
 PAGES = ("post", "gate", "front")
 TARGET = 500
-"""Milliseconds."""
+"""In milliseconds."""
 
 
 def main() -> None:
-    """Print the median, the best and the worst of each page."""
+    """Print the median, best and worst of each page."""
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "1", "RATE_LIMITS": "off"}
     with (
         tempfile.TemporaryDirectory() as folder,

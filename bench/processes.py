@@ -1,4 +1,4 @@
-"""Measured processes: pinned to a core, with their processor time and memory."""
+"""Measured processes: pinned to a core, with processor time and memory."""
 
 import os
 import secrets
@@ -15,16 +15,16 @@ from pathlib import Path
 from imprint.server.listeners import listen
 
 CHECKOUT = Path(__file__).parents[1]
-"""The checkout that this file belongs to."""
+"""The checkout that contains this file."""
 
 SERVICE_CORE, LOAD_CORE = 0, 1
-"""The service runs on one core, and the load generator on the other."""
+"""The service runs on one core, the load generator on the other."""
 
 WEBHOOK_SECRET = secrets.token_hex(32)
-"""Signs the webhook deliveries of this run."""
+"""Secret that signs this run's webhook deliveries."""
 
 MARKETPLACE = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
-"""The address of the marketplace on the development chain."""
+"""Marketplace address on the development chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +37,13 @@ class Measured:
 
     @property
     def pids(self) -> list[int]:
-        """The process and its workers."""
+        """Ids of the process and its workers."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
         return [self.process.pid, *map(int, children.split())]
 
     @property
     def processor_seconds(self) -> float:
-        """Processor time of the process and its workers so far."""
+        """Processor seconds used so far by the process and its workers."""
         # schedstat of a thread is in nanoseconds; stat of a process only in clock ticks.
         total = 0
         for pid in self.pids:
@@ -52,13 +52,13 @@ class Measured:
         return total / 1e9
 
     def unpin(self) -> None:
-        """Let the process and its workers run on all cores."""
+        """Allow the process and its workers to run on all cores."""
         for pid in self.pids:
             os.sched_setaffinity(pid, cores())
 
     @property
     def memory_megabytes(self) -> float:
-        """Resident memory of the largest of the processes."""
+        """Resident memory of the largest process."""
         sizes = []
         for pid in self.pids:
             lines = Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -67,12 +67,12 @@ class Measured:
 
 
 def cores() -> set[int]:
-    """All cores of this machine."""
+    """All cores of the machine."""
     return set(range(os.cpu_count() or 1))
 
 
 def free_port() -> int:
-    """A port that is not in use."""
+    """Return an unused port."""
     with listen("127.0.0.1", 0) as probe:
         port: int = probe.getsockname()[1]
         return port
@@ -106,7 +106,7 @@ def run_process(
     python: str = sys.executable,
     folder: Path = CHECKOUT,
 ) -> Iterator[Measured]:
-    """Start a Python process in a folder and wait until it responds; it ends with the block."""
+    """Start a Python process, wait until it responds, and stop it when the block ends."""
     began = time.perf_counter()
     process = subprocess.Popen(
         [python, *arguments],
@@ -136,7 +136,7 @@ def _wait(url: str, process: subprocess.Popen[bytes], seconds: float = 30) -> No
 
 @contextmanager
 def run_chain(folder: Path) -> Iterator[str]:
-    """Run a development chain with the marketplace; yields the URL of its JSON-RPC."""
+    """Run a development chain with the marketplace and yield its JSON-RPC URL."""
     port, rpc_port = free_port(), free_port()
     arguments = ["-m", "imprint", "dev", "--port", str(port), "--rpc-port", str(rpc_port)]
     arguments += ["--data-dir", str(folder)]
@@ -154,10 +154,10 @@ def run_service(
     checkout: Path = CHECKOUT,
     settings: Mapping[str, str] | None = None,
 ) -> Iterator[Measured]:
-    """Run `imprint serve` as an operator would, but without rate limits and follower.
+    """Run `imprint serve` as an operator would, but without rate limits and chain following.
 
-    The follower would undo the deliveries of the load, whose events are not on the chain. Another
-    checkout runs with the Python of its `.venv`.
+    Following the chain would undo the load's deliveries, whose events are not on the chain. Another
+    checkout runs with the Python in its own `.venv`.
     """
     port = free_port()
     environ = {

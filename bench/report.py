@@ -1,4 +1,4 @@
-"""The report of a run: tables on the terminal, and a JSON file."""
+"""Benchmark report: tables on the terminal and a JSON file."""
 
 import json
 from dataclasses import asdict, dataclass, field
@@ -15,7 +15,7 @@ from bench.rounds import Samples
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One scenario on one database, compared with its floor: medians of the rounds."""
+    """A scenario on one database compared with its floor, as medians of the rounds."""
 
     database: str
     name: str
@@ -31,7 +31,7 @@ class Measurement:
 
 @dataclass(slots=True)
 class Report:
-    """All results of a run."""
+    """All results of a benchmark run."""
 
     measurements: list[Measurement] = field(default_factory=list)
     facts: dict[str, float] = field(default_factory=dict)
@@ -89,5 +89,5 @@ class Report:
             console.print(grid)
 
     def write(self, path: Path) -> None:
-        """Write all results as JSON."""
+        """Write all results to a JSON file."""
         path.write_text(json.dumps(asdict(self), indent=1))

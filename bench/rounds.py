@@ -1,7 +1,7 @@
-"""Rounds: a scenario and its floors are measured in turns.
+"""Measures a scenario and its floors in alternating rounds.
 
-A shared machine is slow for seconds at a time. Measured in turns, both sides are slow together, so
-the ratio of a round hardly changes, and the median over the rounds even less.
+A shared machine is slow for seconds at a time. With alternating rounds both sides slow down
+together, so the ratio of a round hardly changes, and the median over the rounds even less.
 """
 
 import asyncio
@@ -15,12 +15,12 @@ from bench.loads import Outcome, send_load
 from bench.processes import Measured
 
 ROUNDS = 13
-"""How often each scenario is measured."""
+"""Rounds per scenario."""
 
 
 @dataclass(slots=True)
 class Samples:
-    """The results of the rounds of a scenario, and the rates of its floors."""
+    """Round results of a scenario, and the rates of its floors."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     processor_us: list[float] = field(default_factory=list)
@@ -32,12 +32,12 @@ class Samples:
         return median(outcome.rate for outcome in self.outcomes)
 
     def ratio(self, name: str) -> float:
-        """The rate divided by the rate of a floor."""
+        """Rate as a fraction of a floor's rate."""
         pairs = zip(self.outcomes, self.floors[name], strict=True)
         return median(outcome.rate / floor for outcome, floor in pairs)
 
     def send(self, service: Measured, requests: Sequence[bytes]) -> None:
-        """Measure one round. Raises RuntimeError for a response other than 200."""
+        """Measure one round. Raises RuntimeError if a response is not 200."""
         outcome, seconds = send_timed(service, requests)
         bad = {status: n for status, n in outcome.statuses.items() if status != 200}
         if bad:
@@ -53,7 +53,7 @@ def cut(requests: Sequence[bytes], rounds: int = ROUNDS) -> list[Sequence[bytes]
 
 
 def take_turns(service: Measured, requests: Sequence[bytes], floors: Sequence[Floor]) -> Samples:
-    """Send the requests in rounds, and measure every floor before each round."""
+    """Send the requests in rounds, measuring every floor before each round."""
     samples = Samples(floors={floor.name: [] for floor in floors})
     for some in cut(requests):
         for floor in floors:
@@ -63,7 +63,7 @@ def take_turns(service: Measured, requests: Sequence[bytes], floors: Sequence[Fl
 
 
 def send_timed(service: Measured, requests: Sequence[bytes]) -> tuple[Outcome, float]:
-    """Send a load; returns the outcome, and the processor time of the service in seconds."""
+    """Send a load and return the outcome and the service's processor seconds."""
     before = service.processor_seconds
     outcome = asyncio.run(send_load(service.port, list(requests)))
     time.sleep(0.02)

@@ -1,6 +1,6 @@
-"""Measure the service: python -m bench.run [--quick] [--only DATABASE] [--out FOLDER]
+"""Benchmark the service: python -m bench.run [--quick] [--only DATABASE] [--out FOLDER]
 
-The ratios are what matters: a scenario and its floor are measured in turns, on the same core.
+Only the ratios matter: a scenario and its floor are measured alternately, on the same core.
 """
 
 import argparse
@@ -36,13 +36,13 @@ from bench.sizes import Sizes
 from bench.wallets import get_request
 
 WORKER_ROUNDS = 21
-"""Rounds of one worker and two; they vary more, depending on the scheduler."""
+"""Rounds that compare one worker with two; these vary more, depending on the scheduler."""
 
 UPDATE_ROUNDS, UPDATES = 15, 64
-"""Rounds in which updates by different signatures are compared, and updates in each."""
+"""Rounds that compare updates by signature form, and updates per round."""
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
-"""Files and posts of the catalogs that are compared."""
+"""Catalog sizes that are compared."""
 
 RESPONSE_BYTES = {
     "gated read, warm": 5120,
@@ -51,11 +51,11 @@ RESPONSE_BYTES = {
     "list, drafts": 5120,
     "gated read, cold": 5120,
 }
-"""The size of the floor's response for each kind of read."""
+"""Response size of the floor for each kind of read."""
 
 
 def main() -> None:
-    """Run all measurements, print the tables, and write the JSON and the charts."""
+    """Run all measurements, print the tables, and write JSON and charts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer requests and smaller catalogs")
     parser.add_argument("--only", choices=["sqlite", "postgresql"], help="one database")
@@ -87,7 +87,7 @@ def main() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One run; `count` is the number of requests of a scenario."""
+    """One benchmark run; `count` is the number of requests per scenario."""
 
     report: Report
     folder: Path
@@ -139,7 +139,7 @@ class Bench:
         return floors.get(name, self.floors.write)(commit)
 
     def _compare_updates(self, database: Database, fixture: Fixture) -> None:
-        """Measure updates in every form in turns: the cost of binding and session keys."""
+        """Compare updates in every signature form: the cost of binding and of session keys."""
         scenarios = writes(fixture)
         kinds = [name for name in (SESSION_UPDATE, BOUND_UPDATE) if name in scenarios]
         samples = {name: Samples() for name in ("signed update", *kinds)}
@@ -158,7 +158,7 @@ class Bench:
         self._measure(database, name, fixture, load, self.floors.response(RESPONSE_BYTES[name]))
 
     def measure_machine(self) -> None:
-        """Measure two empty handlers and one in turns: the cost of a second process alone."""
+        """Compare two empty handlers with one: the cost of a second process alone."""
         with ExitStack() as stack:
             services = [stack.enter_context(run_floors()).service for _ in range(3)]
             for service in services:
@@ -172,7 +172,7 @@ class Bench:
         self.report.ratios[name] = median(ratios)
 
     def measure_workers(self, database: Database) -> None:
-        """Measure one worker and two in turns: processor time per request, on all cores."""
+        """Compare one worker with two: processor time per request, on all cores."""
         with ExitStack() as stack:
             fixtures = {}
             for workers in (1, 2):
@@ -227,7 +227,7 @@ class Bench:
 
 
 def _spend(services: list[Measured], requests: list[bytes]) -> float:
-    """The processor time of services that share these requests."""
+    """Processor time of the services that share these requests."""
 
     async def send() -> None:
         share, connections = len(requests) // len(services), CONNECTIONS // len(services)
@@ -241,7 +241,7 @@ def _spend(services: list[Measured], requests: list[bytes]) -> float:
 
 
 def _draw(report: Report, folder: Path) -> None:
-    """Draw the two charts."""
+    """Draw both charts."""
     busy = [each for each in report.sizes if "writes" in each["scenario"]]
     scenarios = dict.fromkeys(each["scenario"] for each in busy)
     lines = [

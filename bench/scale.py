@@ -1,8 +1,8 @@
 """Calculate what a large deployment needs, from measured costs: python -m bench.scale [bench.json]
 
-Two figures cannot be multiplied out and are simulated, with one seed: how often access must be read
-from the chain when readers are spread over many processes, and how busy a process may be before its
-slowest responses become slow.
+Two figures are simulated, with a fixed seed: how often access must be read from the chain when
+readers are spread over many processes, and how busy a process may be before its slowest responses
+become slow.
 """
 
 import argparse
@@ -26,12 +26,12 @@ READS = {
     "list, drafts": 0.03,
     "login": 0.02,
 }
-"""Shares of the kinds of read requests; thumbnails come from a CDN."""
+"""Share of each kind of read; a CDN serves the thumbnails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """A deployment, and the assumed behaviour of its readers."""
+    """A deployment and the assumed behaviour of its readers."""
 
     posts: int = 10_000_000
     reads_per_second: int = 100_000
@@ -44,7 +44,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Measured processor time of each kind of request, in microseconds."""
+    """Measured processor time per kind of request, in microseconds."""
 
     requests: dict[str, float]
     cold_read: float
@@ -78,10 +78,10 @@ def zipf(count: int) -> list[float]:
 
 
 def simulate_misses(deployment: Deployment, processes: int, sticky: bool, count: int) -> float:
-    """The share of gated reads that must read the chain.
+    """Share of gated reads that must read the chain.
 
-    `sticky` sends a reader to the same process each time. A reader opens a post and keeps reading:
-    1 to 6 requests (the page, reloads, other pages) some seconds apart.
+    With `sticky`, a reader is sent to the same process each time. A reader opens a post and keeps
+    reading: 1 to 6 requests (the page, reloads, other pages) some seconds apart.
     """
     draw = random.Random(deployment.seed)
     weights = zipf(deployment.popular_posts)
@@ -99,7 +99,7 @@ def simulate_misses(deployment: Deployment, processes: int, sticky: bool, count:
 def _visits(
     deployment: Deployment, draw: random.Random, weights: list[float]
 ) -> Iterator[tuple[float, int, int]]:
-    """Gated reads in order of time: the time, the post and the reader."""
+    """Gated reads in chronological order: time, post and reader."""
     rate = deployment.reads_per_second * READS["gated read"] / 3.5
     waiting: list[tuple[float, int, int, int]] = []
     now = 0.0
@@ -118,7 +118,7 @@ def _visits(
 
 
 def simulate_wait(costs: Costs, load: float, seed: int, count: int = 200_000) -> float:
-    """The 99th percentile latency in milliseconds of a process with this load."""
+    """99th-percentile latency, in milliseconds, of a process under this load."""
     draw = random.Random(seed)
     kinds, shares = list(READS), list(READS.values())
     mean = sum(costs.requests[kind] * share for kind, share in READS.items()) / 1e6
@@ -136,7 +136,7 @@ def simulate_wait(costs: Costs, load: float, seed: int, count: int = 200_000) ->
 
 
 def plan(costs: Costs, deployment: Deployment) -> dict[str, float]:
-    """The figures for a deployment."""
+    """Figures for one deployment."""
     loads = {load: simulate_wait(costs, load, deployment.seed) for load in (0.5, 0.6, 0.7, 0.8)}
     load = max((load for load, wait in loads.items() if wait < 25), default=0.5)
     mean = sum(costs.requests[kind] * share for kind, share in READS.items())
@@ -164,7 +164,7 @@ def plan(costs: Costs, deployment: Deployment) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print the plan, and write it next to the measurements."""
+    """Print the plan and write it next to the measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("results", type=Path, nargs="?", default=Path("bench/results/bench.json"))
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""The scenarios: which requests each one sends to a service."""
+"""Scenarios: the requests that each one sends to a service."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,25 +8,25 @@ from bench.loads import CONNECTIONS
 from bench.wallets import get_request
 
 Requests = Callable[[int], list[bytes]]
-"""Builds this many requests. Signed requests are valid for 60 seconds."""
+"""Build this many requests. Signed requests are valid for 60 seconds."""
 
 WITHOUT_CACHE = {"IMPRINT_CHAIN_CACHE_SECONDS": "0"}
-"""The settings of a service for cold reads."""
+"""Service settings for cold reads."""
 
 BOUND_UPDATE = "update by wallet, imprint-2"
 SESSION_UPDATE = "update by session key"
 CONTRACT_LOGIN = "login by a contract wallet"
-"""Scenarios of services that have these features."""
+"""Scenarios for a service with these features."""
 
 PREPARED = ("signed update", BOUND_UPDATE, SESSION_UPDATE, "webhook")
-"""Scenarios with drafts that are created one by one beforehand."""
+"""Scenarios whose drafts are created one by one beforehand."""
 
 _FULL_PAGE = 13
-"""Posts and drafts that fill the first page of every list."""
+"""Number of posts and drafts that fill the first page of every list."""
 
 
 def writes(fixture: Fixture) -> dict[str, Requests]:
-    """Logins, signed writes and webhook deliveries, as far as the service supports them."""
+    """Logins, signed writes and webhook deliveries that the service supports."""
     forms, features = fixture.facts["signing_forms"], fixture.facts["features"]
     scenarios: dict[str, Requests] = {
         "login": fixture.logins,
@@ -44,7 +44,7 @@ def writes(fixture: Fixture) -> dict[str, Requests]:
 
 
 def warm_reads(fixture: Fixture) -> dict[str, Requests]:
-    """Reads whose access is cached, and lists; publishes the posts they need."""
+    """Cached gated reads and lists, with the posts they need."""
     paid, free = fixture.publish(1), fixture.publish(0)
     for _ in range(_FULL_PAGE):
         fixture.publish(0)
@@ -60,7 +60,7 @@ def warm_reads(fixture: Fixture) -> dict[str, Requests]:
 
 
 def cold_reads(fixture: Fixture) -> dict[str, Requests]:
-    """Gated reads that each read the chain, if the service runs `WITHOUT_CACHE`."""
+    """Gated reads that each query the chain, for a service run `WITHOUT_CACHE`."""
     session, address = fixture.session(fixture.alice), fixture.alice.address
     # One post for each connection: concurrent reads of one post would share a chain read.
     posts = [fixture.publish(1) for _ in range(CONNECTIONS)]

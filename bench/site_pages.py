@@ -1,7 +1,7 @@
-"""Pages compared with the JSON of the same facts, in turns: python -m bench.site_pages [--only
+"""Compare pages with JSON of the same facts: python -m bench.site_pages [--only
 DATABASE]
 
-A page may cost twice its JSON.
+A page may cost at most twice its JSON.
 """
 
 import argparse
@@ -22,19 +22,19 @@ from bench.rounds import ROUNDS, Samples
 from bench.wallets import get_request
 
 POSTS = 22
-"""More than a page of a list has."""
+"""More posts than one list page holds."""
 
 REQUESTS = 200
-"""Requests of a page, or of its JSON, in a round."""
+"""Requests per page, or its JSON, in a round."""
 
 INDEXED_WITHIN = 60.0
-"""Seconds that the service has to find the posts on the chain."""
+"""Seconds the service may take to index the posts."""
 
 FOLLOWS = {"IMPRINT_CHAIN_FOLLOW_SECONDS": "1"}
 
 
 def measure_pages(report: Report, folder: Path, rpc_url: str, database: Database) -> None:
-    """Add the processor time of each page to a report, divided by that of its JSON."""
+    """Add each page's processor time, relative to its JSON, to a report."""
     content = folder / f"pages-{database.name}"
     with run_service(content, rpc_url, database.make(), settings=FOLLOWS) as service:
         fixture = Fixture(service, rpc_url)

@@ -1,8 +1,8 @@
-"""How the number of files and posts affects reads: the same requests to catalogs of several sizes.
+"""How catalog size affects reads: the same requests to catalogs of several sizes.
 
-Measured in turns, and twice: without writes, so that responses come from the cache, and during
-writes, which invalidate it, so that every request reads the catalog. Reads of the index of posts
-are also compared with their floor, at the smallest size.
+Each is measured twice: without writes, so that responses come from the cache, and during writes,
+which invalidate it, so that every request reads the catalog. Reads of the post index are also
+compared with their floor, at the smallest size.
 """
 
 import asyncio
@@ -25,16 +25,16 @@ from bench.rounds import ROUNDS, take_turns
 from bench.wallets import Wallet, get_request
 
 REQUESTS, CONNECTIONS = 150, 4
-"""Reads in a round, and concurrent connections."""
+"""Reads per round, and concurrent connections."""
 
 RARE = 100
-"""Rare hashtags that are requested: as many as the smallest catalog has."""
+"""Number of rare hashtags requested: as many as the smallest catalog has."""
 
 WRITES = 10
-"""Drafts that are created meanwhile, one after another."""
+"""Drafts created one after another during the reads."""
 
 COMMON = 24
-"""Frequent words: even the smallest catalog has posts with three of them."""
+"""Frequent words: even the smallest catalog has posts that contain three of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Sizes:
     count: int
 
     def measure(self, database: Database, sizes: tuple[int, ...]) -> None:
-        """Measure the latency of every kind of read, and the rate of reads of the index."""
+        """Measure the latency of every kind of read, and the rate of index reads."""
         report, smallest = self.report, min(sizes)
         with ExitStack() as stack:
             loads: dict[int, dict[str, Iterator[bytes]]] = {}
@@ -120,7 +120,7 @@ def _response_size(fixture: Fixture, request: bytes) -> int:
 async def _time_reads(
     fixture: Fixture, reads: list[bytes], writes: int, readers: int = CONNECTIONS
 ) -> float:
-    """The median latency of the reads in milliseconds, while this many drafts are created."""
+    """Median read latency in milliseconds while this many drafts are created."""
     port = fixture.service.port
     outcome, written = await asyncio.gather(
         send_load(port, reads, readers), send_load(port, fixture.creates(writes), 1)
@@ -132,7 +132,7 @@ async def _time_reads(
 
 
 def _file_loads(fixture: Fixture) -> dict[str, Iterator[bytes]]:
-    """Endless requests; where it matters, successive ones request different things."""
+    """Endless requests; successive ones differ where that matters."""
     cids = [fixture.create()["cid"] for _ in range(REQUESTS)]
     session, stranger = fixture.session(fixture.alice), Wallet(fixture.domain)
     drafts = f"/pendingFilesByOwner?owner={stranger.address}"
@@ -149,7 +149,7 @@ def _file_loads(fixture: Fixture) -> dict[str, Iterator[bytes]]:
 
 
 def _post_loads(fixture: Fixture, posts: int) -> dict[str, Iterator[bytes]]:
-    """Endless requests to the index of posts: lists, single posts, searches, and a library."""
+    """Endless requests to the post index: lists, single posts, searches and a library."""
     step = max(1, posts // REQUESTS)
     session = fixture.session(fixture.alice)
     return {
@@ -172,7 +172,7 @@ def _over(paths: list[str], headers: str = "") -> Iterator[bytes]:
 
 
 def _over_common_words() -> Iterator[bytes]:
-    """Three frequent words, never the same three in the same order; a page is full."""
+    """Three frequent words in an order never used before; the result fills a page."""
     orders = list(permutations(range(COMMON), 3))
     for number in count():
         words = "+".join(map(word, orders[number * 5_003 % len(orders)]))
@@ -180,7 +180,7 @@ def _over_common_words() -> Iterator[bytes]:
 
 
 def _over_rare_words() -> Iterator[bytes]:
-    """A frequent word and one of any rank; every third one is only a prefix."""
+    """A frequent word and one of any rank; every third is only a prefix."""
     for number in count():
         common, other = word(number % 10), word(COMMON + number * 7_919 % (WORDS - COMMON))
         wanted = other if number % 3 else other[:-1]

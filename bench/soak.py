@@ -23,7 +23,7 @@ from bench.processes import LOAD_CORE, Measured, pin, run_chain, run_service
 from bench.wallets import get_request
 
 POSTS = 120
-"""Posts that are read, a quarter of them for sale."""
+"""Number of posts, a quarter of them for sale."""
 
 BATCH = 400
 """Requests between two samples."""
@@ -39,7 +39,7 @@ _CHANCE = random.Random(8)
 
 
 class Mix:
-    """Draws reads: pages, texts, lists, searches, feeds, and what is not there."""
+    """Draws random reads: pages, texts, lists, searches, feeds and missing addresses."""
 
     def __init__(self, fixture: Fixture) -> None:
         self._free = [fixture.publish(0) for _ in range(POSTS * 3 // 4)]
@@ -48,7 +48,7 @@ class Mix:
         self._session = fixture.session(fixture.alice)
 
     def draw(self, number: int) -> list[bytes]:
-        """So many requests."""
+        """Draw this many requests."""
         return [self._draw() for _ in range(number)]
 
     def _draw(self) -> bytes:
@@ -141,7 +141,7 @@ def draw(path: Path, samples: list[Sample]) -> None:
 
 
 def main() -> int:
-    """Measure and print; 1 if the memory has grown."""
+    """Run the soak; return 1 if memory has grown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument("--rate", type=float, default=150, help="reads a second")

@@ -1,4 +1,4 @@
-"""Wallets, and the requests that they sign before a load is sent."""
+"""Wallets, and the requests they sign before a load is sent."""
 
 import json
 import secrets
@@ -18,14 +18,14 @@ from imprint.domain.formats.addresses import Address, checksum_address, keccak25
 from imprint.domain.sessions import WRITING_ACTIONS
 
 WRITING_SECONDS = 6 * 3600
-"""How long writing sessions last: longer than any run."""
+"""Duration of writing sessions: longer than any run."""
 
 
 @dataclass(slots=True)
 class Wallet:
     """A private key that signs writes and logins.
 
-    `contract` is the address of the contract wallet that it signs for, if any.
+    `contract` is the address of the contract wallet it signs for, if any.
     """
 
     domain: SigningDomain
@@ -38,7 +38,7 @@ class Wallet:
         self.address = self.contract or parse_address("0x" + keccak256(public)[12:].hex())
 
     def sign_write(self, action: Action) -> dict[str, Any]:
-        """The signed members of the body of a write."""
+        """The signed members of a write's body."""
         nonce, timestamp = secrets.token_hex(16), str(int(time.time()))
         kind = WRITE_TYPES[SigningForm.IMPRINT_1][action]
         message = {"action": action.value, "nonce": nonce, "timestamp": timestamp}
@@ -47,7 +47,7 @@ class Wallet:
         return {"salt": salt, "address": self.address, "signature": signature}
 
     def sign_update(self, service: str, cid: str, content: str) -> dict[str, Any]:
-        """The body of an update that is bound to service, cid and content (`imprint-2`)."""
+        """Body of an update whose signature covers service, cid and content (`imprint-2`)."""
         salt, signed = self._bind_update(service, cid, content)
         signature = self.sign_digest(keccak256(signed))
         return {"salt": salt, "address": self.address, "signature": signature, "content": content}
@@ -55,7 +55,7 @@ class Wallet:
     def sign_update_with(
         self, key: "WritingKey", service: str, cid: str, content: str
     ) -> dict[str, Any]:
-        """The same body, signed by the key of a writing session of this wallet."""
+        """The same body, signed by a writing-session key of this wallet."""
         salt, signed = self._bind_update(service, cid, content)
         return {
             "salt": salt,
@@ -66,7 +66,7 @@ class Wallet:
         }
 
     def sign_writing_session(self, key: "WritingKey", service: str) -> dict[str, Any]:
-        """The body of a request that opens a writing session."""
+        """Body of a request that opens a writing session."""
         now, nonce = int(time.time()), secrets.token_hex(16)
         actions = [action.value for action in WRITING_ACTIONS]
         values = {
@@ -108,7 +108,7 @@ class Wallet:
         }
 
     def sign_login(self, authority: str) -> dict[str, Any]:
-        """The body of a login."""
+        """Body of a login."""
         issued = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         message = (
             f"{authority} wants you to sign in with your Ethereum account:\n"
@@ -120,22 +120,22 @@ class Wallet:
         return {"salt": message, "address": self.address, "signature": signature}
 
     def sign_digest(self, digest: bytes) -> str:
-        """The 65 bytes of a signature, in hex."""
+        """A 65-byte signature in hex."""
         signed = self.key.sign_recoverable(digest, hasher=None)
         return "0x" + signed[:64].hex() + bytes([27 + signed[64]]).hex()
 
 
 @dataclass(slots=True)
 class WritingKey(BrowserKey):
-    """The key of a writing session, and the id of the session once it is open."""
+    """A writing-session key, and the session's id once it is open."""
 
     session: str = ""
 
 
 def contract_wallet_code(owner: Address) -> bytes:
-    """The creation code of a contract wallet that accepts the signatures of one key (ERC-1271).
+    """Creation code of a contract wallet that accepts one key's signatures (ERC-1271).
 
-    It hashes nothing and stores nothing, so that a scenario measures the service and its call.
+    It hashes and stores nothing, so that a scenario measures only the service and its call.
     """
     runtime = bytes.fromhex(
         "6004355f52"  # memory[0] = the digest

@@ -1,15 +1,15 @@
-"""Health check of the container: exit status 0 if the service in it responds at /healthz."""
+"""Container health check: exits with 0 if the service responds at /healthz."""
 
 import http.client
 import os
 import sys
 
 SECONDS = 4.0
-"""How long the service may take to respond."""
+"""Response timeout."""
 
 
 def is_alive(port: int) -> bool:
-    """Whether the service on this port of this machine responds with 200 at /healthz."""
+    """Whether the service on this local port responds with 200 at /healthz."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
     try:
         connection.request("GET", "/healthz")

@@ -2,8 +2,8 @@
 
     python examples/publish_a_post.py [http://127.0.0.1:8000 [http://127.0.0.1:8545]]
 
-The second address is that of the node; `imprint dev` tells its own. Alice logs in, drafts,
-updates, publishes and calls `createPost()` on the marketplace; Bob is refused, buys a token and
+The second address is the node's; `imprint dev` prints it. Alice logs in, writes and updates a
+draft, publishes it and calls `createPost()` on the marketplace. Bob is refused, buys a token and
 reads.
 """
 
@@ -29,13 +29,13 @@ from imprint.client import (
 
 ALICE = "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 BOB = "0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a"
-"""Keys of development chains, which everybody has: never send them anything of value."""
+"""Well-known development keys: never send them anything of value."""
 
 PRICE = parse_coin("0.01")
 
 
 def draw_cover() -> bytes:
-    """A small PNG, different every time."""
+    """A small random PNG."""
     tint = (secrets.randbelow(256), secrets.randbelow(256), secrets.randbelow(256))
     picture = io.BytesIO()
     Image.new("RGB", (320, 180), tint).save(picture, "PNG")

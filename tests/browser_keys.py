@@ -1,4 +1,4 @@
-"""Keys of P-256, as a browser holds them, for tests and measurements."""
+"""P-256 keys as held by a browser, for tests and benchmarks."""
 
 from dataclasses import dataclass, field
 
@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 @dataclass(slots=True)
 class BrowserKey:
-    """A new key, or the given one."""
+    """A new key or the given one."""
 
     key: ec.EllipticCurvePrivateKey = field(
         default_factory=lambda: ec.generate_private_key(ec.SECP256R1()), kw_only=True
@@ -18,10 +18,10 @@ class BrowserKey:
 
     @property
     def point(self) -> bytes:
-        """The public key as it is sent: the uncompressed point."""
+        """The public key as sent: the uncompressed point."""
         return self.key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
 
     def sign(self, signed: bytes) -> str:
-        """A signature as WebCrypto makes it: `r` and `s` with 32 bytes each."""
+        """Return a signature in the format of WebCrypto: `r` and `s` with 32 bytes each."""
         r, s = decode_dss_signature(self.key.sign(signed, ec.ECDSA(hashes.SHA256())))
         return "0x" + (r.to_bytes(32) + s.to_bytes(32)).hex()

@@ -23,7 +23,7 @@ hypothesis.settings.load_profile("repeat")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run one share of the rotating cases if SHARE names one."""
+    """Run only the share of the rotating cases named by SHARE, if any."""
     if others := cases_of_other_shares(items, os.environ.get("SHARE", "0/1")):
         config.hook.pytest_deselected(items=others)
         left_out = set(others)
@@ -32,7 +32,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="module")
 def records(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Where worlds keep their records; modules that matter most are run with every database."""
+    """Select the database of test worlds; the most important modules run with every database."""
     kind = getattr(request, "param", os.environ.get("IMPRINT_TEST_DATABASE", "sqlite"))
     if kind != "postgresql":
         yield
@@ -51,7 +51,7 @@ async def world(tmp_path: Path, records: None) -> AsyncIterator[World]:
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Server]:
-    """A server for all the tests of this process; each makes or cleans a database for itself."""
+    """A server for all tests in this process; each creates or cleans its own database."""
     server = Server()
     try:
         server.make()

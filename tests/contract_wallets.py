@@ -1,4 +1,4 @@
-"""Contract wallets for tests: how they are created and called, and the signatures they accept."""
+"""Contract wallets for tests: creation, calls, and accepted signatures."""
 
 import json
 import re
@@ -20,13 +20,13 @@ from imprint.domain.formats.addresses import Address, checksum_address, keccak25
 
 ROOT = Path(__file__).parents[1]
 MARK = bytes.fromhex("6492" * 16)
-"""The last 32 bytes of a signature of ERC-6492."""
+"""The last 32 bytes of an ERC-6492 signature."""
 
 NO_URL = ""
 
 
 def behaviours(contract: str) -> list[str]:
-    """The possible behaviours of a hostile contract, in the order of their numbers."""
+    """Return the behaviours of a hostile contract in the order of their numbers."""
     source = (ROOT / "contracts" / "test" / "HostileWallets.sol").read_text(encoding="utf-8")
     body = source.partition(f"contract {contract} {{")[2].partition("enum Behaviour {")[2]
     return re.findall(r"\w+", body.partition("}")[0])
@@ -36,10 +36,10 @@ WALLET_BEHAVIOURS = behaviours("HostileWallet")
 FACTORY_BEHAVIOURS = behaviours("HostileFactory")
 
 ACCEPTED_WALLETS = {"Accept", "AcceptByPrice"}
-"""Those that accept every signature: they return the right value, and may read prices."""
+"""Wallets that accept every signature: they return the right value and may read prices."""
 
 EITHER_WALLETS = {"AcceptByBlock", "AcceptByCoinbase"}
-"""Those that depend on the chain and on the node."""
+"""Wallets whose verdict depends on the chain and on the node."""
 
 ACCEPTED_FACTORIES = {
     "Deploy",
@@ -47,30 +47,30 @@ ACCEPTED_FACTORIES = {
     "DeployAndCallBack",
     "DeployAndDestroyItself",
 }
-"""Those that deploy what they should and do not fail, whatever else they do."""
+"""Factories that deploy the right wallet and do not fail, whatever else they do."""
 
 
 def creation(contract: str, *values: Any) -> bytes:
-    """The code that creates a contract with these arguments."""
+    """Return the code that creates a contract with these arguments."""
     artifact = _artifact(contract)
     kinds = next((_kinds(each) for each in artifact["abi"] if each["type"] == "constructor"), [])
     return bytes.fromhex(artifact["bytecode"][2:]) + encode(kinds, values)
 
 
 def calldata(contract: str, name: str, *values: Any) -> bytes:
-    """The data of a call."""
+    """Return the call data of a function."""
     (entry,) = (each for each in _artifact(contract)["abi"] if each.get("name") == name)
     kinds = _kinds(entry)
     return keccak256(f"{name}({','.join(kinds)})".encode())[:4] + encode(kinds, values)
 
 
 def hostile_wallet(behaviour: str, url: str = NO_URL) -> bytes:
-    """The code that creates a wallet with this behaviour."""
+    """Return the code that creates a wallet with this behaviour."""
     return creation("HostileWallet", WALLET_BEHAVIOURS.index(behaviour), url)
 
 
 def hostile_factory(behaviour: str, url: str = NO_URL) -> bytes:
-    """The code that creates a factory with this behaviour."""
+    """Return the code that creates a factory with this behaviour."""
     return creation("HostileFactory", FACTORY_BEHAVIOURS.index(behaviour), url)
 
 
@@ -92,46 +92,45 @@ def send_to(chain: Chain, contract: str, data: bytes, sender: str | None = None)
 
 
 def predict(factory: str, code: bytes, salt: bytes = bytes(32)) -> Address:
-    """The address at which a factory creates a contract with this code (CREATE2)."""
+    """Return the address at which a factory creates a contract with this code (CREATE2)."""
     parts = b"\xff", bytes.fromhex(factory[2:]), salt, keccak256(code)
     return parse_address("0x" + keccak256(b"".join(parts))[12:].hex())
 
 
 def deployment(code: bytes, salt: bytes = bytes(32)) -> bytes:
-    """The call that lets a factory create a contract with this code."""
+    """Return the call with which a factory creates a contract with this code."""
     return calldata("WalletFactory", "deploy", code, salt)
 
 
 def wrap(factory: str, prepare: bytes, signature: bytes) -> bytes:
-    """A signature of ERC-6492."""
+    """Build an ERC-6492 signature."""
     return encode(["address", "bytes", "bytes"], [factory, prepare, signature]) + MARK
 
 
 def sign_digest(owner: LocalAccount, digest: bytes) -> bytes:
-    """The 65 bytes of an owner's signature."""
+    """Return the 65 bytes of an owner's signature."""
     return bytes(owner.unsafe_sign_hash(digest).signature)  # type: ignore[no-untyped-call]
 
 
 def new_owner() -> LocalAccount:
-    """A new account."""
+    """Create a new account."""
     return Account.create()
 
 
 def funded_owner(index: int) -> LocalAccount:
-    """One of the funded accounts of a development chain."""
+    """Return one of the funded accounts of a development chain."""
     account: LocalAccount = Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{index}")
     return account
 
 
 def keep(signature: bytes) -> bytes:
-    """The signature as its owner made it."""
+    """Return the owner's signature unchanged."""
     return signature
 
 
 @dataclass(frozen=True, slots=True)
 class ContractWallet(Wallet):
-    """A wallet on the chain: `account` signs for it, and `enclose` turns that into its
-    signature."""
+    """A wallet on the chain; `account` signs for it, and `enclose` wraps the signature."""
 
     contract: Address
     enclose: Callable[[bytes], bytes] = keep
@@ -163,7 +162,7 @@ KINDS = ["deployed", "proxy", "counterfactual"]
 
 
 def open_wallet(world: World, kind: str = "deployed") -> ContractWallet:
-    """A new contract wallet of a new owner."""
+    """Open a new contract wallet with a new owner."""
     owner = new_owner()
     code = creation("OwnedWallet", owner.address)
     if kind == "deployed":

@@ -1,4 +1,4 @@
-"""Documents of an embedded store, read and changed behind its back: rows and files."""
+"""Documents of an embedded store, as rows or files, accessed bypassing the store."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid
 
 Document = tuple[str, str]
-"""A cid and the network it is in."""
+"""A CID and its network."""
 
 
 @contextmanager
@@ -27,7 +27,7 @@ def _has_table(small: sqlite3.Connection) -> bool:
 
 
 def list_documents(content: Path) -> set[Document]:
-    """Every document in the folder of a store."""
+    """Return every document in the folder of a store."""
     found = {
         (path.name, network.value)
         for network in Network
@@ -43,7 +43,7 @@ def list_documents(content: Path) -> set[Document]:
 
 
 def read_document(content: Path, network: str, cid: str) -> bytes:
-    """The bytes that are stored under a cid."""
+    """Return the bytes stored under a CID."""
     with _open_small_documents(content, network) as small:
         if _has_table(small):
             rows = small.execute("SELECT document FROM documents WHERE cid = ?", (cid,)).fetchall()

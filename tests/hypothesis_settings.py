@@ -1,4 +1,4 @@
-"""Settings of hypothesis that tests share."""
+"""Hypothesis settings shared by tests."""
 
 from hypothesis import HealthCheck, settings
 
@@ -6,5 +6,5 @@ SHARED_FIXTURE = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-"""For a test whose examples share a fixture. Suppressions of a test replace the common ones, so the
-slow-machine check is repeated here."""
+"""For tests whose examples share a fixture. A test's suppressions replace the default ones, so
+the slow-machine check is repeated here."""

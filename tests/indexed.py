@@ -1,4 +1,4 @@
-"""The index of a world, brought up to its chain."""
+"""Brings the index of a world up to date with its chain."""
 
 from tests.world import World
 
@@ -6,7 +6,7 @@ from imprint.bootstrap.background import build_indexer
 
 
 async def fill_index(world: World) -> None:
-    """Index every block of the chain, like a running service does in the background."""
+    """Index every block of the chain, as a running service does in the background."""
     indexer = build_indexer(world.settings, world.adapters)
     # The same holder each time: the lease of the previous round has not ended.
     indexer.holder = "a test"

@@ -1,4 +1,4 @@
-"""A new catalog in a SQLite file, copied from one that is made once per process."""
+"""A new catalog in a SQLite file, copied from one that is created once per process."""
 
 import tempfile
 from functools import cache
@@ -9,7 +9,7 @@ from imprint.adapters.database.sqlite.connections import connect_writer
 
 
 def put_migrated_catalog(path: Path) -> None:
-    """Put an empty catalog with the current schema there, unless there is a file."""
+    """Put an empty catalog with the current schema at `path`, unless the file exists."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         path.touch(mode=0o600)

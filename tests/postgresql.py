@@ -1,6 +1,6 @@
 """A PostgreSQL server for the tests: binaries from a wheel, data in a temporary folder.
 
-Nothing is synced to disk: writes of a killed server survive in the page cache.
+Nothing is synced to disk: the writes of a killed server survive in the page cache.
 """
 
 import importlib.util
@@ -23,16 +23,16 @@ from imprint.adapters.database.postgresql.schema import migrate
 from imprint.adapters.database.schema import known_migrations
 
 VERSION = os.environ.get("IMPRINT_TEST_POSTGRESQL", "18")
-"""16 or 18, which are in the wheel, or 15, Debian's own."""
+"""The PostgreSQL version: 16 or 18 from the wheel, or 15 from Debian."""
 
 DEBIAN = Path("/usr/lib/postgresql")
-"""Where Debian's packages are, by their version."""
+"""Where Debian installs PostgreSQL, by version."""
 
 SCRATCH = "/dev/shm" if tempfile.gettempdir() == "/dev/shm" else "/tmp"
-"""Where servers store their data: the path of a socket must be short."""
+"""Where servers store their data; kept short because socket paths are limited in length."""
 
 NOBODY = 65534
-"""PostgreSQL refuses to run as root; this user exists everywhere."""
+"""Id of the unprivileged user to run as: PostgreSQL refuses to run as root."""
 
 QUICK = (
     "fsync=off",
@@ -44,11 +44,11 @@ QUICK = (
 
 
 TEMPLATE = "migrated"
-"""The template database of all worlds."""
+"""The template database for all worlds."""
 
 
 def find_binaries() -> Path:
-    """The folder of the binaries; the package itself is not imported, because it would start a
+    """The folder with the binaries; does not import the package, because that would start a
     server."""
     if VERSION == "15":
         return DEBIAN / VERSION
@@ -64,7 +64,7 @@ _keeping: "list[Server]" = []
 
 @contextmanager
 def keeping_records_on(server: "Server") -> Iterator[None]:
-    """Let worlds that are opened in this block store their records on this server."""
+    """Make worlds opened in this block store their records on this server."""
     _keeping.append(server)
     try:
         yield
@@ -73,7 +73,7 @@ def keeping_records_on(server: "Server") -> Iterator[None]:
 
 
 async def records_of(folder: Path) -> dict[str, str]:
-    """The database settings of the world in this folder, if it does not use its own folder."""
+    """The database settings of the world in this folder; empty if it uses SQLite in the folder."""
     if not _keeping:
         return {}
     server = _keeping[-1]
@@ -85,7 +85,7 @@ async def records_of(folder: Path) -> dict[str, str]:
 
 @dataclass(slots=True)
 class Server:
-    """One server, reached through a socket in its folder."""
+    """A PostgreSQL server, reached through a socket in its folder."""
 
     folder: Path = field(
         default_factory=lambda: Path(tempfile.mkdtemp(prefix="imprint-pg-", dir=SCRATCH))
@@ -116,7 +116,7 @@ class Server:
         return self.folder / "log"
 
     def start(self, seconds: float = 60) -> None:
-        """Start it and wait until it accepts connections."""
+        """Start the server and wait until it accepts connections."""
         deadline = time.monotonic() + seconds
         self.launch()
         while not self.accepts():
@@ -127,7 +127,7 @@ class Server:
             time.sleep(0.05)
 
     def launch(self) -> None:
-        """Start it without waiting."""
+        """Start the server without waiting for it."""
         options = [word for option in self.options for word in ("-c", option)]
         data, sockets = str(self.folder / "data"), str(self.folder)
         self._running = self._spawn("postgres", "-D", data, "-k", sockets, "-h", "", *options)
@@ -136,17 +136,17 @@ class Server:
         return self._spawn("pg_isready", "-q", "-h", str(self.folder)).wait() == 0
 
     def kill(self) -> None:
-        """Kill it."""
+        """Kill the server."""
         assert self._running is not None
         self._running.send_signal(signal.SIGKILL)
         self._running.wait()
 
     def freeze(self) -> None:
-        """Stop all of its processes: connections stay open, and nothing responds."""
+        """Suspend all of the server's processes: connections stay open, but nothing responds."""
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on."""
+        """Resume the server."""
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -158,7 +158,7 @@ class Server:
                 os.kill(child, number)
 
     def stop(self) -> None:
-        """End it at once with all its connections, and delete its data."""
+        """Stop the server at once with all its connections, and delete its data."""
         if self._running is not None and self._running.poll() is None:
             self._running.send_signal(signal.SIGQUIT)
             self._running.wait(60)
@@ -170,7 +170,8 @@ class Server:
         return self.url(name)
 
     async def copy_migrated_database(self, name: str) -> None:
-        """Create a database with the current schema, which is quicker than migrating each."""
+        """Create a database with the current schema from a template, which is faster than
+        migrating."""
         with suppress(asyncpg.DuplicateDatabaseError):
             await self.create_database(TEMPLATE)
             connection = await asyncpg.connect(self.url(TEMPLATE))
@@ -181,7 +182,7 @@ class Server:
         await self.execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE} STRATEGY FILE_COPY")
 
     async def drop_copies(self) -> None:
-        """Drop the databases of worlds, which together would fill a disk."""
+        """Drop the databases of worlds, which would otherwise fill the disk."""
         connection = await asyncpg.connect(self.url())
         try:
             names = "SELECT datname FROM pg_database WHERE datname LIKE 'world_%'"

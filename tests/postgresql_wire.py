@@ -13,19 +13,19 @@ from tests.postgresql import Server
 SOCKET = ".s.PGSQL.5432"
 
 _ENDS = (b"S", b"H", b"Q")
-"""The messages after which a client waits for the server: Sync, Flush, and a simple query."""
+"""Client messages that wait for the server: Sync, Flush, and simple Query."""
 
 
 @dataclass(slots=True)
 class Wire:
-    """The round trips between clients and a server since the last `counting` began."""
+    """The round trips between clients and a server since `counting` was last called."""
 
     url: str
     trips: list[str] = field(default_factory=list)
 
     @contextmanager
     def counting(self) -> Iterator[list[str]]:
-        """A list with one entry per round trip of this block, with the sent messages."""
+        """Yield a list that gets one entry per round trip in this block, with the message sent."""
         self.trips = []
         yield self.trips
 
@@ -36,7 +36,7 @@ class Wire:
 
 
 class _Frames:
-    """Splits a client's stream into messages; the first one, the start-up, has no type."""
+    """Splits a client's stream into messages; the first one, the start-up message, has no type."""
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -74,9 +74,9 @@ async def _copy(
 
 @contextmanager
 def counted(server: Server, database: str) -> Iterator[Wire]:
-    """A URL of this database of the server through the proxy.
+    """Run a proxy to this database and yield its URL and counters.
 
-    The proxy has its own thread: opening a catalog blocks the event loop.
+    The proxy has its own thread because opening a catalog blocks the event loop.
     """
     with tempfile.TemporaryDirectory(prefix="imprint-wire-", dir="/tmp") as folder:
         wire = Wire(f"postgresql://postgres@/{database}?host={folder}")

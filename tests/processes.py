@@ -1,4 +1,4 @@
-"""Processes that tests start: on free ports, with a readable log, ended by their ids."""
+"""Processes started by tests: on free ports, with readable logs, and terminated by process id."""
 
 import os
 import random
@@ -17,21 +17,20 @@ import httpx2
 POLL_SECONDS = 0.05
 
 PLAIN = False
-"""Passed as `verify`: on this machine nothing is encrypted, and reading certificates is slow."""
+"""Passed as `verify`: local connections are not encrypted, and loading certificates is slow."""
 
 
 PORTS = range(10_000, 32_768)
-"""Below the range that Linux uses for outgoing connections: a service can be restarted on its
-port."""
+"""Below Linux's range for outgoing connections, so that a service can restart on its port."""
 
 REFUSED_BY_FETCH = {10_080}
 """Ports to which browsers and Node refuse to connect ("bad port")."""
 
 
 def _draw_ports() -> list[int]:
-    """The ports of this worker, in an order that is unique to it.
+    """The ports of this test worker, in an order that is unique to it.
 
-    Suites that run side by side have a LANE each, such as `1/2`.
+    Suites that run in parallel each have a LANE, such as `1/2`.
     """
     lane, _, lanes = os.environ.get("LANE", "0/1").partition("/")
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
@@ -47,8 +46,8 @@ _ports = _draw_ports()
 
 
 def free_port() -> int:
-    """A free port of this machine that no test was given before: many listen on theirs only later,
-    or again."""
+    """A free port that was not given to any test before: many tests start listening only later, or
+    listen again."""
     while True:
         port = _ports.pop()
         with suppress(OSError), socket.socket() as probe:
@@ -57,7 +56,7 @@ def free_port() -> int:
 
 
 def has_ended(pid: int) -> bool:
-    """Whether a process has ended with all its threads, and so has closed its files."""
+    """Whether a process has ended with all its threads, and has therefore closed its files."""
     with suppress(FileNotFoundError, ProcessLookupError):
         return not any(map(_runs, Path(f"/proc/{pid}/task").iterdir()))
     return True
@@ -71,12 +70,12 @@ def _runs(thread: Path) -> bool:
 
 
 class NotReady(Exception):
-    """A process ended, or was silent for too long; the message has the end of its log."""
+    """A process exited, or was not ready in time; the message contains the end of its log."""
 
 
 @dataclass(slots=True)
 class Process:
-    """A command that runs next to the test, with nothing of this project in its environment."""
+    """A command that runs beside the test, with no settings of this project in its environment."""
 
     command: Sequence[str]
     log: Path
@@ -84,7 +83,8 @@ class Process:
     _running: "subprocess.Popen[bytes] | None" = None
 
     def start(self, ready: Callable[[], bool], seconds: float = 180) -> None:
-        """Run it and wait until it is ready. Raises `NotReady`, with nothing left running."""
+        """Start the process and wait until it is ready. Raises `NotReady`, with nothing left
+        running."""
         self.spawn()
         deadline = time.monotonic() + seconds
         while not ready():
@@ -94,7 +94,7 @@ class Process:
             time.sleep(POLL_SECONDS)
 
     def spawn(self) -> None:
-        """Run it without waiting until it is ready."""
+        """Start the process without waiting until it is ready."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith("IMPRINT_")}
         with self.log.open("ab") as sink:
             self._running = subprocess.Popen(
@@ -112,7 +112,7 @@ class Process:
 
     @property
     def children(self) -> list[int]:
-        """The ids of its child processes, such as the workers of a supervisor."""
+        """The ids of the child processes, such as a supervisor's workers."""
         listed = Path(f"/proc/{self.pid}/task/{self.pid}/children")
         with suppress(OSError):
             return [int(each) for each in listed.read_text().split()]
@@ -120,23 +120,23 @@ class Process:
 
     @property
     def worker(self) -> int:
-        """The id of the only worker of a service."""
+        """The id of a service's only worker."""
         (pid,) = self.children
         return pid
 
     def wait(self, seconds: float = 60) -> int:
-        """The exit status, once it ends on its own."""
+        """Wait until the process exits on its own; returns its exit status."""
         assert self._running is not None
         return self._running.wait(seconds)
 
     def stop(self, seconds: float = 60, how: signal.Signals = signal.SIGTERM) -> int:
-        """Ask it to end, and wait; returns its exit status."""
+        """Ask the process to exit, and wait; returns its exit status."""
         assert self._running is not None
         self._running.send_signal(how)
         return self.wait(seconds)
 
     def kill(self) -> None:
-        """Kill it and its children, if it is still running, like a power cut."""
+        """Kill the process and its children, if it is still running, as in a power cut."""
         if self._running is not None:
             if self.runs:
                 # It starts no more children while it is stopped.
@@ -151,7 +151,7 @@ class Process:
                 time.sleep(POLL_SECONDS)
 
     def freeze(self) -> None:
-        """Stop it with SIGSTOP: connections are accepted and get no response."""
+        """Suspend the process with SIGSTOP: connections are accepted but get no response."""
         assert self._running is not None
         self._running.send_signal(signal.SIGSTOP)
         with suppress(ChildProcessError):
@@ -162,7 +162,7 @@ class Process:
         self._signal_children(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it continue."""
+        """Resume the process."""
         assert self._running is not None
         self._signal_children(signal.SIGCONT)
         self._running.send_signal(signal.SIGCONT)
@@ -173,16 +173,16 @@ class Process:
                 os.kill(child, number)
 
     def tail(self, lines: int = 40) -> str:
-        """The end of its output."""
+        """The last lines of the output."""
         written = self.log.read_text("utf-8", "replace") if self.log.exists() else ""
         return "\n".join(written.splitlines()[-lines:])
 
 
 @dataclass(slots=True)
 class Service:
-    """An Imprint in a separate process: `imprint serve` or `imprint dev`.
+    """An Imprint service in a separate process: `imprint serve` or `imprint dev`.
 
-    `given` are settings by their names without the prefix.
+    `given` are settings, named without their prefix.
     """
 
     folder: Path
@@ -204,15 +204,16 @@ class Service:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Run it until it responds. Raises `NotReady` with the end of its log."""
+        """Start the service and wait until it responds. Raises `NotReady` with the end of its
+        log."""
         self.process.start(self._responds)
 
     def stop(self) -> int:
-        """Ask it to end, like an operator does; returns its exit status."""
+        """Ask the service to exit, as an operator does; returns its exit status."""
         return self.process.stop()
 
     def kill(self) -> None:
-        """Kill it, like a power cut does."""
+        """Kill the service, as in a power cut."""
         self.process.kill()
 
     def tail(self, lines: int = 40) -> str:
@@ -230,7 +231,7 @@ class Service:
 
 @contextmanager
 def running(service: Service) -> Iterator[Service]:
-    """The service while it runs; it ends with the block in any case."""
+    """Run the service, and stop it at the end of the block in any case."""
     service.start()
     try:
         yield service

@@ -1,7 +1,7 @@
 """Shares of a suite: with SHARE=1/4, a quarter of the cases that are marked `rotates` run.
 
-CI chooses the share by the number of commits, so that every case runs every few commits. Without
-SHARE all cases run.
+CI chooses the share by the number of commits, so that every case runs every few commits.
+Without SHARE, all cases run.
 """
 
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ import pytest
 
 
 def cases_of_other_shares(items: Sequence[pytest.Item], share: str) -> list[pytest.Item]:
-    """The cases to leave out: those that rotate and are not in this share, such as `1/4`.
+    """The cases to skip: those that rotate and are not in this share, such as `1/4`.
 
-    Cases take turns in the order of collection. Cases that share an expensive setup go together:
-    with `rotates("module")` those of a module, with `rotates("proxy")` those with the same
-    parameter `proxy`.
+    Cases are distributed in the order of collection. Cases with a common expensive setup
+    stay together: with `rotates("module")` those of a module, with `rotates("proxy")` those
+    with the same value of the parameter `proxy`.
     """
     number, _, shares = share.partition("/")
     turns: dict[str, int] = {}
@@ -29,7 +29,7 @@ def cases_of_other_shares(items: Sequence[pytest.Item], share: str) -> list[pyte
 
 
 def _unit_of(item: pytest.Item, together: str | None = None) -> str:
-    """The unit of rotation: the case, its module, or a parameter of it."""
+    """The unit of rotation: the case, its module, or one of its parameters."""
     parameters = getattr(getattr(item, "callspec", None), "params", {})
     if together in parameters:
         return f"{together} {parameters[together]}"

@@ -1,4 +1,4 @@
-"""Signed writes in every form: their types from the protocol, independent of the service."""
+"""Signed writes in every form, with types taken from the protocol and not from the service."""
 
 import json
 import re
@@ -48,7 +48,7 @@ PATHS = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The content of a request, or of a signature."""
+    """The content of a write request, or what a signature covers."""
 
     action: str
     cid: str = ""
@@ -60,7 +60,7 @@ class Request:
 
 
 def declare(form: str, action: str) -> tuple[str, list[dict[str, str]]]:
-    """The name and the members of a type, as JSON declares them."""
+    """The name and the members of an EIP-712 type, as declared in JSON."""
     name, members = re.fullmatch(r"(\w+)\((.*)\)", DECLARATIONS[form][action]).groups()  # type: ignore[union-attr]
     pairs = [member.split(" ") for member in members.split(",")]
     return name, [{"name": name, "type": kind} for kind, name in pairs]
@@ -69,7 +69,7 @@ def declare(form: str, action: str) -> tuple[str, list[dict[str, str]]]:
 def envelope(
     form: str, request: Request, address: str, nonce: str, timestamp: int, **domain: Any
 ) -> dict[str, Any]:
-    """The typed data of a request; `domain` replaces members of the usual one."""
+    """The typed data of a request; `domain` overrides members of the usual EIP-712 domain."""
     kind, members = declare(form, request.action)
     values = {
         "action": request.action,
@@ -100,7 +100,7 @@ def sign(
     timestamp: int | None = None,
     **domain: Any,
 ) -> dict[str, Any]:
-    """The members of every signed body."""
+    """Sign a request; returns the fields that every signed body contains."""
     at = wallet.clock.seconds if timestamp is None else timestamp
     said = envelope(form, request, wallet.address, nonce or secrets.token_hex(16), at, **domain)
     return wallet.sign_envelope(said)
@@ -109,7 +109,7 @@ def sign(
 async def send(
     world: World, signed: dict[str, Any], request: Request, **headers: str
 ) -> httpx2.Response:
-    """Send a request with a signature for it, or for another one."""
+    """Send a request with a signature, which may be for a different request."""
     path = PATHS[request.action]
     query = {} if request.action == "create" else {"cid": request.cid}
     if request.action == "publish":

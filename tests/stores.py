@@ -1,4 +1,4 @@
-"""The stores of a database, opened for a test."""
+"""Database stores, opened for a test."""
 
 from pathlib import Path
 
@@ -9,12 +9,12 @@ from imprint.ports import Monotonic, monotonic
 
 
 def open_sqlite_stores(path: Path, clock: Monotonic = monotonic) -> Stores:
-    """The stores in a file."""
+    """Open the stores in a SQLite file."""
     return open_stores(open_sqlite(path, clock))
 
 
 def open_postgresql_stores(
     url: str, connections: int = CONNECTIONS, clock: Monotonic | None = None
 ) -> Stores:
-    """The stores in the database of a server."""
+    """Open the stores in a PostgreSQL database."""
     return open_stores(open_postgresql(url, connections, clock))

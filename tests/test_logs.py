@@ -1,4 +1,4 @@
-"""Log lines: one record, one line, no secret."""
+"""Log lines: each record is one line and contains no secret."""
 
 import io
 import json
@@ -28,7 +28,7 @@ def configure(style: str = "json", *secrets: str) -> io.StringIO:
     return stream
 
 
-def test_a_record_is_one_json_object_with_the_id_of_its_request():
+def test_a_record_is_one_json_object_with_its_request_id():
     stream = configure()
     log.info("responded", extra={"status": 200})
     record = json.loads(stream.getvalue())
@@ -56,14 +56,14 @@ def test_a_record_stays_on_one_line_whatever_it_contains(style: str):
 
 
 @pytest.mark.parametrize("style", ["json", "text"])
-def test_a_secret_is_hidden_in_messages_and_fields(style: str):
+def test_a_secret_is_redacted_in_messages_and_fields(style: str):
     stream = configure(style, 'ab"cdefgh')
     log.info('said ab"cdefgh', extra={"header": 'x ab"cdefgh'})
     assert "cdefgh" not in stream.getvalue()
     assert stream.getvalue().count(HIDDEN) == 2
 
 
-def test_a_text_line_has_the_message_first_and_then_the_fields_that_are_set():
+def test_a_text_line_starts_with_the_message_followed_by_the_fields_set():
     stream = configure("text")
     log.warning("slow", extra={"code": None, "path": "/healthz"})
     assert stream.getvalue().split(" ", 1)[1] == (
@@ -71,14 +71,14 @@ def test_a_text_line_has_the_message_first_and_then_the_fields_that_are_set():
     )
 
 
-def test_the_access_log_of_the_server_is_off_and_its_other_logs_are_on():
+def test_the_access_log_of_the_server_is_off_but_its_other_logs_are_on():
     stream = configure()
     logging.getLogger("uvicorn.access").info("GET /x?next_page_token=abc")
     logging.getLogger("uvicorn.error").info("Started")
     assert json.loads(stream.getvalue())["message"] == "Started"
 
 
-def test_records_below_the_level_are_left_out():
+def test_records_below_the_log_level_are_omitted():
     stream = configure()
     log.debug("detail")
     assert stream.getvalue() == ""

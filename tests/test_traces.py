@@ -1,4 +1,4 @@
-"""Times and spans of calls: what each result is called, and what the SDK of OpenTelemetry gets."""
+"""Timings and spans of calls: how results are named, and what OpenTelemetry receives."""
 
 import asyncio
 import subprocess
@@ -39,7 +39,7 @@ def spans() -> Iterator[InMemorySpanExporter]:
 
 
 def counted(dependency: str, operation: str) -> dict[str, float]:
-    """How many calls there were, by their results."""
+    """The number of calls by result."""
     return {
         sample.labels["result"]: sample.value
         for metric in DEPENDENCY_SECONDS.collect()
@@ -60,7 +60,7 @@ ENDS = [
 
 
 @pytest.mark.parametrize(("error", "result"), ENDS)
-def test_a_refusal_is_a_result_and_an_outage_a_failure(
+def test_a_refusal_counts_as_a_result_and_an_outage_as_a_failure(
     error: BaseException | None, result: str
 ) -> None:
     before = counted("database", "example").get(result, 0)
@@ -85,7 +85,7 @@ async def test_the_calls_of_a_write_and_a_read_are_counted(world: World) -> None
     assert counted("chain", "eth_call")["ok"] > asked
 
 
-async def test_a_request_and_its_calls_are_spans_of_the_trace_of_the_caller(
+async def test_a_request_and_its_calls_are_spans_of_the_callers_trace(
     world: World, spans: InMemorySpanExporter
 ) -> None:
     await world.post(world.wallet(0), "Free words.", 0)
@@ -121,7 +121,7 @@ async def test_a_malformed_traceparent_begins_a_new_trace(
 
 @asynccontextmanager
 async def listening() -> AsyncIterator[tuple[str, list[bytes]]]:
-    """A server that keeps the heads of requests and responds with an empty object."""
+    """A server that records request heads and responds with an empty object."""
     heads: list[bytes] = []
 
     async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -136,7 +136,7 @@ async def listening() -> AsyncIterator[tuple[str, list[bytes]]]:
 
 
 @pytest.mark.usefixtures("spans")
-async def test_the_node_and_the_store_are_told_the_trace() -> None:
+async def test_trace_headers_are_sent_to_the_node_and_the_store() -> None:
     store = RetryingClient("The store", frozenset(), DEFAULT_POLICY)
     async with listening() as (url, heads):
         node = HttpClient(url, 100)
@@ -155,7 +155,7 @@ async def test_the_node_and_the_store_are_told_the_trace() -> None:
     await store.close()
 
 
-def test_a_failed_call_is_an_error_and_ends_where_it_began(spans: InMemorySpanExporter) -> None:
+def test_a_failed_call_is_an_error_and_its_span_ends(spans: InMemorySpanExporter) -> None:
     with pytest.raises(Unavailable), timed_call("storage", "read"):
         raise Unavailable(Code.STORAGE_UNAVAILABLE, "It is away.")
     with timed_call("storage", "read"):
@@ -166,7 +166,7 @@ def test_a_failed_call_is_an_error_and_ends_where_it_began(spans: InMemorySpanEx
     assert failed.attributes == {}
 
 
-def test_without_a_tracer_there_are_no_headers_and_nothing_is_imported() -> None:
+def test_without_a_tracer_there_are_no_headers_or_opentelemetry_imports() -> None:
     assert trace_headers() == {}
     program = (
         "import sys, imprint.cli, imprint.bootstrap, imprint.cli.serve\n"
@@ -178,7 +178,7 @@ def test_without_a_tracer_there_are_no_headers_and_nothing_is_imported() -> None
     assert done.stdout.strip() == "[]", done.stderr
 
 
-async def test_spans_are_sent_where_the_settings_say(tmp_path: Path) -> None:
+async def test_spans_are_sent_to_the_configured_endpoint(tmp_path: Path) -> None:
     async with listening() as (url, heads):
         address = f"{url}/v1/traces"
         async with open_world(tmp_path, TRACING_URL=address) as world:
@@ -193,7 +193,7 @@ async def test_spans_are_sent_where_the_settings_say(tmp_path: Path) -> None:
         assert trace_headers() == {}
 
 
-async def test_tracing_without_its_library_cannot_start(
+async def test_a_service_with_tracing_but_without_its_library_cannot_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "imprint.adapters.open_telemetry", None)

@@ -1,4 +1,4 @@
-"""The version that a build says of itself."""
+"""The version that a build reports."""
 
 import subprocess
 from pathlib import Path
@@ -27,12 +27,12 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_release_says_its_number_alone(checkout: Path):
+def test_a_release_reports_only_its_version_number(checkout: Path):
     assert name_version("1.1.0", checkout / "src" / "imprint") == "1.1.0"
 
 
 @pytest.mark.parametrize("state", ["branch", "packed", "detached", "worktree"])
-def test_a_checkout_between_releases_says_its_commit(checkout: Path, state: str):
+def test_a_checkout_between_releases_reports_its_commit(checkout: Path, state: str):
     commit = git(checkout, "rev-parse", "HEAD")
     folder = checkout
     if state == "packed":
@@ -47,7 +47,7 @@ def test_a_checkout_between_releases_says_its_commit(checkout: Path, state: str)
     assert version == f"1.1.0.dev+{commit[:12]}"
 
 
-def test_a_package_between_releases_says_the_commit_of_its_build(tmp_path: Path):
+def test_a_package_between_releases_reports_the_commit_it_was_built_from(tmp_path: Path):
     package = tmp_path / "site-packages" / "imprint"
     package.mkdir(parents=True)
     assert name_version("1.1.0.dev", package) == "1.1.0.dev"
@@ -55,7 +55,7 @@ def test_a_package_between_releases_says_the_commit_of_its_build(tmp_path: Path)
     assert name_version("1.1.0.dev", package) == "1.1.0.dev+0123456789ab"
 
 
-def test_the_command_and_the_metrics_say_the_version():
+def test_the_command_and_the_metrics_report_the_version():
     assert __version__.startswith(RELEASE)
     assert run({}, "--version").output == f"imprint, version {__version__}\n"
     (family,) = BUILD_INFO.collect()

@@ -1,4 +1,4 @@
-"""A whole service in the test's process: real catalog, store, chain and signatures."""
+"""A complete service in the test process: real catalog, store, chain and signatures."""
 
 import asyncio
 import io
@@ -51,7 +51,7 @@ class MovableClock:
 
     moment: datetime = field(default_factory=lambda: datetime.now(UTC))
     passed: float = 1000.0
-    """Seconds that have passed, whatever the clock was set to meanwhile."""
+    """Elapsed seconds, unaffected by setting the clock."""
 
     def now(self) -> datetime:
         return self.moment
@@ -60,12 +60,12 @@ class MovableClock:
         return self.now()
 
     def advance(self, seconds: float) -> None:
-        """Let time pass; a negative number sets the clock back."""
+        """Advance the clock; a negative number sets it back."""
         self.moment += timedelta(seconds=seconds)
         self.passed += max(0.0, seconds)
 
     def set_ahead(self, seconds: float) -> None:
-        """Set the clock, without time passing."""
+        """Set the clock without letting time elapse."""
         self.moment += timedelta(seconds=seconds)
 
     def monotonic(self) -> float:
@@ -78,7 +78,7 @@ class MovableClock:
 
 @dataclass(slots=True)
 class TickingClock(MovableClock):
-    """A clock that advances by a microsecond each time it is read, like real ones."""
+    """A clock that advances by a microsecond each time it is read, like a real one."""
 
     def now(self) -> datetime:
         self.moment += timedelta(microseconds=1)
@@ -90,7 +90,7 @@ class TickingClock(MovableClock):
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """A wallet that signs."""
+    """An account that signs logins and writes."""
 
     account: LocalAccount
     clock: MovableClock
@@ -116,7 +116,7 @@ class Wallet:
         }
 
     def sign_envelope(self, envelope: dict[str, Any]) -> dict[str, Any]:
-        """The members of every signed body."""
+        """Sign typed data; returns the fields that every signed body contains."""
         signed = self.account.sign_message(
             encode_typed_data(envelope["domain"], envelope["types"], envelope["message"])
         )
@@ -145,17 +145,17 @@ class Wallet:
 
 
 Fault = Callable[[bytes], "bytes | None"]
-"""What a node turns its correct response into; None is a response that never comes."""
+"""Turns a node's correct response into a faulty one; None means that no response is sent."""
 
 
 @dataclass(slots=True)
 class Node:
-    """The node of the service; its calls can be counted, broken and silenced."""
+    """The service's node; its calls can be counted, and made to fail or hang."""
 
     chain: Chain
     fault: Fault | None = None
     lie: Callable[[bytes], bytes] | None = None
-    """What the node says instead of the truth, also before a fault."""
+    """Replaces the node's truthful response by a false one, before any fault is applied."""
     asked: int = 0
     url: str = ""
     _server: web.Server | None = None
@@ -189,7 +189,7 @@ class Node:
 
 @dataclass(slots=True)
 class World:
-    """A service, its chain, and shortcuts for both."""
+    """A service, its chain, and helpers for both."""
 
     chain: Chain
     node: Node
@@ -201,15 +201,15 @@ class World:
     clock: MovableClock
 
     def wallet(self, index: int) -> Wallet:
-        """One of the funded accounts of the chain."""
+        """One of the chain's funded accounts."""
         return Wallet(_account(index), self.clock)
 
     def stranger(self) -> Wallet:
-        """A new account without coins."""
+        """A new, unfunded account."""
         return Wallet(Account.create(), self.clock)
 
     async def login(self, wallet: Wallet) -> dict[str, str]:
-        """The headers of a session."""
+        """Log in and return the headers of the session."""
         body = wallet.sign_login(wallet.login_message())
         response = await self.client.post("/auth/login", json=body)
         assert response.status_code == 200, response.text
@@ -276,7 +276,7 @@ class World:
         return self.create_post_with(wallet, (cid, "A title", "bafkreithumbnail", "", price, []))
 
     def create_post_with(self, wallet: Wallet, post: tuple[Any, ...]) -> Block:
-        """Publish any cid, title, thumbnail, description, price and hashtags."""
+        """Publish a post with any cid, title, thumbnail, description, price and hashtags."""
         return self.transact(wallet, _call(f"createPost({POST})", [POST], [post]))
 
     def buy(self, wallet: Wallet, post_id: int, price: int = DEFAULT_PRICE) -> Block:
@@ -299,7 +299,7 @@ class World:
         assert await indexer.index_once()
 
     def body_a(self, block: Block) -> bytes:
-        """Provider a's delivery of a block."""
+        """The body of provider A's delivery of a block."""
         return build_body_a(
             block,
             self.marketplace,
@@ -309,11 +309,11 @@ class World:
         )
 
     def body_b(self, block: Block) -> bytes:
-        """Provider b's delivery of a block."""
+        """The body of provider B's delivery of a block."""
         return build_body_b(block, self.marketplace)
 
     async def send_a(self, body: bytes) -> httpx2.Response:
-        """Deliver any body, signed by provider a."""
+        """Deliver any body, signed as provider A."""
         secret = self.settings.webhooks.a_secret
         assert secret is not None
         return await self.deliver("provider-a", body, sign_body_a(body, secret.reveal()).headers)
@@ -325,7 +325,7 @@ class World:
         timestamp: int | None = None,
         compress: bool = False,
     ) -> httpx2.Response:
-        """Deliver any body, signed by provider b."""
+        """Deliver any body, signed as provider B."""
         secret = self.settings.webhooks.b_secret
         assert secret is not None
         signed = sign_body_b(
@@ -354,7 +354,7 @@ class World:
     async def read_post(
         self, wallet: Wallet, post_id: int | str, session: dict[str, str] | None = None
     ) -> httpx2.Response:
-        """Request a post as its reader, in a new session if none is given."""
+        """Read a post as this wallet, in a new session unless one is given."""
         headers = await self.login(wallet) if session is None else session
         wanted = {"user": wallet.address, "postId": str(post_id)}
         return await self.client.get("/fileByPostId", params=wanted, headers=headers)
@@ -367,7 +367,7 @@ class World:
         return await self.client.get("/fileByCid", params={"cid": cid}, headers=headers)
 
     async def metadata(self, cid: str) -> dict[str, Any]:
-        """The public record of a file by its cid."""
+        """The public record of the file with this cid."""
         response = await self.client.get("/filesMetaData", params={"cid": cid})
         assert response.status_code == 200, response.text
         (file,) = response.json()["files"]
@@ -376,7 +376,7 @@ class World:
     async def post(
         self, wallet: Wallet, content: str = "Words for sale.", price: int = DEFAULT_PRICE
     ) -> tuple[int, dict[str, Any]]:
-        """A file that is published on the chain, and its post id."""
+        """Create a file and publish it on the chain; returns its post id and record."""
         file = await self.create(wallet, content)
         block = self.create_post(wallet, file["cid"], price)
         response = await self.deliver_a(block)
@@ -395,7 +395,7 @@ def _call(signature: str, kinds: list[str], values: list[Any]) -> bytes:
 
 
 def problem(response: httpx2.Response) -> tuple[int, str]:
-    """The status and code of a refusal, whose body is checked against the common form."""
+    """The status and code of a refusal, after checking that its body has the common format."""
     assert response.headers["content-type"] == "application/problem+json", response.text
     body = response.json()
     own = {"nonce_used": {"action", "file"}, "signature_stale": {"now"}}.get(body["code"], set())
@@ -407,12 +407,12 @@ def problem(response: httpx2.Response) -> tuple[int, str]:
 
 
 def respell(cid: str) -> str:
-    """The same cid in hexadecimal digits: another text, the same bytes."""
+    """The same cid in hexadecimal: a different text for the same bytes."""
     return "f" + cid_bytes(Cid(cid)).hex()
 
 
 def picture(kind: str = "PNG", size: tuple[int, int] = (32, 18)) -> bytes:
-    """A small image, different every time."""
+    """A small image that is different every time."""
     image = Image.new("RGB", size, tuple(secrets.token_bytes(3)))
     image.paste(tuple(secrets.token_bytes(3)), (0, 0, size[0] // 2, size[1]))
     file = io.BytesIO()
@@ -425,7 +425,7 @@ DESCRIBED = {
     for path, methods in describe_interface("1.0.0")["paths"].items()
     for method, operation in methods.items()
 }
-"""The responses of every operation in the OpenAPI document."""
+"""The described responses of every operation in the OpenAPI document."""
 
 
 TEMPLATES = [
@@ -436,13 +436,13 @@ TEMPLATES = [
 
 
 def path_template(path: str) -> str:
-    """The described path with parameters that matches a path, the most specific one."""
+    """The most specific path template in the description that matches this path."""
     found = [described for pattern, described in TEMPLATES if pattern.fullmatch(path)]
     return max(found, key=len, default=path)
 
 
 async def check_described(response: httpx2.Response) -> None:
-    """Fail if an operation responded with a status or a code that its description does not have."""
+    """Fail if a response has a status or a code that its operation's description lacks."""
     path = response.request.url.path
     method = response.request.method.lower().replace("head", "get")
     described = DESCRIBED.get((method, path)) or DESCRIBED.get((method, path_template(path)))
@@ -465,10 +465,10 @@ async def open_world(
     rpc_path: str = "",
     **given: str,
 ) -> AsyncIterator[World]:
-    """A world whose data is in `folder`; `given` are settings by their names without the prefix.
+    """A world whose data is in `folder`; `given` are settings, named without their prefix.
 
-    `adapt` may replace the usual adapters; `rpc_path` is appended to the URL of the node, like the
-    keys of providers.
+    `adapt` may replace the usual adapters; `rpc_path` is appended to the URL of the node,
+    like the API keys of node providers.
     """
     clock = clock or MovableClock()
     chain = Chain.open(folder / "chain.jsonl", lambda: clock.seconds)

@@ -1,5 +1,5 @@
-"""A browser that writes with a writing session: a P-256 key, and what a wallet signs to open
-one."""
+"""A browser that uses a writing session: a P-256 key, and what a wallet signs to open the
+session."""
 
 import secrets
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ OPENING_MEMBERS = [
 def bound_envelope(
     action: str, at: int, *, service: str = ORIGIN, nonce: str | None = None, **message: str
 ) -> dict[str, Any]:
-    """The typed data of a write in the form that is bound to everything."""
+    """The typed data of a write, in the form that binds the signature to the whole request."""
     kind, members = declare(BOUND, action)
     return {
         "domain": DOMAIN,
@@ -48,26 +48,26 @@ def hash_of(content: str) -> str:
 
 
 def signed_bytes(envelope: dict[str, Any]) -> bytes:
-    """The 66 bytes that are hashed and signed, computed by another library."""
+    """The 66 bytes that are hashed and signed, computed by an independent library."""
     typed = encode_typed_data(full_message={**envelope, "types": with_domain(envelope["types"])})
     return b"\x19" + typed.version + typed.header + typed.body
 
 
 def with_domain(types: dict[str, Any]) -> dict[str, Any]:
-    """Types with that of the domain, which some libraries require."""
+    """Add the type of the EIP-712 domain, which some libraries require."""
     domain = [("name", "string"), ("version", "string"), ("chainId", "uint256")]
     return {"EIP712Domain": [{"name": name, "type": of} for name, of in domain], **types}
 
 
 @dataclass(slots=True)
 class WritingKey(BrowserKey):
-    """A key in a browser, and the id of its session once that is open."""
+    """A browser's key, and the id of its session once it is open."""
 
     wallet: Wallet
     id: str = ""
 
     def opening(self, **members: Any) -> dict[str, Any]:
-        """The typed data that opens a session, with these members instead of the usual ones."""
+        """The typed data that opens a session; `members` override the defaults."""
         now = self.wallet.clock.seconds
         message = {
             "service": ORIGIN,
@@ -86,7 +86,7 @@ class WritingKey(BrowserKey):
         }
 
     def sign_envelope(self, envelope: dict[str, Any]) -> dict[str, Any]:
-        """The members of every body of a write by a session."""
+        """Sign typed data; returns the fields that every write in a session contains."""
         return {
             "salt": envelope,
             "address": self.wallet.address,
@@ -95,26 +95,26 @@ class WritingKey(BrowserKey):
         }
 
     def create_body(self, content: str = "Some words.", **given: str) -> dict[str, Any]:
-        """The body of a create."""
+        """The body of a request that creates a draft."""
         now = self.wallet.clock.seconds
         envelope = bound_envelope("create", now, contentHash=hash_of(content), **given)
         return self.sign_envelope(envelope) | {"content": content}
 
     def update_body(self, cid: str, content: str = "Other words.", **given: str) -> dict[str, Any]:
-        """The body of an update."""
+        """The body of a request that updates a draft."""
         now = self.wallet.clock.seconds
         envelope = bound_envelope("update", now, cid=cid, contentHash=hash_of(content), **given)
         return self.sign_envelope(envelope) | {"content": content}
 
 
 async def send_opening(world: World, key: WritingKey, **members: Any) -> httpx2.Response:
-    """Open a session with these members of its message."""
+    """Send a request to open a session; `members` override the defaults of its message."""
     body = key.wallet.sign_envelope(key.opening(**members))
     return await world.client.post("/writing/sessions", json=body)
 
 
 async def open_session(world: World, wallet: Wallet, **members: Any) -> WritingKey:
-    """A key whose session is open."""
+    """Open a session and return its key."""
     key = WritingKey(wallet)
     response = await send_opening(world, key, **members)
     assert response.status_code == 201, response.text
@@ -123,11 +123,11 @@ async def open_session(world: World, wallet: Wallet, **members: Any) -> WritingK
 
 
 async def send_create(world: World, key: WritingKey, **given: str) -> httpx2.Response:
-    """Create a draft by a session."""
+    """Create a draft with a writing session."""
     return await world.client.post("/create/group", json=key.create_body(**given))
 
 
 async def send_update(world: World, key: WritingKey, cid: str, **given: str) -> httpx2.Response:
-    """Update a draft by a session."""
+    """Update a draft with a writing session."""
     body = key.update_body(cid, **given)
     return await world.client.post("/update/file", params={"cid": cid}, json=body)

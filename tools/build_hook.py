@@ -1,4 +1,4 @@
-"""Notes the commit of a build between releases in the package; hatchling runs it."""
+"""Hatchling build hook that records the commit in packages built between releases."""
 
 import os
 import subprocess
@@ -9,17 +9,17 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 VARIABLE = "IMPRINT_COMMIT"
-"""Names the commit where there is no checkout, as in the build of an image."""
+"""Names the commit when there is no checkout, as in an image build."""
 
 
 class CommitHook(BuildHookInterface[Any]):
-    """Adds the file `COMMIT` to wheels and source distributions; the sdist keeps it for wheels."""
+    """Adds the file `COMMIT` to wheels and sdists; wheels built from an sdist reuse its file."""
 
     _scratch: tempfile.TemporaryDirectory[str] | None = None
-    """Has the file until the build has ended."""
+    """Holds the file until the build has finished."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the file of an unpacked sdist, or write one, unless this is a release."""
+        """Add the file of an unpacked sdist or write a new one, unless this is a release."""
         if version == "editable" or "dev" not in self.metadata.version:
             return
         note = Path(self.root, "src/imprint/COMMIT")
@@ -34,7 +34,7 @@ class CommitHook(BuildHookInterface[Any]):
         build_data["force_include"][str(note)] = f"{folder}/COMMIT"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove what was written for the build."""
+        """Remove the files written for the build."""
         if self._scratch is not None:
             self._scratch.cleanup()
 

@@ -1,4 +1,4 @@
-"""The wheel and the source distribution: how they are built, and checks of them."""
+"""Builds and checks the wheel and the source distribution."""
 
 import os
 import re
@@ -15,21 +15,21 @@ from trove_classifiers import classifiers
 ROOT = Path(__file__).parents[1]
 
 NAME = "imprint-press"
-"""The name of the distribution; the command and the import are `imprint`."""
+"""The name of the distribution; the command and the import package are named `imprint`."""
 
 PREFIX = "imprint_press"
-"""The prefix of the distribution's files."""
+"""The file name prefix of the distribution."""
 
 FIRST_EPOCH = "315532800"
-"""1980, the earliest time that a wheel can hold; used without a commit."""
+"""The year 1980, the earliest time that a wheel can store; used if there is no commit."""
 
 
 class NotBuilt(Exception):
-    """A distribution could not be built; the text is what the build printed."""
+    """A distribution could not be built; the text is the output of the build."""
 
 
 def read_version(root: Path = ROOT) -> str:
-    """The version in the source. Raises `NotBuilt`."""
+    """Return the version in the source. Raises `NotBuilt`."""
     text = (root / "src/imprint/__init__.py").read_text("utf-8")
     found = re.search(r'^RELEASE = "([^"]+)"$', text, re.MULTILINE)
     if found is None:
@@ -38,16 +38,16 @@ def read_version(root: Path = ROOT) -> str:
 
 
 def commit_epoch(root: Path = ROOT) -> str:
-    """The time of the newest commit, so that every build of it has the same bytes."""
+    """Return the time of the newest commit, so that every build of it has the same bytes."""
     command = ["git", "log", "-1", "--format=%ct"]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)  # noqa: S603
     return done.stdout.strip() or FIRST_EPOCH
 
 
 def build(folder: Path, root: Path = ROOT, *, epoch: str) -> tuple[Path, Path]:
-    """Build wheel and sdist of a source folder into `folder`. Raises `NotBuilt`.
+    """Build the wheel and sdist of a source folder into `folder`. Raises `NotBuilt`.
 
-    Uses the installed build tools, so that nothing is fetched.
+    Uses the installed build tools, so that nothing is downloaded.
     """
     _run_hatchling(root, folder, epoch, "wheel", "sdist")
     stem = f"{PREFIX}-{Version(read_version(root))}"
@@ -75,13 +75,13 @@ def _run_hatchling(root: Path, folder: Path, epoch: str, *targets: str) -> None:
 
 
 def read_wheel(wheel: Path) -> dict[str, bytes]:
-    """The files of a wheel by their names."""
+    """Return the files in a wheel by name."""
     with zipfile.ZipFile(wheel) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def wheel_problems(wheel: Path, root: Path = ROOT) -> list[str]:
-    """The problems of a wheel: missing and superfluous files, and its metadata."""
+    """Return the problems of a wheel: missing or superfluous files, and invalid metadata."""
     files = read_wheel(wheel)
     version = Version(read_version(root))
     info = f"{PREFIX}-{version}.dist-info"
@@ -102,7 +102,7 @@ def wheel_problems(wheel: Path, root: Path = ROOT) -> list[str]:
 
 
 def sdist_problems(sdist: Path, root: Path = ROOT) -> list[str]:
-    """What is wrong with an sdist: what a build, a reader of licences or a tester would miss."""
+    """Return the problems of an sdist: files needed for builds, licensing or tests, and extras."""
     top = f"{PREFIX}-{Version(read_version(root))}"
     with tarfile.open(sdist) as archive:
         names = {name.removeprefix(f"{top}/") for name in archive.getnames()}
@@ -114,7 +114,7 @@ def sdist_problems(sdist: Path, root: Path = ROOT) -> list[str]:
 
 
 def metadata_problems(text: bytes, root: Path = ROOT) -> list[str]:
-    """What an index or its readers would object to."""
+    """Return metadata problems that a package index or its users would object to."""
     try:
         metadata = Metadata.from_email(text, validate=True)
     except ExceptionGroup as group:

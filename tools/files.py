@@ -1,4 +1,4 @@
-"""The files of the project."""
+"""Lists the files of the project."""
 
 import subprocess
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def files_matching(patterns: Iterable[str], root: Path = ROOT) -> list[Path]:
-    """The files that git tracks or would add and that match one of these globs, sorted."""
+    """Return the files matching one of these globs that git tracks or would add, sorted."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--"]
     globs = [f":(glob){pattern}" for pattern in patterns]
     listed = subprocess.run([*command, *globs], cwd=root, capture_output=True, check=True)  # noqa: S603

@@ -1,6 +1,6 @@
-"""The deployment files of a release, in which every image is pinned by its digest.
+"""The deployment files of a release, with every image pinned by its digest.
 
-A tag can be moved to another image later; a digest is of these bytes and no others.
+A tag can be moved to another image later; a digest always refers to the same bytes.
 """
 
 import gzip
@@ -17,7 +17,7 @@ _IMAGE = re.compile(
     r"^(?P<before> *image: |ARG BASE=)(?P<name>[a-z0-9-]+(?:\.[a-z0-9-]+)+/[a-z0-9./_-]+:[\w.-]+)$",
     re.MULTILINE,
 )
-"""An image of others: with the host of its registry, and a tag."""
+"""A third-party image, with its registry host and a tag."""
 
 _OWN_IN_COMPOSE = re.compile(r"\$\{IMAGE:-localhost/imprint:[\w.]+\}")
 _OWN_IN_KUBERNETES = re.compile(r"newName: \S+\n( +)newTag: \S+")
@@ -25,11 +25,11 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class NotPinned(Exception):
-    """The digest of an image could not be read; the text says which and why."""
+    """The digest of an image could not be read; the text names the image and the reason."""
 
 
 def find_images(root: Path = ROOT) -> set[str]:
-    """The images of others that the deployment files name."""
+    """Return the third-party images that the deployment files name."""
     return {
         found["name"]
         for path in _files(root)
@@ -38,7 +38,7 @@ def find_images(root: Path = ROOT) -> set[str]:
 
 
 def read_digest(name: str) -> str:
-    """The digest that a registry has for an image now. Raises `NotPinned`."""
+    """Return the current digest of an image in its registry. Raises `NotPinned`."""
     command = ["skopeo", "inspect", "--no-tags", "--format", "{{.Digest}}", f"docker://{name}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
     digest = done.stdout.strip()
@@ -48,7 +48,7 @@ def read_digest(name: str) -> str:
 
 
 def pin_images(text: str, digests: Mapping[str, str], own: str | None = None) -> str:
-    """A deployment file with digests; `own` is our image with its digest, if it was pushed."""
+    """Return a deployment file with digests; `own` is Imprint's image digest, if it was pushed."""
     pinned = _IMAGE.sub(
         lambda found: f"{found['before']}{found['name']}@{digests[found['name']]}", text
     )
@@ -64,7 +64,7 @@ def pin_images(text: str, digests: Mapping[str, str], own: str | None = None) ->
 def write_deployment(
     archive: Path, epoch: str, digests: Mapping[str, str], own: str | None = None
 ) -> None:
-    """Write the folder deploy/ with pinned images; the same input gives the same bytes."""
+    """Write the deploy/ folder with pinned images; the same input gives the same bytes."""
     with (
         archive.open("wb") as file,
         gzip.GzipFile("", "wb", fileobj=file, mtime=int(epoch)) as packed,

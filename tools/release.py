@@ -1,4 +1,4 @@
-"""Builds everything that a release consists of into dist/, and checks it: `make release`."""
+"""Builds all files of a release into dist/ and checks them: `make release`."""
 
 import argparse
 import hashlib
@@ -28,7 +28,7 @@ from tools.runtime_lock import read_project, render_requirements, runtime_entrie
 from tools.sbom import render_sbom, sbom_problems
 
 SUMS = "SHA256SUMS"
-"""The file with the checksum of every other one."""
+"""The file with the checksums of all other files."""
 
 
 class Refused(Exception):
@@ -36,7 +36,7 @@ class Refused(Exception):
 
 
 def main() -> int:
-    """Build and check a release; the exit status."""
+    """Build and check a release; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="where the files go")
     parser.add_argument("--without-image", action="store_true", help="leave the image out")
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def build_release(out: Path, *, with_image: bool, push: str | None = None) -> list[str]:
-    """Build and check everything; returns the names of the files.
+    """Build and check everything; returns the file names.
 
     Raises `Refused`, `NotBuilt` and `NotPinned`.
     """
@@ -82,7 +82,7 @@ def _write_deployment(archive: Path, epoch: str, own: str | None) -> None:
 
 
 def state_problems(version: str) -> list[str]:
-    """Why the checkout is not the source of a release of this version."""
+    """Return why the checkout cannot be released as this version."""
     problems = []
     if _git("status", "--porcelain"):
         problems.append("The checkout has changes: commit or remove them (git status).")
@@ -114,7 +114,7 @@ def _git(*arguments: str) -> str:
 
 
 def _build_distributions(out: Path, epoch: str) -> None:
-    """Build wheel and sdist, and build them again: bytes and contents must be the same."""
+    """Build the wheel and sdist twice; bytes and contents must be the same."""
     wheel, sdist = build(out, epoch=epoch)
     problems = wheel_problems(wheel) + sdist_problems(sdist)
     with tempfile.TemporaryDirectory() as folder:
@@ -128,7 +128,7 @@ def _build_distributions(out: Path, epoch: str) -> None:
 
 
 def _build_image(archive: Path, version: str, push: str | None) -> str | None:
-    """Build the image; returns its name and digest in the repository that it was pushed to."""
+    """Build the image; returns its name and digest in the repository it was pushed to."""
     script = ROOT / "tools" / "build-image"
     if shutil.which("buildah") is None or not script.exists():
         print("The image is left out: it needs buildah and tools/build-image.")
@@ -175,7 +175,7 @@ def _write_sums(out: Path) -> list[str]:
 
 
 def sums_problems(out: Path) -> list[str]:
-    """The files of a release that do not match its checksums."""
+    """Return the files of a release that do not match its checksums."""
     lines = (out / SUMS).read_text("utf-8").splitlines()
     listed = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
     present = {path.name for path in out.iterdir()} - {SUMS}

@@ -1,6 +1,7 @@
-"""The part of requirements.lock that an installed package needs: no tests, no build tools.
+"""Extracts the part of requirements.lock that an installed package needs at run time.
 
-`python -m tools.runtime_lock` writes the parts for deploy/; `make lock` runs it.
+Tests and build tools are left out. `python -m tools.runtime_lock` writes the parts for
+deploy/; `make lock` runs it.
 """
 
 import re
@@ -18,10 +19,10 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 
 PYTHONS = ("3.11", "3.12", "3.13")
-"""The versions of Python that the package is released for."""
+"""The Python versions that the package supports."""
 
 PLATFORMS = (("linux", "Linux"), ("darwin", "Darwin"), ("win32", "Windows"))
-"""The systems that the lock is resolved for, as `sys_platform` and `platform_system`."""
+"""The platforms that the lock is resolved for, as `sys_platform` and `platform_system`."""
 
 _ENTRY = re.compile(
     r"^([a-z0-9-]+)==([^ ;\\\n]+)(?: ; ([^\\\n]+?))? ?\\?\n((?: +--hash=.+\n)+)", re.MULTILINE
@@ -32,7 +33,7 @@ Environment = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One package of the lock, with its lines."""
+    """One package in the lock, with its lines."""
 
     name: str
     version: str
@@ -47,14 +48,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What pyproject.toml declares: dependencies, and more of them for each extra."""
+    """The dependencies that pyproject.toml declares, including those of each extra."""
 
     dependencies: tuple[Requirement, ...]
     extras: Mapping[str, tuple[Requirement, ...]]
 
 
 def read_project(root: Path = ROOT) -> Project:
-    """The declared dependencies."""
+    """Return the declared dependencies."""
     declared = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     extras = declared["optional-dependencies"]
     return Project(
@@ -64,7 +65,7 @@ def read_project(root: Path = ROOT) -> Project:
 
 
 def read_lock(root: Path = ROOT) -> dict[str, Entry]:
-    """Every package of requirements.lock by its name."""
+    """Return every package of requirements.lock by name."""
     text = (root / "requirements.lock").read_text("utf-8")
     return {
         found[1]: Entry(
@@ -79,7 +80,7 @@ def read_lock(root: Path = ROOT) -> dict[str, Entry]:
 
 
 def all_environments() -> list[Environment]:
-    """An environment for each Python and system that a release is for."""
+    """Yield an environment for each supported Python version and platform."""
     here = {name: str(text) for name, text in default_environment().items()}
     return [
         here
@@ -96,7 +97,7 @@ def all_environments() -> list[Environment]:
 def runtime_entries(
     extras: Iterable[str], environments: Sequence[Environment] | None = None
 ) -> list[Entry]:
-    """The entries of the lock for the package with these extras, in any of the environments.
+    """Return the lock entries for the package with these extras, in any of the environments.
 
     Transitive dependencies are read from the installed packages.
     """
@@ -108,7 +109,7 @@ def runtime_entries(
 def entries_for(
     requirements: Iterable[Requirement], environments: Sequence[Environment] | None = None
 ) -> list[Entry]:
-    """The entries of the lock for these requirements and their dependencies."""
+    """Return the lock entries for these requirements and their dependencies."""
     lock, needed = read_lock(), list(requirements)
     environments = all_environments() if environments is None else environments
     seen: set[tuple[str, str]] = set()
@@ -148,13 +149,15 @@ def _is_needed(requirement: Requirement, extra: str, environment: Environment) -
 
 
 def render_requirements(entries: Iterable[Entry]) -> str:
-    """A requirements file, with hashes."""
+    """Return a requirements file with hashes."""
     return "".join(each.lines for each in entries)
 
 
 def render_deploy_locks() -> dict[str, str]:
-    """The files of deploy/ by their names: the dependencies of the image, and of building the
-    wheel."""
+    """Return the files of deploy/ by name.
+
+    They list the dependencies of the image, and those for building the wheel.
+    """
     heading = "# A part of requirements.lock, written by: make lock\n"
     parts = {
         "requirements.lock": runtime_entries(["otel", "postgresql", "s3"]),

@@ -1,4 +1,4 @@
-"""The software bill of materials (CycloneDX) of the package with all extras."""
+"""Software bill of materials (CycloneDX) of the package with all extras."""
 
 import json
 from datetime import UTC, datetime
@@ -19,16 +19,16 @@ from tools.distributions import NAME
 from tools.runtime_lock import Entry, read_project, runtime_entries
 
 SCHEMAS = "http://cyclonedx.org/schema/"
-"""The URLs of the schemas; the library ships them, and nothing is fetched."""
+"""The URLs of the schemas; the library includes them, so nothing is downloaded."""
 
 LONGEST_LICENSE = 60
-"""The most characters of a licence's name; some packages put its whole text there."""
+"""Maximum number of characters in a licence's name; some packages put its whole text there."""
 
 _licenses = LicenseFactory()
 
 
 def render_sbom(version: str, epoch: str) -> str:
-    """The bill as JSON, the same bytes for the same lock and time.
+    """Return the bill as JSON, the same bytes for the same lock and time.
 
     A component that only extras need is optional and names them.
     """
@@ -55,7 +55,7 @@ def render_sbom(version: str, epoch: str) -> str:
 
 
 def _extras_by_package() -> dict[str, list[str]]:
-    """The extras that bring each package; none if it is always there."""
+    """Return the extras that require each package; none if it is always required."""
     project = read_project()
     always = {entry.name for entry in runtime_entries(())}
     brought: dict[str, list[str]] = {name: [] for name in always}
@@ -89,7 +89,7 @@ def _component(entry: Entry, extras: list[str]) -> Component:
 
 
 def _license_of(name: str) -> list[str]:
-    """The licence that a package declares: by an expression, in words, or by a classifier."""
+    """Return the licence that a package declares: an expression, free text, or a classifier."""
     try:
         declared = metadata(name)
     except PackageNotFoundError:
@@ -111,7 +111,7 @@ def _needs(name: str, components: dict[str, Component]) -> list[str]:
 
 
 def sbom_problems(text: str, entries: list[Entry]) -> list[str]:
-    """Where a bill violates the schema of CycloneDX, or names other packages than the lock."""
+    """Return where a bill violates the CycloneDX schema or names other packages than the lock."""
     bill = json.loads(text)
     folder = files("cyclonedx.schema") / "_res"
     schemas = {

@@ -20,15 +20,15 @@ from imprint.web.docs.openapi import describe_interface
 
 LOGS = ROOT / ".tools" / "suites"
 PASSED = ROOT / ".ci" / "passed.json"
-"""The digest of the files that reach a suite, from when it last passed."""
+"""Digests of the files that affect each suite, as of when it last passed."""
 
 MAKE = ("make", "--no-print-directory")
 
 CORES = 2
-"""Suites run side by side until they keep this many cores busy."""
+"""Number of cores that suites running in parallel may keep busy."""
 
 TENTH = 10
-"""Every tenth commit runs every suite: the environment of a suite changes, too."""
+"""Every tenth commit runs every suite, because the environment of a suite changes too."""
 
 REACHES_ALL = (
     "**/*.lock",
@@ -47,11 +47,11 @@ REACHES_ALL = (
     "tests/*.py",
     "tools/**",
 )
-"""A change of a lock, a setting, a command or a schema reaches every suite."""
+"""Files that affect every suite: locks, settings, commands, schemas and tools."""
 
 
 def render_description() -> str:
-    """The OpenAPI description, which generators read."""
+    """Return the OpenAPI description, which generators read."""
     return json.dumps(describe_interface(RELEASE))
 
 
@@ -59,9 +59,10 @@ def render_description() -> str:
 class Suite:
     """One make target.
 
-    `cores` are those that it keeps busy. In CI it runs one of `shares` shares of the cases that
-    rotate, and not at all if it has a `reach` and neither a file there nor what it `reads` has
-    changed since it passed. `seconds` were measured in CI.
+    `cores` is the number of cores that it keeps busy. In CI it runs one of `shares` shares
+    of the rotating cases. It does not run at all if it has a `reach` and neither a file
+    there nor what it `reads` has changed since it passed. `seconds` is the duration
+    measured in CI.
     """
 
     target: str
@@ -129,13 +130,15 @@ SUITES = (
         ),
     ),
 )
-"""In the order in which they run: suites that fail early come first, and neighbours share the
-cores."""
+"""All suites in the order in which they run.
+
+Suites that fail early come first, and neighbours share the cores.
+"""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """The result of a suite: its log, its seconds, or why it did not run."""
+    """The result of a suite: its log and duration, or why it did not run."""
 
     suite: Suite
     left_out: str = ""
@@ -145,7 +148,7 @@ class Outcome:
 
 
 def digest_of(suite: Suite, root: Path = ROOT) -> str:
-    """A digest of every file that reaches the suite."""
+    """Return a digest of every file that affects the suite."""
     hashed = sha256()
     for path in files_matching((*REACHES_ALL, *suite.reach), root):
         content = path.read_bytes()
@@ -156,21 +159,21 @@ def digest_of(suite: Suite, root: Path = ROOT) -> str:
 
 
 def is_unreached(suite: Suite, commit: int, passed: dict[str, str], root: Path = ROOT) -> bool:
-    """Whether nothing that reaches the suite has changed since it last passed."""
+    """Whether nothing that affects the suite has changed since it last passed."""
     if not suite.reach or commit % TENTH == 0:
         return False
     return passed.get(suite.target) == digest_of(suite, root)
 
 
 def count_commits() -> int:
-    """The number of commits up to this one, which chooses the shares."""
+    """Return the number of commits up to this one, which selects the shares."""
     command = ["git", "rev-list", "--count", "HEAD"]
     counted = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)  # noqa: S603
     return int(counted.stdout)
 
 
 def read_passed() -> dict[str, str]:
-    """The recorded digests, by suite."""
+    """Return the recorded digests, by suite."""
     return dict(json.loads(PASSED.read_text("utf-8"))) if PASSED.exists() else {}
 
 
@@ -183,7 +186,7 @@ def write_passed(outcomes: Iterable[Outcome]) -> None:
 
 
 def count_cases(log: str) -> dict[str, int]:
-    """The numbers of cases, by kind, in the closing lines of pytest and of Node's test runner."""
+    """Count the cases by kind in the final lines of pytest and of Node's test runner."""
     counts: dict[str, int] = {}
     for line in re.findall(r"^=* ?((?:\d+ [a-z]+,? ?)+) in [\d.]+s", log, re.MULTILINE):
         for number, kind in re.findall(r"(\d+) ([a-z]+)", line):
@@ -194,7 +197,7 @@ def count_cases(log: str) -> dict[str, int]:
 
 
 async def run_suite(suite: Suite, environ: dict[str, str]) -> Outcome:
-    """Run the target, and print its log when it has ended."""
+    """Run the target, and print its log when it has finished."""
     began = time.monotonic()
     command = [*MAKE, suite.target]
     log = LOGS / f"{suite.target}.log"
@@ -215,9 +218,9 @@ Run = Callable[[Suite, dict[str, str]], Coroutine[None, None, Outcome]]
 
 
 async def run_suites(plan: Sequence[tuple[Suite, dict[str, str]]], run: Run) -> list[Outcome]:
-    """Run them in this order, side by side as far as the cores allow, until one fails.
+    """Run the suites in this order, in parallel as far as the cores allow, until one fails.
 
-    Parallel suites get different values of LANE, and so use different ports.
+    Parallel suites get different values of LANE, and therefore use different ports.
     """
     outcomes: list[Outcome] = []
     free = {*range(CORES)}
@@ -242,7 +245,7 @@ async def run_suites(plan: Sequence[tuple[Suite, dict[str, str]]], run: Run) -> 
 
 
 def summarise(outcomes: Sequence[Outcome], seconds: float) -> str:
-    """A table of what ran, for how long, and what was left out."""
+    """Return a table of what ran, for how long, and what was skipped."""
     lines = [f"{'suite':<16} {'seconds':>7}  cases"]
     for each in outcomes:
         kinds = ", ".join(f"{count} {kind}" for kind, count in each.counts.items())
@@ -254,7 +257,7 @@ def summarise(outcomes: Sequence[Outcome], seconds: float) -> str:
 
 
 def main() -> None:
-    """Run the suites and exit with 1 if one failed."""
+    """Run the suites and exit with status 1 if one failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scope", choices=["ci", "everything"])
     in_ci = parser.parse_args().scope == "ci"

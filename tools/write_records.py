@@ -1,4 +1,4 @@
-"""Writes the types of the TypeScript client's records from the OpenAPI description."""
+"""Generates the record types of the TypeScript client from the OpenAPI description."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from imprint.web.docs.openapi import describe_interface
 from imprint.web.docs.operation import component_name
 
 RECORDS_FILE = ROOT / "clients" / "typescript" / "src" / "records.ts"
-"""The file whose generated part is between two marks."""
+"""The file whose generated part is between two markers."""
 
 RECORDS: dict[str, type[msgspec.Struct]] = {
     "ServiceFacts": service.ServiceFacts,
@@ -40,10 +40,10 @@ RECORDS: dict[str, type[msgspec.Struct]] = {
     "PrivateFeed": posts.PrivateFeed,
     "JsonFeed": posts.JsonFeed,
 }
-"""The records of the client; nested ones keep the names of their components."""
+"""The records of the client; nested records are named after their components."""
 
 NAMED_TEXTS = {"ProblemCode": "Code"}
-"""Texts of the description that have their own type."""
+"""String types in the description that have their own TypeScript type."""
 
 _TEXTS = {
     ADDRESS_PATTERN: "Address",
@@ -57,20 +57,20 @@ Schema = dict[str, Any]
 
 
 def main() -> None:
-    """Rewrite the file."""
+    """Update the file."""
     RECORDS_FILE.write_text(update_records(RECORDS_FILE.read_text(encoding="utf-8")), "utf-8")
     print(f"{RECORDS_FILE.name} is up to date.")
 
 
 def update_records(source: str) -> str:
-    """The file with the current records between its marks."""
+    """Return the file with the current records between its markers."""
     before, _, rest = source.partition(_BEGIN)
     records = "\n\n".join(_Renderer(describe_interface(RELEASE)).render())
     return f"{before}{_BEGIN}\n\n{records}\n\n{_END}{rest.partition(_END)[2]}"
 
 
 class _Renderer:
-    """Renders records, and each type they refer to once."""
+    """Renders records, and once each type that they refer to."""
 
     def __init__(self, document: Schema) -> None:
         self._schemas: dict[str, Schema] = document["components"]["schemas"]
@@ -87,7 +87,7 @@ class _Renderer:
                 yield self._declare(component)
 
     def _objects_in(self, schema: Any) -> Iterator[str]:
-        """The components of the objects that a schema refers to."""
+        """Yield the components of the objects that a schema refers to."""
         for value in schema.values() if isinstance(schema, dict) else schema:
             if isinstance(value, dict | list):
                 yield from self._objects_in(value)

@@ -1,4 +1,4 @@
-"""Writes the generated tables of the documentation: settings, codes, commands, metrics, suites."""
+"""Generates tables in the documentation: settings, codes, commands, metrics and suites."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,39 +22,39 @@ DOCS = ROOT / "docs"
 
 
 def main() -> None:
-    """Rewrite the pages."""
+    """Update the pages."""
     for path, update in PAGES.items():
         path.write_text(update(path.read_text(encoding="utf-8")), encoding="utf-8")
         print(f"{path.name} is up to date.")
 
 
 def update_settings(page: str) -> str:
-    """The page with the current table of settings."""
+    """Return the page with the current table of settings."""
     return _replace_table(page, "settings", _render_settings())
 
 
 def update_codes(page: str) -> str:
-    """The page with the current table of error codes."""
+    """Return the page with the current table of error codes."""
     return _replace_table(page, "codes", _render_codes())
 
 
 def update_commands(page: str) -> str:
-    """The page with the current commands and their options."""
+    """Return the page with the current commands and their options."""
     return _replace_table(page, "commands", _render_commands())
 
 
 def update_metrics(page: str) -> str:
-    """The page with the current table of metrics."""
+    """Return the page with the current table of metrics."""
     return _replace_table(page, "metrics", _render_metrics())
 
 
 def update_suites(page: str) -> str:
-    """The page with the current table of test suites."""
+    """Return the page with the current table of test suites."""
     return _replace_table(page, "suites", _render_suites())
 
 
 def declared_metrics() -> dict[str, Counter | Gauge | Histogram]:
-    """The metrics by their names in Prometheus."""
+    """Return the metrics by their Prometheus names."""
     found = [m for m in vars(metrics).values() if isinstance(m, Counter | Gauge | Histogram)]
     return {
         f"{family.name}_total" if family.type == "counter" else family.name: metric
@@ -70,7 +70,7 @@ PAGES: dict[Path, Callable[[str], str]] = {
     DOCS / "monitoring.md": update_metrics,
     DOCS / "contributing" / "tests.md": update_suites,
 }
-"""The pages with a generated table, and the function that updates each."""
+"""The pages with generated tables, and the function that updates each page."""
 
 
 def _replace_table(page: str, name: str, table: str) -> str:

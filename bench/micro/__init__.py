@@ -1,1 +1,1 @@
-"""Micro-benchmarks: the figures of the pages in docs/decisions."""
+"""Micro-benchmarks behind the figures in docs/decisions."""

@@ -1,4 +1,4 @@
-"""Measures a hit, a renewed entry and an eviction: ours, a plain dict, and cachetools if installed.
+"""Measures a cache hit, a renewal and an eviction: ours, a plain dict, and cachetools if installed.
 
 python -m bench.micro.bounded_cache
 """
@@ -12,16 +12,16 @@ from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.rate_limits import MAX_KEYS
 
 CALLS = 20_000
-"""Calls of a step in one round."""
+"""Calls per round."""
 
 ROUNDS = 15
-"""Rounds; the best one counts, as other processes can only slow it down."""
+"""Rounds. The best one counts, because other processes can only slow it down."""
 
 Step = Callable[[int], object]
 
 
 def main() -> None:
-    """Print the microseconds of each step in a full cache."""
+    """Print the microseconds of each operation on a full cache."""
     caches = {"ours": _ours, "dict": _dict, "cachetools": _cachetools}
     print(f"A cache of {MAX_KEYS} entries that is full; microseconds:")
     for name, make in caches.items():

@@ -1,4 +1,4 @@
-"""Measures how the catalog runs its rules, and what its two caches save.
+"""Measures the overhead of the catalog's rules, and what its two caches save.
 
 python -m bench.micro.catalog
 """
@@ -23,14 +23,14 @@ from imprint.domain.drafts.files import File
 from imprint.domain.posts.indexed_posts import PublicList
 
 QUERIES = 10
-"""Queries of the rule that is timed without SQL."""
+"""Queries in the rule that is timed without SQL."""
 
 FILES = 2_000
-"""Files of the catalog that lists are read from."""
+"""Files in the catalog whose lists are read."""
 
 
 class _NoDatabase:
-    """Replaces a connection and its cursor: every statement returns one row."""
+    """Fake connection and cursor: every statement returns one row."""
 
     row_factory: object = None
 
@@ -60,7 +60,7 @@ async def _rule(tx: Transaction, cid: str) -> object:
 
 @dataclass(slots=True)
 class _Query:
-    """A statement that a generator yields, with its values."""
+    """A statement and its values, yielded by a generator."""
 
     statement: str
     values: dict[str, str]
@@ -68,7 +68,7 @@ class _Query:
 
 @dataclass(slots=True)
 class _Lock:
-    """A lock that a generator yields."""
+    """A lock yielded by a generator."""
 
     name: str
 
@@ -88,7 +88,7 @@ def _steps(cid: str) -> Steps:
 
 
 def _run_steps(database: _NoDatabase, steps: Steps) -> object:
-    """Run a generator that yields queries and locks and is thrown the errors of a database."""
+    """Run a generator that yields queries and locks, and throw database errors into it."""
     try:
         step = next(steps)
         while True:

@@ -1,8 +1,8 @@
-"""Compare our own codecs with the libraries that they replace.
+"""Compare our codecs with the libraries they replace.
 
     python -m bench.micro.codecs
 
-Prints microseconds of CPU time for one call, the best of several rounds.
+Prints the CPU time of one call in microseconds, the best of several rounds.
 """
 
 import time
@@ -30,10 +30,10 @@ except ImportError:
     SiweMessage = None
 
 ROUNDS = 40
-"""How often each function is measured; the best round counts."""
+"""Rounds per function; the best one counts."""
 
 ROUND_SECONDS = 0.005
-"""The approximate CPU time of one round."""
+"""Approximate CPU time of one round."""
 
 NOW = datetime(2030, 1, 31, 12, 0, 0, tzinfo=UTC)
 READER = Address("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266")
@@ -74,7 +74,7 @@ KEY = b"k" * 32
 
 
 def measure(call: Callable[[], object]) -> float:
-    """Microseconds of CPU time for one call, the best of several rounds."""
+    """CPU time of one call in microseconds, the best of several rounds."""
     once = timeit.timeit(call, number=10, timer=time.process_time) / 10
     number = max(1, round(ROUND_SECONDS / max(once, 1e-7)))
     rounds = timeit.repeat(call, number=number, repeat=ROUNDS, timer=time.process_time)
@@ -82,25 +82,25 @@ def measure(call: Callable[[], object]) -> float:
 
 
 def decode_entry() -> tuple[object, ...]:
-    """Read all members of an entry of the marketplace."""
+    """Read every member of a marketplace entry."""
     entry = Tuple(ENTRY, 6)
     strings = [entry.string(place) for place in range(1, 5)]
     return entry.address(0), *strings, entry.uint256(5)
 
 
 def digest_write() -> bytes:
-    """The digest of a signed write."""
+    """Compute the digest of a signed write."""
     return DOMAIN.digest(Action.CREATE, WRITE["nonce"], WRITE["timestamp"])
 
 
 def digest_write_with_eth_account() -> bytes:
-    """The same digest."""
+    """Compute the same digest with the library."""
     message = encode_typed_data(full_message=TYPED_DATA)
     return keccak256(b"\x19" + message.version + message.header + message.body)
 
 
 def main() -> None:
-    """Measure everything, and print a table."""
+    """Measure everything and print a table."""
     sessions = Sessions(SessionKeys(KEY), "imprint", "imprint")
     token = sessions.issue(READER, NOW).token
     header = f"Bearer {token}"

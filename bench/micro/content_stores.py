@@ -1,4 +1,4 @@
-"""Measures how long a document takes to be stored and read, on disk and in a bucket of MinIO.
+"""Measures storing and reading a document on disk and in a MinIO bucket.
 
 tools/build-minio && python -m bench.micro.content_stores
 """
@@ -27,7 +27,7 @@ AT_ONCE = 16
 
 
 async def _time(run: Callable[[bytes], Awaitable[object]], documents: list[bytes]) -> float:
-    """The median duration of sequential calls, in milliseconds."""
+    """Median duration of sequential calls, in milliseconds."""
     times = []
     for document in documents:
         began = time.perf_counter()
@@ -58,7 +58,7 @@ async def _measure(name: str, store: ContentStore) -> None:
 
 
 async def main() -> None:
-    """Measure both stores in turns."""
+    """Measure both stores, alternating."""
     with tempfile.TemporaryDirectory() as scratch:
         server = MinioServer(Path(scratch) / "minio")
         server.start()

@@ -1,6 +1,6 @@
 """Measure the call that verifies a contract wallet: python -m bench.micro.contract_wallets
 
-The development chain runs the validator for a wallet with one key, without a network.
+The development chain runs the validator for a single-key wallet, without a network.
 """
 
 import time
@@ -13,11 +13,11 @@ from imprint.devchain.chain import Chain
 from imprint.domain.formats.addresses import keccak256, parse_address
 
 ROUNDS, CALLS = 15, 200
-"""Rounds, and calls in each."""
+"""Rounds, and calls per round."""
 
 
 def main() -> None:
-    """Print the size, the gas and the time of one call."""
+    """Print the size, gas and time of one call."""
     chain = Chain.open(None, lambda: int(time.time()))
     owner, digest = Wallet(SigningDomain("Imprint", "1", chain.id)), keccak256(b"what is signed")
     creation = Request(chain.wallet.addresses[0], data=contract_wallet_code(owner.address))

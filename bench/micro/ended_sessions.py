@@ -1,7 +1,7 @@
 """Measure reads that check a session on PostgreSQL: python -m bench.micro.ended_sessions
 
-The statement that finds a post: alone, with the mark of the last logout, and with the lookup of the
-session. Each figure is one round trip on one connection.
+The statement that finds a post: alone, with the time of the last logout, and with the session
+lookup. Each figure is one round trip on one connection.
 """
 
 from contextlib import ExitStack
@@ -19,7 +19,7 @@ from imprint.adapters.stores.postgresql_files import CHECKED, MARKED
 POST = "1"
 
 FILES, ENDED = 1_000, 10_000
-"""Rows of the two tables."""
+"""Rows in each of the two tables."""
 
 END_MANY = """
 INSERT INTO ended_sessions (subject, generation, expires_at)
@@ -27,7 +27,7 @@ SELECT '0-' || md5(CAST(n AS text)), 1, 0 FROM generate_series(1, $1) AS n"""
 
 
 def main() -> None:
-    """Fill a database, and print the duration of each statement."""
+    """Fill a database and print the duration of each statement."""
     with ExitStack() as stack:
         server = start_postgresql(stack)
         url = server.make()

@@ -15,10 +15,10 @@ import aiohttp
 from imprint.adapters.chain.http_client import HttpClient
 
 ROUNDS, EXCHANGES = 20, 500
-"""Rounds of each client, and sequential exchanges in a round."""
+"""Rounds per client, and sequential exchanges per round."""
 
 IMPORTS = 7
-"""How often each module is imported, each time in a new process."""
+"""Imports per module, each in a new process."""
 
 REQUEST = b'[{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}]'
 RESPONSE = b'[{"jsonrpc":"2.0","id":1,"result":"0x7a69"}]' + b" " * 600
@@ -26,7 +26,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d
 
 
 class Node(asyncio.Protocol):
-    """A node that sends the same response for every packet that it receives."""
+    """A node that sends the same response to every packet."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = transport
@@ -36,14 +36,14 @@ class Node(asyncio.Protocol):
 
 
 def import_milliseconds(module: str) -> float:
-    """The shortest time to import a module after the standard library parts that both use."""
+    """Shortest time to import a module once the standard library modules both use are loaded."""
     program = f"import asyncio, ssl, time; t = time.perf_counter(); import {module}; "
     command = [sys.executable, "-c", program + "print((time.perf_counter() - t) * 1000)"]
     return min(float(subprocess.check_output(command)) for _ in range(IMPORTS))
 
 
 async def exchange_microseconds(post: Callable[[], Awaitable[bytes]]) -> float:
-    """The time of one exchange, from one round."""
+    """Duration of one exchange, measured in one round."""
     began = time.perf_counter()
     for _ in range(EXCHANGES):
         assert len(await post()) == len(RESPONSE)
@@ -51,7 +51,7 @@ async def exchange_microseconds(post: Callable[[], Awaitable[bytes]]) -> float:
 
 
 async def main() -> None:
-    """Measure both clients against a node in this process."""
+    """Measure both clients against a node in the same process."""
     server = await asyncio.get_running_loop().create_server(Node, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     client = HttpClient(url, max_response=1_000_000)

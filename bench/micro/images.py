@@ -1,4 +1,4 @@
-"""Compare recoding of images in the sandbox with Pillow in this process.
+"""Compare image recoding in the sandbox with Pillow in-process.
 
 Run it with `python -m bench.micro.images`. Figures are the best of several rounds, in which both
 take turns, so that other work on the machine matters little.
@@ -17,7 +17,7 @@ from imprint.adapters.images.sandbox import SandboxedRecoder
 from imprint.domain.formats.addresses import Address
 
 ROUNDS = 9
-"""How often each image is recoded in either way."""
+"""Recodings per image and method."""
 
 SIZES = ((320, 240), (1280, 720), (4000, 3000))
 
@@ -31,19 +31,19 @@ def draw(size: tuple[int, int], form: str) -> bytes:
 
 
 async def milliseconds(run: Callable[[bytes], Awaitable[bytes]], image: bytes) -> float:
-    """The time to recode an image once."""
+    """Time to recode an image once."""
     began = time.perf_counter()
     await run(image)
     return (time.perf_counter() - began) * 1000
 
 
 async def recode_in_process(image: bytes) -> bytes:
-    """The sandbox's code, run in this process."""
+    """The sandbox's code, run in-process."""
     return recode(image)
 
 
 async def main() -> None:
-    """Measure the start of a process, and PNG and JPEG images of three sizes."""
+    """Measure process start, and PNG and JPEG images of three sizes."""
     recoder = SandboxedRecoder()
 
     async def recode_in_sandbox(image: bytes) -> bytes:

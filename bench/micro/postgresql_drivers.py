@@ -1,8 +1,8 @@
-"""What a transaction of a draft costs with each driver: python -m bench.micro.postgresql_drivers
+"""Cost of a draft transaction with each driver: python -m bench.micro.postgresql_drivers
 
 Needs `pip install 'psycopg[binary]'`, which is not a dependency. Eight concurrent writers, each
-with its own connection: statements one by one, the same ones in psycopg's pipeline, and one
-statement that does all of it. Also a read of one row, which is one statement in any case.
+with its own connection, run separate statements, the same statements in psycopg's pipeline, and a
+single combined statement. A one-row read, always a single statement, is measured too.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ STEPS = (
     "INSERT INTO files VALUES ({0}, 'name-' || {0})",
     "INSERT INTO nonces VALUES ({0})",
 )
-"""The statements of a write with one value each: look up, insert, delete, insert, insert."""
+"""The statements of one write, with one value each: look up, insert, delete, insert, insert."""
 
 AT_ONCE = """
 WITH noted AS (INSERT INTO intents VALUES ($1, 'intent') RETURNING id),
@@ -102,7 +102,7 @@ async def _psycopg_writers(url: str, stack: AsyncExitStack) -> dict[str, list[Wo
 
 
 async def _spend(works: list[Work]) -> tuple[float, float]:
-    """The seconds and the processor seconds of one run of the work."""
+    """Wall-clock and processor seconds of one run."""
 
     async def repeat(work: Work) -> None:
         for _ in range(TRANSACTIONS // WRITERS):
@@ -136,7 +136,7 @@ async def _measure(url: str) -> None:
 
 
 def main() -> None:
-    """Measure the drivers in turns and print the medians."""
+    """Measure the drivers in turn and print the medians."""
     with ExitStack() as stack:
         server = start_postgresql(stack)
         uvloop.run(_measure(server.make()))

@@ -1,7 +1,7 @@
 """Compare our connection pool with asyncpg's: python -m bench.micro.postgresql_pool
 
-Each takes a connection, runs SELECT 1 and gives the connection back, in turns, for a few seconds.
-asyncpg's pool is measured as it is, and without the query with which it resets a connection.
+Each in turn acquires a connection, runs SELECT 1 and releases it, for a few seconds. asyncpg's pool
+is measured as it is, and without the query that resets a connection.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from bench.databases import start_postgresql
 from imprint.adapters.database.postgresql.pool import SESSION, Pool
 
 ROUNDS = 9
-"""Turns of each pool."""
+"""Turns per pool."""
 
 READS = 2_000
-"""Reads in a turn."""
+"""Reads per turn."""
 
 TASKS, CONNECTIONS = 8, 10
 """Concurrent readers, and the size of each pool."""
@@ -30,7 +30,7 @@ Reset = Callable[[object], Awaitable[None]]
 
 
 def main() -> None:
-    """Start a server, measure the pools and print the medians."""
+    """Start a server, measure both pools and print the medians."""
     with ExitStack() as stack:
         uvloop.run(_compare(start_postgresql(stack).make()))
 
@@ -57,7 +57,7 @@ async def _compare(url: str) -> None:
 
 
 async def _time(read: Read) -> tuple[float, float]:
-    """Reads per second, and the processor time of one read in microseconds."""
+    """Reads per second, and processor time of one read in microseconds."""
 
     async def run() -> None:
         for _ in range(READS // TASKS):
@@ -82,7 +82,7 @@ async def _our_pool(url: str) -> AsyncIterator[Read]:
 
 
 async def _keep(connection: object) -> None:
-    """Do not reset the session of a connection."""
+    """Skip resetting the connection's session."""
 
 
 @asynccontextmanager

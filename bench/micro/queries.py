@@ -1,4 +1,4 @@
-"""Compare the cached query parameters with those that Starlette parses for each request.
+"""Compare cached query parameters with Starlette's per-request parsing.
 
 python -m bench.micro.queries
 """

@@ -1,7 +1,7 @@
-"""Measure how fast the index of posts is rebuilt: python -m bench.micro.rebuild
+"""Measure how fast the post index is rebuilt: python -m bench.micro.rebuild
 
 A node in a separate process serves prepared logs over loopback. The indexer reads, decodes and
-applies them; the processor time is that of its process, so on PostgreSQL it excludes the server's.
+applies them. Only its own processor time counts, so PostgreSQL's server is excluded.
 """
 
 import multiprocessing
@@ -40,20 +40,20 @@ from imprint.services.chain.log_stream import LogStream
 from imprint.services.posts.indexer import Indexer, take_index
 
 EVENTS = int(os.environ.get("EVENTS", "50000"))
-"""Events of the chain."""
+"""Number of chain events."""
 
 EVENTS_PER_BLOCK = 20
-"""Logs in a block."""
+"""Logs per block."""
 
 READERS, AUTHORS = 5_000, 500
-"""The number of buyers, and of authors."""
+"""Number of buyers, and number of authors."""
 
 CHAIN, DEPTH, START = 31337, 64, 1_750_000_000
 CONTRACT = Address("0x" + "c3" * 20)
 
 
 def main() -> None:
-    """Rebuild the index on each database and print the events per second."""
+    """Rebuild the index on each database and print events per second."""
     with ExitStack() as stack:
         ours, theirs = multiprocessing.Pipe()
         node = multiprocessing.Process(target=_serve, args=(theirs,), daemon=True)
@@ -108,7 +108,7 @@ def _serve(told: Connection) -> None:
                 self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Print nothing."""
+            """Suppresses progress output."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     told.send(server.server_address[1])
@@ -139,7 +139,7 @@ def _result(blocks: list[list[dict[str, Any]]], call: dict[str, Any]) -> Any:
 
 
 def _make_blocks() -> list[list[dict[str, Any]]]:
-    """One post, eight purchases with their mints, two transfers and a price change, repeated."""
+    """Repeats one post, eight purchases with their mints, two transfers and a price change."""
     events = _events(Random(12))
     blocks: list[list[dict[str, Any]]] = [[]]
     for number in range(1, -(-EVENTS // EVENTS_PER_BLOCK) + 1):

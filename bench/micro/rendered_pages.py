@@ -1,4 +1,4 @@
-"""Measures the caches of a post's page: its text as HTML, and the compressed page.
+"""Measures the caches of a post page: text as HTML, and the compressed page.
 
 python -m bench.micro.rendered_pages
 """
@@ -16,11 +16,11 @@ from imprint.web.site.texts.post_html import TextMarkup, text_markup
 TEXTS = Path(__file__).parents[2] / "site" / "samples" / "texts"
 
 CALLS = 400
-"""Calls of each step; the best one counts, as other processes can only slow it down."""
+"""Calls per step. The best one counts, because other processes can only slow it down."""
 
 
 def main() -> None:
-    """Print the microseconds of each step, for the longest sample post."""
+    """Print the microseconds of each step for the longest sample post."""
     text = max((each.read_text(encoding="utf-8") for each in TEXTS.glob("*.md")), key=len)
     texts = TextConversions()
     made = asyncio.run(_convert(texts, text))

@@ -26,7 +26,7 @@ WEBHOOKS = [
 ]
 ABOUT = [".well-known/imprint.json", ".well-known/security.txt", "openapi.json", "docs"]
 PATHS = [f"/{path}" for path in READS + LISTS + WRITES + WEBHOOKS + ABOUT + ["healthz", "readyz"]]
-"""The paths of the service, in the order of its list of routes."""
+"""The service's paths, in route order."""
 
 HEADERS = [
     (b"host", b"127.0.0.1:8000"),

@@ -1,7 +1,7 @@
-"""Measure how long the signatures of a write take to verify: python -m bench.micro.signatures
+"""Measure signature verification of a write: python -m bench.micro.signatures
 
-First the curves alone, over the 66 bytes of typed data, then whole verifications. Each figure, in
-microseconds, is the best of several rounds in which all take turns.
+First the bare curves over the 66 bytes of typed data, then whole verifications. Each figure, in
+microseconds, is the best of several alternating rounds.
 """
 
 import os
@@ -22,7 +22,7 @@ from bench.floors import (
 )
 
 ROUNDS = 15
-"""Rounds of each kind."""
+"""Rounds per signature kind."""
 
 KINDS = {
     "private key, imprint-1": time_verification,
@@ -32,7 +32,7 @@ KINDS = {
 
 
 def main() -> None:
-    """Print the duration of each kind of signature."""
+    """Print the duration of each signature kind."""
     print(f"Best of {ROUNDS} rounds of {VERIFICATIONS}, a curve alone, and a whole write:")
     curves = {name: _timed(call) for name, call in _curves().items()}
     for kinds in (curves, KINDS):
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def _curves() -> dict[str, Callable[[], object]]:
-    """One verification on each curve, and the loading of a key."""
+    """One verification on each curve, and loading a key."""
     signed, digest, algorithm = os.urandom(66), os.urandom(32), ec.ECDSA(hashes.SHA256())
     recoverable = PrivateKey().sign_recoverable(digest, hasher=None)
     p256, edwards = ec.generate_private_key(ec.SECP256R1()), ed25519.Ed25519PrivateKey.generate()

@@ -1,8 +1,8 @@
-"""Compare our reader of tar files with tarfile.
+"""Compare our tar reader with tarfile.
 
     python -m bench.micro.tar_reader
 
-Prints microseconds of CPU time for the header of one member, the best of several rounds.
+Prints the CPU time per member header in microseconds, the best of several rounds.
 """
 
 import io

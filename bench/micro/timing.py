@@ -1,4 +1,4 @@
-"""Time coroutines in turns, on a machine that may be busy."""
+"""Time coroutines in alternation on a machine that may be busy."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -9,13 +9,13 @@ ROUNDS = 30
 """Rounds in which every candidate runs once, so that all see the same load."""
 
 CALLS = 500
-"""Calls of a candidate in each round."""
+"""Calls per candidate and round."""
 
 
 async def time_calls(
     candidates: Mapping[str, Call],
 ) -> dict[str, float]:
-    """Microseconds of one call of each candidate: the best of all rounds."""
+    """Microseconds of one call for each candidate, the best of all rounds."""
     best = dict.fromkeys(candidates, float("inf"))
     for _ in range(ROUNDS):
         for name, call in candidates.items():

@@ -3,20 +3,21 @@
 from pathlib import Path
 
 RELEASE = "1.1.0.dev"
-"""The version of a release; between two of them, that of the next one and `.dev`."""
+"""The release version, or between releases the next one followed by `.dev`."""
 
 _SHOWN_DIGITS = 12
-"""How many digits of a commit a version shows."""
+"""Number of commit digits shown in a version."""
 
 
 def name_version(release: str, package: Path) -> str:
-    """The version of a package; between releases with its commit, as `1.1.0.dev+0123456789ab`."""
+    """The package version; between releases it includes the commit, as in
+    `1.1.0.dev+0123456789ab`."""
     commit = _find_commit(package) if release.endswith(".dev") else None
     return release if commit is None else f"{release}+{commit[:_SHOWN_DIGITS]}"
 
 
 def _find_commit(package: Path) -> str | None:
-    """The commit that a build has noted, or that is checked out."""
+    """The commit recorded by the build, or else the one checked out."""
     try:
         if (package / "COMMIT").exists():
             return (package / "COMMIT").read_text("ascii").strip()
@@ -26,7 +27,7 @@ def _find_commit(package: Path) -> str | None:
 
 
 def _read_head(git: Path) -> str | None:
-    """The commit that is checked out, without running git. Raises `OSError` without a checkout."""
+    """Read the checked-out commit without running git. Raises `OSError` outside a checkout."""
     if git.is_file():
         # Of a worktree, whose branches are kept with those of the others.
         git = git.parent / git.read_text("utf-8").removeprefix("gitdir:").strip()

@@ -1,4 +1,4 @@
-"""`python -m imprint`, the same as the command `imprint`."""
+"""Entry point for `python -m imprint`, equivalent to the `imprint` command."""
 
 from imprint.cli import main
 

@@ -1,14 +1,14 @@
-"""Failpoints: named places where a test ends the process, as a power cut would.
+"""Failpoints: named points at which a test kills the process, as a power cut would.
 
-A failpoint that is not armed costs next to nothing. No setting arms one: only a program that calls
-`arm` itself does, as the crash tests do before they run a command.
+A failpoint that is not armed costs next to nothing. No setting arms one: only a program
+that calls `arm` itself does, as the crash tests do before they run a command.
 
     before_intent  after_intent                the record that a document will be stored
-    during_put     unsynced_put  after_put     its bytes: written, renamed, known to be durable
-    before_commit  during_commit after_commit  the one transaction of the effect
+    during_put     unsynced_put  after_put     its bytes: written, renamed, durable
+    before_commit  during_commit after_commit  the single transaction of the write
     before_response                            everything is done, but the response is not sent
     after_condemn  after_remove  after_purge   the garbage collector, for each document
-    during_restart during_step   after_step    the index of posts: emptied, and filled in steps
+    during_restart during_step   after_step    the post index: emptied, and filled in steps
     before_migration  during_migration  after_migration  an upgrade: copied, migrated, committed
 """
 
@@ -36,16 +36,16 @@ NAMES = (
     "during_migration",
     "after_migration",
 )
-"""Every failpoint, in the order of a write, the garbage collector, the indexer and an upgrade."""
+"""All failpoints, in the order of a write, the garbage collector, the indexer and an upgrade."""
 
 KILLED = 137
-"""The exit status of a process that ended at a failpoint, the same as after SIGKILL."""
+"""The exit status of a process killed at a failpoint, the same as after SIGKILL."""
 
 _armed: Callable[[str], None] | None = None
 
 
 def reach(name: str) -> None:
-    """Pass a failpoint; exit the process if it is armed for this pass."""
+    """Pass a failpoint; exits the process if it is armed for this pass."""
     if _armed is not None:
         _armed(name)
 
@@ -53,7 +53,7 @@ def reach(name: str) -> None:
 def arm(where: str) -> None:
     """Arm the failpoint `where`: the name of a failpoint, with `:3` for its third pass.
 
-    Raises `ValueError` for a name that no failpoint has.
+    Raises `ValueError` for an unknown name.
     """
     global _armed  # noqa: PLW0603 - a process ends once
     name, _, passes = where.partition(":")

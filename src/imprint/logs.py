@@ -1,4 +1,4 @@
-"""Logging: one line per record, with the id of its request and without secrets."""
+"""Logging: one line per record, with its request ID and without secrets."""
 
 import json
 import logging
@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 HIDDEN = "[hidden]"
-"""Replaces a secret in a log line."""
+"""Placeholder for a secret in a log line."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message"}
-"""Attributes of every record; all others were passed as `extra` and become fields."""
+"""Standard record attributes; all others were passed as `extra` and become fields."""
 
 _SERVER_LOGGERS = ("uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi")
 
@@ -23,10 +23,10 @@ def configure_logging(
     request_id: Callable[[], str] = lambda: "-",
     stream: TextIO | None = None,
 ) -> None:
-    """Write all records of the process to `stream` (standard error) in the style `json` or `text`.
+    """Write all log records to `stream` (standard error) in the style `json` or `text`.
 
-    The server's access log is switched off: its lines would contain query strings, and the service
-    logs every response itself.
+    The server's access log is switched off: its lines would contain query strings, and the
+    service logs every response itself.
     """
     handler = logging.StreamHandler(sys.stderr if stream is None else stream)
     formatter = JsonFormatter if style == "json" else TextFormatter
@@ -45,7 +45,7 @@ def configure_logging(
 
 
 class _Formatter(logging.Formatter):
-    """Turns a record into fields and hides secrets."""
+    """Turns a record into fields and redacts secrets."""
 
     def __init__(self, secrets: Iterable[str], request_id: Callable[[], str]) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class _Formatter(logging.Formatter):
         self._request_id = request_id
 
     def fields(self, record: logging.LogRecord) -> dict[str, object]:
-        """The fields of a record, in the order in which they are written."""
+        """Return the fields of a record, in output order."""
         moment = datetime.fromtimestamp(record.created, UTC)
         found: dict[str, object] = {
             "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -69,7 +69,7 @@ class _Formatter(logging.Formatter):
         return found
 
     def hide(self, line: str) -> str:
-        """Replace every secret, plain or escaped as in JSON."""
+        """Redact every secret, whether plain or JSON-escaped."""
         for secret in self._secrets:
             line = line.replace(secret, HIDDEN)
             line = line.replace(json.dumps(secret)[1:-1], HIDDEN)
@@ -77,14 +77,14 @@ class _Formatter(logging.Formatter):
 
 
 class JsonFormatter(_Formatter):
-    """One JSON object per line, for machines."""
+    """Formats each record as one JSON object per line, for machines."""
 
     def format(self, record: logging.LogRecord) -> str:
         return self.hide(json.dumps(self.fields(record), default=str))
 
 
 class TextFormatter(_Formatter):
-    """One line of text, for people."""
+    """Formats each record as one line of text, for people."""
 
     def format(self, record: logging.LogRecord) -> str:
         fields = self.fields(record)

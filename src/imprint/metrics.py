@@ -1,10 +1,10 @@
-"""Metrics for Prometheus.
+"""Prometheus metrics.
 
-Counters only rise; gauges hold a current value. Labels have few values, so that no metric grows
-with the number of files, readers or posts. Every worker has its own values;
-`server/metrics_server.py` merges them: counters are summed, including those of workers that have
-ended, and a gauge takes its largest value unless `SUMMED` or `LEAST` names it. A gauge that is NaN
-is unknown, and not exported.
+Counters only increase; gauges hold a current value. Labels have few values, so that no
+metric grows with the number of files, readers or posts. Every worker has its own values;
+`server/metrics_server.py` merges them: counters are summed, including those of workers that
+have exited, and a gauge takes its largest value unless `SUMMED` or `LEAST` names it. A
+gauge that is NaN is unknown and is not exported.
 """
 
 import math
@@ -150,7 +150,7 @@ ROUNDS_PUT_OFF = Counter(
 )
 
 SUPERVISOR = CollectorRegistry()
-"""The metrics of the supervisor; workers that it forks must not count them again."""
+"""The supervisor's own metrics, which forked workers must not count again."""
 
 BUILD_INFO = Gauge(
     "imprint_build_info",
@@ -165,7 +165,7 @@ ProcessCollector(registry=SUPERVISOR)
 SUMMED = frozenset(
     {"imprint_connections", "process_resident_memory_bytes", "process_virtual_memory_bytes"}
 )
-"""Gauges that are summed over all processes."""
+"""Gauges that are summed across all processes."""
 
 LEAST = frozenset(
     {
@@ -179,7 +179,7 @@ LEAST = frozenset(
         "process_start_time_seconds",
     }
 )
-"""Gauges that take the smallest value of all processes."""
+"""Gauges for which the smallest value across all processes is used."""
 
 for _gauge in (FOLLOWER_RUNNING, COLLECTOR_RUNNING, INDEXER_RUNNING):
     _gauge.set(1)
@@ -205,7 +205,7 @@ BUILD_INFO.labels(__version__, platform.python_version()).set(1)
 def read_counter(
     counter: Counter, wanted: Mapping[str, str]
 ) -> list[tuple[Mapping[str, str], float]]:
-    """The labels and values of this process's counter, filtered by these labels."""
+    """Return the labels and values of this process's counter, filtered by these labels."""
     return [
         (sample.labels, sample.value)
         for metric in counter.collect()
@@ -216,5 +216,5 @@ def read_counter(
 
 
 def read_gauge(gauge: Gauge) -> float:
-    """The value of a gauge in this process; NaN if unknown."""
+    """Return the value of a gauge in this process; NaN if unknown."""
     return next(sample.value for metric in gauge.collect() for sample in metric.samples)

@@ -1,7 +1,8 @@
-"""Times calls of the database, of nodes and of the content store; spans where tracing is on.
+"""Times calls to the database, nodes and the content store, and creates spans for tracing.
 
-Every call is an observation of `imprint_dependency_seconds`. Where a tracer was given to
-`use_tracer`, requests and calls are spans too; without one, nothing of OpenTelemetry is imported.
+Every call is an observation of `imprint_dependency_seconds`. If a tracer was given to
+`use_tracer`, requests and calls are spans too; without one, nothing of OpenTelemetry is
+imported.
 """
 
 import asyncio
@@ -17,34 +18,34 @@ from imprint.domain.errors import Problem, Unavailable
 from imprint.metrics import DEPENDENCY_SECONDS
 
 NO_HEADERS: Mapping[str, str] = {}
-"""The headers of a request to others without a trace."""
+"""The headers of an outgoing request without a trace."""
 
 
 class CallSpan(Protocol):
     """The span of a call."""
 
     def end(self, result: str) -> None:
-        """End it: `ok`, `failed` or `cancelled`."""
+        """End the span with the result `ok`, `failed` or `cancelled`."""
 
 
 class RequestSpan(Protocol):
     """The span of a request."""
 
     def end(self, route: str, status: int) -> None:
-        """End it with the route that matched and the status of the response."""
+        """End the span with the route that matched and the status of the response."""
 
 
 class Tracer(Protocol):
-    """Makes spans; the newest one of the running task is the parent of the next."""
+    """Creates spans; the newest span of the running task is the parent of the next one."""
 
     def start_request(self, method: str, headers: Mapping[bytes, bytes]) -> RequestSpan:
-        """The span of a request, in the trace that its headers name, if any."""
+        """Start the span of a request, in the trace that its headers name, if any."""
 
     def start_call(self, dependency: str, operation: str) -> CallSpan:
-        """The span of a call."""
+        """Start the span of a call."""
 
     def headers(self) -> Mapping[str, str]:
-        """The headers that continue the trace at another service."""
+        """Return the headers that continue the trace at another service."""
 
 
 class _Tracing:
@@ -54,26 +55,26 @@ class _Tracing:
 
 
 def use_tracer(tracer: Tracer | None) -> None:
-    """Make spans with this tracer from now on, or none."""
+    """Create spans with this tracer from now on; None turns tracing off."""
     _Tracing.tracer = tracer
 
 
 def start_request(method: str, headers: Mapping[bytes, bytes]) -> RequestSpan | None:
-    """The span of a request, or None if tracing is off."""
+    """Start the span of a request; None if tracing is off."""
     return None if _Tracing.tracer is None else _Tracing.tracer.start_request(method, headers)
 
 
 def trace_headers() -> Mapping[str, str]:
-    """The headers that continue the trace at another service; none if tracing is off."""
+    """Return the headers that continue the trace at another service; empty if tracing is off."""
     return NO_HEADERS if _Tracing.tracer is None else _Tracing.tracer.headers()
 
 
 class timed_call:  # noqa: N801  it is used like a function
-    """Times a call of a dependency: `with timed_call("database", "read"):`.
+    """Times a call to a dependency: `with timed_call("database", "read"):`.
 
-    Both names have few values, because they are labels. A refusal is a result like any other; only
-    what is `Unavailable` or unexpected has failed. A call that was given up, also because its time
-    was over, is cancelled.
+    Both names are labels, so they must have few values. A refusal is a result like any
+    other; only `Unavailable` and unexpected errors count as failed. A call that was
+    abandoned, for example on a timeout, counts as cancelled.
     """
 
     __slots__ = ("_dependency", "_operation", "_span", "_started")

@@ -32,7 +32,7 @@ def test_disk_space_below_the_floor_is_low(tmp_path: Path) -> None:
     assert LocalDiskSpace([tmp_path], EVERYTHING).low
 
 
-def test_the_fullest_disk_decides(tmp_path: Path) -> None:
+def test_the_fullest_disk_determines_whether_space_is_low(tmp_path: Path) -> None:
     # The kernel gives this file system no bytes at all.
     disks = [tmp_path, Path("/proc")]
     assert free(disks[1]) == 0
@@ -41,15 +41,15 @@ def test_the_fullest_disk_decides(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("floor", [0, EVERYTHING])
-def test_without_folders_disk_space_is_never_low(floor: int) -> None:
+def test_disk_space_is_never_low_without_folders(floor: int) -> None:
     assert not LocalDiskSpace([], floor).low
 
 
-def test_without_a_floor_disk_space_is_never_low() -> None:
+def test_disk_space_is_never_low_without_a_floor() -> None:
     assert not LocalDiskSpace([Path("/proc")], 0).low
 
 
-def test_a_missing_folder_keeps_the_last_measurement(tmp_path: Path) -> None:
+def test_the_last_measurement_is_kept_if_a_folder_is_missing(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     disk = LocalDiskSpace([folder], EVERYTHING)
@@ -58,7 +58,7 @@ def test_a_missing_folder_keeps_the_last_measurement(tmp_path: Path) -> None:
     assert disk.low
 
 
-def test_a_change_of_low_disk_space_is_logged_once(
+def test_the_start_and_end_of_low_disk_space_are_each_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -76,12 +76,12 @@ def test_a_change_of_low_disk_space_is_logged_once(
 
 
 def reserved(folder: Path) -> int:
-    """The bytes that the disk gives to the reserve of a folder."""
+    """Return the disk space in bytes allocated to the reserve of a folder."""
     return 512 * (folder / "reserve").stat().st_blocks
 
 
 def full_disk(times: int) -> Callable[[], str]:
-    """An opening that finds the disk full this many times."""
+    """Return an open function that fails with a full disk the given number of times."""
     left = iter(range(times))
 
     def opening() -> str:
@@ -92,7 +92,7 @@ def full_disk(times: int) -> Callable[[], str]:
     return opening
 
 
-def test_a_reserve_takes_its_space_and_releases_it_in_steps(tmp_path: Path) -> None:
+def test_a_reserve_allocates_its_space_and_releases_it_in_steps(tmp_path: Path) -> None:
     reserve = DiskReserve(tmp_path)
     assert not reserve.release()
     reserve.fill()
@@ -106,13 +106,13 @@ def test_a_reserve_takes_its_space_and_releases_it_in_steps(tmp_path: Path) -> N
     assert reserved(tmp_path) >= RESERVE_BYTES
 
 
-def test_opening_on_a_full_disk_releases_as_much_as_it_needs(tmp_path: Path) -> None:
+def test_opening_on_a_full_disk_releases_only_as_much_as_needed(tmp_path: Path) -> None:
     DiskReserve(tmp_path).fill()
     assert open_with_reserve(tmp_path, full_disk(times=2)) == "opened"
     assert reserved(tmp_path) == RESERVE_BYTES // 2
 
 
-def test_opening_that_fails_in_the_end_keeps_the_reserve(tmp_path: Path) -> None:
+def test_a_failed_opening_keeps_the_reserve(tmp_path: Path) -> None:
     DiskReserve(tmp_path).fill()
     with pytest.raises(OSError, match="No space left") as caught:
         open_with_reserve(tmp_path, full_disk(times=100))
@@ -120,7 +120,7 @@ def test_opening_that_fails_in_the_end_keeps_the_reserve(tmp_path: Path) -> None
     assert reserved(tmp_path) >= RESERVE_BYTES
 
 
-def test_an_error_other_than_a_full_disk_keeps_the_reserve(tmp_path: Path) -> None:
+def test_the_reserve_is_kept_on_errors_other_than_a_full_disk(tmp_path: Path) -> None:
     DiskReserve(tmp_path).fill()
 
     def opening() -> None:

@@ -29,7 +29,7 @@ def refuses(cipher: DocumentCipher, document: bytes, key: bytes | None, name: st
 
 
 @given(st.binary(max_size=2000), st.text(max_size=60))
-def test_an_encrypted_document_decrypts(document: bytes, name: str):
+def test_an_encrypted_document_can_be_decrypted(document: bytes, name: str):
     cipher = AesCipher(MASTER)
     try:
         name.encode()
@@ -52,7 +52,7 @@ def test_the_same_document_is_encrypted_differently_each_time():
     assert first.wrapped_key != second.wrapped_key
 
 
-def test_no_nonce_is_used_twice():
+def test_no_encryption_nonce_is_used_twice():
     cipher = AesCipher(MASTER)
     made = [cipher.encrypt(DOCUMENT, NAME) for _ in range(20)]
     assert len({each.document[:NONCE_BYTES] for each in made}) == len(made)
@@ -68,13 +68,13 @@ def test_no_key_is_stored_or_printed():
     assert repr(encrypted.wrapped_key) not in repr(encrypted)
 
 
-def test_a_document_decrypts_under_its_own_name_only():
+def test_a_document_decrypts_only_under_its_own_name():
     encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
     code = refuses(AesCipher(MASTER), encrypted.document, encrypted.wrapped_key, NAME + "2")
     assert code == Code.STORAGE_UNAVAILABLE
 
 
-def test_a_document_does_not_decrypt_with_the_key_of_another():
+def test_a_document_does_not_decrypt_with_the_key_of_another_document():
     cipher = AesCipher(MASTER)
     mine, theirs = cipher.encrypt(DOCUMENT, NAME), cipher.encrypt(b"theirs", NAME + "2")
     assert refuses(cipher, theirs.document, mine.wrapped_key) == Code.STORAGE_UNAVAILABLE
@@ -87,7 +87,7 @@ def test_a_document_moved_with_its_key_to_another_file_does_not_decrypt():
 
 
 @pytest.mark.parametrize("at", [0, 11, 12, 30, -1])
-def test_a_changed_byte_of_the_document_does_not_decrypt(at: int):
+def test_a_document_with_a_changed_byte_does_not_decrypt(at: int):
     encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
     changed = bytearray(encrypted.document)
     changed[at] ^= 1
@@ -95,7 +95,7 @@ def test_a_changed_byte_of_the_document_does_not_decrypt(at: int):
     assert code == Code.STORAGE_UNAVAILABLE
 
 
-def test_every_changed_byte_of_a_wrapped_key_does_not_decrypt():
+def test_a_wrapped_key_with_any_changed_byte_does_not_decrypt():
     encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
     assert encrypted.wrapped_key is not None
     for at in range(len(encrypted.wrapped_key)):
@@ -126,7 +126,7 @@ def test_a_missing_master_key_is_logged_as_critical_with_its_id(caplog: pytest.L
     assert OLD.hex() not in str(vars(record))
 
 
-def test_the_previous_master_key_still_decrypts():
+def test_documents_still_decrypt_with_the_previous_master_key():
     encrypted = AesCipher(OLD).encrypt(DOCUMENT, NAME)
     rotated = AesCipher(MASTER, OLD)
     assert rotated.decrypt(encrypted.document, encrypted.wrapped_key, NAME) == DOCUMENT
@@ -140,13 +140,13 @@ def test_a_rewrapped_key_no_longer_needs_the_previous_master_key():
     refuses(AesCipher(OLD), encrypted.document, wrapped)
 
 
-def test_a_key_under_the_current_master_key_is_not_wrapped_again():
+def test_a_key_wrapped_with_the_current_master_key_is_not_wrapped_again():
     encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
     assert encrypted.wrapped_key is not None
     assert AesCipher(MASTER, OLD).rewrap(encrypted.wrapped_key, NAME) is None
 
 
-def test_a_key_of_an_unknown_master_key_is_not_rewrapped():
+def test_a_key_wrapped_with_an_unknown_master_key_is_not_rewrapped():
     encrypted = AesCipher(OTHER).encrypt(DOCUMENT, NAME)
     assert encrypted.wrapped_key is not None
     with pytest.raises(Unavailable):
@@ -157,7 +157,7 @@ def test_a_document_stored_before_encryption_stays_readable():
     assert AesCipher(MASTER).decrypt(DOCUMENT, None, NAME) == DOCUMENT
 
 
-def test_an_encrypted_document_stays_readable_after_encryption_is_switched_off():
+def test_an_encrypted_document_stays_readable_after_encryption_is_disabled():
     encrypted = AesCipher(MASTER).encrypt(DOCUMENT, NAME)
     plain = PlainCipher(AesCipher(MASTER))
     assert plain.decrypt(encrypted.document, encrypted.wrapped_key, NAME) == DOCUMENT
@@ -174,7 +174,7 @@ def test_an_encrypted_document_without_a_master_key_is_logged_as_critical(
     assert [record.levelno for record in caplog.records] == [logging.CRITICAL]
 
 
-def test_documents_encrypted_by_earlier_versions_decrypt():
+def test_documents_encrypted_by_earlier_versions_can_be_decrypted():
     document = bytes.fromhex(
         "969ffcee09020751818973d1185b1db34ed6b9d388ce12746a52950c744a24495f34a4979d5779dba9844dc0"
         "5697"
@@ -188,11 +188,11 @@ def test_documents_encrypted_by_earlier_versions_decrypt():
 
 
 @pytest.mark.parametrize("key", [b"", b"short", b"k" * 33])
-def test_a_master_key_of_another_length_is_refused(key: bytes):
+def test_a_master_key_of_the_wrong_length_is_refused(key: bytes):
     with pytest.raises(ValueError, match="32 bytes"):
         AesCipher(key)
 
 
-def test_the_previous_master_key_must_differ():
+def test_the_previous_master_key_must_differ_from_the_current_one():
     with pytest.raises(ValueError, match="the same"):
         AesCipher(MASTER, MASTER)

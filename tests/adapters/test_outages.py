@@ -1,4 +1,4 @@
-"""Failures that may pass, and failures that somebody has to repair."""
+"""Temporary failures, and permanent ones that need to be repaired."""
 
 import errno
 import socket
@@ -69,16 +69,16 @@ LASTING = [
 
 
 @pytest.mark.parametrize("error", PASSING, ids=lambda error: type(error).__name__)
-def test_temporary_failures_may_pass(error: Exception) -> None:
+def test_temporary_failures_are_classified_as_such(error: Exception) -> None:
     assert may_pass(error)
 
 
 @pytest.mark.parametrize("error", LASTING, ids=lambda error: type(error).__name__)
-def test_permanent_failures_do_not_pass(error: Exception | None) -> None:
+def test_permanent_failures_are_classified_as_such(error: Exception | None) -> None:
     assert not may_pass(error)
 
 
-def test_a_reason_does_not_quote_the_server() -> None:
+def test_a_failure_reason_does_not_quote_the_server() -> None:
     assert failure_reason(asyncpg.InvalidPasswordError("for user alice")) == (
         "the server refuses the user or the password"
     )
@@ -105,7 +105,7 @@ def test_a_reason_does_not_quote_the_server() -> None:
     ],
     ids=lambda each: type(each).__name__ if isinstance(each, Exception) else "",
 )
-def test_the_reason_of_a_failed_connection_is_readable(
+def test_the_reason_for_a_failed_connection_is_readable(
     error: Exception, reason: str, helps: bool
 ) -> None:
     assert reason in failure_reason(error)

@@ -1,4 +1,4 @@
-"""The hub over HTTP."""
+"""WebSub notifications to a hub over HTTP."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from imprint.adapters.websub import HttpHub
 
 @asynccontextmanager
 async def serving(status: int, bodies: list[str], location: str = "") -> AsyncIterator[str]:
-    """The URL of a hub that responds like this."""
+    """Run a hub with the given response status and yield its URL."""
 
     async def respond(request: web.BaseRequest) -> web.StreamResponse:
         bodies.append(await request.text())
@@ -29,7 +29,7 @@ async def serving(status: int, bodies: list[str], location: str = "") -> AsyncIt
 
 
 @pytest.mark.parametrize(("status", "accepted"), [(204, True), (200, True), (400, False)])
-async def test_a_notice_names_every_feed(status: int, accepted: bool) -> None:
+async def test_a_notification_names_every_feed(status: int, accepted: bool) -> None:
     bodies: list[str] = []
     async with serving(status, bodies) as address:
         told = await HttpHub(address).publish(["https://a.example/x?y", "https://b.example"])

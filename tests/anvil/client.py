@@ -1,4 +1,4 @@
-"""People who use a service running next to the test: writers, readers and providers."""
+"""Clients of a running service: writers, readers and providers."""
 
 import json
 from dataclasses import dataclass, field
@@ -15,11 +15,11 @@ from tests.world import MovableClock, Wallet, picture
 from imprint.devchain.webhooks import SignedDelivery
 
 LOGIN_DOMAIN = "app.example"
-"""The origin of the readers' pages."""
+"""The domain of the web app that readers log in to."""
 
 
 class RunningClock(MovableClock):
-    """The clock of the machine, which the service shares."""
+    """The system clock, which the service also uses."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -47,7 +47,7 @@ class Client:
         self.http = httpx2.Client(base_url=self.url, timeout=10, limits=once, verify=PLAIN)
 
     def log_in(self, account: LocalAccount) -> dict[str, str]:
-        """The headers of a session."""
+        """Log in and return the headers of the session."""
         wallet = Wallet(account, RunningClock())
         body = wallet.sign_login(wallet.login_message(LOGIN_DOMAIN))
         session = _json(self.http.post("/auth/login", json=body))["token"]
@@ -83,7 +83,7 @@ class Client:
         return self.http.get("/freeFileByPostId", params={"postId": str(post_id)})
 
     def metadata(self, cid: str) -> dict[str, Any]:
-        """The public record of a file by its cid."""
+        """Return the public record of a file by its CID."""
         (file,) = _json(self.http.get("/filesMetaData", params={"cid": cid}))["files"]
         return dict(file)
 
@@ -91,7 +91,7 @@ class Client:
         return str(self.metadata(cid)["keyvalues"]["status"])
 
     def deliver(self, receipt: Receipt, provider: str = "a", compress: bool = False) -> Any:
-        """The response of the service to a delivery about a transaction."""
+        """Deliver a transaction to the service and return the response."""
         if provider == "a":
             signed = deliver_a(receipt, self.secret_a)
         else:
@@ -105,7 +105,7 @@ class Client:
     def post(
         self, anvil: Anvil, author: LocalAccount, content: str = "Words for sale.", **given: Any
     ) -> tuple[int, dict[str, Any]]:
-        """Publish a post and deliver it to the service; returns its id and its file."""
+        """Publish a post, deliver it to the service, and return its id and its file."""
         file = self.create(author, content)
         said = self.deliver(anvil.create_post(author, file["cid"], **given))
         (event,) = said["events"]

@@ -1,4 +1,4 @@
-"""A real node, the marketplace that `imprint contract` prints, and `imprint serve`."""
+"""Fixtures: a real node, the marketplace from `imprint contract`, and `imprint serve`."""
 
 import json
 import secrets
@@ -20,7 +20,7 @@ MakeService = Callable[..., Service]
 
 @pytest.fixture(scope="session")
 def artifact() -> dict[str, Any]:
-    """The marketplace, as a deployer gets it."""
+    """The marketplace artifact, as a deployer gets it."""
     command = [sys.executable, "-m", "imprint", "contract"]
     printed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
     return dict(json.loads(printed))
@@ -43,17 +43,17 @@ def carol() -> LocalAccount:
 
 @pytest.fixture
 def anvil(tmp_path: Path, artifact: dict[str, Any]) -> Iterator[Anvil]:
-    """A new chain with the marketplace on it."""
+    """A new chain with the marketplace deployed."""
     with running(Anvil(tmp_path), artifact) as node:
         yield node
 
 
 @pytest.fixture
 def make_service(tmp_path: Path, anvil: Anvil) -> Iterator[MakeService]:
-    """Makes services against the node, not yet started, which end with the test.
+    """Create services that use the node; they are not started yet and end with the test.
 
-    They share a data folder and secrets. Arguments are settings by their names without the prefix;
-    an empty one counts as not given.
+    They share a data folder and secrets. Arguments are setting names without the prefix; an
+    empty value counts as unset.
     """
     given = {
         "CHAIN_RPC_URL": anvil.url,
@@ -77,7 +77,7 @@ def make_service(tmp_path: Path, anvil: Anvil) -> Iterator[MakeService]:
 
 @pytest.fixture
 def service(make_service: MakeService) -> Service:
-    """A service that discovers posts by deliveries alone."""
+    """A service that learns of posts only through deliveries."""
     opened = make_service()
     opened.start()
     return opened
@@ -85,7 +85,7 @@ def service(make_service: MakeService) -> Service:
 
 @pytest.fixture
 def open_client() -> Iterator[Callable[[Service], Client]]:
-    """Opens clients of services, which are closed with the test."""
+    """Open clients of services; they are closed after the test."""
     with ExitStack() as opened:
 
         def open_one(service: Service) -> Client:

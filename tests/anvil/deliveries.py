@@ -1,4 +1,4 @@
-"""Deliveries as both providers would send them for a transaction of a real node."""
+"""Deliveries as both providers would send them for a transaction on a real node."""
 
 import json
 import secrets
@@ -11,7 +11,7 @@ from imprint.devchain.webhooks import SignedDelivery, sign_body_a, sign_body_b
 
 
 def write_body_a(receipt: Receipt) -> bytes:
-    """The body of provider A: the result of a query on the block, with numbers."""
+    """Build a body of provider A: the result of a block query, with numbers."""
     transaction = {
         "hash": receipt["transactionHash"],
         "index": int(receipt["transactionIndex"], 16),
@@ -48,7 +48,7 @@ def write_body_a(receipt: Receipt) -> bytes:
 
 
 def write_body_b(receipt: Receipt) -> bytes:
-    """The body of provider b: the receipts that a filter let through, in the form of a node."""
+    """Build a body of provider B: the receipts that pass a filter, in the node's format."""
     return json.dumps({"matchingReceipts": [receipt]}).encode()
 
 

@@ -1,4 +1,4 @@
-"""A proxy in front of a real node that hides logs, or shows an earlier state of the chain."""
+"""A proxy for a real node that hides logs or reports an earlier state of the chain."""
 
 import json
 import threading
@@ -12,12 +12,12 @@ from tests.processes import PLAIN
 
 @dataclass
 class LyingNode:
-    """Passes calls on to a node; `stops_at` (a height) and what it hides say how it lies."""
+    """Forwards calls to a node, hiding the given data and all blocks above `stops_at`."""
 
     node_url: str
     hides_logs: bool = False
     hides_receipts: bool = False
-    """Whether receipts have no logs."""
+    """Whether to remove the logs from receipts."""
     stops_at: int | None = None
     server: ThreadingHTTPServer = field(init=False)
 
@@ -59,7 +59,7 @@ class LyingNode:
         return list(sent)
 
     def _pin(self, call: dict[str, Any]) -> dict[str, Any]:
-        """The same call, with the block where this node stops as the newest one."""
+        """Return the call with `latest` replaced by the block at which this node stops."""
         if self.stops_at is None:
             return call
         height = hex(self.stops_at)

@@ -24,22 +24,22 @@ MNEMONIC = "test test test test test test test test test test test junk"
 PRICE = 10**16
 GAS = 5_000_000
 DEPLOYMENT_GAS = 12_000_000
-"""Enough for the largest contract."""
+"""Gas that suffices for the largest contract."""
 GAS_PRICE = 20 * 10**9
-"""Many times what a new chain demands; its suggestions rise with earlier payments."""
+"""Far above the initial price of a new chain, which may rise with earlier payments."""
 MINING_SECONDS = 20
 POST_CREATED = "0xf753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77"
 
 Receipt = dict[str, Any]
-"""A transaction's receipt, as the node gives it."""
+"""A transaction receipt as returned by the node."""
 
 
 class Reverted(Exception):
-    """The transaction was mined and had no effect."""
+    """The transaction was mined but reverted."""
 
 
 def find_binary() -> str:
-    """The node of the npm package, or an installed one."""
+    """Return the path of the node from the npm package, or of an installed one."""
     packaged = sorted((Path(__file__).parent / "node_modules").glob("@foundry-rs/*/bin/anvil"))
     found = str(packaged[0]) if packaged else shutil.which("anvil")
     assert found, "There is no anvil: run make test-chain, or install Foundry."
@@ -47,25 +47,25 @@ def find_binary() -> str:
 
 
 def open_account(index: int) -> LocalAccount:
-    """One of the funded accounts of the chain."""
+    """Return one of the funded accounts of the chain."""
     account: LocalAccount = Account.from_mnemonic(MNEMONIC, account_path=f"m/44'/60'/0'/0/{index}")
     return account
 
 
 def post_id_of(receipt: Receipt) -> int:
-    """The id of the post that a transaction created."""
+    """Return the id of the post created by a transaction."""
     (created,) = (log for log in receipt["logs"] if log["topics"][0] == POST_CREATED)
     return int(created["topics"][1], 16)
 
 
 def encode_call(name: str, kinds: Sequence[str], values: Sequence[Any]) -> bytes:
-    """The data of a call of a contract's function."""
+    """Encode a call of a contract function."""
     return keccak256(f"{name}({','.join(kinds)})".encode())[:4] + encode(kinds, values)
 
 
 @dataclass
 class Anvil:
-    """A node in a separate process, and the marketplace that was last deployed there."""
+    """A node in a separate process, and the marketplace last deployed on it."""
 
     folder: Path
     options: Sequence[str] = ()
@@ -90,7 +90,7 @@ class Anvil:
         self.process.kill()
 
     def rpc(self, method: str, *params: object) -> Any:
-        """The result of a call; fails if the node returns an error."""
+        """Call an RPC method and return its result; an error from the node fails the test."""
         asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         response = httpx2.post(self.url, json=asked, timeout=20, verify=PLAIN).json()
         assert "error" not in response, f"{method}: {response.get('error')}"
@@ -104,13 +104,13 @@ class Anvil:
         self.rpc("anvil_mine", hex(blocks))
 
     def reorg(self, depth: int) -> None:
-        """Replace the newest blocks with as many empty ones."""
+        """Replace the newest blocks with the same number of empty ones."""
         self.rpc("anvil_reorg", depth, [])
 
     def transact(
         self, sender: LocalAccount, to: str | None, data: bytes, value: int = 0, **more: Any
     ) -> Receipt:
-        """Send a transaction that is signed here, and take its receipt. Raises `Reverted`.
+        """Sign and send a transaction and return its receipt. Raises `Reverted`.
 
         `more` are fields of other transaction types, which have no single gas price.
         """
@@ -131,11 +131,11 @@ class Anvil:
         return receipt
 
     def count_transactions(self, sender: str) -> int:
-        """The nonce of an account's next transaction."""
+        """Return the nonce of the sender's next transaction."""
         return int(self.rpc("eth_getTransactionCount", sender, "pending"), 16)
 
     def call(self, to: str, data: bytes) -> bytes:
-        """The result of a contract call, without a transaction."""
+        """Return the result of a contract call, without a transaction."""
         asked = {"to": to, "data": "0x" + data.hex()}
         return bytes.fromhex(self.rpc("eth_call", asked, "latest")[2:])
 
@@ -147,13 +147,13 @@ class Anvil:
         return str(self.rpc("eth_getCode", address, "latest")) != "0x"
 
     def create(self, artifact: Mapping[str, Any]) -> str:
-        """Deploy any contract; returns its address."""
+        """Deploy any contract and return its address."""
         code = bytes.fromhex(artifact["bytecode"].removeprefix("0x"))
         created = self.transact(open_account(0), None, code, gas=DEPLOYMENT_GAS)
         return str(created["contractAddress"])
 
     def deploy(self, artifact: Mapping[str, Any]) -> str:
-        """Deploy a marketplace, which the other methods call from now on; returns its address."""
+        """Deploy a marketplace for use by the other methods, and return its address."""
         self.abi = artifact["abi"]
         self.marketplace = self.create(artifact)
         return self.marketplace
@@ -166,14 +166,14 @@ class Anvil:
         price: int = PRICE,
         hashtags: Sequence[str] = (),
     ) -> Receipt:
-        """Publish a cid, with hashtags if the marketplace supports them."""
+        """Publish a CID, with hashtags if the marketplace supports them."""
         call = self.encode_post(cid, thumbnail_cid, price, hashtags)
         return self.transact(author, self.marketplace, call)
 
     def encode_post(
         self, cid: str, thumbnail_cid: str, price: int = PRICE, hashtags: Sequence[str] = ()
     ) -> bytes:
-        """The call that publishes a cid."""
+        """Encode the call that publishes a CID."""
         (entry,) = (one for one in self.abi if one.get("name") == "createPost")
         kinds = [part["type"] for part in entry["inputs"][0]["components"]]
         given = (cid, "A title", thumbnail_cid, "", price, list(hashtags))
@@ -183,7 +183,7 @@ class Anvil:
         return self.transact(reader, self.marketplace, self.encode_purchase(post_id), price)
 
     def encode_purchase(self, post_id: int) -> bytes:
-        """The call that buys a post."""
+        """Encode the call that buys a post."""
         return encode_call("subscribePost", ["uint256"], [post_id])
 
     def transfer(self, holder: LocalAccount, receiver: LocalAccount, post_id: int) -> Receipt:
@@ -212,7 +212,7 @@ class Anvil:
 
 @contextmanager
 def running(node: Anvil, marketplace: Mapping[str, Any]) -> Iterator[Anvil]:
-    """A node with the marketplace on it, which ends with the test."""
+    """Run a node with the marketplace deployed until the context exits."""
     node.start()
     try:
         node.deploy(marketplace)

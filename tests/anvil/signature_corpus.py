@@ -1,7 +1,7 @@
-"""Signatures of every kind, good and bad, with viem's verdicts.
+"""Valid and invalid signatures of every kind, with viem's verdicts.
 
-Keys, addresses and messages follow from the seed of a `Random`, so a corpus is the same every time
-on a new chain.
+Keys, addresses and messages are derived from the seed of a `Random`, so a corpus is always
+the same on a new chain.
 """
 
 from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ ZERO = "The zero address is nobody; viem takes what recovers to no key for its s
 SHORT = "A signature may be empty, as that of a Safe that signed on the chain; viem's has 32 bytes."
 
 DIFFERENCES = (HIGH_S, COMPACT, ONE_WORD, GAS, LENGTH, ZERO, SHORT)
-"""Where the service deliberately differs from viem, and why."""
+"""The reasons why the service deliberately differs from viem."""
 
 
 Sign = Callable[[Question, Random], bytes]
@@ -51,9 +51,9 @@ Sign = Callable[[Question, Random], bytes]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One way to sign for an address; `valid` is viem's verdict.
+    """A way to sign for an address; `valid` is viem's verdict.
 
-    The service agrees, unless there is a reason not to.
+    The service agrees unless `difference` gives a reason not to.
     """
 
     name: str
@@ -64,16 +64,16 @@ class Kind:
 
     @property
     def accepted(self) -> bool:
-        """The service's verdict."""
+        """The expected verdict of the service."""
         return self.valid is not bool(self.difference)
 
 
 OTHER = encode_defunct(text="Something else.")
-"""A message that nobody is asked to sign."""
+"""A message other than the one to be signed."""
 
 
 def build_kinds(contracts: WalletContracts, rng: Random) -> list[Kind]:
-    """Every kind of signature, over wallets that are deployed now."""
+    """Build every kind of signature, with newly deployed wallets."""
     return [
         *_plain_kinds(rng),
         *_owned_kinds(contracts, rng),
@@ -88,7 +88,7 @@ def build_kinds(contracts: WalletContracts, rng: Random) -> list[Kind]:
 
 
 def open_key(rng: Random) -> LocalAccount:
-    """A fresh key."""
+    """Create a new key."""
     account: LocalAccount = Account.from_key(rng.randbytes(32))
     return account
 
@@ -321,7 +321,7 @@ def _safe_kinds(contracts: WalletContracts, rng: Random) -> Iterator[Kind]:
 
 
 def _mixed_safe_kinds(contracts: WalletContracts, rng: Random) -> Iterator[Kind]:
-    """A Safe one of whose owners is a contract wallet too."""
+    """Signatures of a Safe that has a contract wallet among its owners."""
     key, owner, stranger = open_key(rng), contracts.open_owned(1), open_key(rng)
     creation = contracts.safe.encode_creation([key.address, owner.address], 2, salt=9)
     address = to_checksum_address(contracts.anvil.call(contracts.safe.factory, creation)[12:])
@@ -416,7 +416,7 @@ def _delegated_kinds(contracts: WalletContracts, rng: Random) -> Iterator[Kind]:
 
 
 def _constant_kinds(contracts: WalletContracts) -> Iterator[Kind]:
-    """Wallets that always return the same."""
+    """Wallets that always return the same value."""
     word = MAGIC + bytes(28)
     # Counts down from 200 000, which takes five million gas.
     loop = bytes.fromhex("62030d405b60019003806004575b50")
@@ -448,5 +448,5 @@ def _always(signature: bytes) -> Sign:
 
 
 def _returning(word: bytes, length: int) -> bytes:
-    """Code that returns this many bytes, beginning with a word."""
+    """Return code that returns `length` bytes, starting with `word`."""
     return b"\x7f" + word + bytes.fromhex(f"60005261{length:04x}6000f3")

@@ -1,4 +1,4 @@
-"""The messages that the corpus signs, and ways to change signature bytes."""
+"""The messages signed in the corpus, and ways to modify signatures."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ ISSUED = "2023-11-14T22:13:20.000Z"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is signed: the text of a login, or the typed data of a write."""
+    """The message to sign: the text of a login, or the typed data of a write."""
 
     signable: SignableMessage
     text: str = ""
@@ -36,7 +36,7 @@ class Question:
 
 
 def ask(address: str, rng: Random, seconds: int = SECONDS, issued: str = ISSUED) -> Question:
-    """A random login or write of an address."""
+    """Build a random login or write by an address."""
     nonce = rng.randbytes(16).hex()
     chosen = rng.choice(["login", "create", "update", "delete"])
     if chosen == "login":
@@ -45,7 +45,7 @@ def ask(address: str, rng: Random, seconds: int = SECONDS, issued: str = ISSUED)
 
 
 def ask_login(address: str, nonce: str, issued: str = ISSUED) -> Question:
-    """A login of an address."""
+    """Build a login by an address."""
     text = build_login(address, issued, nonce)
     return Question(encode_defunct(text=text), text)
 
@@ -53,7 +53,7 @@ def ask_login(address: str, nonce: str, issued: str = ISSUED) -> Question:
 def ask_write(
     action: str, form: str, nonce: str, seconds: int = SECONDS, service: str = SERVICE
 ) -> Question:
-    """A write in one of the forms."""
+    """Build a write in the given envelope form."""
     about = {"cid": CID} if action in ("update", "delete") else {}
     if action != "delete":
         about["contentHash"] = hash_text(nonce)
@@ -63,26 +63,26 @@ def ask_write(
 
 
 def raise_s(signature: bytes) -> bytes:
-    """The malleated form of a key's signature, with the higher s."""
+    """Return the malleated form of a signature, with the high s value."""
     s = CURVE_ORDER - int.from_bytes(signature[32:64])
     return signature[:32] + s.to_bytes(32) + bytes([55 - signature[64]])
 
 
 def compact(signature: bytes) -> bytes:
-    """The form of 64 bytes (EIP-2098)."""
+    """Return the 64-byte form of a signature (EIP-2098)."""
     s = int.from_bytes(signature[32:64]) | (signature[64] - 27) << 255
     return signature[:32] + s.to_bytes(32)
 
 
 def flip_bit(signature: bytes, rng: Random) -> bytes:
-    """The same bytes with one bit flipped."""
+    """Return the signature with one bit flipped."""
     changed = bytearray(signature)
     changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
     return bytes(changed)
 
 
 def encode_der(signature: bytes) -> bytes:
-    """The DER form, which libraries for other uses of ECDSA write."""
+    """Return the signature in DER, as used by other ECDSA libraries."""
     numbers = b"".join(
         b"\x02" + bytes([len(part)]) + part
         for part in (b"\0" + signature[:32], b"\0" + signature[32:64])

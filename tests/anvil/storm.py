@@ -1,4 +1,4 @@
-"""A storm of deliveries: both providers, duplicates, poison and heartbeats, in any order."""
+"""A burst of deliveries: both providers, duplicates, poison and heartbeats, in any order."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ SENDERS = 16
 
 
 def publish_all(anvil: Anvil, posts: Sequence[tuple[LocalAccount, str]]) -> list[Receipt]:
-    """Publish these cids, many per block; returns the receipts."""
+    """Publish the given CIDs, many per block, and return the receipts."""
     anvil.rpc("evm_setAutomine", False)
     selector = keccak256(f"createPost({POST})".encode())[:4]
     nonces: dict[str, int] = {}
@@ -76,7 +76,7 @@ class Storm:
         )
 
     def brew(self, receipts: Sequence[Receipt], count: int) -> list[tuple[str, SignedDelivery]]:
-        """This many deliveries; 30 % of them duplicates, 5 % poison, 2 % heartbeats."""
+        """Build `count` deliveries: 30 % duplicates, 5 % poison, and 2 % heartbeats."""
         writers = {"a": write_body_a, "b": write_body_b}
         deliveries = [self.sign(writers[who](receipt), who) for receipt in receipts for who in "ab"]
         poison = [self.sign(*self._poison(receipts)) for _ in range(count // 20)]
@@ -107,7 +107,7 @@ class Storm:
         return write_body_b(receipt), "b"
 
     async def send_all(self, deliveries: Sequence[tuple[str, SignedDelivery]]) -> float:
-        """Send them in order, a few at once; returns the duration."""
+        """Send the deliveries in order, a few at a time, and return the elapsed time."""
         began = time.monotonic()
         left = iter(deliveries)
         connector = aiohttp.TCPConnector(limit=SENDERS)

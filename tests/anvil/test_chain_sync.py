@@ -1,4 +1,4 @@
-"""A service without deliveries follows a real node."""
+"""A service that gets no deliveries follows a real node."""
 
 import json
 import time
@@ -33,7 +33,7 @@ def wait_for(happened: Callable[[], bool], seconds: float = PATIENCE) -> None:
         time.sleep(0.05)
 
 
-def test_the_deployed_interface_is_followed_unchanged(
+def test_a_legacy_marketplace_is_followed_without_changes(
     anvil: Anvil,
     make_service: MakeService,
     open_client: Callable[[Service], Client],
@@ -52,7 +52,7 @@ def test_the_deployed_interface_is_followed_unchanged(
     assert client.read_post(bob, post_id).json()["content"] == "Words for sale."
 
 
-def test_a_transferred_token_revokes_access_before_the_cache_expires(
+def test_transferring_a_token_revokes_access_before_the_cache_expires(
     anvil: Anvil,
     make_service: MakeService,
     open_client: Callable[[Service], Client],
@@ -75,7 +75,7 @@ def test_a_transferred_token_revokes_access_before_the_cache_expires(
     assert client.read_post(bob, post_id, session).status_code == 200
 
 
-def test_a_service_that_was_down_catches_up_from_its_cursor(
+def test_a_service_catches_up_from_its_cursor_after_downtime(
     anvil: Anvil, service: Service, client: Client, alice: LocalAccount
 ) -> None:
     early = client.create(alice)["cid"]

@@ -1,4 +1,4 @@
-"""`imprint deploy` on a real node, and the service with the settings that it prints."""
+"""`imprint deploy` on a real node, and a service run with the settings it prints."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from tests.anvil.node import Anvil, open_account
 from tests.processes import PLAIN
 
 
-def test_the_printed_settings_run_a_service(
+def test_a_service_runs_with_the_printed_settings(
     anvil: Anvil, make_service: MakeService, tmp_path: Path
 ) -> None:
     deployer: LocalAccount = open_account(7)

@@ -1,4 +1,4 @@
-"""Hostile blocks and nodes: a block full of logs, a truncated chain, nodes that lie or lag."""
+"""Hostile chains: a block full of logs, a truncated chain, and nodes that lie or lag."""
 
 import json
 import subprocess
@@ -25,19 +25,19 @@ from imprint.services.chain.log_stream import SHRUNK_GRACE
 FLOOD = Path(__file__).parent / "TransferFlood.json"
 FLOODS, LOGS_EACH = 4, 3_000
 OLD_LIMIT = 8 * 1024 * 1024
-"""An amount of logs in bytes that once stopped the follower for good."""
+"""Size of logs in bytes that once stopped the follower permanently."""
 
 PROMISE = 5.0
-"""Seconds after its block within which a post must be one here too."""
+"""Seconds after its block within which a post must be published here too."""
 
 BUSY = 15.0
-"""Additional seconds on a busy machine."""
+"""Additional seconds allowed on a busy machine."""
 
 PATIENCE = 60.0
 
 
 def wait_for(happened: Callable[[], bool], seconds: float = PATIENCE) -> float:
-    """Wait until a condition holds; returns the duration."""
+    """Wait until a condition holds and return the elapsed time."""
     began = time.monotonic()
     while not happened():
         assert time.monotonic() - began < seconds, "It did not happen in time."
@@ -46,7 +46,7 @@ def wait_for(happened: Callable[[], bool], seconds: float = PATIENCE) -> float:
 
 
 def wait_for_head(service: Service, anvil: Anvil) -> None:
-    """Wait until the follower has seen the newest block."""
+    """Wait until the follower has processed the newest block."""
     address, head = f"http://127.0.0.1:{service.given['METRICS_PORT']}/", anvil.height
 
     def is_followed() -> bool:
@@ -61,7 +61,7 @@ Serve = Callable[..., tuple[Service, Client]]
 
 @pytest.fixture
 def serve(make_service: MakeService, open_client: Callable[[Service], Client]) -> Serve:
-    """Starts services with these settings, each with a client of it."""
+    """Start services with the given settings, each with a client."""
 
     def start(**settings: str) -> tuple[Service, Client]:
         service = make_service(RATE_LIMITS="off", **settings)
@@ -73,7 +73,7 @@ def serve(make_service: MakeService, open_client: Callable[[Service], Client]) -
 
 @pytest.fixture
 def open_liar(anvil: Anvil) -> Iterator[Callable[[], LyingNode]]:
-    """Opens proxies in front of the node, which end with the test."""
+    """Open proxies for the node; they end with the test."""
     with ExitStack() as opened:
 
         def open_one() -> LyingNode:
@@ -87,13 +87,13 @@ def open_liar(anvil: Anvil) -> Iterator[Callable[[], LyingNode]]:
 
 @pytest.fixture
 def large_blocks(tmp_path: Path, artifact: dict[str, Any]) -> Iterator[Anvil]:
-    """A chain whose blocks have room for thousands of logs."""
+    """A chain with room for thousands of logs per block."""
     with running(Anvil(tmp_path, ["--gas-limit", "200000000"]), artifact) as node:
         yield node
 
 
 def flood_block(anvil: Anvil) -> int:
-    """Mine a block with thousands of empty transfers; returns its number."""
+    """Mine a block with thousands of empty transfers and return its number."""
     sender = open_account(5)
     code = bytes.fromhex(json.loads(FLOOD.read_text())["bytecode"][2:])
     contract = anvil.transact(sender, None, code)["contractAddress"]
@@ -126,7 +126,7 @@ def size_of_logs(anvil: Anvil, number: int) -> int:
     return len(response.content)
 
 
-def test_a_block_full_of_logs_stops_neither_the_service_nor_reconcile(
+def test_a_block_full_of_logs_does_not_stop_the_service_or_reconcile(
     large_blocks: Anvil,
     serve: Serve,
     alice: LocalAccount,
@@ -161,7 +161,7 @@ def test_a_block_full_of_logs_stops_neither_the_service_nor_reconcile(
 
 
 def forge_post(receipt: dict[str, Any], cid: str, other: str, post_id: int) -> dict[str, Any]:
-    """The receipt of a post, changed to another draft of the same length and another id."""
+    """Return the receipt of a post, changed to another CID of the same length and another id."""
     assert len(cid) == len(other)
     text = json.dumps(receipt).replace(cid.encode().hex(), other.encode().hex())
     forged: dict[str, Any] = json.loads(text)
@@ -221,7 +221,7 @@ def test_a_chain_that_ends_below_the_final_block_is_reported_as_degraded(
     assert client.status(cid) == "onchain"
 
 
-def test_a_node_that_hides_logs_unpublishes_nothing(
+def test_a_node_that_hides_logs_causes_no_post_to_be_unpublished(
     anvil: Anvil,
     serve: Serve,
     open_liar: Callable[[], LyingNode],
@@ -246,7 +246,7 @@ def test_a_node_that_hides_logs_unpublishes_nothing(
     wait_for(lambda: client.status(followed) == "pending")
 
 
-def test_a_log_hidden_until_its_block_is_final_is_indexed_when_the_node_is_honest(
+def test_a_log_hidden_until_its_block_is_final_is_indexed_later(
     anvil: Anvil,
     serve: Serve,
     open_liar: Callable[[], LyingNode],
@@ -279,7 +279,7 @@ def test_a_log_hidden_until_its_block_is_final_is_indexed_when_the_node_is_hones
 
 
 @pytest.mark.parametrize("case", [(50, "1"), (10, "2")], ids=["50 behind", "a quorum"])
-def test_a_preferred_node_that_is_behind_does_not_let_a_former_holder_read(
+def test_a_lagging_preferred_node_does_not_grant_access_to_a_former_holder(
     anvil: Anvil,
     serve: Serve,
     open_liar: Callable[[], LyingNode],

@@ -1,4 +1,4 @@
-"""The index of a large marketplace on a real node, compared with the contract and with viem."""
+"""The index of a large marketplace on a real node, checked against the contract and viem."""
 
 import json
 import os
@@ -30,7 +30,7 @@ CALLS_PER_BLOCK = 500
 SUMS = Path(__file__).parent / "market_sums.mjs"
 
 Call = tuple[str, bytes, int]
-"""The sender of a transaction, its data, and its value."""
+"""A transaction's sender, data and value."""
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def call(name: str, kinds: list[str], *values: object) -> bytes:
 
 
 def mine_calls(anvil: Anvil, calls: Sequence[Call]) -> None:
-    """Mine one block with these transactions; the node orders those of a batch as it likes."""
+    """Mine one block with these transactions, in an order chosen by the node."""
     senders = {sender for sender, _, _ in calls}
     nonces = {
         sender: count(int(anvil.rpc("eth_getTransactionCount", sender, "latest"), 16))
@@ -78,7 +78,7 @@ def mine_calls(anvil: Anvil, calls: Sequence[Call]) -> None:
 
 
 class Traders:
-    """Transactions that succeed: each post and holder is touched once per block."""
+    """Builds transactions that succeed, using each post and holder once per block."""
 
     def __init__(self, accounts: Sequence[str], random: Random) -> None:
         self.accounts, self.random = accounts, random
@@ -121,7 +121,7 @@ class Traders:
 
 
 def fill(anvil: Anvil) -> int:
-    """Publish, buy and transfer; returns how many transactions there are."""
+    """Publish, buy and transfer, and return the number of transactions."""
     accounts = [each.lower() for each in anvil.rpc("eth_accounts")]
     assert len(accounts) == ACCOUNTS
     traders = Traders(accounts, Random(12))
@@ -152,7 +152,7 @@ def read_posts(anvil: Anvil) -> tuple[dict[int, str], dict[int, int]]:
 
 
 def sum_logs(anvil: Anvil) -> dict[str, Any]:
-    """What viem finds in the logs, and the balances that the contract returns."""
+    """Return the sums viem computes from the logs, and the balances from the contract."""
     result = subprocess.run(
         ["node", str(SUMS), anvil.url, anvil.marketplace],
         input=json.dumps(list(anvil.abi)),

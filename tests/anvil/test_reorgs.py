@@ -1,4 +1,4 @@
-"""A reorganizing real node: posts leave, come back in other blocks, and change positions."""
+"""Reorgs on a real node: posts leave the chain, return in other blocks, and change positions."""
 
 import time
 
@@ -24,7 +24,7 @@ def service(make_service: MakeService) -> Service:
 
 
 def wait_for(client: Client, expected: dict[str, str | None]) -> None:
-    """Wait until these cids have these post ids; None is a draft."""
+    """Wait until the CIDs have the given post ids; None means a draft."""
     deadline = time.monotonic() + TIMEOUT
     while (found := {cid: client.metadata(cid)["post_id"] for cid in expected}) != expected:
         assert time.monotonic() < deadline, (found, expected)
@@ -36,7 +36,7 @@ def raw_transaction(anvil: Anvil, receipt: Receipt) -> str:
 
 
 def replace_blocks(anvil: Anvil, depth: int, transactions: list[tuple[str, int]]) -> None:
-    """Replace the newest blocks; each transaction goes into the new block of that number."""
+    """Replace the newest blocks; each transaction names the new block it goes into."""
     anvil.rpc("anvil_reorg", depth, transactions)
 
 
@@ -62,7 +62,7 @@ def test_posts_change_positions_in_reorgs_up_to_the_configured_depth(
 
 
 @pytest.mark.parametrize("depth", [1, DEPTH])
-def test_a_post_that_left_the_chain_is_a_draft_until_it_is_published_again(
+def test_a_post_that_left_the_chain_is_a_draft_until_published_again(
     anvil: Anvil, client: Client, alice: LocalAccount, depth: int
 ) -> None:
     anvil.mine(DEPTH)

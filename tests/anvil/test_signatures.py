@@ -1,4 +1,4 @@
-"""The service and viem agree about signatures of every kind, except for listed differences."""
+"""The service and viem agree on signatures of every kind, except for listed differences."""
 
 import json
 import subprocess
@@ -43,7 +43,7 @@ from imprint.domain.formats.cids import Cid
 SEED = 1271
 OF_EACH_KIND = 6
 LEAST = 500
-"""The least number of signatures that are compared."""
+"""The minimum number of signatures to compare."""
 
 NOW = datetime.fromtimestamp(SECONDS, UTC)
 VERIFIER = Path(__file__).parent / "verify_signatures.mjs"
@@ -51,7 +51,7 @@ VERIFIER = Path(__file__).parent / "verify_signatures.mjs"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A signature of a kind."""
+    """One signature of a given kind."""
 
     kind: Kind
     question: Question
@@ -60,12 +60,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """The service without its HTTP: the verifiers, and the wallets behind a node."""
+    """The service without HTTP: the signature verifiers, and wallets checked through a node."""
 
     wallets: JsonRpcContractWallets
 
     async def accepts(self, case: Case) -> bool:
-        """Whether a signature proves its message."""
+        """Return whether the signature is valid for its message."""
         try:
             proof = self._verify(case)
         except Refusal as refusal:
@@ -90,7 +90,7 @@ class Adapter:
 
 @pytest.fixture
 def anvil(tmp_path: Path, artifact: dict[str, Any]) -> Iterator[Anvil]:
-    """A chain that delegates (EIP-7702) and has no precompile for passkeys yet."""
+    """A chain that supports EIP-7702 delegation but has no passkey precompile yet."""
     with running(Anvil(tmp_path, ["--hardfork", "prague"]), artifact) as node:
         yield node
 
@@ -117,7 +117,7 @@ def service(make_service: MakeService) -> Service:
 
 
 def ask_viem(anvil: Anvil, cases: Sequence[Case]) -> list[bool]:
-    """viem's verdict on each case."""
+    """Return viem's verdict on each case."""
     lines = [
         json.dumps(
             {
@@ -137,7 +137,9 @@ def ask_viem(anvil: Anvil, cases: Sequence[Case]) -> list[bool]:
     return [line == "true" for line in done.stdout.splitlines()]
 
 
-async def test_viem_and_the_service_agree(contracts: WalletContracts, adapter: Adapter) -> None:
+async def test_the_verdicts_of_viem_and_the_service_are_as_expected(
+    contracts: WalletContracts, adapter: Adapter
+) -> None:
     rng = Random(SEED)
     kinds = build_kinds(contracts, rng)
     cases = []
@@ -184,7 +186,7 @@ def test_the_service_gives_the_same_verdicts_over_http(
 
 
 def check(kind: Kind, response: httpx2.Response) -> None:
-    """Fail unless a request is accepted or refused like its signature."""
+    """Check that a request is accepted or refused as its signature requires."""
     if kind.accepted:
         assert response.status_code == 200, f"{kind.name}: {response.text}"
     else:

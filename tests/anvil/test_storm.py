@@ -1,4 +1,4 @@
-"""Ten thousand deliveries and a power cut in between: every post is published, once."""
+"""Ten thousand deliveries with a power failure in between: every post is published once."""
 
 import asyncio
 import sqlite3
@@ -15,13 +15,13 @@ from tests.processes import Service
 POSTS = 1_000
 DELIVERIES = 10_000
 LONGEST_ACK = 3_000.0
-"""Milliseconds within which 99 of 100 deliveries are accepted, on a busy machine."""
+"""Limit in milliseconds for the 99th percentile latency on a busy machine."""
 
 PATIENCE = 300.0
-"""Seconds after which unaccepted deliveries count as hanging."""
+"""Seconds after which unaccepted deliveries count as stuck."""
 
 
-async def test_a_storm_of_deliveries_applies_each_event_once(
+async def test_a_burst_of_deliveries_applies_each_event_once(
     anvil: Anvil, make_service: MakeService
 ) -> None:
     service = make_service(RATE_LIMITS="off")
@@ -71,7 +71,7 @@ async def wait_for_acks(storm: Storm, count: int) -> None:
 
 
 def report(storm: Storm, seconds: float) -> float:
-    """Print the results; returns the 99th percentile latency in milliseconds."""
+    """Print the results and return the 99th percentile latency in milliseconds."""
     waits = sorted(wait * 1_000 for wait in storm.waits)
     median, p99 = waits[len(waits) // 2], waits[len(waits) * 99 // 100]
     print(
@@ -83,7 +83,7 @@ def report(storm: Storm, seconds: float) -> float:
 
 
 def count_events(service: Service) -> tuple[int, int]:
-    """How many events are stored, and how many files they hold onchain."""
+    """Return the number of stored events, and of the files they refer to."""
     path = service.folder / "data" / "imprint.db"
     with closing(sqlite3.connect(path)) as catalog:
         query = "SELECT count(*), count(DISTINCT file_id) FROM events"

@@ -1,4 +1,4 @@
-"""The walk of a post on a real node, from a draft to a reader who bought it."""
+"""The life of a post on a real node, from a draft to a reader who bought it."""
 
 import json
 from collections.abc import Callable
@@ -47,13 +47,13 @@ def walk(
     [{"provider": "a"}, {"provider": "b", "compress": True}],
     ids=["a", "b"],
 )
-def test_a_draft_becomes_a_post_that_its_buyer_reads(
+def test_a_draft_becomes_a_post_that_its_buyer_can_read(
     anvil: Anvil, client: Client, alice: LocalAccount, bob: LocalAccount, options: dict[str, Any]
 ) -> None:
     walk(anvil, client, alice, bob, **options)
 
 
-def test_a_marketplace_without_hashtags_works_unchanged(
+def test_a_marketplace_without_hashtags_still_works(
     anvil: Anvil,
     make_service: MakeService,
     open_client: Callable[[Service], Client],

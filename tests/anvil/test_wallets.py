@@ -1,4 +1,4 @@
-"""Contract wallets as authors and readers: a Safe, a passkey, delegated accounts, our own."""
+"""Contract wallets as authors and readers: Safe, passkey, delegated, and custom ones."""
 
 from dataclasses import dataclass, replace
 
@@ -27,12 +27,12 @@ BUYER_OF = {
     "delegated-code": "delegated-key",
     "owned": "safe-counterfactual",
 }
-"""Every kind of wallet writes, and another one buys the post."""
+"""Each kind of wallet that writes a post, with the kind that buys it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """A wallet that always sends signatures as if it was not deployed yet: its code is called."""
+    """A wallet that wraps every signature as if it were not deployed yet, so its code is called."""
 
     wallet: ContractWallet
 
@@ -69,7 +69,7 @@ def stranger() -> LocalAccount:
 
 
 @pytest.mark.parametrize(("kind", "buyers"), BUYER_OF.items())
-def test_a_wallet_writes_and_publishes_what_another_one_buys_and_reads(
+def test_one_wallet_publishes_a_post_that_another_buys_and_reads(
     contracts: WalletContracts, client: Client, stranger: LocalAccount, kind: str, buyers: str
 ) -> None:
     author = WalletClient(client, contracts.open(kind))
@@ -113,7 +113,7 @@ def test_a_delegated_account_signs_with_its_key_and_through_its_code(
         author.log_in()
 
 
-def test_a_safe_signs_with_as_many_owners_as_it_has_at_that_moment(
+def test_a_safe_needs_signatures_of_its_current_owners_and_threshold(
     contracts: WalletContracts, client: Client
 ) -> None:
     safe = contracts.open_safe()

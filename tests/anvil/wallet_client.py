@@ -1,4 +1,4 @@
-"""People who use the service with a contract wallet, in each form of signed writes."""
+"""Clients that use the service with a contract wallet, in each form of signed writes."""
 
 import json
 import secrets
@@ -17,7 +17,7 @@ from tests.world import picture
 from imprint.domain.formats.addresses import keccak256
 
 ATTEMPTS = 5
-"""How often a request is sent to a service whose node is slow on a busy machine."""
+"""Maximum attempts for a request, as the node may be slow on a busy machine."""
 
 FORMS = ("imprint-1", "imprint-2")
 
@@ -25,7 +25,7 @@ FORMS = ("imprint-1", "imprint-2")
 def build_envelope(
     form: str, action: str, service: str, seconds: int, nonce: str, **about: str
 ) -> dict[str, Any]:
-    """The typed data of a write; `about` has the members that only the bound form has."""
+    """Build the typed data of a write; `about` has the members that only the bound form has."""
     kind, members = signed_forms.declare(form, action)
     message: dict[str, Any] = {"action": action, "nonce": nonce, "timestamp": str(seconds)}
     if form != "imprint-1":
@@ -39,14 +39,14 @@ def build_envelope(
 
 
 def declare(envelope: Mapping[str, Any]) -> str:
-    """The type in EIP-712 notation."""
+    """Return the type in EIP-712 notation."""
     ((name, members),) = envelope["types"].items()
     described = ",".join(f"{member['type']} {member['name']}" for member in members)
     return f"{name}({described})"
 
 
 def build_login(address: str, issued: str, nonce: str) -> str:
-    """The login text to sign (EIP-4361)."""
+    """Build the login message to sign (EIP-4361)."""
     return (
         f"{LOGIN_DOMAIN} wants you to sign in with your Ethereum account:\n{address}\n\n"
         f"Welcome back\n\nURI: http://{LOGIN_DOMAIN}/\nVersion: 1\nChain ID: {CHAIN_ID}\n"
@@ -56,7 +56,7 @@ def build_login(address: str, issued: str, nonce: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WalletClient:
-    """A service, used with this wallet."""
+    """A client of a service that uses this wallet."""
 
     client: Client
     wallet: ContractWallet
@@ -69,11 +69,11 @@ class WalletClient:
         return send(self.client, "/auth/login", json=body)
 
     def log_in(self) -> dict[str, str]:
-        """The headers of a session."""
+        """Log in and return the headers of the session."""
         return {"Authorization": f"Bearer {_json(self.send_login())['token']}"}
 
     def sign(self, form: str, action: str, **about: str) -> dict[str, Any]:
-        """The members that every signed body has."""
+        """Return the members common to all signed bodies."""
         service = _json(self.client.http.get("/.well-known/imprint.json"))["service"]
         nonce, now = secrets.token_hex(16), RunningClock().seconds
         envelope = build_envelope(form, action, service, now, nonce, **about)
@@ -109,12 +109,12 @@ class WalletClient:
         return send(self.client, "/delete/file", params={"cid": cid}, json=body)
 
     def create_post(self, cid: str, thumbnail: str) -> Receipt:
-        """Publish a cid on the chain, from the wallet itself."""
+        """Publish a CID on the chain from the wallet itself."""
         anvil = self.wallet.anvil
         return self.wallet.send(anvil.marketplace, anvil.encode_post(cid, thumbnail))
 
     def buy(self, post_id: int) -> Receipt:
-        """Buy a post, from the wallet itself."""
+        """Buy a post from the wallet itself."""
         anvil = self.wallet.anvil
         return self.wallet.send(anvil.marketplace, anvil.encode_purchase(post_id), PRICE)
 
@@ -124,9 +124,9 @@ class WalletClient:
 
 
 def send(client: Client, path: str, **given: Any) -> httpx2.Response:
-    """The response to a request, which is repeated if the node took too long.
+    """Send a request and return the response, retrying if the node took too long.
 
-    A signature that could not be checked has spent nothing.
+    A signature that could not be checked has spent no nonce.
     """
     for _ in range(ATTEMPTS):
         response = client.http.post(path, **given)
@@ -136,12 +136,12 @@ def send(client: Client, path: str, **given: Any) -> httpx2.Response:
 
 
 def hash_text(content: str) -> str:
-    """The hash of a text that a signature is bound to."""
+    """Return the hash of a text, as bound by a signature."""
     return to_text(keccak256(content.encode()))
 
 
 def to_text(value: bytes) -> str:
-    """Bytes in hexadecimal digits."""
+    """Return bytes as hexadecimal digits."""
     return f"0x{value.hex()}"
 
 

@@ -25,36 +25,36 @@ SAFE = HERE / "node_modules/@safe-global/safe-smart-account/build/artifacts/cont
 ERC4337 = HERE / "node_modules/@account-abstraction/contracts/artifacts"
 
 MARK = bytes.fromhex("6492" * 16)
-"""The end of a signature of a wallet that is not deployed yet (ERC-6492)."""
+"""The suffix of a signature by a wallet that is not deployed yet (ERC-6492)."""
 
 P256_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 
 CALL = ["address", "uint256", "bytes"]
-"""A wallet's call: receiver, value and data."""
+"""The ABI types of a wallet's call: receiver, value and data."""
 
 BATCH_MODE = bytes.fromhex("01".ljust(64, "0"))
-"""Several calls, all of which succeed or none (ERC-7821)."""
+"""Execution mode for several calls that all succeed or all fail (ERC-7821)."""
 
 OPERATION = "(address,uint256,bytes,bytes,bytes32,uint256,bytes32,bytes,bytes)"
 
 
 def read_artifact(path: Path) -> dict[str, Any]:
-    """A compiled contract."""
+    """Read the artifact of a compiled contract."""
     return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 def digest_of(message: SignableMessage) -> bytes:
-    """The 32 bytes that are signed for a message."""
+    """Return the 32-byte digest that is signed for a message."""
     return keccak256(b"\x19" + message.version + message.header + message.body)
 
 
 def sign_digest(account: LocalAccount, digest: bytes) -> bytes:
-    """The signature of a key over 32 bytes: r, s and v."""
+    """Sign a 32-byte digest with a key; returns r, s and v."""
     return bytes(account.unsafe_sign_hash(digest).signature)
 
 
 def wrap(factory: str, prepare: bytes, signature: bytes) -> bytes:
-    """The signature of a wallet that a factory has not deployed yet (ERC-6492)."""
+    """Wrap the signature of a wallet that its factory has not deployed yet (ERC-6492)."""
     return encode(["address", "bytes", "bytes"], [factory, prepare, signature]) + MARK
 
 
@@ -68,15 +68,15 @@ class ContractWallet(Protocol):
     def address(self) -> str: ...
 
     def sign(self, message: SignableMessage, declaration: str = "") -> bytes:
-        """Sign a text, or typed data whose type is in EIP-712 notation."""
+        """Sign a text, or typed data whose type is given in EIP-712 notation."""
 
     def send(self, to: str, data: bytes, value: int = 0) -> Receipt:
-        """Make a call from the wallet."""
+        """Send a call from the wallet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """A wallet that the factory of this project creates, with its constructor's arguments."""
+    """The creation of a wallet by this project's factory, with constructor arguments."""
 
     anvil: Anvil
     factory: str
@@ -85,19 +85,19 @@ class Creation:
 
     @property
     def call(self) -> bytes:
-        """The call of the factory."""
+        """The call data for the factory."""
         code = read_artifact(OWN / f"{self.artifact}.json")["bytecode"]
         given = [bytes.fromhex(code[2:]) + self.arguments, bytes(32)]
         return encode_call("deploy", ["bytes", "bytes32"], given)
 
     def find_address(self) -> str:
-        """The present or future address of the wallet."""
+        """Return the current or future address of the wallet."""
         return str(to_checksum_address(self.anvil.call(self.factory, self.call)[12:]))
 
 
 @dataclass(frozen=True, slots=True)
 class OwnedWallet:
-    """A wallet written here, which accepts the signatures of its owner's key."""
+    """A custom wallet that accepts signatures by its owner's key."""
 
     anvil: Anvil
     owner: LocalAccount
@@ -107,7 +107,7 @@ class OwnedWallet:
 
     @classmethod
     def open(cls, anvil: Anvil, factory: str, owner: LocalAccount, deploy: bool) -> "OwnedWallet":
-        """A wallet of a factory, which creates it now or on demand."""
+        """Open a wallet that its factory deploys now or on demand."""
         creation = Creation(anvil, factory, "OwnedWallet", encode(["address"], [owner.address]))
         if deploy:
             anvil.transact(open_account(0), factory, creation.call)
@@ -126,13 +126,13 @@ class OwnedWallet:
 
 @dataclass(frozen=True, slots=True)
 class SafeContracts:
-    """The contracts that all Safes of a chain share."""
+    """The contracts shared by all Safes on a chain."""
 
     singleton: str
     factory: str
     handler: str
     library: str
-    """Signs messages on the chain, for a Safe that calls it with its own storage."""
+    """A library that signs messages on the chain when a Safe delegates a call to it."""
 
     @classmethod
     def deploy(cls, anvil: Anvil) -> "SafeContracts":
@@ -145,7 +145,7 @@ class SafeContracts:
         return cls(*(anvil.create(read_artifact(SAFE / f"{name}.json")) for name in names))
 
     def encode_creation(self, owners: Sequence[str], threshold: int, salt: int) -> bytes:
-        """The call that creates a Safe."""
+        """Encode the call that creates a Safe."""
         kinds = ["address[]", "uint256", "address", "bytes", "address", "address"]
         nobody = ZERO_ADDRESS
         values = [owners, threshold, nobody, b"", self.handler, nobody, 0, nobody]
@@ -156,7 +156,7 @@ class SafeContracts:
 
 @dataclass(frozen=True, slots=True)
 class SafeWallet:
-    """A Safe with several owners, some of whom sign."""
+    """A Safe with several owners, of whom `signers` sign."""
 
     anvil: Anvil
     contracts: SafeContracts
@@ -173,7 +173,7 @@ class SafeWallet:
         threshold: int,
         deploy: bool,
     ) -> "SafeWallet":
-        """A Safe, which is deployed now or on demand by its factory."""
+        """Open a Safe that its factory deploys now or on demand."""
         addresses = [owner.address for owner in owners]
         creation = contracts.encode_creation(addresses, threshold, salt=7)
         address = to_checksum_address(anvil.call(contracts.factory, creation)[12:])
@@ -182,12 +182,12 @@ class SafeWallet:
         return cls(anvil, contracts, creation, address, owners[:threshold])
 
     def message(self, digest: bytes) -> SignableMessage:
-        """The message that the owners sign when the Safe signs 32 bytes."""
+        """Return the message that the owners sign when the Safe signs a 32-byte digest."""
         types = {"SafeMessage": [{"name": "message", "type": "bytes"}]}
         return encode_typed_data(self._domain, types, {"message": digest})
 
     def combine(self, message: SignableMessage) -> bytes:
-        """The owners' signatures, ordered by their addresses; the last one is an `eth_sign`."""
+        """Return the owners' signatures in the order of their addresses, the last by `eth_sign`."""
         digest = digest_of(message)
         ordered = sorted(self.signers, key=lambda owner: int(owner.address, 16))
         parts = [sign_digest(owner, digest) for owner in ordered[:-1]]
@@ -222,15 +222,14 @@ class SafeWallet:
 
 
 def sign_as_text(owner: LocalAccount, digest: bytes) -> bytes:
-    """The signature of an owner whose wallet only signs texts; Safes recognize them by a higher
-    v."""
+    """Sign for an owner whose wallet only signs texts, which a Safe recognizes by a higher v."""
     signed = bytes(owner.sign_message(encode_defunct(primitive=digest)).signature)
     return signed[:64] + bytes([signed[64] + 4])
 
 
 @dataclass(frozen=True, slots=True)
 class Passkey:
-    """A passkey: a P-256 key whose authenticator signs challenges of web pages."""
+    """A passkey: a P-256 key whose authenticator signs challenges from web pages."""
 
     secret: int
     origin: str = "https://app.example"
@@ -245,7 +244,7 @@ class Passkey:
         return numbers.x.to_bytes(32), numbers.y.to_bytes(32)
 
     def respond(self, challenge: bytes, flags: int = 0x05, kind: str = "webauthn.get") -> bytes:
-        """The assertion about a challenge, in the form of the wallet's contract.
+        """Return the assertion for a challenge, in the format of the wallet contract.
 
         The flags state that the user was present and verified.
         """
@@ -268,7 +267,7 @@ class Passkey:
 
 @dataclass(frozen=True, slots=True)
 class PasskeyWallet:
-    """An ERC-4337 account whose operations and texts a passkey signs."""
+    """An ERC-4337 account whose operations and messages are signed by a passkey."""
 
     anvil: Anvil
     passkey: Passkey
@@ -281,7 +280,7 @@ class PasskeyWallet:
     def open(
         cls, anvil: Anvil, entry_point: str, factory: str, passkey: Passkey
     ) -> "PasskeyWallet":
-        """The account of a passkey, which its first operation deploys."""
+        """Open the account of a passkey; its first operation deploys it."""
         given = encode(["address", "bytes32", "bytes32"], [entry_point, *passkey.point])
         creation = Creation(anvil, factory, "PasskeyWallet", given)
         return cls(anvil, passkey, entry_point, factory, creation.call, creation.find_address())
@@ -311,7 +310,7 @@ class PasskeyWallet:
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """An account that delegates to the code at `code`, and has its key."""
+    """An account with a key that delegates to the contract at `code`."""
 
     anvil: Anvil
     key: LocalAccount
@@ -323,9 +322,9 @@ class Delegation:
 
 
 class KeyedDelegation(Delegation):
-    """An account that delegates to the public 7702 account, and signs with its key.
+    """An account that delegates to the public EIP-7702 account and signs with its key.
 
-    It delegates with its first transaction, which is also its first call.
+    Its first transaction sets up the delegation and is also its first call.
     """
 
     def sign(self, message: SignableMessage, declaration: str = "") -> bytes:
@@ -337,7 +336,7 @@ class KeyedDelegation(Delegation):
 
 
 class NestedDelegation(Delegation):
-    """An account whose delegated code takes nested signatures of its key (ERC-7739)."""
+    """An account whose delegated code accepts nested signatures by its key (ERC-7739)."""
 
     def sign(self, message: SignableMessage, declaration: str = "") -> bytes:
         domain = {
@@ -369,21 +368,21 @@ class NestedDelegation(Delegation):
 
 
 def encode_domain(domain: dict[str, Any]) -> bytes:
-    """The members of a wallet's domain, as its nested signatures hash them."""
+    """Encode the members of a wallet's domain as hashed in its nested signatures."""
     name, version = (keccak256(domain[member].encode()) for member in ("name", "version"))
     kinds = ["bytes32", "bytes32", "uint256", "address", "bytes32"]
     return encode(kinds, [name, version, domain["chainId"], domain["verifyingContract"], bytes(32)])
 
 
 def delegate(anvil: Anvil, key: LocalAccount, code: str) -> None:
-    """Give an account the code of a contract, by a transaction of another account (EIP-7702)."""
+    """Delegate an account to a contract in a transaction sent by another account (EIP-7702)."""
     authorization = authorize(key, code, anvil.count_transactions(key.address))
     relayer = open_account(0)
     anvil.transact(relayer, relayer.address, b"", **_set_code(authorization))
 
 
 def send_delegated(anvil: Anvil, key: LocalAccount, code: str, call: bytes) -> Receipt:
-    """Send an account's call of its own code, which it delegates to in the same transaction."""
+    """Call an account's delegated code, setting up the delegation in the same transaction."""
     if anvil.has_code(key.address):
         return anvil.transact(key, key.address, call)
     # The transaction itself takes a nonce before the delegation does.
@@ -392,7 +391,7 @@ def send_delegated(anvil: Anvil, key: LocalAccount, code: str, call: bytes) -> R
 
 
 def authorize(key: LocalAccount, code: str, nonce: int) -> Any:
-    """The signed permission of an account to run the code of a contract as its own."""
+    """Sign an account's authorization to run the code of a contract as its own."""
     return key.sign_authorization({"chainId": CHAIN_ID, "address": code, "nonce": nonce})
 
 
@@ -407,7 +406,7 @@ def _set_code(authorization: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class WalletContracts:
-    """The contracts that wallets of every kind need on a chain."""
+    """The contracts on a chain that all kinds of wallets need."""
 
     anvil: Anvil
     safe: SafeContracts
@@ -428,13 +427,13 @@ class WalletContracts:
         )
 
     def open(self, kind: str, index: int = 0) -> ContractWallet:
-        """A funded wallet of a kind, one per index."""
+        """Open a funded wallet of the given kind, one per index."""
         wallet = self._open(kind, index)
         self.anvil.give(wallet.address)
         return wallet
 
     def open_safe(self, index: int = 0, deploy: bool = True) -> SafeWallet:
-        """A Safe with two of three owners signing."""
+        """Open a Safe with three owners, two of whom sign."""
         return SafeWallet.open(self.anvil, self.safe, _accounts(index), 2, deploy)
 
     def open_passkey(self, index: int = 0) -> PasskeyWallet:
@@ -445,7 +444,7 @@ class WalletContracts:
         return OwnedWallet.open(self.anvil, self.factory, _accounts(index)[0], deploy)
 
     def open_nested(self, index: int = 0) -> NestedDelegation:
-        """An account that has already delegated."""
+        """Open an account that has already delegated."""
         key = _accounts(index)[0]
         delegate(self.anvil, key, self.delegated)
         return NestedDelegation(self.anvil, key, self.delegated)

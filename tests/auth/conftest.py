@@ -1,4 +1,4 @@
-"""Accounts, clocks and signers that the tests of authentication share."""
+"""Fixtures: accounts, clocks and signers shared by the authentication tests."""
 
 import gc
 import sys
@@ -34,7 +34,7 @@ def sign_text() -> Callable[[LocalAccount, str], str]:
 
 @pytest.fixture(scope="session")
 def sign_envelope() -> Callable[[LocalAccount, Mapping[str, Any]], str]:
-    """Sign typed data exactly as the client declares it."""
+    """Sign typed data exactly as declared by the client."""
 
     def sign(account: LocalAccount, envelope: Mapping[str, Any]) -> str:
         signable = encode_typed_data(
@@ -49,7 +49,7 @@ def sign_envelope() -> Callable[[LocalAccount, Mapping[str, Any]], str]:
 
 @pytest.fixture(scope="session")
 def refused() -> Callable[[Callable[[], object]], Code | None]:
-    """The code with which a call is refused, or None if it is not; no signer is a contract."""
+    """Return the error code if a call is refused, else None; contract wallets are not checked."""
 
     def code_of(call: Callable[[], object]) -> Code | None:
         try:
@@ -63,7 +63,7 @@ def refused() -> Callable[[Callable[[], object]], Code | None]:
 
 @pytest.fixture(scope="session")
 def count_calls() -> Callable[[Callable[[], object]], int]:
-    """How many Python and C functions a call enters: its cost, without a clock."""
+    """Count the Python and C functions a call enters, as its cost independent of a clock."""
 
     def count(call: Callable[[], object]) -> int:
         entered = 0

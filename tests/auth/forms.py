@@ -1,4 +1,4 @@
-"""The usual claim of every form and action, with the service that verifies it."""
+"""The standard claim for every form and action, with the service that verifies it."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -33,7 +33,7 @@ def request_of(action: str) -> Request:
 
 
 def typed_data(form: str, action: str, /, **changes: Any) -> dict[str, Any]:
-    """The typed data of the usual request, with some members of its message replaced."""
+    """Return the typed data of the standard request, with some message members replaced."""
     said = envelope(form, request_of(action), SIGNER.address, "n", SECONDS)
     said["message"] |= changes
     return said

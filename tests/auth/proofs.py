@@ -1,4 +1,4 @@
-"""Proofs for tests in which every signer has a key, and no contract is asked."""
+"""Proofs for tests in which every signer has a key and no contract is called."""
 
 from typing import TypeVar
 
@@ -9,12 +9,12 @@ Proof = TypeVar("Proof")
 
 
 def proved(proof: Proof | Unproved[Proof]) -> Proof:
-    """The proof by a key. Refuses `signature_invalid` if only a contract could prove it."""
+    """Return a proof by a key. Raises `signature_invalid` if only a contract could prove it."""
     if isinstance(proof, Unproved):
         raise invalid_signature()
     return proof
 
 
 def verify_signer(digest: bytes, signature: str, signer: Address) -> None:
-    """Refuse `signature_invalid` unless the key of `signer` signed `digest`."""
+    """Raise `signature_invalid` unless the key of `signer` signed `digest`."""
     proved(prove(None, signer, digest, signature))

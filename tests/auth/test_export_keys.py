@@ -1,4 +1,4 @@
-"""Export keys sign with Ed25519; anything but the signed message and its key is refused."""
+"""Export keys: Ed25519 signatures, valid only for the signed message and its key."""
 
 import pytest
 
@@ -29,7 +29,7 @@ RFC_8032 = [
 
 
 @pytest.mark.parametrize(("seed", "public", "message", "signature"), RFC_8032)
-def test_keys_and_signatures_are_those_of_rfc_8032(
+def test_keys_and_signatures_match_the_vectors_of_rfc_8032(
     seed: str, public: str, message: str, signature: str
 ):
     key = ExportKey(bytes.fromhex(seed))
@@ -60,11 +60,11 @@ def test_a_public_key_of_the_wrong_size_verifies_no_signature(public: bytes):
 
 
 @pytest.mark.parametrize("size", [0, SEED_BYTES - 1, SEED_BYTES + 1])
-def test_a_seed_of_another_size_does_not_sign(size: int):
+def test_a_seed_of_the_wrong_size_cannot_sign(size: int):
     with pytest.raises(ValueError, match="32 bytes"):
         ExportKey(bytes(size)).sign(MESSAGE)
 
 
-def test_a_printed_key_does_not_show_its_seed():
+def test_the_repr_of_a_key_does_not_show_its_seed():
     assert repr(KEY.seed) not in repr(KEY)
     assert KEY.seed.hex() not in repr(KEY)

@@ -1,4 +1,4 @@
-"""The grammar of login messages, by public vectors and by hostile texts."""
+"""The grammar of login messages, tested with public vectors and hostile texts."""
 
 import json
 from collections.abc import Callable
@@ -24,9 +24,12 @@ POSITIVE: dict[str, Any] = json.loads((VECTORS / "parsing_positive.json").read_t
 NEGATIVE: dict[str, str] = json.loads((VECTORS / "parsing_negative.json").read_text())
 
 ACCEPTED_HERE = {"address not EIP-55"}
-"""Vectors that others refuse and this service accepts: the ERC says that an address SHOULD carry
-its checksum, and one in lower case carries none, so none can be wrong. (The vector called "missing
-uri" is refused here too, though the URI may be absent: it has a blank line in its place.)"""
+"""Vectors that other implementations refuse but this service accepts.
+
+The ERC says that an address SHOULD have its checksum; a lower-case address has none, so it
+cannot be wrong. (The vector "missing uri" is refused here too, although the URI may be
+absent: it has a blank line instead.)
+"""
 
 LINES = [
     "example.com wants you to sign in with your Ethereum account:",
@@ -54,7 +57,7 @@ def with_line(index: int, *lines: str) -> str:
 
 
 def fields_of(message: LoginMessage) -> dict[str, Any]:
-    """The fields as the vectors name them."""
+    """Return the fields under the names used in the vectors."""
     fields = {
         "scheme": message.scheme,
         "domain": message.domain,
@@ -74,7 +77,7 @@ def fields_of(message: LoginMessage) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("vector", POSITIVE.values(), ids=POSITIVE)
-def test_a_valid_vector_is_parsed_and_written_back(vector: dict[str, Any]) -> None:
+def test_a_valid_vector_is_parsed_and_serialized_unchanged(vector: dict[str, Any]) -> None:
     message = parse_login_message(vector["message"])
     expected = {name: value for name, value in vector["fields"].items() if value is not None}
     assert fields_of(message) == expected
@@ -82,18 +85,18 @@ def test_a_valid_vector_is_parsed_and_written_back(vector: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("name", sorted(NEGATIVE.keys() - ACCEPTED_HERE))
-def test_a_bad_vector_is_refused(name: str) -> None:
+def test_an_invalid_vector_is_refused(name: str) -> None:
     with pytest.raises(Refusal) as refusal:
         parse_login_message(NEGATIVE[name])
     assert refusal.value.code is Code.INVALID_LOGIN_MESSAGE
 
 
-def test_an_address_without_checksum_is_accepted() -> None:
+def test_an_address_without_a_checksum_is_accepted() -> None:
     for name in ACCEPTED_HERE:
         assert parse_login_message(NEGATIVE[name]).address.islower()
 
 
-def test_every_field_is_read() -> None:
+def test_every_field_is_parsed() -> None:
     assert fields_of(parse_login_message(FULL)) == {
         "domain": "example.com",
         "address": "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2",
@@ -131,7 +134,7 @@ GOOD = {
 
 
 @pytest.mark.parametrize("text", GOOD.values(), ids=GOOD)
-def test_a_message_that_the_grammar_allows_is_parsed_and_written_back(text: str) -> None:
+def test_a_message_allowed_by_the_grammar_is_parsed_and_serialized_unchanged(text: str) -> None:
     assert write_login_message(parse_login_message(text)) == text
 
 
@@ -207,18 +210,18 @@ BAD = {
 
 
 @pytest.mark.parametrize("text", BAD.values(), ids=BAD)
-def test_a_message_that_the_grammar_forbids_is_refused(text: str) -> None:
+def test_a_message_not_allowed_by_the_grammar_is_refused(text: str) -> None:
     with pytest.raises(Refusal) as refusal:
         parse_login_message(text)
     assert refusal.value.code is Code.INVALID_LOGIN_MESSAGE
 
 
-def test_a_date_in_the_statement_is_not_the_date_of_the_message() -> None:
+def test_a_date_in_the_statement_is_not_taken_as_the_issue_date() -> None:
     message = parse_login_message(GOOD["statement like a field"])
     assert message.issued_at.text == "2021-09-30T16:25:24Z"
 
 
-def test_a_message_of_exactly_the_largest_size_is_read() -> None:
+def test_a_message_of_exactly_the_maximum_size_is_parsed() -> None:
     padded = with_line(3, LINES[3] + "a" * (MAX_MESSAGE_BYTES - len(FULL)))
     assert len(padded) == MAX_MESSAGE_BYTES
     parse_login_message(padded)
@@ -226,7 +229,7 @@ def test_a_message_of_exactly_the_largest_size_is_read() -> None:
         parse_login_message(padded.replace("aaa", "aaaa", 1))
 
 
-def test_the_cost_of_parsing_is_linear_in_the_number_of_lines(
+def test_the_parsing_cost_is_linear_in_the_number_of_lines(
     count_calls: Callable[[Callable[[], object]], int],
 ) -> None:
     def cost(resources: int) -> int:
@@ -255,10 +258,10 @@ def test_the_cost_of_parsing_is_linear_in_the_number_of_lines(
         lambda n: "://" * n,
     ],
 )
-def test_lines_made_for_backtracking_are_parsed_quickly(
+def test_lines_designed_to_cause_backtracking_are_parsed_quickly(
     grow: Callable[[int], str],
 ) -> None:
-    """Some 50 microseconds of this thread's own time; with backtracking, well over 100 000."""
+    """Parsing takes about 50 microseconds of CPU time; with backtracking, over 100 000."""
 
     def spent(text: str) -> float:
         begun = thread_time()
@@ -280,7 +283,7 @@ pieces = st.sampled_from([*LINES, "", " ", "URI: ", "Version: ", "- ", "Resource
 
 
 @given(st.lists(pieces | st.text(max_size=8), max_size=20), st.sampled_from(["\n", "\r\n"]))
-def test_lines_in_any_order_are_read_as_written_or_refused(lines: list[str], end: str) -> None:
+def test_lines_in_any_order_are_parsed_unchanged_or_refused(lines: list[str], end: str) -> None:
     text = end.join(lines)
     try:
         message = parse_login_message(text)
@@ -290,7 +293,9 @@ def test_lines_in_any_order_are_read_as_written_or_refused(lines: list[str], end
 
 
 @given(st.integers(0, len(FULL) - 1), st.characters())
-def test_a_changed_character_is_read_as_written_or_refused(place: int, char: str) -> None:
+def test_a_message_with_a_changed_character_is_parsed_unchanged_or_refused(
+    place: int, char: str
+) -> None:
     text = FULL[:place] + char + FULL[place + 1 :]
     try:
         message = parse_login_message(text)

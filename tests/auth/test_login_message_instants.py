@@ -1,4 +1,4 @@
-"""Instants: RFC 3339 and not a character more."""
+"""Timestamps: strictly RFC 3339."""
 
 from datetime import UTC, datetime
 
@@ -28,7 +28,7 @@ from imprint.auth.login_message import NotAnInstant, parse_instant
         ("0001-01-01T00:00:00Z", datetime.min.replace(tzinfo=UTC)),
     ],
 )
-def test_an_instant_is_read(text: str, moment: datetime) -> None:
+def test_a_valid_timestamp_is_parsed(text: str, moment: datetime) -> None:
     instant = parse_instant(text)
     assert (instant.text, instant.moment) == (text, moment)
 
@@ -75,13 +75,13 @@ def test_an_instant_is_read(text: str, moment: datetime) -> None:
         "Wed Oct 05 2011 16:48:00 GMT+0200 (CEST)",
     ],
 )
-def test_an_invalid_instant_is_refused(text: str) -> None:
+def test_an_invalid_timestamp_is_refused(text: str) -> None:
     with pytest.raises(NotAnInstant):
         parse_instant(text)
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
-def test_an_isoformat_instant_with_a_time_zone_is_parsed(moment: datetime) -> None:
+def test_an_isoformat_timestamp_with_a_time_zone_is_parsed(moment: datetime) -> None:
     assert parse_instant(moment.isoformat()).moment == moment
 
 
@@ -91,7 +91,7 @@ digits = st.from_regex(
 
 
 @given(st.text() | digits)
-def test_a_text_is_an_instant_or_is_refused(text: str) -> None:
+def test_any_text_is_either_a_timestamp_or_refused(text: str) -> None:
     try:
         instant = parse_instant(text)
     except NotAnInstant:

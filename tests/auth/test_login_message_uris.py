@@ -1,4 +1,4 @@
-"""URIs and authorities: the grammar of RFC 3986."""
+"""URIs and authorities, as defined by RFC 3986."""
 
 import pytest
 
@@ -23,7 +23,7 @@ from imprint.auth.login_message import Authority, NotAUri, parse_authority, pars
         ("https://example.com?q#", "https", "example.com"),
     ],
 )
-def test_a_uri_is_read(text: str, scheme: str, authority: str | None) -> None:
+def test_a_valid_uri_is_parsed(text: str, scheme: str, authority: str | None) -> None:
     uri = parse_uri(text)
     assert (uri.text, uri.scheme, uri.authority) == (text, scheme, authority)
 

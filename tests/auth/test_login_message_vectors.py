@@ -1,4 +1,4 @@
-"""Logins by the public vectors of signed messages, with this service's verdict on each."""
+"""Logins with the public vectors of signed messages, and the verdict on each."""
 
 import json
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def write_vector(vector: dict[str, Any]) -> str:
 
 
 def verify_vector(vector: dict[str, Any]) -> Login:
-    """Verify as the vectors expect: at their time if they name one, and at any age."""
+    """Verify a vector at its own time if it has one, accepting any age."""
     domain = vector.get("domainBinding", vector["domain"])
     verifier = LoginVerifier([domain], vector["chainId"], freshness=AGES, skew=AGES)
     now = parse_instant(vector.get("time", "2026-01-01T00:00:00Z")).moment
@@ -51,12 +51,12 @@ def verify_vector(vector: dict[str, Any]) -> Login:
 
 
 @pytest.mark.parametrize("name", sorted(POSITIVE.keys() - {"recovery byte starting at 0"}))
-def test_a_valid_vector_proves_its_login(name: str) -> None:
+def test_a_login_with_a_valid_vector_is_proved(name: str) -> None:
     vector = POSITIVE[name]
     assert verify_vector(vector) == Login(vector["address"].lower(), vector["nonce"])
 
 
-def test_a_correctly_signed_vector_with_a_uri_on_another_host_is_refused(
+def test_a_signed_vector_with_a_uri_on_another_host_is_refused(
     refused: Refused,
 ) -> None:
     # The message is for www.tally.xyz and its URI is on tally.xyz, which is another authority.
@@ -81,11 +81,11 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_bad_vector_is_refused(name: str, refused: Refused) -> None:
+def test_an_invalid_vector_is_refused(name: str, refused: Refused) -> None:
     assert refused(lambda: verify_vector(NEGATIVE[name])) is EXPECTED[name]
 
 
-def test_the_nonce_of_a_message_is_returned_and_not_compared_with_an_issued_one() -> None:
+def test_the_nonce_is_returned_without_comparing_it_to_an_issued_one() -> None:
     # No endpoint issues nonces: instead, each may be used once per address.
     vector = NEGATIVE["custom nonce"]
     assert verify_vector(vector).nonce == vector["nonce"] != vector["matchNonce"]

@@ -1,4 +1,4 @@
-"""Logins: the domain of a message, its validity in time, and its signer."""
+"""Logins: the domain of a message, its validity period, and its signer."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ Refused = Callable[[Callable[[], object]], Code | None]
 
 
 def write_message(account: LocalAccount, **changes: str | None) -> str:
-    """A login message as wallets write it; a change to None leaves the line out."""
+    """Write a login message like a wallet; None leaves the line out."""
     fields = {
         "origin": "example.com",
         "address": account.address,
@@ -64,7 +64,7 @@ GOOD: dict[str, dict[str, str | None]] = {
 
 
 @pytest.mark.parametrize("changes", GOOD.values(), ids=GOOD)
-def test_a_valid_message_proves_a_login(
+def test_a_login_with_a_valid_message_is_proved(
     changes: dict[str, str | None], signer: LocalAccount, sign_text: Sign
 ) -> None:
     message = write_message(signer, **changes)
@@ -113,16 +113,14 @@ ANY_PORT = LoginVerifier(["imprint.example", "localhost:*", "[::1]:*"], chain_id
 
 
 @pytest.mark.parametrize("origin", ["localhost", "localhost:5173", "LOCALHOST:1", "[::1]:3000"])
-def test_a_host_of_this_machine_may_have_any_port(
-    origin: str, signer: LocalAccount, sign_text: Sign
-) -> None:
+def test_a_local_host_may_have_any_port(origin: str, signer: LocalAccount, sign_text: Sign) -> None:
     message = write_message(signer, origin=origin, URI=f"http://{origin}/login")
     claim = LoginClaim(message, signer.address, sign_text(signer, message))
     assert ANY_PORT.verify(claim, NOW) == Login(signer.address.lower(), "a1b2c3d4e5")
 
 
 @pytest.mark.parametrize("origin", ["localhost.evil.example:80", "me@localhost:80", "127.0.0.1:80"])
-def test_accepting_any_port_does_not_accept_another_host(
+def test_accepting_any_port_does_not_mean_accepting_another_host(
     origin: str, signer: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     message = write_message(signer, origin=origin, URI=None)
@@ -130,7 +128,7 @@ def test_accepting_any_port_does_not_accept_another_host(
     assert refused(lambda: ANY_PORT.verify(claim, NOW)) is Code.INVALID_LOGIN_MESSAGE
 
 
-def test_a_refused_domain_names_the_accepted_ones_and_the_setting(
+def test_refusing_a_domain_names_the_accepted_ones_and_the_setting(
     signer: LocalAccount, sign_text: Sign
 ) -> None:
     message = write_message(signer, origin="evil.example", URI=None)
@@ -176,7 +174,7 @@ def test_a_message_is_accepted_from_5_seconds_ahead_to_60_seconds_old(
     ],
     ids=str,
 )
-def test_a_message_outside_its_validity_is_stale(
+def test_a_message_outside_its_validity_period_is_stale(
     changes: dict[str, str], signer: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     message = write_message(signer, **changes)
@@ -184,7 +182,7 @@ def test_a_message_outside_its_validity_is_stale(
     assert refused(lambda: VERIFIER.verify(claim, NOW)) is Code.SIGNATURE_STALE
 
 
-def test_the_address_in_the_message_the_claimed_address_and_the_signer_must_match(
+def test_the_address_in_the_message_the_claimed_one_and_the_signer_must_match(
     signer: LocalAccount, stranger: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     people = (signer, stranger)
@@ -195,7 +193,7 @@ def test_the_address_in_the_message_the_claimed_address_and_the_signer_must_matc
         assert code is (None if inside is beside is signed else Code.SIGNATURE_INVALID)
 
 
-def test_a_signature_is_valid_for_its_own_message_only(
+def test_a_signature_is_valid_only_for_its_own_message(
     signer: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     signature = sign_text(signer, write_message(signer))
@@ -208,7 +206,7 @@ def test_a_signature_is_valid_for_its_own_message_only(
         assert code is (None if same else Code.SIGNATURE_INVALID)
 
 
-def test_the_zero_address_never_logs_in(
+def test_the_zero_address_can_never_log_in(
     signer: LocalAccount, sign_text: Sign, refused: Refused
 ) -> None:
     zero = "0x" + "0" * 40
@@ -242,10 +240,12 @@ MESSAGE = write_message(ACCOUNT)
     st.just(ACCOUNT.address) | st.text(),
     st.text() | st.from_regex(r"\A0x[0-9a-f]{130}\Z"),
 )
-def test_arbitrary_claims_raise_only_a_refusal(message: str, address: str, signature: str) -> None:
+def test_an_arbitrary_claim_raises_nothing_but_a_refusal(
+    message: str, address: str, signature: str
+) -> None:
     with pytest.raises(Refusal):
         proved(VERIFIER.verify(LoginClaim(message, address, signature), NOW))
 
 
-def test_a_claim_does_not_show_its_signature() -> None:
+def test_the_repr_of_a_claim_does_not_show_its_signature() -> None:
     assert "secret" not in repr(LoginClaim("", "", "secret"))

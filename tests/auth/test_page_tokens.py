@@ -1,4 +1,4 @@
-"""Page tokens: encrypted, short-lived, and with one text each."""
+"""Page tokens: encrypted, short-lived, and with a single valid spelling."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -40,26 +40,28 @@ filters = st.builds(
 
 
 @given(filters, st.integers(0, 2**63 - 1))
-def test_an_encoded_position_is_decoded(which: PublicList | OwnDrafts, position: int) -> None:
+def test_a_position_is_unchanged_after_encoding_and_decoding(
+    which: PublicList | OwnDrafts, position: int
+) -> None:
     page = PagePosition(which, position)
     assert TOKENS.decode(TOKENS.encode(page, LATER), NOW) == page
 
 
-def test_a_token_reveals_nothing_and_is_never_the_same() -> None:
+def test_a_token_reveals_nothing_and_is_always_different() -> None:
     page = PagePosition(PublicList(("cats",)), 1)
     tokens = {TOKENS.encode(page, LATER) for _ in range(10)}
     assert len(tokens) == 10
     assert not any(encode_base64url(b"cats")[:5] in token for token in tokens)
 
 
-def test_the_nonce_comes_from_the_given_randomness() -> None:
+def test_the_nonce_comes_from_the_given_random_source() -> None:
     fixed = PageTokens(SECRET, random_bytes=lambda n: b"\x01" * n)
     token = fixed.encode(PagePosition(OwnDrafts(OWNER), 1), LATER)
     assert token == fixed.encode(PagePosition(OwnDrafts(OWNER), 1), LATER)
     assert token.startswith(encode_base64url(b"\x01" * 12))
 
 
-def test_every_changed_character_is_refused(refused: Refused) -> None:
+def test_a_token_with_any_changed_character_is_refused(refused: Refused) -> None:
     # Three filters of different lengths, so that every number of stray bits at the end occurs.
     for which in (OwnDrafts(OWNER), PublicList(("a",)), PublicList(("ab",)), PublicList(("abc",))):
         token = TOKENS.encode(PagePosition(which, 1), LATER)
@@ -95,7 +97,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_text_is_refused(text: str, refused: Refused) -> None:
+def test_a_hostile_token_is_refused(text: str, refused: Refused) -> None:
     assert refused(lambda: TOKENS.decode(text, NOW)) is Code.INVALID_PAGE_TOKEN
 
 
@@ -106,7 +108,9 @@ def test_a_token_is_valid_until_it_expires(
     assert refused(lambda: TOKENS.decode(GOOD, LATER + timedelta(seconds=seconds))) is code
 
 
-def test_after_a_rotation_tokens_of_the_previous_secret_are_still_opened(refused: Refused) -> None:
+def test_tokens_of_the_previous_secret_are_still_accepted_after_a_rotation(
+    refused: Refused,
+) -> None:
     rotated = PageTokens(OTHER, previous=SECRET)
     assert rotated.decode(GOOD, NOW) == PagePosition(OwnDrafts(OWNER), 7)
     new = rotated.encode(PagePosition(OwnDrafts(OWNER), 7), LATER)
@@ -114,7 +118,7 @@ def test_after_a_rotation_tokens_of_the_previous_secret_are_still_opened(refused
     assert refused(lambda: TOKENS.decode(new, NOW)) is Code.INVALID_PAGE_TOKEN
 
 
-def test_the_longest_filter_fits() -> None:
+def test_the_longest_filter_fits_into_a_token() -> None:
     tags = tuple(chr(0x20000 + n) * MAX_TAG_LENGTH for n in range(MAX_TAGS))
     token = TOKENS.encode(PagePosition(PublicList(tags), 2**63 - 1), LATER)
     assert len(token) <= MAX_PAGE_TOKEN_LENGTH
@@ -126,18 +130,18 @@ def test_a_token_for_drafts_is_short() -> None:
 
 
 @given(st.text() | st.text(ALPHABET, min_size=30))
-def test_arbitrary_text_raises_only_a_refusal(text: str) -> None:
+def test_arbitrary_text_raises_nothing_but_a_refusal(text: str) -> None:
     with pytest.raises(Refusal):
         TOKENS.decode(text, NOW)
 
 
-def test_a_token_of_drafts_has_the_session_that_it_was_made_for() -> None:
+def test_a_token_for_drafts_contains_the_session_it_was_issued_for() -> None:
     session = Session(OWNER, LATER, "7-ab", 7)
     page = PagePosition(OwnDrafts(OWNER), 1, LATER, session)
     assert TOKENS.decode(TOKENS.encode(page, LATER), NOW) == page
 
 
-def test_a_token_of_an_older_release_is_decoded_without_a_session() -> None:
+def test_a_token_from_an_older_release_is_decoded_without_a_session() -> None:
     fixed = b"\x01" * NONCE_BYTES
     packed = msgspec.msgpack.encode(
         [1, int(LATER.timestamp()), 5, bytes.fromhex(OWNER[2:]), int(LATER.timestamp())]
@@ -146,7 +150,7 @@ def test_a_token_of_an_older_release_is_decoded_without_a_session() -> None:
     assert TOKENS.decode(token, NOW) == PagePosition(OwnDrafts(OWNER), 5, LATER)
 
 
-def test_an_older_release_decodes_a_token_with_a_session() -> None:
+def test_an_older_release_can_decode_a_token_with_a_session() -> None:
     class OldPosition(msgspec.Struct, frozen=True, array_like=True, tag=1):
         expires: int
         position: int

@@ -1,4 +1,4 @@
-"""Page tokens of posts: the same for the same page, and of no use for any other list."""
+"""Page tokens for posts: the same for the same page, and not valid for other lists."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -53,7 +53,7 @@ def refused(token: str, tokens: PostPageTokens = TOKENS, now: datetime = NOW) ->
 
 
 @given(pages)
-def test_an_encoded_position_is_decoded_and_has_one_token(page: PostsPage | OwnPage) -> None:
+def test_a_position_is_decoded_and_always_has_the_same_token(page: PostsPage | OwnPage) -> None:
     token = TOKENS.encode(page, LATER)
     assert TOKENS.decode(token, NOW) == page
     assert PostPageTokens(SECRET).encode(page, LATER) == token
@@ -67,7 +67,7 @@ def test_different_positions_have_different_nonces(
     assert len(tokens) == len({one, other})
 
 
-def test_the_longest_filter_fits() -> None:
+def test_the_longest_filter_fits_into_a_token() -> None:
     which = PostFilter(
         tuple(f"{n}" + "\U0001e900" * (MAX_TAG_LENGTH - 1) for n in range(MAX_TAGS)),
         OWNER,
@@ -82,7 +82,7 @@ def test_the_longest_filter_fits() -> None:
     assert TOKENS.decode(token, NOW) == page
 
 
-def test_every_changed_character_is_refused() -> None:
+def test_a_token_with_any_changed_character_is_refused() -> None:
     token = TOKENS.encode(OwnPage(OwnList.SALES, OWNER, 7, 20), LATER)
     for place, old in enumerate(token):
         new = "A" if old != "A" else "B"
@@ -92,7 +92,7 @@ def test_every_changed_character_is_refused() -> None:
     assert refused("A" * (MAX_POST_TOKEN_LENGTH + 1))
 
 
-def test_a_token_expires_at_the_end_of_a_day_after_a_day() -> None:
+def test_a_token_expires_at_the_end_of_the_following_day() -> None:
     assert datetime(2030, 2, 2, tzinfo=UTC) == LATER
     token = TOKENS.encode(OwnPage(OwnList.LIBRARY, OWNER, 7, 20), LATER)
     assert TOKENS.decode(token, LATER - timedelta(seconds=1))
@@ -103,14 +103,14 @@ def test_a_token_expires_at_the_end_of_a_day_after_a_day() -> None:
         assert timedelta(days=1) <= left <= timedelta(days=2)
 
 
-def test_tokens_of_the_previous_secret_are_accepted_and_others_not() -> None:
+def test_tokens_of_the_previous_secret_are_accepted_but_no_others() -> None:
     page = OwnPage(OwnList.LIBRARY, OWNER, 7, 20)
     old = PostPageTokens(OTHER).encode(page, LATER)
     assert refused(old)
     assert PostPageTokens(SECRET, OTHER).decode(old, NOW) == page
 
 
-def test_a_token_of_another_kind_of_list_is_refused() -> None:
+def test_a_token_for_another_kind_of_list_is_refused() -> None:
     files = PageTokens(SECRET).encode(PagePosition(PublicList(), 1), LATER)
     assert refused(files)
     posts = TOKENS.encode(OwnPage(OwnList.LIBRARY, OWNER, 7, 20), LATER)

@@ -1,4 +1,4 @@
-"""Sessions: ours are read, by us and by any JWT library; all others are refused."""
+"""Sessions: those issued here can be read by any JWT library; all others are refused."""
 
 import hashlib
 from datetime import UTC, datetime, timedelta
@@ -34,7 +34,7 @@ def test_an_issued_session_is_read_back() -> None:
     assert (session.address, session.expires_at) == (READER, issued.expires_at)
 
 
-def test_another_implementation_reads_an_issued_session() -> None:
+def test_an_issued_session_can_be_read_by_another_jwt_library() -> None:
     random = Sessions(SessionKeys(KEY), ISSUER, AUDIENCE, random_bytes=lambda n: b"\x07" * n)
     token = random.issue(READER, NOW).token
     options: Any = {"verify_exp": False, "verify_iat": False, "require": list(CLAIMS)}
@@ -45,13 +45,13 @@ def test_another_implementation_reads_an_issued_session() -> None:
     assert jwt.get_unverified_header(token) == HEADER
 
 
-def test_a_session_of_another_implementation_is_read() -> None:
+def test_a_session_encoded_by_another_jwt_library_is_read() -> None:
     token = jwt.encode(CLAIMS, KEY, algorithm="HS256", headers={"kid": key_id(KEY)})
     assert read(token) == Session(READER, datetime.fromtimestamp(AT + 7200, UTC), CLAIMS["jti"])
 
 
 @pytest.mark.parametrize("added", [{}, {"address": READER}])
-def test_a_session_of_an_older_release_without_the_address_is_read(added: dict[str, str]) -> None:
+def test_a_session_from_an_older_release_without_the_address_is_read(added: dict[str, str]) -> None:
     assert read(sign(claims=CLAIMS | added)).address == READER
 
 
@@ -60,11 +60,11 @@ def test_no_two_sessions_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "bEaReR"])
-def test_the_scheme_is_read_in_any_case(scheme: str) -> None:
+def test_the_scheme_is_case_insensitive(scheme: str) -> None:
     assert SESSIONS.read(f"{scheme} {sign()}", NOW).address == READER
 
 
-def test_no_header_is_a_missing_session(refused: Refused) -> None:
+def test_a_missing_header_is_a_missing_session(refused: Refused) -> None:
     assert refused(lambda: SESSIONS.read(None, NOW)) is Code.SESSION_MISSING
 
 
@@ -82,7 +82,7 @@ def test_a_session_lasts_two_hours(later: timedelta, code: Code | None, refused:
 
 
 @pytest.mark.parametrize(("ahead", "code"), [(5, None), (6, Code.SESSION_INVALID)])
-def test_the_clock_of_the_issuer_may_run_five_seconds_ahead(
+def test_the_clock_of_the_issuer_may_be_five_seconds_ahead(
     ahead: int, code: Code | None, refused: Refused
 ) -> None:
     now = NOW.replace(microsecond=0)
@@ -90,7 +90,7 @@ def test_the_clock_of_the_issuer_may_run_five_seconds_ahead(
     assert refused(lambda: read(token, now)) is code
 
 
-def test_after_a_rotation_the_previous_key_still_reads_but_no_longer_signs(
+def test_after_a_rotation_the_previous_key_can_read_but_not_sign_sessions(
     refused: Refused,
 ) -> None:
     old = SESSIONS.issue(READER, NOW).token
@@ -109,29 +109,29 @@ def test_an_empty_key_is_refused(keys: tuple[bytes, bytes | None]) -> None:
         SessionKeys(*keys)
 
 
-def test_keys_and_sessions_are_hidden_in_their_repr() -> None:
+def test_the_repr_of_keys_and_sessions_hides_secrets() -> None:
     issued = SESSIONS.issue(READER, NOW)
     assert "kkkk" not in repr(SessionKeys(KEY, KEY))
     assert issued.token not in repr(issued)
 
 
-def test_a_key_id_is_not_a_prefix_of_the_plain_hash_of_its_key() -> None:
+def test_a_key_id_is_not_a_prefix_of_the_plain_key_hash() -> None:
     assert key_id(KEY) != hashlib.sha256(KEY).hexdigest()[:8]
 
 
 @pytest.mark.parametrize("generation", [0, 1, 2**62 - 1])
-def test_a_session_has_the_generation_that_it_was_issued_with(generation: int) -> None:
+def test_a_session_has_the_generation_it_was_issued_with(generation: int) -> None:
     session = read(SESSIONS.issue(READER, NOW, generation).token)
     assert session.generation == generation
     assert session.id.startswith(f"{generation}-")
 
 
-def test_a_session_of_an_older_release_has_no_generation() -> None:
+def test_a_session_from_an_older_release_has_no_generation() -> None:
     assert read(sign()).generation == 0
 
 
 @pytest.mark.parametrize("jti", ["-", "-00", "x-00", "1.5-00", "0x1-00"])
-def test_a_session_whose_generation_is_not_a_number_is_refused(jti: str, refused: Refused) -> None:
+def test_a_session_with_a_non_numeric_generation_is_refused(jti: str, refused: Refused) -> None:
     assert refused(lambda: read(sign(claims=CLAIMS | {"jti": jti}))) is Code.SESSION_INVALID
 
 
@@ -145,7 +145,7 @@ def test_a_session_lasts_as_long_as_configured(seconds: int, refused: Refused) -
     assert refused(lambda: read(issued.token, issued.expires_at)) is Code.SESSION_EXPIRED
 
 
-def test_a_session_that_was_issued_for_longer_stays_valid() -> None:
+def test_a_session_issued_with_a_longer_duration_stays_valid() -> None:
     old = SESSIONS.issue(READER, NOW)
     shorter = Sessions(SessionKeys(KEY), ISSUER, AUDIENCE, 60)
     assert read(old.token, NOW + timedelta(seconds=7000), shorter).expires_at == old.expires_at
@@ -159,7 +159,7 @@ def test_a_header_without_the_scheme_is_refused_with_a_hint(given: str) -> None:
 
 
 @pytest.mark.parametrize("given", ["Bearer", "bearer ", "BEARER x", "beaRer  {}", "Bearer {}x"])
-def test_a_header_with_the_scheme_is_refused_without_the_hint(given: str) -> None:
+def test_an_invalid_header_with_the_scheme_is_refused_without_the_hint(given: str) -> None:
     with pytest.raises(Refusal, match="is not valid") as caught:
         SESSIONS.read(given.format(sign()), NOW)
     assert caught.value.code is Code.SESSION_INVALID

@@ -1,4 +1,4 @@
-"""Base64url has no padding, and every sequence of bytes has one text."""
+"""Base64url: no padding, and a single encoding for every byte string."""
 
 import pytest
 from hypothesis import given
@@ -30,7 +30,7 @@ def test_decoding_inverts_encoding(data: bytes):
     "text",
     ["Zg==", "Zg=", "Zm8=", "Zm9v====", "=", "+_8", "-/8", "Zm9v\n", " Zm9v", "Zm.9v", "Zm9v!"],
 )
-def test_padding_and_foreign_characters_are_refused(text: str):
+def test_padding_and_invalid_characters_are_refused(text: str):
     with pytest.raises(NotBase64Url):
         decode_base64url(text)
 
@@ -48,7 +48,7 @@ def test_an_impossible_length_is_refused(text: str):
 
 
 @pytest.mark.parametrize("text", ["Zgé", "\uff3ag", "\ud800", "Zg\0"])
-def test_characters_outside_ascii_and_null_are_refused(text: str):
+def test_non_ascii_and_null_characters_are_refused(text: str):
     with pytest.raises(NotBase64Url):
         decode_base64url(text)
 

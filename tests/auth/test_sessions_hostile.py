@@ -1,4 +1,4 @@
-"""Sessions that were never issued here: each is refused, and nothing else happens."""
+"""Sessions that were never issued here are refused, without side effects."""
 
 import hmac
 import json
@@ -185,7 +185,7 @@ def test_a_non_canonical_encoding_of_header_or_claims_is_refused(
     refused: Refused,
 ) -> None:
     def respell(part: str) -> str:
-        """Set a bit that decoding drops."""
+        """Set a bit that is dropped by decoding."""
         alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
         return part[:-1] + alphabet[alphabet.index(part[-1]) + 1]
 
@@ -198,7 +198,7 @@ def test_a_non_canonical_encoding_of_header_or_claims_is_refused(
         assert refused(lambda t=token: read(t)) is Code.SESSION_INVALID
 
 
-def test_any_changed_character_is_refused(refused: Refused) -> None:
+def test_a_token_with_any_changed_character_is_refused(refused: Refused) -> None:
     for place, old in enumerate(GOOD):
         for new in "A_b.":
             changed = GOOD[:place] + new + GOOD[place + 1 :]
@@ -207,13 +207,15 @@ def test_any_changed_character_is_refused(refused: Refused) -> None:
 
 
 @given(st.text() | st.text(st.characters(codec="ascii")).map("Bearer {}".format))
-def test_arbitrary_headers_raise_only_a_refusal(header: str) -> None:
+def test_an_arbitrary_header_raises_nothing_but_a_refusal(header: str) -> None:
     with pytest.raises(Refusal):
         SESSIONS.read(header, NOW)
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
-def test_correctly_signed_garbage_raises_only_a_refusal(header: bytes, claims: bytes) -> None:
+def test_correctly_signed_garbage_raises_nothing_but_a_refusal(
+    header: bytes, claims: bytes
+) -> None:
     for token in (sign(header, claims), sign(claims=claims)):
         with pytest.raises(Refusal):
             read(token)

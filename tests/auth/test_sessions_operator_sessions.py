@@ -1,4 +1,4 @@
-"""Sessions of the operator's page."""
+"""Sessions for the operator's page."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -20,17 +20,17 @@ def test_only_the_exact_secret_is_accepted(sessions: OperatorSessions) -> None:
     assert not any(map(sessions.is_secret, (b"", SECRET[:-1], SECRET + b" ", SECRET.upper())))
 
 
-def test_a_session_is_valid_until_it_ends(sessions: OperatorSessions) -> None:
+def test_a_session_is_valid_until_it_expires(sessions: OperatorSessions) -> None:
     session = sessions.issue(NOW)
     assert sessions.is_valid(session, NOW + LIFETIME - timedelta(seconds=1))
     assert not sessions.is_valid(session, NOW + LIFETIME)
 
 
-def test_another_secret_ends_all_sessions(sessions: OperatorSessions) -> None:
+def test_changing_the_secret_ends_all_sessions(sessions: OperatorSessions) -> None:
     assert not OperatorSessions(SECRET + b"2").is_valid(sessions.issue(NOW), NOW)
 
 
-def test_a_session_cannot_be_prolonged_by_its_holder(sessions: OperatorSessions) -> None:
+def test_a_session_cannot_be_extended_by_its_holder(sessions: OperatorSessions) -> None:
     expires, _, signature = sessions.issue(NOW).partition(".")
     assert not sessions.is_valid(f"{int(expires) + 60}.{signature}", NOW)
 

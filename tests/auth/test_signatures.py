@@ -1,4 +1,4 @@
-"""Signatures: every accepted spelling, and nothing else."""
+"""Signatures: every accepted encoding, and nothing else."""
 
 import pytest
 from eth_account import Account
@@ -45,7 +45,7 @@ def compact(r: int, s: int, parity: int) -> str:
     ],
     ids=["v 27 or 28", "v 0 or 1", "64 bytes", "upper case"],
 )
-def test_every_accepted_spelling_recovers_the_signer(text: str) -> None:
+def test_every_accepted_encoding_recovers_the_signer(text: str) -> None:
     assert recover_signer(DIGEST, parse_signature(text)) == ADDRESS
 
 
@@ -84,11 +84,11 @@ def test_a_malformed_signature_is_refused(text: str) -> None:
     assert refusal.value.code is Code.SIGNATURE_INVALID
 
 
-def test_s_may_be_exactly_half_the_order() -> None:
+def test_s_may_be_exactly_half_the_curve_order() -> None:
     assert parse_signature(spell(R, HIGHEST_S, V)).s == HIGHEST_S
 
 
-def test_an_r_that_is_not_on_the_curve_is_refused() -> None:
+def test_an_r_value_that_is_not_on_the_curve_is_refused() -> None:
     # 5 is not the x of any point: 5³ + 7 = 132 is not a square in the field of the curve.
     with pytest.raises(Refusal) as refusal:
         recover_signer(DIGEST, parse_signature(spell(5, S, V)))
@@ -127,7 +127,7 @@ def test_an_invalid_address_is_refused(text: str) -> None:
 
 
 @given(st.binary(min_size=32, max_size=32), st.integers(1, CURVE_ORDER - 1))
-def test_recovery_agrees_with_another_implementation(digest: bytes, secret: int) -> None:
+def test_recovery_matches_another_implementation(digest: bytes, secret: int) -> None:
     key = PrivateKey(secret.to_bytes(32))
     parity, r, s = key.sign_msg_hash(digest).vrs
     assert recover_signer(digest, Signature(r, s, parity)) == key.public_key.to_address()
@@ -135,13 +135,13 @@ def test_recovery_agrees_with_another_implementation(digest: bytes, secret: int)
 
 @given(st.text())
 @example("\0")
-def test_the_personal_digest_agrees_with_another_implementation(text: str) -> None:
+def test_the_personal_message_digest_matches_another_implementation(text: str) -> None:
     signed = ACCOUNT.sign_message(encode_defunct(text=text))
     assert personal_digest(text.encode()) == bytes(signed.message_hash)
 
 
 @given(st.text() | st.from_regex(r"0x[0-9a-fA-F]{126,132}"), st.binary(min_size=32, max_size=32))
-def test_arbitrary_signatures_raise_only_a_refusal(text: str, digest: bytes) -> None:
+def test_an_arbitrary_signature_raises_nothing_but_a_refusal(text: str, digest: bytes) -> None:
     try:
         verify_signer(digest, text, ADDRESS)
     except Refusal as refusal:

@@ -1,4 +1,4 @@
-"""Signed writes: the required envelope, and that a signature is valid for one thing only."""
+"""Signed writes: the required envelope, and the single use that each signature allows."""
 
 import json
 from collections.abc import Callable
@@ -66,7 +66,7 @@ def verify(
     return proved(VERIFIER.verify(TypedDataClaim(said, address, signature), action, now))
 
 
-def test_the_known_vector_gives_its_hashes() -> None:
+def test_the_hashes_match_the_known_vector() -> None:
     domain = SigningDomain("Example", "1", 1)
     message = VECTOR["message"]
     assert domain.separator.hex() == VECTOR["domainSeparator"]
@@ -75,7 +75,7 @@ def test_the_known_vector_gives_its_hashes() -> None:
     assert digest.hex() == VECTOR["digest"]
 
 
-def test_the_known_vector_proves_its_write() -> None:
+def test_a_write_with_the_known_vector_is_proved() -> None:
     said = {
         "domain": VECTOR["domain"],
         "types": {"CreateFile": MEMBERS},
@@ -94,7 +94,7 @@ printable = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=
 
 
 @given(printable, printable, st.integers(1, 2**256 - 1), st.sampled_from(Action), printable)
-def test_the_digest_agrees_with_another_implementation(
+def test_the_digest_matches_another_implementation(
     name: str, version: str, chain_id: int, action: Action, nonce: str
 ) -> None:
     domain = SigningDomain(name, version, chain_id)
@@ -106,7 +106,7 @@ def test_the_digest_agrees_with_another_implementation(
 
 
 @pytest.mark.parametrize("action", Action)
-def test_each_action_is_proved_by_its_own_type(
+def test_each_action_is_proved_with_its_own_type(
     action: Action, signer: LocalAccount, sign_envelope: Sign
 ) -> None:
     said = envelope(action, nonce="one")
@@ -123,7 +123,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("who", ["signer", "stranger"])
-def test_a_signature_is_valid_for_its_own_domain_action_and_signer_only(
+def test_a_signature_is_valid_only_for_its_own_domain_action_and_signer(
     who: str, signer: LocalAccount, stranger: LocalAccount, sign_envelope: Sign, refused: Refused
 ) -> None:
     account = {"signer": signer, "stranger": stranger}[who]
@@ -140,7 +140,7 @@ def test_a_signature_is_valid_for_its_own_domain_action_and_signer_only(
 
 
 @pytest.mark.parametrize(("asked", "place"), list(product(Action, PLACES)))
-def test_an_envelope_for_another_domain_or_action_is_refused_before_its_signature(
+def test_a_wrong_domain_or_action_is_refused_before_checking_the_signature(
     asked: Action, place: str, signer: LocalAccount, sign_envelope: Sign, refused: Refused
 ) -> None:
     for action in Action:
@@ -152,7 +152,7 @@ def test_an_envelope_for_another_domain_or_action_is_refused_before_its_signatur
 
 
 @pytest.mark.parametrize("chain_id", [31337, "31337", "0x7a69", "0x7A69", "0x007a69"])
-def test_the_chain_id_may_be_a_number_a_decimal_or_a_hex_text(
+def test_the_chain_id_may_be_a_number_or_a_decimal_or_hex_string(
     chain_id: object, signer: LocalAccount, sign_envelope: Sign
 ) -> None:
     said = envelope()
@@ -161,7 +161,7 @@ def test_the_chain_id_may_be_a_number_a_decimal_or_a_hex_text(
     assert verify(said, signature, signer.address)
 
 
-def test_true_is_not_accepted_as_a_chain_id_of_one(refused: Refused) -> None:
+def test_true_is_not_accepted_as_chain_id_1(refused: Refused) -> None:
     domain = SigningDomain("Imprint", "1", 1)
     said = envelope(domain=domain)
     said["domain"]["chainId"] = True
@@ -170,7 +170,7 @@ def test_true_is_not_accepted_as_a_chain_id_of_one(refused: Refused) -> None:
     assert code is Code.INVALID_TYPED_DATA
 
 
-def test_the_primary_type_may_be_absent_and_the_domain_type_present(
+def test_the_primary_type_is_optional_and_the_domain_type_is_allowed(
     signer: LocalAccount, sign_envelope: Sign
 ) -> None:
     said = envelope()
@@ -181,7 +181,7 @@ def test_the_primary_type_may_be_absent_and_the_domain_type_present(
 
 
 @pytest.mark.parametrize("nonce", ["x", "x" * 200, "𝔫" * 200, "a b\n\t\x1b[0m", "é"])
-def test_a_nonce_is_any_text_of_1_to_200_characters(
+def test_a_nonce_may_be_any_text_of_1_to_200_characters(
     nonce: str, signer: LocalAccount, sign_envelope: Sign
 ) -> None:
     said = envelope(nonce=nonce)
@@ -202,7 +202,7 @@ def test_a_nonce_is_any_text_of_1_to_200_characters(
         (60.9, Code.SIGNATURE_STALE),
     ],
 )
-def test_a_timestamp_is_within_sixty_seconds_of_now(
+def test_a_timestamp_must_be_within_sixty_seconds_of_now(
     seconds: float, code: Code | None, signer: LocalAccount, sign_envelope: Sign, refused: Refused
 ) -> None:
     said = envelope()
@@ -212,13 +212,13 @@ def test_a_timestamp_is_within_sixty_seconds_of_now(
 
 
 @pytest.mark.parametrize("timestamp", ["0", "000000000000", "999999999999", "253402300800"])
-def test_a_timestamp_beyond_the_calendar_is_stale(timestamp: str, refused: Refused) -> None:
+def test_a_timestamp_outside_the_calendar_range_is_stale(timestamp: str, refused: Refused) -> None:
     said = envelope(timestamp=timestamp)
     code = refused(lambda: verify(said, VECTOR["signature"], VECTOR["address"]))
     assert code is Code.SIGNATURE_STALE
 
 
-def test_the_shape_is_checked_first_then_address_time_and_signature(refused: Refused) -> None:
+def test_the_structure_is_checked_before_address_time_and_signature(refused: Refused) -> None:
     stale = envelope(timestamp="1")
     assert refused(lambda: verify({}, "", "")) is Code.INVALID_TYPED_DATA
     assert refused(lambda: verify(stale, "", "")) is Code.INVALID_ADDRESS
@@ -226,7 +226,7 @@ def test_the_shape_is_checked_first_then_address_time_and_signature(refused: Ref
     assert refused(lambda: verify(envelope(), "", VECTOR["address"])) is Code.SIGNATURE_INVALID
 
 
-def test_the_zero_address_never_writes(
+def test_the_zero_address_can_never_write(
     signer: LocalAccount, sign_envelope: Sign, refused: Refused
 ) -> None:
     said = envelope()
@@ -234,7 +234,7 @@ def test_the_zero_address_never_writes(
     assert refused(lambda: verify(said, signature, "0x" + "0" * 40)) is Code.SIGNATURE_INVALID
 
 
-def test_the_address_may_be_in_any_case_and_is_kept_in_lower_case(
+def test_the_address_may_be_in_any_case_and_is_converted_to_lower_case(
     signer: LocalAccount, sign_envelope: Sign
 ) -> None:
     said = envelope()
@@ -243,5 +243,5 @@ def test_the_address_may_be_in_any_case_and_is_kept_in_lower_case(
     assert {verify(said, signature, text).signer for text in spellings} == {signer.address.lower()}
 
 
-def test_a_claim_does_not_show_its_signature() -> None:
+def test_the_repr_of_a_claim_does_not_show_its_signature() -> None:
     assert VECTOR["signature"] not in repr(TypedDataClaim({}, "", VECTOR["signature"]))

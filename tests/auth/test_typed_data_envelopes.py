@@ -1,4 +1,4 @@
-"""The envelope of a signed write: one shape, and everything else refused before it costs much."""
+"""The envelope of a signed write: any deviation is refused early and at low cost."""
 
 import json
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def verify(said: object, signature: str = "", address: str = "") -> Write:
     return proved(VERIFIER.verify(TypedDataClaim(said, address, signature), Action.CREATE, NOW))
 
 
-def test_the_unchanged_envelope_passes_the_shape_check(refused: Refused) -> None:
+def test_an_unchanged_envelope_passes_the_structure_check(refused: Refused) -> None:
     assert refused(lambda: verify(envelope())) is Code.INVALID_ADDRESS
 
 
@@ -177,7 +177,7 @@ def test_a_malformed_envelope_is_refused(said: object, refused: Refused) -> None
     assert code is Code.INVALID_TYPED_DATA
 
 
-def test_ten_thousand_declared_types_cost_no_more_to_refuse_than_two(
+def test_refusing_ten_thousand_declared_types_costs_no_more_than_two(
     refused: Refused, count_calls: Callable[[Callable[[], object]], int]
 ) -> None:
     def declaring(count: int) -> dict[str, Any]:
@@ -217,7 +217,7 @@ near_envelopes = st.fixed_dictionaries(
     st.just(ADDRESS) | st.text(),
     st.text() | st.from_regex(r"\A0x[0-9a-f]{130}\Z"),
 )
-def test_arbitrary_envelopes_raise_only_a_refusal(
+def test_an_arbitrary_envelope_raises_nothing_but_a_refusal(
     said: object, address: str, signature: str
 ) -> None:
     with pytest.raises(Refusal):

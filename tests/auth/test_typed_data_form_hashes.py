@@ -1,4 +1,4 @@
-"""The hashes of every form, compared with known vectors and with another implementation."""
+"""The hashes of every form, compared with known vectors and another implementation."""
 
 import json
 from datetime import UTC, datetime
@@ -25,10 +25,10 @@ from imprint.domain.drafts.files import Action
 from imprint.domain.formats.cids import Cid
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "signing_forms.json").read_text())
-"""Hashed by viem and ethers, and signed by ethers."""
+"""Vectors hashed by viem and ethers and signed by ethers."""
 
 
-def test_the_types_are_those_that_the_protocol_lists() -> None:
+def test_the_types_match_those_listed_by_the_protocol() -> None:
     declared = {
         form.value: {action.value: kind.declaration for action, kind in types.items()}
         for form, types in WRITE_TYPES.items()
@@ -37,7 +37,7 @@ def test_the_types_are_those_that_the_protocol_lists() -> None:
 
 
 @pytest.mark.parametrize("vector", VECTORS["writes"], ids=lambda v: f"{v['form']} {v['action']}")
-def test_the_known_vectors_give_their_hashes(vector: dict[str, Any]) -> None:
+def test_the_hashes_match_the_known_vectors(vector: dict[str, Any]) -> None:
     form, action = vector["form"], vector["action"]
     kind = WRITE_TYPES[SigningForm(form)][Action(action)]
     assert kind.declaration == vector["type"]
@@ -70,7 +70,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
     st.integers(-60, 60),
     st.binary(min_size=32, max_size=32),
 )
-def test_the_digest_agrees_with_another_implementation(
+def test_the_digest_matches_another_implementation(
     pair: tuple[str, str],
     domain: SigningDomain,
     written: tuple[str, str],

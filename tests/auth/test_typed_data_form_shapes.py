@@ -1,4 +1,4 @@
-"""The shape of every form: whatever is not exactly as declared is refused before it costs much."""
+"""The structure of every form: any deviation is refused early and at low cost."""
 
 import sys
 from collections.abc import Callable
@@ -38,9 +38,7 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-def test_a_value_that_is_not_of_its_type_is_refused(
-    form: str, action: str, refused: Refused
-) -> None:
+def test_a_value_of_the_wrong_type_is_refused(form: str, action: str, refused: Refused) -> None:
     for member in declare(form, action)[1]:
         name = member["name"]
         values = NOT_NONCES if name == "nonce" else MALFORMED[member["type"]]
@@ -51,7 +49,7 @@ def test_a_value_that_is_not_of_its_type_is_refused(
 
 
 def calls_of(run: Callable[[], object]) -> int:
-    """How many times Python calls something, or resumes it, while this runs."""
+    """Return the number of Python and C calls made while `run` runs."""
     calls = 0
 
     def count(frame: object, event: str, argument: object) -> None:
@@ -67,7 +65,7 @@ def calls_of(run: Callable[[], object]) -> int:
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-def test_a_long_text_takes_no_more_steps_than_a_short_one(
+def test_a_long_text_takes_no_more_calls_than_a_short_one(
     form: str, action: str, refused: Refused
 ) -> None:
     for member in declare(form, action)[1]:
@@ -94,7 +92,7 @@ def test_a_message_with_missing_or_extra_members_is_refused(
 
 
 def other_types(form: str, action: str) -> list[Any]:
-    """Types that are nearly those of this form and action."""
+    """Return types that differ slightly from those of this form and action."""
     kind, members = declare(form, action)
     shorter = [[each for each in members if each is not out] for out in members]
     reordered = [list(order) for order in permutations(members) if list(order) != members]
@@ -119,7 +117,7 @@ def other_types(form: str, action: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-def test_types_that_are_not_exactly_declared_are_refused(
+def test_types_that_differ_from_the_declared_ones_are_refused(
     form: str, action: str, refused: Refused
 ) -> None:
     said = typed_data(form, action)
@@ -131,7 +129,7 @@ def test_types_that_are_not_exactly_declared_are_refused(
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-def test_the_types_of_one_form_do_not_fit_the_message_of_another(
+def test_the_types_of_one_form_with_the_message_of_another_are_refused(
     form: str, action: str, refused: Refused
 ) -> None:
     for other in set(FORMS) - {form}:
@@ -141,7 +139,7 @@ def test_the_types_of_one_form_do_not_fit_the_message_of_another(
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-def test_another_primary_type_is_refused(form: str, action: str, refused: Refused) -> None:
+def test_a_wrong_primary_type_is_refused(form: str, action: str, refused: Refused) -> None:
     kind, _ = declare(form, action)
     names = {declare(*pair)[0] for pair in PAIRS} - {kind}
     for name in (*names, "", kind.lower(), "EIP712Domain", None, 1, [kind]):
@@ -150,7 +148,7 @@ def test_another_primary_type_is_refused(form: str, action: str, refused: Refuse
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-def test_the_typed_data_of_one_action_is_not_that_of_another(
+def test_typed_data_for_one_action_is_refused_for_another(
     form: str, action: str, sign_envelope: Sign, refused: Refused
 ) -> None:
     said = typed_data(form, action)
@@ -170,7 +168,7 @@ json_values = st.recursive(
 
 @st.composite
 def near_envelopes(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
-    """Typed data of which some parts, types or members are anything."""
+    """Generate typed data with some parts, types or members replaced by arbitrary values."""
     form, action = draw(st.sampled_from(PAIRS))
     said = deepcopy(typed_data(form, action))
     for part in draw(st.sets(st.sampled_from(sorted(said)), max_size=1)):
@@ -191,7 +189,7 @@ def near_envelopes(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     st.just(SIGNER.address) | st.text(st.characters()),
     st.text(st.characters()) | st.from_regex(r"\A0x[0-9a-f]{130}\Z"),
 )
-def test_arbitrary_typed_data_raises_only_a_refusal(
+def test_arbitrary_typed_data_raises_nothing_but_a_refusal(
     said: tuple[str, object], address: str, signature: str
 ) -> None:
     action, claimed = said

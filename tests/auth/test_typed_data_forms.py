@@ -43,7 +43,7 @@ def body_hash(form: str, action: str) -> bytes | None:
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-def test_each_form_proves_each_action(form: str, action: str, sign_envelope: Sign) -> None:
+def test_each_form_can_prove_each_action(form: str, action: str, sign_envelope: Sign) -> None:
     said = typed_data(form, action)
     write = verify(said, action, sign_envelope(SIGNER, said))
     signer = parse_signer(SIGNER.address)
@@ -51,9 +51,7 @@ def test_each_form_proves_each_action(form: str, action: str, sign_envelope: Sig
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-def test_the_primary_type_may_be_absent_or_present(
-    form: str, action: str, sign_envelope: Sign
-) -> None:
+def test_the_primary_type_is_optional(form: str, action: str, sign_envelope: Sign) -> None:
     said = typed_data(form, action)
     signature = sign_envelope(SIGNER, said)
     kind, _ = declare(form, action)
@@ -62,9 +60,7 @@ def test_the_primary_type_may_be_absent_or_present(
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-def test_the_type_of_the_domain_may_be_declared(
-    form: str, action: str, sign_envelope: Sign
-) -> None:
+def test_the_domain_type_may_be_declared(form: str, action: str, sign_envelope: Sign) -> None:
     said = typed_data(form, action)
     signature = sign_envelope(SIGNER, said)
     members = [("name", "string"), ("version", "string"), ("chainId", "uint256")]
@@ -73,7 +69,7 @@ def test_the_type_of_the_domain_may_be_declared(
 
 
 @pytest.mark.parametrize(("form", "action"), [pair for pair in PAIRS if pair[0] != "imprint-1"])
-def test_a_timestamp_may_be_a_number_or_its_digits(
+def test_a_timestamp_may_be_a_number_or_a_string_of_digits(
     form: str, action: str, sign_envelope: Sign
 ) -> None:
     said = typed_data(form, action)
@@ -85,7 +81,7 @@ def test_a_timestamp_may_be_a_number_or_its_digits(
 
 @pytest.mark.parametrize(("form", "action"), list(product(("inkdao-1", BOUND), ACTIONS[1:])))
 @pytest.mark.parametrize("base", "fbBkzu")
-def test_the_cid_may_be_in_another_spelling(
+def test_the_cid_may_be_in_another_encoding(
     form: str, action: str, base: str, sign_envelope: Sign
 ) -> None:
     said = typed_data(form, action, cid=encode_multibase(base, cid_bytes(CID)))
@@ -161,7 +157,7 @@ BINDINGS = [each for each in MEMBERS if CHANGED[each[2]][1] is Code.BODY_MISMATC
 
 
 @pytest.mark.parametrize(("form", "action", "member"), BINDINGS)
-def test_a_valid_signature_of_another_body_is_a_mismatch(
+def test_a_valid_signature_for_a_different_body_is_a_mismatch(
     form: str, action: str, member: str, sign_envelope: Sign, refused: Refused
 ) -> None:
     said = typed_data(form, action, **{member: CHANGED[member][0]})
@@ -231,7 +227,7 @@ def test_a_signature_for_another_domain_is_refused(
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_services_that_share_a_domain_accept_each_others_signatures_except_bound_ones(
+def test_only_the_bound_form_is_refused_by_another_service_with_the_same_domain(
     action: str, sign_envelope: Sign, refused: Refused
 ) -> None:
     other = WriteVerifier(OURS, "https://other.example")
@@ -246,7 +242,7 @@ def test_services_that_share_a_domain_accept_each_others_signatures_except_bound
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-def test_every_form_is_fresh_for_sixty_seconds_either_way(
+def test_every_form_is_valid_for_sixty_seconds_before_and_after_its_timestamp(
     form: str, action: str, sign_envelope: Sign, refused: Refused
 ) -> None:
     said = typed_data(form, action)
@@ -262,9 +258,7 @@ def test_every_form_is_fresh_for_sixty_seconds_either_way(
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-def test_the_forms_that_are_switched_off_are_refused(
-    action: str, sign_envelope: Sign, refused: Refused
-) -> None:
+def test_disabled_forms_are_refused(action: str, sign_envelope: Sign, refused: Refused) -> None:
     bound = WriteVerifier(OURS, SERVICE, BOUND_FORMS)
     for form in FORMS:
         said = typed_data(form, action)
@@ -273,13 +267,13 @@ def test_the_forms_that_are_switched_off_are_refused(
         assert code is (None if form == BOUND else Code.FORM_NOT_ACCEPTED)
 
 
-def test_a_form_that_is_switched_off_names_those_that_are_accepted() -> None:
+def test_refusing_a_disabled_form_names_the_accepted_ones() -> None:
     verifier = WriteVerifier(OURS, SERVICE, BOUND_FORMS)
     with pytest.raises(Refusal, match=r"in the form inkdao-1 here, but in: imprint-2\."):
         verify(typed_data("inkdao-1", "create"), "create", verifier=verifier)
 
 
-def test_refusals_come_in_a_fixed_order(refused: Refused) -> None:
+def test_checks_are_made_in_a_fixed_order(refused: Refused) -> None:
     bound = WriteVerifier(OURS, SERVICE, BOUND_FORMS)
     weak = typed_data("inkdao-1", "update", timestamp=1, address="0x" + "12" * 20)
     stale = typed_data(BOUND, "update", timestamp=1, service="")

@@ -1,4 +1,4 @@
-"""Writing sessions: what opens one, and which writes its key may sign."""
+"""Writing sessions: how they are opened, and which writes their keys may sign."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -87,7 +87,7 @@ def open_with(said: Any, signature: str | None = None, address: str = WALLET.add
 # Opening
 
 
-def test_a_wallet_opens_a_session_for_a_key() -> None:
+def test_a_wallet_can_open_a_session_for_a_key() -> None:
     assert open_with(envelope()) == Opening(
         ADDRESS,
         POINT,
@@ -100,7 +100,7 @@ def test_a_wallet_opens_a_session_for_a_key() -> None:
 
 
 @pytest.mark.parametrize("actions", [["create"], ["update"], ["update", "create"]])
-def test_the_actions_are_kept_in_the_signed_order(actions: list[str]) -> None:
+def test_the_actions_stay_in_the_signed_order(actions: list[str]) -> None:
     assert [each.value for each in open_with(envelope(actions=actions)).actions] == actions
 
 
@@ -112,7 +112,7 @@ def test_times_may_be_strings_of_digits() -> None:
     )
 
 
-def test_the_type_of_the_domain_may_be_declared_and_the_primary_type_left_out() -> None:
+def test_the_domain_type_and_primary_type_are_optional() -> None:
     said = envelope()
     signature = sign(said)
     del said["primaryType"]
@@ -120,7 +120,7 @@ def test_the_type_of_the_domain_may_be_declared_and_the_primary_type_left_out() 
     assert open_with(said, signature).wallet == ADDRESS
 
 
-def test_a_signature_that_no_key_has_made_is_unproved_and_bound_to_the_same_digest() -> None:
+def test_a_signature_not_made_by_a_key_is_unproved_with_the_same_digest() -> None:
     said = envelope()
     claim = OpeningClaim(said, WALLET.address, "0x" + "ab" * 100)
     unproved = VERIFIER.verify(claim, NOW)
@@ -183,7 +183,7 @@ def test_a_malformed_message_is_refused(members: dict[str, Any], refused: Refuse
 
 
 @pytest.mark.parametrize("member", envelope()["message"])
-def test_a_message_without_one_of_its_members_is_refused(member: str, refused: Refused) -> None:
+def test_a_message_with_a_missing_member_is_refused(member: str, refused: Refused) -> None:
     said = envelope()
     del said["message"][member]
     assert refused(lambda: open_with(said, "0x")) is Code.INVALID_TYPED_DATA
@@ -220,26 +220,30 @@ def test_a_session_may_last_at_most_a_day(refused: Refused) -> None:
 @pytest.mark.parametrize(
     "members", [{"service": "https://another.example"}, {"service": SERVICE + "/"}]
 )
-def test_an_opening_for_another_service_is_refused(
+def test_opening_a_session_for_another_service_is_refused(
     members: dict[str, Any], refused: Refused
 ) -> None:
     assert refused(lambda: open_with(envelope(**members))) is Code.BODY_MISMATCH
 
 
-def test_an_opening_for_another_wallet_is_refused(stranger: LocalAccount, refused: Refused) -> None:
+def test_opening_a_session_for_another_wallet_is_refused(
+    stranger: LocalAccount, refused: Refused
+) -> None:
     said = envelope(wallet=stranger.address)
     assert refused(lambda: open_with(said)) is Code.BODY_MISMATCH
     assert refused(lambda: open_with(said, address=stranger.address)) is Code.SIGNATURE_INVALID
 
 
-def test_a_session_from_the_future_is_refused_with_the_time(refused: Refused) -> None:
+def test_a_session_that_starts_in_the_future_is_refused_with_the_current_time(
+    refused: Refused,
+) -> None:
     assert open_with(envelope(notBefore=SECONDS + 5)).not_before > NOW
     with pytest.raises(SignatureStale) as stale:
         open_with(envelope(notBefore=SECONDS + 6))
     assert stale.value.now == NOW
 
 
-def test_a_session_that_has_expired_is_refused(refused: Refused) -> None:
+def test_opening_an_expired_session_is_refused(refused: Refused) -> None:
     said = envelope(notBefore=SECONDS - 60, expires=SECONDS)
     assert refused(lambda: open_with(said)) is Code.WRITING_SESSION_EXPIRED
     assert open_with(envelope(notBefore=SECONDS - 60, expires=SECONDS + 1)).wallet == ADDRESS
@@ -249,7 +253,7 @@ def test_an_invalid_address_is_refused(refused: Refused) -> None:
     assert refused(lambda: open_with(envelope(), address="0x1")) is Code.INVALID_ADDRESS
 
 
-def test_a_signature_of_another_wallet_is_refused(stranger: LocalAccount, refused: Refused) -> None:
+def test_a_signature_by_another_wallet_is_refused(stranger: LocalAccount, refused: Refused) -> None:
     said = envelope()
     assert refused(lambda: open_with(said, sign(said, stranger))) is Code.SIGNATURE_INVALID
 
@@ -280,7 +284,7 @@ def test_changing_any_member_invalidates_the_signature(
     length=st.integers(1, DAY),
     number=st.integers(1, ORDER - 1),
 )
-def test_the_hash_agrees_with_another_implementation(
+def test_the_hash_matches_another_implementation(
     nonce: str, actions: list[str], start: int, length: int, number: int
 ) -> None:
     key = ec.derive_private_key(number, ec.SECP256R1()).public_key()
@@ -305,7 +309,9 @@ def test_the_hash_agrees_with_another_implementation(
         max_leaves=6,
     ),
 )
-def test_any_invalid_member_gets_a_refusal(member: str, value: object, refused: Refused) -> None:
+def test_an_invalid_member_raises_nothing_but_a_refusal(
+    member: str, value: object, refused: Refused
+) -> None:
     said = envelope(**{member: value})
     expected = {
         Code.INVALID_TYPED_DATA,
@@ -342,7 +348,7 @@ def numbers(signed: bytes, key: ec.EllipticCurvePrivateKey = KEY) -> tuple[int, 
 
 
 def written(action: Action = Action.CREATE, at: datetime = NOW) -> tuple[Write, bytes]:
-    """A write and the bytes that are signed for it."""
+    """Return a write and its signed bytes."""
     message = {"contentHash": hash_of("Words.")}
     if action is Action.UPDATE:
         message = {"cid": CID} | message
@@ -365,18 +371,18 @@ def check(
 
 
 @pytest.mark.parametrize("action", [Action.CREATE, Action.UPDATE])
-def test_the_key_signs_writes_of_its_wallet(action: Action) -> None:
+def test_the_key_can_sign_writes_for_its_wallet(action: Action) -> None:
     check(action=action)
 
 
-def test_high_and_low_s_are_accepted() -> None:
+def test_high_and_low_s_values_are_accepted() -> None:
     write, signed = written()
     r, s = numbers(signed)
     for either in (s, ORDER - s):
         WritingSessionKey.load(session()).check(write, signed, raw(r, either))
 
 
-def test_hex_digits_may_be_in_upper_case() -> None:
+def test_hex_digits_may_be_upper_case() -> None:
     write, signed = written()
     text = raw(*numbers(signed))
     WritingSessionKey.load(session()).check(write, signed, "0x" + text[2:].upper())
@@ -417,7 +423,7 @@ def test_a_malformed_signature_is_refused(name: str, refused: Refused) -> None:
     assert refused(lambda: key.check(write, signed, signature)) is Code.WRITING_SESSION_INVALID
 
 
-def test_the_wallet_cannot_sign_instead_of_the_key(refused: Refused) -> None:
+def test_the_wallet_cannot_sign_in_place_of_the_key(refused: Refused) -> None:
     write, signed = written()
     wallet = Account.unsafe_sign_hash(keccak256(signed), WALLET.key).signature.to_0x_hex()
     key = WritingSessionKey.load(session())
@@ -427,14 +433,14 @@ def test_the_wallet_cannot_sign_instead_of_the_key(refused: Refused) -> None:
         )
 
 
-def test_a_session_expires_at_its_expiry(refused: Refused) -> None:
+def test_a_session_expires_exactly_at_its_expiry_time(refused: Refused) -> None:
     end = NOW + timedelta(hours=1)
     check(at=end - timedelta(microseconds=1))
     assert refused(lambda: check(at=end)) is Code.WRITING_SESSION_EXPIRED
     assert refused(lambda: check("0x", at=end)) is Code.WRITING_SESSION_EXPIRED
 
 
-def test_a_session_is_refused_before_its_start(refused: Refused) -> None:
+def test_a_session_is_refused_before_its_start_time(refused: Refused) -> None:
     check(not_before=NOW)
     early = {"not_before": NOW + timedelta(microseconds=1)}
     assert refused(lambda: check(**early)) is Code.WRITING_SESSION_INVALID
@@ -448,7 +454,7 @@ def test_a_session_of_another_wallet_is_refused(refused: Refused) -> None:
 @pytest.mark.parametrize(
     ("allowed", "action"), [(Action.CREATE, Action.UPDATE), (Action.UPDATE, Action.CREATE)]
 )
-def test_an_action_that_was_not_signed_is_refused(
+def test_an_action_not_included_in_the_session_is_refused(
     allowed: Action, action: Action, refused: Refused
 ) -> None:
     check(action=allowed, actions=(allowed,))
@@ -461,7 +467,7 @@ def test_a_wrong_signature_is_refused_before_the_action_is_checked(refused: Refu
     assert code is Code.WRITING_SESSION_INVALID
 
 
-def test_an_invalid_stored_key_is_damage() -> None:
+def test_an_invalid_stored_key_is_reported_as_damage() -> None:
     with pytest.raises(Damaged):
         WritingSessionKey.load(session(public_key=b"\x04" + bytes(64)))
 

@@ -1,4 +1,4 @@
-"""Tokens of any kind, signed like sessions, for tests of which are trusted."""
+"""Arbitrary tokens signed like sessions, for tests of which tokens are trusted."""
 
 import base64
 import hmac
@@ -35,7 +35,7 @@ def b64(data: bytes) -> str:
 
 
 def sign(header: Any = None, claims: Any = None, key: bytes = KEY, how: str = "sha256") -> str:
-    """A token with any header and claims; texts and bytes are used unchanged."""
+    """Sign a token with any header and claims; strings and bytes are used unchanged."""
     parts = [
         part if isinstance(part, bytes) else json.dumps(part).encode()
         for part in (HEADER if header is None else header, CLAIMS if claims is None else claims)

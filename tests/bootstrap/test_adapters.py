@@ -1,4 +1,4 @@
-"""The adapters are opened as the settings say."""
+"""Opening the adapters according to the settings."""
 
 import subprocess
 import sys
@@ -29,7 +29,7 @@ NODES = "http://127.0.0.1:1,http://127.0.0.1:2"
         ("31337", "600", 600.0),
     ],
 )
-async def test_the_maximum_head_age_depends_on_the_chain_unless_it_is_set(
+async def test_the_maximum_head_age_depends_on_the_chain_unless_configured(
     tmp_path: Path, chain_id: str, given: str, expected: float
 ) -> None:
     settings = {"CHAIN_ID": chain_id, "CHAIN_MAX_HEAD_AGE_SECONDS": given, "CHAIN_QUORUM": "2"}
@@ -40,7 +40,7 @@ async def test_the_maximum_head_age_depends_on_the_chain_unless_it_is_set(
 
 
 def descriptors(folder: Path) -> list[str]:
-    """The files below a folder that this process has open."""
+    """Return the files below a folder that this process has open."""
     found = []
     for each in Path("/proc/self/fd").iterdir():
         with suppress(FileNotFoundError):
@@ -53,7 +53,7 @@ def descriptors(folder: Path) -> list[str]:
 @pytest.mark.parametrize(
     "broken", ["imprint.db", "content/private/small.db", "content/public/small.db"]
 )
-async def test_failing_to_open_the_adapters_leaves_no_file_open(
+async def test_a_failure_to_open_the_adapters_leaves_no_files_open(
     tmp_path: Path, broken: str
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -88,7 +88,7 @@ except CannotStart as error:
 """
 
 
-def test_a_bucket_without_its_library_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_a_missing_bucket_library_is_reported_in_one_sentence(tmp_path: Path) -> None:
     given = {"IMPRINT_CONTENT_STORE": "s3://bucket", **environment_of(tmp_path)}
     pairs = [f"{name}={text}" for name, text in given.items()]
     done = subprocess.run(
@@ -114,7 +114,7 @@ def test_opening_a_bucket_starts_no_thread() -> None:
     assert done.stdout == "1\n"
 
 
-def test_the_data_folder_is_not_created_without_a_need(tmp_path: Path) -> None:
+def test_the_data_folder_is_not_created_if_it_is_not_needed(tmp_path: Path) -> None:
     environ = environment_of(tmp_path / "data") | {
         "IMPRINT_CONTENT_STORE": "s3://bucket",
         "IMPRINT_S3_ACCESS_KEY_ID": "a",

@@ -1,4 +1,4 @@
-"""Background tasks run as long as the application; the adapters are closed after them."""
+"""Background tasks run with the application, and the adapters are closed after them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -54,7 +54,7 @@ def recorded(adapters: Adapters, events: list[str]) -> Adapters:
 
 @dataclass(slots=True)
 class FailedLabels(LabelUpdater):
-    """Label updates that fail at once."""
+    """A label updater that fails at once."""
 
     async def run(self) -> None:
         raise LookupError("a mistake")
@@ -62,7 +62,7 @@ class FailedLabels(LabelUpdater):
 
 @dataclass(slots=True)
 class SlowLabels(LabelUpdater):
-    """Label updates that take a while to end after they were cancelled."""
+    """A label updater that takes a while to end after being cancelled."""
 
     events: list[str] = field(default_factory=list)
 
@@ -91,7 +91,7 @@ def background(
 
 @asynccontextmanager
 async def started(tasks: BackgroundTasks) -> AsyncIterator[dict[str, asyncio.Task]]:
-    """The tasks that the application starts, by the names of their coroutines."""
+    """Yield the tasks started by the application, by the names of their coroutines."""
     before = asyncio.all_tasks()
     async with tasks.lifespan(Starlette()):
         new = asyncio.all_tasks() - before
@@ -120,7 +120,7 @@ async def wait_until(happened: Callable[[], bool]) -> None:
     ],
     ids=["idle", "collecting", "following", "scrubbing"],
 )
-async def test_the_settings_decide_which_tasks_run(
+async def test_the_settings_determine_which_tasks_run(
     tmp_path: Path, given: dict[str, str], expected: set[str]
 ) -> None:
     async with open_world(tmp_path, **given) as world, started(background(world)) as tasks:
@@ -135,14 +135,14 @@ async def test_a_shared_content_store_is_not_scanned_for_strays(tmp_path: Path) 
             assert "StrayScan.run" not in tasks
 
 
-async def test_the_follower_reads_the_chain_of_the_settings(tmp_path: Path) -> None:
+async def test_the_follower_reads_the_configured_chain(tmp_path: Path) -> None:
     given = {"CHAIN_START_BLOCK": "7", "CHAIN_REORG_DEPTH": "9"}
     async with open_world(tmp_path, **given) as world:
         follower = build_follower(world.settings, world.adapters)
         assert (follower.chain_id, follower.start_block, follower.reorg_depth) == (31337, 7, 9)
 
 
-async def test_the_indexer_reads_the_marketplace_of_the_settings(tmp_path: Path) -> None:
+async def test_the_indexer_reads_the_configured_marketplace(tmp_path: Path) -> None:
     given = {"CHAIN_START_BLOCK": "7", "CHAIN_REORG_DEPTH": "9"}
     async with open_world(tmp_path, **given) as world:
         firsts = [
@@ -181,7 +181,7 @@ async def test_every_task_is_cancelled_at_shutdown(tmp_path: Path) -> None:
         assert len(tasks) == 13
 
 
-async def test_the_adapters_are_closed_only_after_the_last_task_has_ended(tmp_path: Path) -> None:
+async def test_the_adapters_are_closed_only_after_the_last_task_ends(tmp_path: Path) -> None:
     events: list[str] = []
     async with open_world(tmp_path, **IDLE) as world:
         adapters = recorded(world.adapters, events)
@@ -191,7 +191,7 @@ async def test_the_adapters_are_closed_only_after_the_last_task_has_ended(tmp_pa
         assert events == ["labels ended", *CLOSED]
 
 
-async def test_a_task_that_failed_does_not_keep_the_adapters_open(tmp_path: Path) -> None:
+async def test_a_failed_task_does_not_keep_the_adapters_open(tmp_path: Path) -> None:
     events: list[str] = []
     async with open_world(tmp_path, **IDLE) as world:
         adapters = recorded(world.adapters, events)
@@ -201,7 +201,7 @@ async def test_a_task_that_failed_does_not_keep_the_adapters_open(tmp_path: Path
         assert events == CLOSED
 
 
-async def test_a_task_that_failed_does_not_end_the_others(tmp_path: Path) -> None:
+async def test_a_failed_task_does_not_end_the_others(tmp_path: Path) -> None:
     async with open_world(tmp_path, **IDLE | {"CHAIN_FOLLOW_SECONDS": "60"}) as world:
         labels = FailedLabels(world.adapters.stores.files, world.adapters.content)
         async with started(background(world, labels=labels)) as tasks:
@@ -227,14 +227,14 @@ async def test_the_adapters_are_closed_if_the_application_fails(tmp_path: Path) 
     ],
     ids=["idle", "collecting", "following"],
 )
-async def test_tasks_that_are_switched_off_are_not_watched(
+async def test_disabled_tasks_are_not_monitored(
     tmp_path: Path, given: dict[str, str], watched: set[str]
 ) -> None:
     async with open_world(tmp_path, **given) as world:
         assert build_monitors(world.settings, world.adapters).keys() == watched
 
 
-async def test_a_task_run_by_another_process_raises_no_alarm_until_it_ends(tmp_path: Path) -> None:
+async def test_a_task_run_by_another_process_raises_no_alarm_until_it_stops(tmp_path: Path) -> None:
     async with open_world(tmp_path, **IDLE | {"CHAIN_FOLLOW_SECONDS": "2"}) as world:
         monitor = build_monitors(world.settings, world.adapters)["follower"]
         follower = build_follower(world.settings, world.adapters)

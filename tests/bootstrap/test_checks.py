@@ -1,4 +1,4 @@
-"""The checks of records name the damage that opening the catalog has found."""
+"""Record checks report the damage found when the catalog was opened."""
 
 import pytest
 from tests.stores import open_sqlite_stores
@@ -9,7 +9,7 @@ from imprint.ports.damage import Damage
 
 
 @pytest.mark.parametrize("note", [Damage.note_structure, Damage.note_index])
-async def test_known_damage_of_records_or_of_the_index_is_a_finding(tmp_path, note):
+async def test_damage_found_earlier_in_records_or_the_index_is_reported(tmp_path, note):
     stores = open_sqlite_stores(tmp_path / "catalog.db")
     try:
         note(stores.database.damage, "a page is damaged")

@@ -1,4 +1,4 @@
-"""Start-up that waits: growing pauses, few log lines, and no wait for permanent failures."""
+"""Start-up retries: growing pauses, few log lines, and no retries after permanent failures."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ from imprint.domain.errors import CannotStart, Code, NotReachable, Unavailable
 
 @dataclass(slots=True)
 class Patience:
-    """A clock that only sleeps move."""
+    """A clock that advances only by sleeping."""
 
     now: float = 1000.0
     pauses: list[float] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Patience:
 
 @dataclass(slots=True)
 class Door:
-    """An opening that succeeds after this many failed attempts."""
+    """A resource that opens after the given number of failed attempts."""
 
     failures: int
     error: Exception
@@ -69,12 +69,12 @@ async def test_pauses_grow_up_to_a_maximum() -> None:
         assert limit / 2 <= pause <= limit
 
 
-async def test_a_store_that_does_not_respond_is_also_awaited() -> None:
+async def test_start_up_also_waits_for_an_unresponsive_store() -> None:
     _, missing = await _open(Door(1, Unavailable.storage()), Patience())
     assert [each.code for each in missing] == [Code.STORAGE_UNAVAILABLE]
 
 
-async def test_a_long_wait_is_logged_at_its_beginning_seldom_and_at_its_end(
+async def test_a_long_wait_is_logged_at_its_start_its_end_and_rarely_in_between(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -94,7 +94,7 @@ async def test_nothing_is_logged_without_a_wait(caplog: pytest.LogCaptureFixture
     assert caplog.messages == []
 
 
-async def test_a_permanent_failure_is_not_waited_for() -> None:
+async def test_a_permanent_failure_is_not_retried() -> None:
     door = Door(5, CannotStart("The database has schema 9."))
     with pytest.raises(CannotStart):
         await _open(door, Patience())

@@ -1,7 +1,7 @@
 """Accounts that each test creates, so that all tests can share one service.
 
-A new account holds no posts, has no drafts and no income. It gets its money from a development
-account, and this process keeps its key.
+A new account has no posts, drafts or income. It is funded by a development account, and
+this process holds its key.
 """
 
 import secrets
@@ -21,11 +21,11 @@ FUNDS = 10 * 10**18
 """The initial balance of an account, in wei."""
 
 BANK = 8
-"""The development account that pays for all others."""
+"""The index of the development account that funds all others."""
 
 
 class NodeRefusal(Exception):
-    """An error of JSON-RPC."""
+    """A JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
@@ -41,7 +41,7 @@ class Chain:
     id: int
 
     def ask(self, method: str, *parameters: Any) -> Any:
-        """The result of a request. Raises `NodeRefusal`, and `TransportError` without a node."""
+        """Return the result of a call. Raises `NodeRefusal`, or `TransportError` without a node."""
         body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
         said = httpx2.post(self.rpc_url, json=body, verify=PLAIN, timeout=30).json()
         if "error" in said:
@@ -51,7 +51,7 @@ class Chain:
 
 
 def find_chain(url: str) -> Chain:
-    """Ask a service for its chain."""
+    """Look up the chain of a service."""
     facts = httpx2.get(f"{url}/.well-known/imprint.json", verify=PLAIN).json()
     return Chain(facts["chain"]["rpc_url"], facts["chain"]["id"])
 
@@ -64,20 +64,20 @@ class Account:
     key: str
 
     def client_wallet(self, imprint: Imprint) -> KeyWallet:
-        """The account as the Python client uses it."""
+        """Return the account as a wallet of the Python client."""
         return KeyWallet(self.key, imprint.node())
 
     def sign_message(self, text: bytes) -> str:
-        """Sign bytes as `personal_sign` does."""
+        """Sign bytes like `personal_sign`."""
         return f"0x{Keys.sign_message(encode_defunct(primitive=text), self.key).signature.hex()}"
 
     def sign_typed_data(self, data: Mapping[str, Any]) -> str:
-        """Sign as `eth_signTypedData_v4` does."""
+        """Sign typed data like `eth_signTypedData_v4`."""
         message = encode_typed_data(full_message=dict(data))
         return f"0x{Keys.sign_message(message, self.key).signature.hex()}"
 
     def send(self, chain: Chain, call: Mapping[str, str]) -> str:
-        """Estimate, sign and send a transaction; returns its hash. Raises as `Chain.ask` does."""
+        """Estimate, sign and send a transaction and return its hash. Raises like `Chain.ask`."""
         gas = call.get("gas") or chain.ask("eth_estimateGas", {**call, "from": self.address})
         signed = Keys.sign_transaction(
             {
@@ -98,13 +98,13 @@ NewAccount = Callable[..., Account]
 
 
 def make_account(chain: Chain, funds: int = FUNDS) -> Account:
-    """A new account with coins of the development chain."""
+    """Create a new account and fund it on the development chain."""
     made = Keys.from_key(secrets.token_bytes(32))
     fund(chain, made.address, funds)
     return Account(made.address, f"0x{made.key.hex()}")
 
 
 def fund(chain: Chain, address: str, amount: int) -> None:
-    """Send an account some of the bank's coins, in wei."""
+    """Send an account the given amount in wei from the bank account."""
     bank = chain.ask("eth_accounts")[BANK]
     chain.ask("eth_sendTransaction", {"from": bank, "to": address, "value": hex(amount)})

@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from playwright.sync_api import Browser, sync_playwright
 
 PLAIN_HOST = "imprint.test"
-"""A name of this machine: loopback counts as https, but not under this name."""
+"""A host name for loopback that, unlike localhost, does not count as secure."""
 
 SUGGESTIONS = ("WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup")
-"""The suggestions below the address bar: separate pages, two per window, which take as long to open
-as the window."""
+"""Features for suggestions below the address bar.
+
+They are separate pages, two per window, that take as long to open as the window itself.
+"""
 
 WITHOUT = (
     *("AimEnabled", "AvoidCorsURLLoaderRestartOnRedirect", "AvoidUnnecessaryBeforeUnloadCheckSync"),
@@ -20,7 +22,7 @@ WITHOUT = (
     *("LensOverlay", "MediaRouter", "NetworkTimeServiceQuerying", "OptimizationHints"),
     *("PaintHolding", "PreconnectToSearch", "ThirdPartyStoragePartitioning"),
 )
-"""What Playwright switches off. Chromium reads only the last of two such flags."""
+"""Features disabled by Playwright, repeated because Chromium reads only the last such flag."""
 
 FLAGS = (
     # As root, Chromium has no sandbox of its own.
@@ -35,7 +37,7 @@ FLAGS = (
 
 
 def find_chromium() -> str:
-    """The program: of `CHROMIUM`, or the one on the path. Raises `RuntimeError` without any."""
+    """Return the path from `CHROMIUM` or the search path. Raises `RuntimeError` if not found."""
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if path is None:
         raise RuntimeError("Chromium is not installed: tools/install-browser")
@@ -44,7 +46,7 @@ def find_chromium() -> str:
 
 @contextmanager
 def open_chromium() -> Iterator[Browser]:
-    """Run Chromium without a window until the block ends."""
+    """Run headless Chromium until the context exits."""
     path = find_chromium()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))

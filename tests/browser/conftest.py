@@ -1,9 +1,9 @@
-"""A real browser, one `imprint dev` for all tests of a worker, and people with wallets.
+"""Fixtures: a real browser, one `imprint dev` for all tests in a worker, and wallets.
 
-Tests share the chain and the index: each creates its own accounts, and names posts by their ids.
+Tests share the chain and the index: each creates its own accounts and names posts by id.
 
-No page may report a violation of its content security policy or an uncaught error: a test that
-expects one says so with `opened.expected`.
+No page may report an uncaught error or a violation of its content security policy; a test
+that expects one declares it with `opened.expected`.
 """
 
 from collections.abc import Generator, Iterator
@@ -24,7 +24,7 @@ expect.set_options(timeout=30_000)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the module that has its own service, so that one worker runs all of it."""
+    """Start with the module that has its own service, so that one worker runs all of it."""
     items.sort(key=lambda item: item.path.name != "test_hostile_content.py")
 
 
@@ -36,7 +36,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """`imprint dev`, with a secret for the operator's page. It reads new blocks almost at once."""
+    """`imprint dev` with a secret for the operator's page, reading new blocks almost at once."""
     given = {
         "DEV_RPC_PORT": str(free_port()),
         "CHAIN_FOLLOW_SECONDS": "0.2",
@@ -48,7 +48,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture
 def stoppable(service: Service) -> Iterator[Service]:
-    """The service for a test that stops it; it is restarted after the test."""
+    """The service, for a test that stops it; it is restarted after the test."""
     yield service
     if not service.process.runs:
         service.start()
@@ -61,19 +61,19 @@ def chain(service: Service) -> Chain:
 
 @pytest.fixture(scope="session")
 def place(service: Service) -> Place:
-    """The service with a free post and a paid one of the first development account."""
+    """The service with a free and a paid post by the first development account."""
     return fill(service.url)
 
 
 @pytest.fixture(scope="session")
 def shelf(service: Service, chain: Chain) -> Shelf:
-    """A free post and three paid ones of a new author."""
+    """One free and three paid posts by a new author."""
     return publish_shelf(service.url, make_account(chain))
 
 
 @pytest.fixture
 def new_account(chain: Chain) -> NewAccount:
-    """Creates an account that holds only coins."""
+    """Create an account that holds only coins."""
 
     def make(funds: int = FUNDS) -> Account:
         return make_account(chain, funds)
@@ -83,7 +83,7 @@ def new_account(chain: Chain) -> NewAccount:
 
 @pytest.fixture
 def new_wallet(chain: Chain, new_account: NewAccount) -> NewWallet:
-    """Creates a browser wallet: for an account, or for a new one."""
+    """Create a browser wallet for the given account or a new one."""
 
     def make(account: Account | None = None) -> BrowserWallet:
         return BrowserWallet(chain, [account or new_account()])
@@ -109,7 +109,7 @@ def pytest_runtest_makereport(
 def open_page(
     browser: Browser, service: Service, request: pytest.FixtureRequest
 ) -> Iterator[OpenPage]:
-    """Opens a separate browser for a person: `open_page(wallet, color_scheme="dark", …)`."""
+    """Open a separate browser for a user: `open_page(wallet, color_scheme="dark", …)`."""
     everyone: list[Opened] = []
 
     def open_one(wallet: BrowserWallet | None = None, **options: Any) -> Opened:
@@ -141,5 +141,5 @@ def open_page(
 
 @pytest.fixture
 def reader(open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf) -> Visit:
-    """A new reader on the page of a paid post."""
+    """A page on which a new reader views a paid post."""
     return visit(open_page, new_wallet(), shelf)

@@ -1,7 +1,8 @@
-"""Debian's Firefox, driven by Marionette, its own protocol for tests.
+"""Debian's Firefox, driven by its own test protocol, Marionette.
 
-Playwright only drives its own build of Firefox; this one is what people have. One process serves
-many tests: `forget` resets it. Missing elements are waited for, up to `PATIENCE`.
+Playwright only drives its own build of Firefox; this one is the browser people use. One
+process serves many tests: `forget` resets it. Commands wait for missing elements, up to
+`PATIENCE`.
 """
 
 import json
@@ -19,13 +20,13 @@ from tests.processes import POLL_SECONDS, Process
 Found = TypeVar("Found")
 
 PATIENCE = 60.0
-"""Seconds that a test waits for something on a page."""
+"""Seconds that a test waits for a change on a page."""
 
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
-"""The key under which WebDriver names an element."""
+"""The key of an element id in WebDriver's JSON."""
 
 ENTER = "\ue007"
-"""The key, as WebDriver writes it."""
+"""The Enter key in WebDriver's encoding."""
 
 PASSING = {
     "no such element",
@@ -35,7 +36,7 @@ PASSING = {
     "javascript error",
     "unknown error",
 }
-"""The error that a page returns while it is still changing."""
+"""Errors that may occur while a page is still changing."""
 
 FIND = """
 const [selector, text] = arguments;
@@ -58,7 +59,7 @@ const written = Cc["@mozilla.org/consoleAPI-storage;1"].getService(Ci.nsIConsole
   .map(({filename, arguments: parts}) => `${filename}: ${parts.join(" ")}`);
 return [...errors, ...written];
 """
-"""Uncaught errors, violations of the policy, and errors that pages logged."""
+"""Collects uncaught errors, policy violations, and errors logged by pages."""
 
 
 FORGET = """
@@ -67,7 +68,7 @@ Services.console.reset();
 Cc["@mozilla.org/consoleAPI-storage;1"].getService(Ci.nsIConsoleAPIStorage).clearEvents();
 Services.clearData.deleteData(Ci.nsIClearDataService.CLEAR_ALL, {onDataDeleted: () => done()});
 """
-"""Removes stored data of pages, and the console log."""
+"""Removes stored page data and the console log."""
 
 
 class MarionetteError(Exception):
@@ -79,7 +80,7 @@ class MarionetteError(Exception):
 
 
 class Firefox:
-    """A browser with one window, and commands of WebDriver over Marionette's socket."""
+    """A browser with one window, controlled by WebDriver commands over Marionette's socket."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=2 * PATIENCE)
@@ -90,12 +91,12 @@ class Firefox:
         self.send("WebDriver:NewSession", {"capabilities": {"alwaysMatch": {}}})
 
     def close(self) -> None:
-        """Leave its end to its process."""
+        """Close the connection; the process itself is ended elsewhere."""
         self._reader.close()
         self._socket.close()
 
     def send(self, command: str, parameters: dict[str, Any]) -> Any:
-        """The result of a command. Raises `MarionetteError`."""
+        """Send a command and return its result. Raises `MarionetteError`."""
         self._last += 1
         body = json.dumps([0, self._last, command, parameters]).encode()
         self._socket.sendall(b"%d:%b" % (len(body), body))
@@ -113,13 +114,13 @@ class Firefox:
         return json.loads(self._reader.read(int(digits)))
 
     def prefer(self, name: str, value: bool | int) -> None:
-        """Change a browser setting, for pages that are opened from now on."""
+        """Change a browser setting for pages opened from now on."""
         kind = "Bool" if isinstance(value, bool) else "Int"
         self._preferred.add(name)
         self._in_chrome(f"Services.prefs.set{kind}Pref(...arguments)", name, value)
 
     def forget(self) -> None:
-        """Reset to a fresh browser: no data of pages, no changed settings."""
+        """Reset the browser: remove page data and changed settings."""
         while self._preferred:
             self._in_chrome("Services.prefs.clearUserPref(arguments[0])", self._preferred.pop())
         self.visit("about:blank")
@@ -127,12 +128,12 @@ class Firefox:
             self.send("WebDriver:ExecuteAsyncScript", {"script": FORGET, "args": []})
 
     def problems(self, origin: str) -> list[str]:
-        """Errors and violations of the policy on pages of an origin, so far."""
+        """Return the errors and policy violations so far on pages of an origin."""
         found: list[str] = self._in_chrome(CONSOLE, origin)
         return found
 
     def wait_for_problem(self, origin: str) -> str:
-        """The first of them, once there is one: pages run in separate processes."""
+        """Wait for the first problem and return it, as pages run in separate processes."""
 
         def look() -> str:
             for problem in self.problems(origin):
@@ -154,11 +155,11 @@ class Firefox:
             self.send("Marionette:SetContext", {"value": "content"})
 
     def visit(self, address: str) -> None:
-        """Open an address, and wait until it is loaded."""
+        """Open an address and wait until it is loaded."""
         self.send("WebDriver:Navigate", {"url": address})
 
     def run(self, script: str, *given: object) -> Any:
-        """The result of a script in the page."""
+        """Return the result of a script run in the page."""
         return self.send("WebDriver:ExecuteScript", {"script": script, "args": given})["value"]
 
     def wait_until(self, script: str, *given: object) -> Any:
@@ -173,12 +174,12 @@ class Firefox:
         return self._retry(look)
 
     def find(self, selector: str, text: str = "") -> str:
-        """The id of the first visible element with this text, once there is one."""
+        """Wait for a visible element with this text and return its id."""
         found: str = self.wait_until(FIND, selector, text)[ELEMENT]
         return found
 
     def click(self, selector: str, text: str = "") -> None:
-        """Click on an element where it is, like a mouse does."""
+        """Click on an element at its position, like a mouse."""
         self._retry(lambda: self.send("WebDriver:ElementClick", {"id": self.find(selector, text)}))
 
     def write(self, selector: str, text: str) -> None:
@@ -190,7 +191,7 @@ class Firefox:
         )
 
     def text(self, selector: str) -> str:
-        """The text of an element, once it is visible."""
+        """Wait until an element is visible and return its text."""
         read = self._retry(
             lambda: self.send("WebDriver:GetElementText", {"id": self.find(selector)})
         )
@@ -208,13 +209,13 @@ class Firefox:
 
 
 def find_firefox() -> str | None:
-    """The program: of `FIREFOX`, or the one on the path."""
+    """Return the path of the program, from `FIREFOX` or the search path."""
     return os.environ.get("FIREFOX") or shutil.which("firefox-esr") or shutil.which("firefox")
 
 
 @contextmanager
 def open_firefox(program: str, folder: Path) -> Iterator[Firefox]:
-    """Run Firefox without a window, with a profile in an empty folder, until the block ends."""
+    """Run headless Firefox with a profile in an empty folder until the context exits."""
     (folder / "user.js").write_text('user_pref("marionette.port", 0);\n', encoding="utf-8")
     chosen = folder / "MarionetteActivePort"
     # Firefox as root wants its own home. The chrome context reads the console.

@@ -1,4 +1,4 @@
-"""Open pages, their errors, and what axe finds on them."""
+"""Open pages, their errors, and their axe violations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,10 +16,10 @@ window.__violations = [];
 addEventListener("securitypolicyviolation", (event) =>
   window.__violations.push(`${event.effectiveDirective} ${event.blockedURI} ${event.sample}`));
 """
-"""Runs before a page: collects violations of its content security policy."""
+"""Init script that collects violations of the content security policy."""
 
 COLOUR_RULES = ("color-contrast", "link-in-text-block")
-"""The rules of axe whose result depends on colours."""
+"""The axe rules whose results depend on colours."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Opened:
         return self.page
 
     def another(self) -> Page:
-        """Another tab of the same person. Background tabs are slow until brought to the front."""
+        """Open another tab for the same user. Background tabs are slow until brought to front."""
         page = self.context.new_page()
         self.watch(page)
         return page
@@ -51,7 +51,7 @@ class Opened:
             self.wallet.pages.append(page)
 
     def problems(self) -> list[str]:
-        """Uncaught errors and violations of the policy, so far."""
+        """Return the uncaught errors and policy violations so far."""
         found = list(self.errors)
         for page in self.context.pages:
             if page.url.startswith(self.url):
@@ -59,7 +59,7 @@ class Opened:
         return found
 
     def describe(self) -> None:
-        """Print the content of every page: it goes into the report of a failed test."""
+        """Print the content of every page, for the report of a failed test."""
         for page in self.context.pages:
             print(f"--- {page.url}", *self.errors, page.inner_text("body"), sep="\n")
 
@@ -68,7 +68,7 @@ OpenPage = Callable[..., Opened]
 
 
 def axe_violations(page: Page, **options: object) -> list[str]:
-    """What axe finds wrong with a page in its current state."""
+    """Return the axe violations on a page in its current state."""
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(AXE.read_text("utf-8"))
     given = {"resultTypes": ["violations"], **options}
@@ -81,7 +81,7 @@ def axe_violations(page: Page, **options: object) -> list[str]:
 
 
 def axe_violations_in_both_schemes(page: Page) -> list[str]:
-    """What axe finds wrong in light colours, and additionally in dark ones."""
+    """Return the axe violations in light colours, and any additional ones in dark colours."""
     _prefer(page, "light")
     light = axe_violations(page)
     _prefer(page, "dark")

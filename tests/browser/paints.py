@@ -1,4 +1,4 @@
-"""How a page is painted: its largest paints, layout shifts, and what the first paint waited for."""
+"""How a page is painted: largest paints, layout shifts, and render-blocking resources."""
 
 OBSERVE = """
 window.__shifts = [];
@@ -17,18 +17,18 @@ new PerformanceObserver((list) => {
     });
 }).observe({type: "largest-contentful-paint", buffered: true});
 """
-"""Runs before a page: collects its layout shifts, and each paint that was the largest so far."""
+"""Init script that collects layout shifts and each largest paint so far."""
 
 SHIFTS = "window.__shifts"
 PAINTS = "window.__paints"
 HAS_PAINTED = "() => window.__paints.length > 0"
 
 TWO_FRAMES = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-"""Resolves when earlier changes are painted."""
+"""A promise that resolves once earlier changes are painted."""
 
 BLOCKING = """
 performance.getEntriesByType("resource")
   .filter(({renderBlockingStatus}) => renderBlockingStatus === "blocking")
   .map(({name}) => new URL(name).pathname)
 """
-"""The paths of the resources that the first paint waited for."""
+"""The paths of the render-blocking resources."""

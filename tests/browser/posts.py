@@ -1,4 +1,4 @@
-"""Posts for the pages to show, made by the Python client without a browser.
+"""Posts for the pages to show, created by the Python client without a browser.
 
 A browser under test has its own event loop in this thread, so the client runs in another.
 """
@@ -30,7 +30,7 @@ from imprint.domain.formats.addresses import checksum_address, parse_address
 Result = TypeVar("Result")
 
 Who = Account | int
-"""An account of a test, or the number of a development account."""
+"""A test account, or the index of a development account."""
 
 AUTHOR = 0
 """The development account that publishes by default."""
@@ -39,10 +39,10 @@ TRANSFER = bytes.fromhex("095bcdb6")
 """The selector of ERC-6909's `transfer`."""
 
 VISIBLE_SECONDS = 60
-"""How long the index of posts may take to see a block."""
+"""Seconds that the post index may take to see a block."""
 
 POLL_SECONDS = 0.1
-"""How often the service is polled for a block."""
+"""Seconds between polls of the service for a block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class NewPost:
 
 @dataclass(frozen=True, slots=True)
 class ForeignPost:
-    """Anything that can be created on the chain, with no document at this service."""
+    """A post created only on the chain, without a document at this service."""
 
     title: str
     cid: str
@@ -71,7 +71,7 @@ class ForeignPost:
 
 
 def publish(url: str, posts: Sequence[NewPost], author: Who = AUTHOR) -> list[str]:
-    """Publish posts, and return their ids once the pages can show them."""
+    """Publish posts and return their ids once pages can show them."""
 
     async def work(imprint: Imprint) -> list[str]:
         wallet = await _account(imprint, author)
@@ -102,7 +102,7 @@ def publish(url: str, posts: Sequence[NewPost], author: Who = AUTHOR) -> list[st
 
 
 def create_on_chain(url: str, posts: Sequence[ForeignPost], author: Who = AUTHOR) -> list[str]:
-    """Create posts by the contract alone, and return their ids once the pages can show them."""
+    """Create posts through the contract alone and return their ids once pages can show them."""
 
     async def work(imprint: Imprint) -> list[str]:
         wallet = await _account(imprint, author)
@@ -114,7 +114,7 @@ def create_on_chain(url: str, posts: Sequence[ForeignPost], author: Who = AUTHOR
 
 
 def buy(url: str, post_id: str, reader: Who) -> None:
-    """Buy a post for its price."""
+    """Buy a post at its price."""
 
     async def work(imprint: Imprint) -> None:
         wallet = await _account(imprint, reader)
@@ -186,7 +186,7 @@ def _draw(colour: str) -> bytes:
 
 
 def end_sessions(url: str, reader: Who) -> None:
-    """Sign out everywhere, like a person on another device."""
+    """Sign out everywhere, as from another device."""
 
     async def work(imprint: Imprint) -> None:
         await imprint.login(await _account(imprint, reader))
@@ -196,7 +196,7 @@ def end_sessions(url: str, reader: Who) -> None:
 
 
 def give(url: str, post_id: str, giver: Who, receiver: Who) -> None:
-    """Transfer a held post to another account (ERC-6909); libraries have it when this returns."""
+    """Transfer a held post to another account (ERC-6909) and wait until libraries show it."""
 
     async def work(imprint: Imprint) -> None:
         wallet, other = await _account(imprint, giver), await _account(imprint, receiver)

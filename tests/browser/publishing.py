@@ -1,4 +1,4 @@
-"""Steps of publishing in the Studio that several tests take."""
+"""Publishing steps in the Studio shared by several tests."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ PUT_PICTURE = """async ([kind, selector]) => {
 
 
 def write(opened: Opened, title: str) -> Page:
-    """Connect, write a text, and open the form of its publication."""
+    """Connect, write a text, and open its publication form."""
     page = opened.visit("/studio")
     page.get_by_role("button", name="Connect your wallet").click()
     page.locator("dialog .choice-name", has_text="Test Wallet").click()
@@ -45,12 +45,12 @@ def publish(page: Page) -> None:
 
 
 def present_step(page: Page) -> Locator:
-    """The current step."""
+    """Return the current step."""
     return page.locator(".publish-step[data-state=now]")
 
 
 def put_picture(page: Page, kind: str) -> Locator:
-    """Drop or paste a picture; returns the stage on which it is cropped."""
+    """Drop or paste a picture and return the area in which it is cropped."""
     page.evaluate(PUT_PICTURE, [kind, ".publish-picture"])
     stage = page.get_by_label("Part of the picture that is shown")
     expect(stage).to_be_visible()
@@ -58,14 +58,14 @@ def put_picture(page: Page, kind: str) -> Locator:
 
 
 def expect_published(page: Page) -> str:
-    """The path of the post, once it is listed."""
+    """Wait until the post is listed and return its path."""
     link = page.get_by_role("link", name="See the post")
     expect(link).to_be_visible()
     return link.get_attribute("href") or ""
 
 
 def kept_progress(page: Page) -> dict[str, Any]:
-    """The only running publication as stored in the browser."""
+    """Return the only running publication as stored in the browser."""
     found: str = page.evaluate(
         """() => Object.entries(localStorage).find(([key]) =>
           /^imprint\\.publication\\.0x/.test(key))[1]"""

@@ -1,4 +1,4 @@
-"""Pictures of every page and state: `python -m tests.browser.screenshots [FOLDER [STATE …]]`
+"""Screenshots of every page state: `python -m tests.browser.screenshots [FOLDER [STATE …]]`
 
 All of them go to a folder, and small versions of the best to `docs/pictures`.
 """
@@ -27,7 +27,7 @@ BEST = {
     *("studio-desktop-light", "studio-desktop-dark", "publish-desktop-light"),
     *("income-desktop-light", "docs-desktop-light", "operator-desktop-light"),
 }
-"""The pictures in the README and the documentation."""
+"""The screenshots used in the README and the documentation."""
 
 MOST_BYTES = 120 * 1024
 COLOURS = (256, 128, 64, 32)
@@ -41,7 +41,7 @@ Promise.all([document.fonts.ready, ...Array.from(document.images, (image) => {
 
 
 def main(folder: Path, states: Sequence[str]) -> None:
-    """Take pictures of a service that is filled with the sample posts."""
+    """Take screenshots of a service filled with the sample posts."""
     folder.mkdir(parents=True, exist_ok=True)
     KEPT.mkdir(parents=True, exist_ok=True)
     given = {
@@ -64,7 +64,7 @@ def main(folder: Path, states: Sequence[str]) -> None:
 
 
 def _fill(browser: Browser, url: str) -> Place:
-    """Publish the samples through the front page; choose a free post and a paid one among them."""
+    """Publish the samples through the front page, and pick a free and a paid post."""
     page = browser.new_page()
     page.goto(url)
     page.get_by_role("button", name="Fill with sample posts").first.click()
@@ -98,7 +98,7 @@ def _take(browser: Browser, place: Place, folder: Path, wanted: tuple[str, str, 
 
 
 def _small(taken: bytes) -> bytes:
-    """The picture with as many colours as its bytes allow."""
+    """Reduce a screenshot to as many colours as fit into the size limit."""
     picture = Image.open(io.BytesIO(taken)).convert("RGB")
     for colours in COLOURS:
         made = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Posts to buy and read, and a reader's actions in a browser."""
+"""Posts to buy and read, and actions of a reader in a browser."""
 
 from dataclasses import dataclass
 
@@ -11,14 +11,14 @@ from tests.browser.wallet import BrowserWallet
 PRICE = 10**16
 
 SECRET = "The lamp was lit by nobody"
-"""A phrase in the text of every paid post, and nowhere else."""
+"""A phrase that occurs only in the texts of paid posts."""
 
 FREE_TEXT = "Everybody may read how the tide turns"
 
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Published posts of one author."""
+    """Posts published by one author."""
 
     author: Account
     free: str
@@ -31,7 +31,7 @@ class Shelf:
 
 
 def publish_shelf(url: str, author: Account) -> Shelf:
-    """Publish a free post and some paid ones."""
+    """Publish one free post and several paid ones."""
     posts = [NewPost("Tides", f"# Tides\n\n{FREE_TEXT}.", "On water", hashtags=["sea"])]
     for title in ("The lighthouse", "The ferry", "The salt road"):
         text = f"# {title}\n\n{SECRET}."
@@ -42,7 +42,7 @@ def publish_shelf(url: str, author: Account) -> Shelf:
 
 @dataclass(slots=True)
 class Visit:
-    """A reader with their own wallet, on the page of a post that they do not hold."""
+    """A reader with a wallet, on the page of a post they do not hold."""
 
     opened: Opened
     wallet: BrowserWallet
@@ -54,7 +54,7 @@ class Visit:
 
     @property
     def bought(self) -> int:
-        """How often the wallet was asked to pay."""
+        """The number of payments requested from the wallet."""
         return self.wallet.prompts.count("eth_sendTransaction")
 
     def sign_out(self) -> None:
@@ -64,7 +64,7 @@ class Visit:
         expect(self.page.locator("#account").get_by_role("button", name="Sign in")).to_be_visible()
 
     def buy(self) -> None:
-        """Click on buying."""
+        """Click the buy button."""
         self.click("Buy and read")
 
     def connect(self) -> None:
@@ -72,11 +72,11 @@ class Visit:
         self.page.locator("dialog .choice", has_text="Test Wallet").click()
 
     def click(self, name: str) -> None:
-        """Click a button of the gate."""
+        """Click a button in the gate."""
         self.page.locator("#gate").get_by_role("button", name=name).click()
 
     def expect_text(self, page: Page | None = None) -> None:
-        """Wait until the text is open."""
+        """Wait until the text of the post is shown."""
         expect((page or self.page).locator("#text")).to_contain_text(SECRET)
 
     def expect_said(self, text: str) -> None:

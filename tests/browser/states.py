@@ -10,7 +10,7 @@ from tests.browser.wallet import wait_until
 OPERATOR_SECRET = "an-operator-of-the-tests-7d1f0c9b2e"
 
 AUTHOR, READER, BUYER = "Ada (author)", "Ben (reader)", "Cleo (reader)"
-"""Accounts of the development chain, by the names on the pages."""
+"""Development accounts, by the names shown on the pages."""
 
 TEXT = """
 The first paragraph has *emphasis*, **strong words**, `code` and [a link](https://a.example/).
@@ -35,7 +35,7 @@ make run
 
 HELD = """(id) => fetch(`/posts/${id}`, {cache: "no-store"})
   .then((response) => response.json()).then(({holders}) => holders > 0)"""
-"""Whether the index knows that somebody holds a post: it reads a block a moment after the chain."""
+"""Whether the index has a holder for a post; it reads blocks shortly after the chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ class Place:
     paid: str
 
     def visit(self, page: Page, path: str) -> None:
-        """Open a path, and wait until scripts have shown the account."""
+        """Open a path and wait until scripts have shown the account."""
         page.goto(self.url + path)
         page.locator("#account > *").first.wait_for()
 
 
 def fill(url: str) -> Place:
-    """Publish a free post and a paid one."""
+    """Publish one free and one paid post."""
     free, paid = publish(
         url,
         [
@@ -65,7 +65,7 @@ def fill(url: str) -> Place:
 
 
 def sign_in(page: Page, name: str) -> None:
-    """Sign in as one of the accounts of the development chain."""
+    """Sign in with a development account."""
     page.locator("#account").get_by_role("button", name="Sign in").click()
     page.get_by_role("dialog").get_by_role("button", name=name).click()
     page.locator("#account .account-dot[data-on]").wait_for()
@@ -118,7 +118,7 @@ def _proof(page: Page, place: Place) -> None:
 
 
 def _bought(page: Page, place: Place) -> None:
-    """A reader buys, unless already done; then the library has the post."""
+    """Buy the post as a reader unless already bought, so that the library shows it."""
     _paid_post(page, place)
     sign_in(page, BUYER)
     buy, text = page.get_by_role("button", name="Buy and read"), page.locator("#text > *").first

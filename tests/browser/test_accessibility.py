@@ -1,4 +1,4 @@
-"""Accessibility of every page and state: axe, narrow screens, keyboard only, reduced motion."""
+"""Accessibility of every page and state: axe, narrow screens, keyboard, reduced motion."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -27,7 +27,7 @@ MOVING = """
   return Math.max(...seconds) > 0.01 || scrollBehavior === "smooth" ? [element.outerHTML] : [];
 })
 """
-"""Elements that would move for longer than ten milliseconds; a caret may blink."""
+"""Elements that would animate for more than ten milliseconds, except a blinking caret."""
 
 RUNNING = """
 document.getAnimations().map(({animationName}) => animationName ?? "transition")
@@ -47,11 +47,11 @@ FOCUS = """
 """The focused element, and whether its focus is visible."""
 
 ENOUGH_TABS = 60
-"""More than the focusable elements of these pages."""
+"""More than the number of focusable elements on these pages."""
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_page_passes_axe_in_both_schemes_fits_a_phone_and_keeps_still(
+def test_page_passes_axe_in_both_schemes_fits_a_phone_and_has_no_motion(
     open_page: OpenPage, place: Place, state: str
 ) -> None:
     page = open_page(reduced_motion="reduce").page
@@ -69,7 +69,7 @@ def test_page_passes_axe_in_both_schemes_fits_a_phone_and_keeps_still(
         assert axe_violations(page, rules=WITHOUT_COLOURS) == []
 
 
-def test_the_check_of_motion_finds_a_transition(open_page: OpenPage, place: Place) -> None:
+def test_the_motion_check_finds_a_transition(open_page: OpenPage, place: Place) -> None:
     page = open_page(reduced_motion="no-preference").page
     STATES["front"](page, place)
     page.locator("h1").evaluate("(h1) => h1.style.setProperty('transition', 'color 1s')")
@@ -77,7 +77,7 @@ def test_the_check_of_motion_finds_a_transition(open_page: OpenPage, place: Plac
 
 
 def press_until(page: Page, text: str) -> None:
-    """Press Tab until the element with this text has the focus; each on the way shows its focus."""
+    """Press Tab until the element with this text has focus, checking that focus is visible."""
     for _ in range(ENOUGH_TABS):
         page.keyboard.press("Tab")
         focused = page.evaluate(FOCUS)
@@ -99,7 +99,7 @@ def test_the_first_tab_stop_skips_to_the_content(open_page: OpenPage, place: Pla
     expect(page.locator("main")).to_be_focused()
 
 
-def test_the_account_menu_opens_and_closes_by_keys(open_page: OpenPage, place: Place) -> None:
+def test_the_account_menu_opens_and_closes_with_keys(open_page: OpenPage, place: Place) -> None:
     page = open_page().page
     STATES["account-menu"](page, place)
     expect(page.locator(".account-funds")).to_contain_text("ETH")
@@ -111,7 +111,7 @@ def test_the_account_menu_opens_and_closes_by_keys(open_page: OpenPage, place: P
     expect(page.locator("#account summary")).to_be_focused()
 
 
-def test_the_dialog_of_accounts_keeps_the_focus_and_closes_by_escape(
+def test_the_account_dialog_traps_the_focus_and_closes_with_escape(
     open_page: OpenPage, place: Place
 ) -> None:
     page = open_page().page
@@ -126,7 +126,7 @@ def test_the_dialog_of_accounts_keeps_the_focus_and_closes_by_escape(
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_a_post_is_found_bought_and_read_by_keyboard_alone(
+def test_a_post_is_found_bought_and_read_with_the_keyboard_alone(
     open_page: OpenPage, new_wallet: NewWallet, place: Place
 ) -> None:
     title = "A post for the keyboard"

@@ -1,7 +1,7 @@
-"""What the first visit to a page costs: bytes, requests, stability, and what paint waits for.
+"""The cost of a first visit to a page: bytes, requests, stability, and blocking resources.
 
-`python -m bench.paint` measures how long the largest paint takes; these tests cover what makes it
-early: that it is in the HTML, and that no resource is discovered late.
+`python -m bench.paint` measures the time of the largest paint; these tests cover what makes
+it early: it is in the HTML, and no resource is discovered late.
 """
 
 from collections.abc import Callable
@@ -23,12 +23,12 @@ ALL_BYTES = 120_000
 WIDE, PHONE = 1280, 390
 
 EDITOR = "cm-content"
-"""A class that is only in the scripts of the editor."""
+"""A class name that occurs only in the editor scripts."""
 
 
 @dataclass(slots=True)
 class Traffic:
-    """The transferred bytes by kind, without the pictures of posts."""
+    """Transferred bytes by kind, without the pictures of posts."""
 
     scripts: int = 0
     total: int = 0
@@ -58,15 +58,15 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class FirstVisit:
-    """What a new browser loads and paints of a page."""
+    """What a new browser loads and paints for a page."""
 
     traffic: Traffic
     blocking: list[str]
-    """The paths of the resources that the first paint waited for."""
+    """The paths of the render-blocking resources."""
     paints: list[dict[str, str]]
     shifts: list[list[str]]
     html: str
-    """The page as the server wrote it."""
+    """The page as sent by the server."""
     text: str
     """The text of the page without scripts."""
 
@@ -80,7 +80,7 @@ FirstVisits = Callable[..., FirstVisit]
 
 @pytest.fixture(scope="session")
 def visits(browser: Browser, place: Place) -> FirstVisits:
-    """Visits a state of the site for the first time; the next test gets the same record."""
+    """Record a first visit to a state of the site; later tests get the same record."""
 
     @cache
     def record(state: str, width: int) -> FirstVisit:
@@ -132,7 +132,7 @@ def test_the_editor_is_not_loaded_for_readers(visits: FirstVisits, state: str) -
     assert [each for each in scripts if has_editor(each)] == []
 
 
-def test_the_editor_is_loaded_by_the_studio(visits: FirstVisits) -> None:
+def test_the_studio_loads_the_editor(visits: FirstVisits) -> None:
     assert any(has_editor(each) for each in visits("studio").scripts)
 
 
@@ -143,7 +143,7 @@ def test_a_page_loads_without_layout_shifts(visits: FirstVisits, state: str, wid
 
 
 @pytest.mark.parametrize("state", ["front", "post", "gate"])
-def test_the_first_paint_waits_for_the_theme_and_one_style_sheet(
+def test_only_the_theme_and_one_style_sheet_block_the_first_paint(
     visits: FirstVisits, state: str
 ) -> None:
     visit = visits(state)
@@ -153,14 +153,14 @@ def test_the_first_paint_waits_for_the_theme_and_one_style_sheet(
     assert sorted(names) == ["site", "theme"]
 
 
-def test_the_style_sheet_imports_no_other(visits: FirstVisits, place: Place) -> None:
+def test_the_style_sheet_imports_no_other_style_sheet(visits: FirstVisits, place: Place) -> None:
     sheets = [each for each in visits("post").blocking if each.endswith(".css")]
     assert sheets
     assert [each for each in sheets if "@import" in served(place.url + each)] == []
 
 
 @pytest.mark.parametrize("state", ["front", "post", "gate"])
-def test_the_largest_paint_is_in_the_html(visits: FirstVisits, state: str) -> None:
+def test_the_content_of_the_largest_paint_is_in_the_html(visits: FirstVisits, state: str) -> None:
     visit = visits(state)
     assert visit.paints
     assert [each for each in visit.paints if each["text"] not in visit.text] == []

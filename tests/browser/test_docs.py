@@ -1,4 +1,4 @@
-"""The documentation in a browser: read, searched, copied from, and tried out."""
+"""The documentation in a browser: reading, searching, copying, and trying operations."""
 
 import json
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 320, "height": 640}
 
 OPENED = ("createDraft", "publishDraft", "openWritingSession", "showPost", "checkHealth")
-"""Operations with every kind of field; the last one is sent."""
+"""Operations that cover every kind of field; the last one is sent."""
 
 SHORTEN = """(kept) => {
   for (const operation of document.querySelectorAll("article"))
     if (!kept.includes(operation.id)) operation.remove();
 }"""
-"""Removes most operations from the page: axe takes long for all of them, and they look the same."""
+"""Removes most operations from the page, as axe is slow and they all look the same."""
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def published(service: Service) -> str:
 
 
 class Trial:
-    """The form of an operation, opened."""
+    """The opened form of an operation."""
 
     def __init__(self, page: Page, operation: str) -> None:
         self.page = page
@@ -54,11 +54,11 @@ class Trial:
 
 
 def be(page: Page, name: str) -> None:
-    """Choose an account in the dialog that asks for one."""
+    """Choose an account in the account dialog."""
     page.get_by_role("dialog").get_by_role("button", name=name).click()
 
 
-def test_a_read_needs_no_account(open_page: OpenPage) -> None:
+def test_a_read_operation_needs_no_account(open_page: OpenPage) -> None:
     page = open_page(viewport=WIDE).visit("/docs")
     trial = Trial(page, "getServiceFacts")
     trial.send()
@@ -76,7 +76,7 @@ def test_a_refusal_links_to_its_error_code(open_page: OpenPage) -> None:
     expect(page.locator("#error-invalid_post_id")).to_be_in_viewport()
 
 
-def test_a_form_offers_the_newest_post_until_something_else_is_typed(
+def test_a_form_suggests_the_newest_post_until_another_value_is_typed(
     open_page: OpenPage, published: str
 ) -> None:
     page = open_page(viewport=WIDE).visit("/docs")
@@ -96,7 +96,7 @@ def test_being_offline_is_reported(open_page: OpenPage) -> None:
     expect(trial.box.get_by_role("alert")).to_contain_text("You are offline")
 
 
-def test_a_wallet_signs_in_when_a_form_needs_a_session(
+def test_the_wallet_signs_in_when_a_form_needs_a_session(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     wallet = new_wallet()
@@ -155,7 +155,9 @@ def test_a_draft_is_created_read_and_deleted_after_a_confirmation(
     read.expect_status("404")
 
 
-def test_a_writing_session_is_opened_as_chosen_and_revoked(open_page: OpenPage) -> None:
+def test_a_writing_session_is_opened_with_the_chosen_options_and_revoked(
+    open_page: OpenPage,
+) -> None:
     page = open_page(viewport=WIDE).visit("/docs")
     trial = Trial(page, "openWritingSession")
     trial.field("actions").select_option("update")
@@ -175,7 +177,7 @@ def test_a_writing_session_is_opened_as_chosen_and_revoked(open_page: OpenPage) 
     assert opened["id"] not in {each["id"] for each in listed.body()["sessions"]}
 
 
-def test_the_key_of_a_writing_session_is_kept_if_that_was_chosen(open_page: OpenPage) -> None:
+def test_the_key_of_a_writing_session_is_stored_on_request(open_page: OpenPage) -> None:
     page = open_page(viewport=WIDE).visit("/docs")
     trial = Trial(page, "openWritingSession")
     trial.field("key").select_option("keep")
@@ -186,7 +188,7 @@ def test_the_key_of_a_writing_session_is_kept_if_that_was_chosen(open_page: Open
     assert page.evaluate("indexedDB.databases().then((all) => all.length)") == 1
 
 
-def test_a_picture_is_sent_with_a_publication(open_page: OpenPage, tmp_path: Path) -> None:
+def test_a_picture_can_be_sent_with_a_publication(open_page: OpenPage, tmp_path: Path) -> None:
     page = open_page(viewport=WIDE).visit("/docs")
     create = Trial(page, "createDraft")
     create.send()
@@ -201,7 +203,7 @@ def test_a_picture_is_sent_with_a_publication(open_page: OpenPage, tmp_path: Pat
     assert publish.body()["thumbnailCid"]
 
 
-def test_the_search_opens_by_a_key_and_leads_to_what_was_chosen(open_page: OpenPage) -> None:
+def test_the_search_opens_with_a_key_and_goes_to_the_chosen_result(open_page: OpenPage) -> None:
     page = open_page(viewport=WIDE).visit("/docs")
     page.keyboard.press("/")
     page.keyboard.type("writing session")
@@ -217,7 +219,7 @@ def test_the_search_opens_by_a_key_and_leads_to_what_was_chosen(open_page: OpenP
     assert "writing" in page.locator(target).inner_text().lower()
 
 
-def test_the_search_finds_error_codes_and_closes_by_escape(open_page: OpenPage) -> None:
+def test_the_search_finds_error_codes_and_closes_with_escape(open_page: OpenPage) -> None:
     page = open_page(viewport=WIDE).visit("/docs")
     page.get_by_role("button", name="Search").click()
     page.keyboard.type("not_entitled")
@@ -228,7 +230,7 @@ def test_the_search_finds_error_codes_and_closes_by_escape(open_page: OpenPage) 
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_a_block_of_code_is_copied(open_page: OpenPage, service: Service) -> None:
+def test_a_code_block_can_be_copied(open_page: OpenPage, service: Service) -> None:
     permissions = ["clipboard-read", "clipboard-write"]
     page = open_page(viewport=WIDE, permissions=permissions).visit("/docs")
     page.locator(".start .copy").click()
@@ -238,7 +240,7 @@ def test_a_block_of_code_is_copied(open_page: OpenPage, service: Service) -> Non
     assert copied == f'BASE={service.url}\n\ncurl "$BASE/posts"'
 
 
-def test_the_language_is_chosen_for_all_examples_and_remembered(open_page: OpenPage) -> None:
+def test_the_chosen_language_applies_to_all_examples_and_is_remembered(open_page: OpenPage) -> None:
     page = open_page(viewport=WIDE).visit("/docs")
     page.locator("#createDraft").get_by_label("TypeScript").check()
     expect(page.locator("#showPost .panel.typescript")).to_be_visible()
@@ -248,7 +250,7 @@ def test_the_language_is_chosen_for_all_examples_and_remembered(open_page: OpenP
     expect(page.locator("#showPost .panel.curl")).to_be_hidden()
 
 
-def test_the_contents_mark_the_current_section(open_page: OpenPage) -> None:
+def test_the_table_of_contents_marks_the_current_section(open_page: OpenPage) -> None:
     page = open_page(viewport=WIDE).visit("/docs")
     for name in ("createDraft", "listIndexedPosts"):
         page.locator(f"#{name} h3").evaluate("each => each.scrollIntoView()")
@@ -257,7 +259,7 @@ def test_the_contents_mark_the_current_section(open_page: OpenPage) -> None:
         expect(marked).to_be_in_viewport()
 
 
-def test_two_columns_are_shown_from_1200_pixels(open_page: OpenPage) -> None:
+def test_two_columns_are_shown_from_a_width_of_1200_pixels(open_page: OpenPage) -> None:
     page = open_page(viewport={"width": 1200, "height": 900}).visit("/docs")
     prose = page.locator("#createDraft .body > div").first.bounding_box()
     sample = page.locator("#createDraft .sample").bounding_box()
@@ -266,7 +268,7 @@ def test_two_columns_are_shown_from_1200_pixels(open_page: OpenPage) -> None:
     assert prose["x"] + prose["width"] <= sample["x"]
 
 
-def test_a_phone_has_a_menu_of_topics(open_page: OpenPage) -> None:
+def test_a_phone_shows_a_menu_of_topics(open_page: OpenPage) -> None:
     page = open_page(viewport=PHONE).visit("/docs")
     menu = page.locator(".menu")
     menu.locator("summary").click()
@@ -313,14 +315,14 @@ def _open_everything(opened: Opened) -> Page:
     return page
 
 
-def test_axe_finds_nothing_on_the_page_with_forms_and_responses(open_page: OpenPage) -> None:
+def test_axe_finds_no_violations_on_the_page_with_forms_and_responses(open_page: OpenPage) -> None:
     page = _open_everything(open_page(viewport=WIDE))
     assert axe_violations(page) == []
     page.evaluate(SHORTEN, OPENED)
     assert axe_violations_in_both_schemes(page) == []
 
 
-def test_axe_finds_nothing_in_the_dialogs(open_page: OpenPage) -> None:
+def test_axe_finds_no_violations_in_the_dialogs(open_page: OpenPage) -> None:
     page = open_page(viewport=WIDE).visit("/docs")
     page.evaluate(SHORTEN, ["revokeWritingSessions"])
     page.keyboard.press("/")
@@ -341,7 +343,7 @@ def without_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield opened
 
 
-def test_the_documentation_works_with_the_site_switched_off(
+def test_the_documentation_works_with_the_site_disabled(
     browser: Browser, without_site: Service
 ) -> None:
     context = browser.new_context(viewport=WIDE)

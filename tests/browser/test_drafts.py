@@ -1,4 +1,4 @@
-"""The list of drafts: its pages, its search, and how a draft is deleted."""
+"""The list of drafts: paging, searching, and deleting drafts."""
 
 from playwright.sync_api import expect
 from tests.browser.pages import OpenPage, axe_violations_in_both_schemes
@@ -15,7 +15,7 @@ from tests.browser.writing import (
 from imprint.client import Imprint, KeyWallet
 
 TITLES = [f"Draft {number:02}" for number in range(1, 15)]
-"""More than a page."""
+"""More titles than fit on one page."""
 
 
 async def write_many(imprint: Imprint, wallet: KeyWallet) -> None:
@@ -23,7 +23,7 @@ async def write_many(imprint: Imprint, wallet: KeyWallet) -> None:
         await imprint.create_draft(wallet, f"# {title}\n\nIts text.")
 
 
-def test_long_lists_are_paged_and_searched_by_title(
+def test_long_lists_are_paged_and_can_be_searched_by_title(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())
@@ -85,7 +85,7 @@ def test_a_draft_is_deleted_after_a_confirmation_and_a_signature(
     expect(page.get_by_text("Nothing here yet.")).to_be_visible()
 
 
-def test_an_unsaved_draft_is_deleted_without_a_signature(
+def test_an_unsaved_draft_can_be_deleted_without_a_signature(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())

@@ -1,4 +1,4 @@
-"""The site in Firefox: reading, searching, buying, writing, the documentation, dark colours.
+"""The site in Firefox: reading, searching, buying, writing, documentation, dark colours.
 
 No page may log an error or violate its content security policy.
 """
@@ -15,7 +15,7 @@ PROGRAM = find_firefox()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Firefox is not installed")
 
 DARK = 0
-"""The value of the colour scheme setting."""
+"""The value of the colour scheme setting for dark colours."""
 
 BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
 
@@ -29,7 +29,7 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Firefox]:
 
 @pytest.fixture
 def firefox(process: Firefox, place: Place) -> Iterator[Firefox]:
-    """A reset browser; no page of the test may log an error or violate its policy."""
+    """A reset browser in which no page may log an error or violate its policy."""
     process.forget()
     yield process
     assert process.problems(place.url) == []
@@ -51,7 +51,7 @@ def test_the_front_page_lists_the_posts(firefox: Firefox, place: Place) -> None:
     firefox.wait_until("return location.pathname === arguments[0]", f"/p/{post}")
 
 
-def test_a_free_post_is_read_without_scripts(firefox: Firefox, place: Place) -> None:
+def test_a_free_post_can_be_read_without_scripts(firefox: Firefox, place: Place) -> None:
     firefox.prefer("javascript.enabled", False)
     firefox.visit(f"{place.url}/p/{place.free}")
     assert firefox.text("h1") == "On paper"
@@ -59,14 +59,14 @@ def test_a_free_post_is_read_without_scripts(firefox: Firefox, place: Place) -> 
     assert firefox.run("return document.querySelector('#account').childElementCount") == 0
 
 
-def test_posts_are_searched(firefox: Firefox, place: Place) -> None:
+def test_posts_can_be_searched(firefox: Firefox, place: Place) -> None:
     firefox.visit(place.url)
     firefox.write("[type=search]", f"On paper{ENTER}")
     firefox.wait_until("return location.pathname === '/search'")
     assert firefox.text(f".card[data-id='{place.free}'] .card-title") == "On paper"
 
 
-def test_a_development_account_signs_in_and_out(firefox: Firefox, place: Place) -> None:
+def test_a_development_account_can_sign_in_and_out(firefox: Firefox, place: Place) -> None:
     firefox.visit(place.url)
     sign_in(firefox, READER)
     firefox.click("#account summary")
@@ -74,7 +74,7 @@ def test_a_development_account_signs_in_and_out(firefox: Firefox, place: Place) 
     firefox.find("#account button", "Sign in")
 
 
-def test_a_paid_post_is_bought_read_and_kept_in_the_library(firefox: Firefox, place: Place) -> None:
+def test_a_bought_post_can_be_read_and_is_in_the_library(firefox: Firefox, place: Place) -> None:
     [post] = publish(place.url, [NewPost("On tails", TEXT, price=10**16)])
     firefox.visit(f"{place.url}/p/{post}")
     firefox.click("#gate button", "Buy and read")
@@ -96,16 +96,14 @@ def test_a_draft_is_written_previewed_and_saved(firefox: Firefox, place: Place) 
     firefox.wait_until("return document.querySelector('.standing')?.textContent === 'Saved'")
 
 
-def test_an_operation_is_tried_in_the_documentation(firefox: Firefox, place: Place) -> None:
+def test_an_operation_can_be_tried_in_the_documentation(firefox: Firefox, place: Place) -> None:
     firefox.visit(f"{place.url}/docs")
     firefox.click("#listPosts .try > summary")
     firefox.click("#listPosts .try button", "Send")
     firefox.find("#listPosts .outcome strong", "200")
 
 
-def test_dark_colours_are_used_where_the_system_prefers_them(
-    firefox: Firefox, place: Place
-) -> None:
+def test_dark_colours_are_used_if_the_system_prefers_them(firefox: Firefox, place: Place) -> None:
     firefox.visit(f"{place.url}/p/{place.free}")
     light = firefox.run(BACKGROUND)
     firefox.prefer("layout.css.prefers-color-scheme.content-override", DARK)
@@ -114,9 +112,7 @@ def test_dark_colours_are_used_where_the_system_prefers_them(
     assert firefox.run(BACKGROUND) != light
 
 
-def test_the_check_of_the_console_finds_a_violation_of_the_policy(
-    process: Firefox, place: Place
-) -> None:
+def test_the_console_check_finds_a_policy_violation(process: Firefox, place: Place) -> None:
     process.forget()
     process.visit(place.url)
     process.run("document.body.setAttribute('onclick', 'document.title = 1')")

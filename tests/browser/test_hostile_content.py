@@ -1,7 +1,7 @@
-"""Hostile texts, titles, hashtags and file names on pages: nothing runs, nothing is loaded from
-elsewhere, and the content security policy is never violated.
+"""Hostile texts, titles, hashtags and file names on pages.
 
-Texts are also opened with the policy switched off: the sanitiser alone must suffice.
+No payload runs, nothing is loaded from elsewhere, and the content security policy is never
+violated. Texts are also opened with the policy disabled: the sanitiser alone must suffice.
 """
 
 import re
@@ -41,8 +41,10 @@ PICTURES = """
   return image.complete;
 })
 """
-"""Whether all pictures are loaded, including those out of view. A function, because the policy
-forbids the page to evaluate text."""
+"""Whether all pictures are loaded, including those out of view.
+
+It is a function because the policy does not allow the page to evaluate text.
+"""
 
 RENDER = """
 async ([token, contents]) => {
@@ -57,7 +59,7 @@ async ([token, contents]) => {
   return rendered;
 }
 """
-"""The service's HTML of texts."""
+"""Renders texts to HTML with the service."""
 
 INSERT = "(texts) => texts.flatMap((html) => window.__insert(html))"
 
@@ -73,16 +75,18 @@ async (paths) => {
   return found;
 }
 """
-"""Parses pages like a browser, without showing them: anything that would run is an element or
-attribute that no page has."""
+"""Parses pages like a browser, without showing them.
+
+Anything that would run is an element or attribute that no page should have.
+"""
 
 SAMPLE = 12
-"""One in this many pages is also opened: that takes a hundred times as long as parsing it."""
+"""One in `SAMPLE` pages is also opened, which takes a hundred times as long as parsing."""
 
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A separate service, because hostile titles would be on the lists of all other tests."""
+    """A separate service, because hostile titles would appear in the lists of other tests."""
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "0.2"}
     with running(Service(tmp_path_factory.mktemp("dev"), given, "dev")) as opened:
         yield opened
@@ -95,7 +99,7 @@ def chain(service: Service) -> Chain:
 
 @dataclass(slots=True)
 class Watched:
-    """A browser that records what runs, what is loaded from elsewhere and which dialogs open."""
+    """A browser that records executed scripts, external loads and opened dialogs."""
 
     opened: Opened
     found: list[str] = field(default_factory=list)
@@ -113,13 +117,13 @@ class Watched:
         context.on("page", lambda page: self.found.append(f"another page: {page.url}"))
 
     def visit(self, path: str) -> Page:
-        """Open a page, and inspect it."""
+        """Open a page and inspect it."""
         self.page.goto(self.opened.url + path)
         self.inspect(path)
         return self.page
 
     def read(self, paths: Sequence[str]) -> None:
-        """Inspect pages without opening them, and some of them opened."""
+        """Inspect all pages without opening them, then open and inspect a sample."""
         self.page.goto(f"{self.opened.url}/library")
         self.found += self.page.evaluate(PARSE, paths)
         for path in paths[::SAMPLE]:
@@ -152,7 +156,7 @@ Watch = Callable[..., Watched]
 
 @pytest.fixture
 def watch(open_page: OpenPage) -> Iterator[Watch]:
-    """Opens a browser for hostile pages; the test fails on its findings."""
+    """Open a browser for hostile pages; the test fails if it records anything."""
     everyone: list[Watched] = []
 
     def watch_one(wallet: BrowserWallet | None = None, **options: Any) -> Watched:
@@ -167,7 +171,7 @@ def watch(open_page: OpenPage) -> Iterator[Watch]:
 
 @pytest.fixture
 def token(service: Service, new_account: NewAccount) -> str:
-    """A session, without which the service renders no previews."""
+    """A session token, required for rendering previews."""
 
     async def log_in(imprint: Imprint, wallet: KeyWallet) -> str:
         return (await imprint.login(wallet)).token
@@ -175,7 +179,7 @@ def token(service: Service, new_account: NewAccount) -> str:
     return elsewhere(service.url, new_account(), log_in)
 
 
-def test_the_inspection_sees_what_runs(open_page: OpenPage) -> None:
+def test_the_inspection_detects_executed_scripts(open_page: OpenPage) -> None:
     opened = open_page(bypass_csp=True)
     watched = Watched(opened)
     watched.attach()
@@ -194,7 +198,7 @@ def test_the_inspection_sees_what_runs(open_page: OpenPage) -> None:
     assert any("element: <iframe" in each for each in page.evaluate(parsed, hostile))
 
 
-def test_the_policy_reports_what_tries_to_run(open_page: OpenPage) -> None:
+def test_the_policy_reports_blocked_scripts(open_page: OpenPage) -> None:
     opened = open_page()
     opened.expected = True
     watched = Watched(opened)
@@ -207,7 +211,9 @@ def test_the_policy_reports_what_tries_to_run(open_page: OpenPage) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 @pytest.mark.parametrize("corpus", CORPORA)
-def test_a_hostile_text_runs_nothing(watch: Watch, token: str, corpus: str, document: str) -> None:
+def test_a_hostile_text_executes_no_scripts(
+    watch: Watch, token: str, corpus: str, document: str
+) -> None:
     contents = [DOCUMENTS[document](each.text) for each in CORPORA[corpus]()]
     strict, without_policy = watch(), watch(bypass_csp=True)
     texts = strict.visit("/library").evaluate(RENDER, [token, contents])
@@ -221,7 +227,7 @@ def test_a_hostile_text_runs_nothing(watch: Watch, token: str, corpus: str, docu
 
 
 @pytest.mark.parametrize("write", [markdown_of, blocks_of], ids=["markdown", "blocks"])
-def test_the_page_of_a_free_post_runs_nothing(
+def test_the_page_of_a_free_post_executes_no_scripts(
     watch: Watch, service: Service, write: Callable[[list[Payload]], str]
 ) -> None:
     posts = [
@@ -237,7 +243,7 @@ def test_the_page_of_a_free_post_runs_nothing(
 
 
 @pytest.mark.parametrize("write", [markdown_of, blocks_of], ids=["markdown", "blocks"])
-def test_a_bought_text_runs_nothing(
+def test_a_bought_text_executes_no_scripts(
     watch: Watch,
     service: Service,
     new_wallet: NewWallet,
@@ -256,7 +262,7 @@ def test_a_bought_text_runs_nothing(
 
 @pytest.fixture(scope="session")
 def foreign_posts(service: Service) -> list[str]:
-    """Posts that were created on the chain only, with payloads in all their fields."""
+    """Posts created only on the chain, with payloads in all fields."""
     short = [each.text for each in everything() if each.size <= 100 and each.text.strip()]
     long = [each.text for each in everything() if each.size <= 500]
     posts = [
@@ -290,10 +296,12 @@ async (name) => {
   document.querySelector(".cm-content").dispatchEvent(paste);
 }
 """
-"""Pastes a picture from a file with this name."""
+"""Pastes a picture from a file with the given name."""
 
 
-def test_hostile_file_names_run_nothing_in_the_studio(watch: Watch, service: Service) -> None:
+def test_hostile_file_names_execute_no_scripts_in_the_studio(
+    watch: Watch, service: Service
+) -> None:
     watched = watch()
     page = watched.page
     STATES["studio"](page, Place(service.url, "", ""))
@@ -307,7 +315,9 @@ def test_hostile_file_names_run_nothing_in_the_studio(watch: Watch, service: Ser
     assert watched.opened.problems() == []
 
 
-def test_the_page_of_a_hostile_title_runs_nothing(watch: Watch, foreign_posts: list[str]) -> None:
+def test_the_page_of_a_post_with_a_hostile_title_executes_no_scripts(
+    watch: Watch, foreign_posts: list[str]
+) -> None:
     watch(bypass_csp=True).read([f"/p/{post_id}" for post_id in foreign_posts])
 
 
@@ -320,7 +330,9 @@ def test_a_hostile_title_is_shown_literally(watch: Watch, service: Service) -> N
     assert page.title().startswith(title)
 
 
-def test_lists_with_hostile_titles_run_nothing(watch: Watch, foreign_posts: list[str]) -> None:
+def test_lists_with_hostile_titles_execute_no_scripts(
+    watch: Watch, foreign_posts: list[str]
+) -> None:
     strict, watched = watch(), watch(bypass_csp=True)
     page = strict.visit("/")
     author = page.locator(".card a[href^='/a/']").first.get_attribute("href")
@@ -336,7 +348,7 @@ def test_lists_with_hostile_titles_run_nothing(watch: Watch, foreign_posts: list
     assert seen > 2 * len(foreign_posts)
 
 
-def test_only_hashtags_that_are_words_are_shown(watch: Watch, foreign_posts: list[str]) -> None:
+def test_only_hashtags_of_word_characters_are_shown(watch: Watch, foreign_posts: list[str]) -> None:
     watched = watch(bypass_csp=True)
     paths = set()
     for post_id in foreign_posts[::10]:
@@ -348,23 +360,23 @@ def test_only_hashtags_that_are_words_are_shown(watch: Watch, foreign_posts: lis
         assert watched.visit(path).url == watched.opened.url + path
 
 
-def test_a_hostile_search_query_runs_nothing(watch: Watch) -> None:
+def test_a_hostile_search_query_executes_no_scripts(watch: Watch) -> None:
     paths = [f"/search?q={quote(payload.text[:200])}" for payload in everything()]
     watch(bypass_csp=True).read(paths)
 
 
 ECHOES = ("/nowhere/", "/t/", "/a/", "/p/", "/?next_page_token=")
-"""Paths where a page repeats, or refuses, part of its address."""
+"""Paths for which a page echoes or rejects part of its address."""
 
 
 @pytest.mark.parametrize("path", ECHOES)
-def test_a_hostile_path_runs_nothing(watch: Watch, path: str) -> None:
+def test_a_hostile_path_executes_no_scripts(watch: Watch, path: str) -> None:
     paths = [path + quote(payload.text, safe="") for payload in evasion()]
     watch(bypass_csp=True).read(paths)
 
 
 @pytest.mark.parametrize("path", ["/feeds/posts.atom", "/feeds/posts.json", "/sitemap.xml"])
-def test_feeds_with_hostile_titles_run_nothing(
+def test_feeds_with_hostile_titles_execute_no_scripts(
     watch: Watch, foreign_posts: list[str], path: str
 ) -> None:
     watched = watch(bypass_csp=True)

@@ -43,7 +43,7 @@ NewAuthor = Callable[..., Author]
 
 @pytest.fixture
 def new_author(open_page: OpenPage, new_wallet: NewWallet, service: Service) -> NewAuthor:
-    """Publishes a post of a new account, and opens the income of that account."""
+    """Publish a post by a new account and open its income page."""
 
     def make(title: str, price: int = PRICE) -> Author:
         wallet = new_wallet()
@@ -63,7 +63,7 @@ def open_income(page: Page) -> None:
 
 
 def begin_price_change(page: Page, title: str, price: str) -> Locator:
-    """Request another price for a post; returns the line of that post."""
+    """Start changing the price of a post and return the line of that post."""
     line = page.locator(".income-post", has_text=title)
     line.get_by_text("Price", exact=True).click()
     line.get_by_label("Price in ETH").fill(price)
@@ -71,7 +71,7 @@ def begin_price_change(page: Page, title: str, price: str) -> Locator:
     return line
 
 
-def test_an_author_without_posts_sees_what_the_page_is_for(
+def test_an_author_without_posts_sees_an_explanation(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())
@@ -110,7 +110,7 @@ def test_a_sale_is_shown_and_can_be_downloaded(
     assert [(row["postId"], row["price"]) for row in rows] == [(author.post, str(PRICE))]
 
 
-def test_a_price_is_changed_and_its_history_has_dates(new_author: NewAuthor) -> None:
+def test_a_price_can_be_changed_and_its_history_has_dates(new_author: NewAuthor) -> None:
     page = new_author("Dearer tomorrow", price=0).page
     line = begin_price_change(page, "Dearer tomorrow", "0.2")
     expect(line).to_contain_text("now 0.2 ETH, first free")
@@ -139,7 +139,7 @@ def test_a_declined_price_change_can_be_abandoned(new_author: NewAuthor) -> None
     expect(line).to_contain_text("now 0.05 ETH")
 
 
-def test_a_price_change_is_followed_after_a_reload(new_author: NewAuthor) -> None:
+def test_a_price_change_is_still_followed_after_a_reload(new_author: NewAuthor) -> None:
     author = new_author("Reloaded price")
     author.wallet.withholds.add("eth_getTransactionReceipt")
     line = begin_price_change(author.page, "Reloaded price", "0.4")
@@ -151,7 +151,7 @@ def test_a_price_change_is_followed_after_a_reload(new_author: NewAuthor) -> Non
     assert len(author.wallet.sent) == 1
 
 
-def test_a_price_change_whose_hash_was_lost_is_not_sent_again(new_author: NewAuthor) -> None:
+def test_a_price_change_with_a_lost_hash_is_not_sent_again(new_author: NewAuthor) -> None:
     author = new_author("Hash lost")
     # The wallet sends it, but the page gets no response.
     author.wallet.loses.add("eth_sendTransaction")
@@ -164,7 +164,9 @@ def test_a_price_change_whose_hash_was_lost_is_not_sent_again(new_author: NewAut
 
 
 @pytest.mark.parametrize("is_open_before", [True, False], ids=["open form", "new tab"])
-def test_a_second_tab_follows_a_price_change(new_author: NewAuthor, is_open_before: bool) -> None:
+def test_a_price_change_is_also_followed_in_a_second_tab(
+    new_author: NewAuthor, is_open_before: bool
+) -> None:
     author = new_author("In two tabs")
     first, second = author.page, author.opened.another()
     other = second.locator(".income-post", has_text="In two tabs")

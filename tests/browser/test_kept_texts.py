@@ -1,4 +1,4 @@
-"""No written text is lost: reloads, crashes, lost networks, ended sessions, full disks."""
+"""No text is lost by reloads, crashes, network failures, ended sessions or full disks."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,7 +29,7 @@ Begin = Callable[[str], Opened]
 
 @pytest.fixture
 def begun(open_page: OpenPage, new_wallet: NewWallet) -> Begin:
-    """Signs a new account in to the Studio, and begins a draft with a text."""
+    """Sign a new account in to the Studio and start a draft with a text."""
 
     def begin_draft(text: str) -> Opened:
         opened = open_page(new_wallet())
@@ -97,7 +97,7 @@ async def end_all_sessions(imprint: Imprint, wallet: KeyWallet) -> None:
     await imprint.logout(all=True)
 
 
-def test_a_text_is_saved_when_the_network_is_back(begun: Begin) -> None:
+def test_a_text_is_saved_when_the_network_returns(begun: Begin) -> None:
     opened = begun("# By itself\n\n")
     page = opened.page
     assert opened.wallet is not None
@@ -115,7 +115,7 @@ def test_a_text_is_saved_when_the_network_is_back(begun: Begin) -> None:
     assert len(opened.wallet.prompts) == before
 
 
-def test_unsaved_text_survives_a_reload_without_a_network(begun: Begin) -> None:
+def test_unsaved_text_survives_a_reload_while_offline(begun: Begin) -> None:
     opened = begun("On a train.")
     page = opened.page
     save(page)
@@ -133,7 +133,7 @@ def test_unsaved_text_survives_a_reload_without_a_network(begun: Begin) -> None:
     save(page)
 
 
-def test_a_text_is_saved_when_the_service_is_back(begun: Begin, stoppable: Service) -> None:
+def test_a_text_is_saved_when_the_service_returns(begun: Begin, stoppable: Service) -> None:
     opened = begun("Before the pause.")
     page = opened.page
     save_without_prompts(page)

@@ -1,4 +1,4 @@
-"""The library, the marks on held posts, the proof of a post, colours, and signing out."""
+"""The library, marks on held posts, proofs of posts, themes, and signing out."""
 
 import re
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from tests.browser.wallet import NewWallet
 from tests.processes import Service
 
 PAGE = 24
-"""Posts on one page of the library."""
+"""The number of posts per library page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holders:
-    """A reader who bought all posts of the shelf, and was given the last one."""
+    """A buyer of all posts on the shelf, and a friend who was given the last one."""
 
     buyer: Account
     friend: Account
@@ -39,7 +39,7 @@ SignedIn = Callable[..., Page]
 
 @pytest.fixture
 def signed_in(open_page: OpenPage, new_wallet: NewWallet) -> SignedIn:
-    """Opens the library of an account."""
+    """Open the library of an account."""
 
     def open_library(account: Account, **options: object) -> Page:
         page = open_page(new_wallet(account), **options).visit("/library")
@@ -56,7 +56,7 @@ def titles(page: Page) -> list[str]:
     return sorted(page.locator(".shelf-post h2").all_inner_texts())
 
 
-def test_the_library_lists_what_was_bought_and_opens_it(
+def test_the_library_lists_bought_posts_and_opens_them(
     signed_in: SignedIn, holders: Holders
 ) -> None:
     page = signed_in(holders.buyer)
@@ -73,7 +73,7 @@ def test_the_library_marks_a_gift(signed_in: SignedIn, holders: Holders) -> None
     expect(page.locator(".shelf-post")).to_contain_text("Given to you on")
 
 
-def test_the_library_is_searched(signed_in: SignedIn, holders: Holders) -> None:
+def test_the_library_can_be_searched(signed_in: SignedIn, holders: Holders) -> None:
     page = signed_in(holders.buyer)
     search = page.get_by_role("searchbox", name="Search your library")
     search.fill("ferry")
@@ -84,7 +84,7 @@ def test_the_library_is_searched(signed_in: SignedIn, holders: Holders) -> None:
     expect(page.locator(".shelf")).to_contain_text("Nothing in your library has these words")
 
 
-def test_an_empty_library_leads_to_the_posts(signed_in: SignedIn, new_account: NewAccount) -> None:
+def test_an_empty_library_links_to_the_posts(signed_in: SignedIn, new_account: NewAccount) -> None:
     page = signed_in(new_account())
     expect(page.locator(".shelf")).to_contain_text("Nothing here yet")
     assert axe_violations(page) == []
@@ -116,7 +116,7 @@ def one_by_one(url: str) -> str:
     return url.replace(f"limit={PAGE}", "limit=1")
 
 
-def test_a_private_feed_is_made_and_read(signed_in: SignedIn, holders: Holders) -> None:
+def test_a_private_feed_can_be_created_and_read(signed_in: SignedIn, holders: Holders) -> None:
     page = signed_in(holders.buyer)
     page.get_by_role("button", name="Make a private feed").click()
     address = page.get_by_role("link", name="Atom").get_attribute("href")
@@ -156,7 +156,7 @@ def test_cards_mark_held_and_own_posts(signed_in: SignedIn, holders: Holders, sh
     )
 
 
-def test_the_bytes_of_a_free_post_are_verified(open_page: OpenPage, shelf: Shelf) -> None:
+def test_the_bytes_of_a_free_post_can_be_verified(open_page: OpenPage, shelf: Shelf) -> None:
     page = open_page().visit(f"/p/{shelf.free}")
     page.locator("#proof summary").click()
     page.get_by_role("button", name="Check in this browser").click()
@@ -164,7 +164,9 @@ def test_the_bytes_of_a_free_post_are_verified(open_page: OpenPage, shelf: Shelf
     assert axe_violations(page) == []
 
 
-def test_a_holder_verifies_the_bytes_of_a_paid_post(signed_in: SignedIn, holders: Holders) -> None:
+def test_a_holder_can_verify_the_bytes_of_a_paid_post(
+    signed_in: SignedIn, holders: Holders
+) -> None:
     page = signed_in(holders.buyer)
     page.get_by_role("link", name="The ferry").click()
     expect(page.locator("#text")).to_contain_text(SECRET)
@@ -190,7 +192,7 @@ def test_the_proof_of_a_paid_post_explains_why_it_cannot_be_checked(
     assert axe_violations(page) == []
 
 
-def test_the_chosen_theme_is_set_before_the_first_paint(open_page: OpenPage) -> None:
+def test_the_chosen_theme_is_applied_before_the_first_paint(open_page: OpenPage) -> None:
     opened = open_page(color_scheme="light")
     page = opened.visit("/")
     page.get_by_role("button", name="Dark colours").click()
@@ -210,7 +212,7 @@ def test_the_chosen_theme_is_set_before_the_first_paint(open_page: OpenPage) -> 
     assert axe_violations(page) == []
 
 
-def test_signing_out_here_leaves_other_devices_signed_in(
+def test_signing_out_on_one_device_leaves_the_others_signed_in(
     signed_in: SignedIn, holders: Holders
 ) -> None:
     here, there = signed_in(holders.buyer), signed_in(holders.buyer)
@@ -232,7 +234,7 @@ def test_signing_out_on_every_device_ends_the_other_sessions(
     expect(there.locator("#library").get_by_role("button", name="Sign in")).to_be_visible()
 
 
-def test_signing_out_closes_the_text_in_every_tab(
+def test_signing_out_hides_the_text_in_every_tab(
     signed_in: SignedIn, holders: Holders, shelf: Shelf
 ) -> None:
     page = signed_in(holders.buyer)

@@ -12,7 +12,7 @@ def sign_in(page: Page) -> None:
     expect(page.get_by_role("heading", name="Chain follower")).to_be_visible()
 
 
-def test_only_the_right_secret_opens_the_page(open_page: OpenPage) -> None:
+def test_only_the_correct_secret_opens_the_page(open_page: OpenPage) -> None:
     page = open_page().visit("/operator")
     page.get_by_label("Secret").fill("a guess")
     page.get_by_label("Secret").press("Enter")

@@ -1,4 +1,4 @@
-"""Pages without https, away from localhost: features that need it say so, and the rest works."""
+"""Pages over plain http, not on localhost: features that need https say so, others work."""
 
 from urllib.parse import urlsplit
 
@@ -13,7 +13,7 @@ NEEDS = "needs https, and this page came without it."
 
 
 def open_plain(opened: Opened, path: str) -> Page:
-    """Open a path over plain http with a name that browsers do not trust."""
+    """Open a path over plain http under a host name that is not a secure context."""
     port = urlsplit(opened.url).port
     opened.url = f"http://{PLAIN_HOST}:{port}"
     page = opened.visit(path)
@@ -21,7 +21,9 @@ def open_plain(opened: Opened, path: str) -> Page:
     return page
 
 
-def test_a_draft_is_written_kept_and_saved(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_a_draft_is_written_stored_locally_and_saved(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
     page = open_plain(open_page(new_wallet()), "/studio")
     page.get_by_role("button", name="Connect your wallet").click()
     page.locator("dialog .choice-name", has_text="Test Wallet").click()
@@ -37,7 +39,7 @@ def test_a_draft_is_written_kept_and_saved(open_page: OpenPage, new_wallet: NewW
     assert axe_violations(page) == []
 
 
-def test_the_proof_explains_that_it_cannot_verify(open_page: OpenPage, place: Place) -> None:
+def test_the_proof_explains_why_it_cannot_verify(open_page: OpenPage, place: Place) -> None:
     page = open_plain(open_page(), f"/p/{place.free}")
     page.locator("#proof > summary").click()
     expect(page.locator("#proof")).to_contain_text(f"Checking the bytes here {NEEDS}")

@@ -1,4 +1,4 @@
-"""Publishing in the Studio: the form, the picture, and the way from a text to a post."""
+"""Publishing in the Studio: the form, the picture, and the steps from a text to a post."""
 
 import re
 
@@ -16,21 +16,21 @@ from tests.browser.wallet import NewWallet
 from tests.browser.writing import add, begin, editor, full_storage, save, sign_in
 
 LIST = "**/pendingFilesByOwner*"
-"""Requests of the list of drafts."""
+"""Requests for the list of drafts."""
 
 MIDDLE = """([canvas, colour]) => {
   const { width, height } = canvas;
   const [red, , blue] = canvas.getContext("2d").getImageData(width / 2, height / 2, 1, 1).data;
   return red !== blue && (red > blue ? "red" : "blue") === colour;
 }"""
-"""Whether a canvas has a colour in its middle."""
+"""Whether the centre of a canvas has the given colour."""
 
 HELD_DECODING = """() => {
   const decode = globalThis.createImageBitmap;
   const released = new Promise((release) => { globalThis.decodePictures = release; });
   globalThis.createImageBitmap = async (source) => { await released; return decode(source); };
 }"""
-"""Keeps pictures from being decoded until the page calls `decodePictures`."""
+"""Delays the decoding of pictures until the page calls `decodePictures`."""
 
 LEFT_COLOUR = """async (picture) => {
   await picture.decode();
@@ -39,11 +39,11 @@ LEFT_COLOUR = """async (picture) => {
   context.drawImage(picture, 0, 0);
   return [...context.getImageData(20, 20, 1, 1).data.slice(0, 3)];
 }"""
-"""The colour of a picture near its corner."""
+"""The colour of a picture near its top left corner."""
 
 
 @pytest.mark.parametrize(("price", "shown"), [("", "Free"), ("0.05", "0.05 ETH")])
-def test_a_draft_becomes_a_post_in_the_studio(
+def test_a_draft_can_be_published_in_the_studio(
     open_page: OpenPage, new_wallet: NewWallet, price: str, shown: str
 ) -> None:
     wallet = new_wallet()
@@ -57,7 +57,7 @@ def test_a_draft_becomes_a_post_in_the_studio(
     expect(page.get_by_role("heading", name=f"A post that is {shown}")).to_be_visible()
 
 
-def test_limits_are_counted_while_typing(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_exceeded_limits_are_shown_while_typing(open_page: OpenPage, new_wallet: NewWallet) -> None:
     page = write(open_page(new_wallet()), "Limits")
     title = page.get_by_label("Title", exact=True)
     title.fill("é" * 51)
@@ -121,7 +121,7 @@ def test_a_picture_that_cannot_be_stored_is_shown_with_a_warning(
     expect(alert).to_have_count(0)
 
 
-def test_a_draft_without_a_text_shows_what_is_missing(
+def test_a_draft_without_a_text_shows_that_it_is_missing(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())
@@ -151,7 +151,7 @@ def test_unsaved_changes_are_published(open_page: OpenPage, new_wallet: NewWalle
     expect(page.locator("#text")).to_contain_text("Saved. Written last.")
 
 
-def test_a_version_newer_than_the_list_is_published(
+def test_a_version_newer_than_the_draft_list_is_published(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())
@@ -194,7 +194,7 @@ def test_publishing_waits_for_a_picture_to_be_decoded(
     assert blue < 50
 
 
-def test_a_picture_from_a_file_is_cropped_by_keys(
+def test_a_picture_from_a_file_can_be_cropped_with_keys(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     page = write(open_page(new_wallet()), "With a picture")
@@ -212,7 +212,7 @@ def test_a_picture_from_a_file_is_cropped_by_keys(
     expect_published(page)
 
 
-def test_a_picture_is_pasted_and_removed(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_a_picture_can_be_pasted_and_removed(open_page: OpenPage, new_wallet: NewWallet) -> None:
     page = write(open_page(new_wallet()), "A pasted picture")
     put_picture(page, "paste")
     expect(page.get_by_role("radio", name="My own picture")).to_be_checked()
@@ -220,7 +220,7 @@ def test_a_picture_is_pasted_and_removed(open_page: OpenPage, new_wallet: NewWal
     expect(page.get_by_label("Part of the picture that is shown")).to_have_count(0)
 
 
-def test_a_picture_is_cropped_by_touch(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_a_picture_can_be_cropped_by_touch(open_page: OpenPage, new_wallet: NewWallet) -> None:
     opened = open_page(new_wallet(), has_touch=True, viewport={"width": 390, "height": 844})
     page = write(opened, "By touch")
     stage = put_picture(page, "drop")
@@ -251,7 +251,9 @@ def expect_in_the_middle(stage: Locator, colour: str) -> None:
     stage.page.wait_for_function(MIDDLE, arg=[stage.element_handle(), colour])
 
 
-def test_a_post_is_published_by_keyboard_alone(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_a_post_can_be_published_with_the_keyboard_alone(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
     wallet = new_wallet()
     wallet.refuses.add("eth_sendTransaction")
     page = write(open_page(wallet), "By keys alone")

@@ -1,4 +1,4 @@
-"""Publishing in the Studio when something fails: the wallet, the chain, the service or the tab."""
+"""Publishing in the Studio when the wallet, the chain, the service or the tab fails."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -17,7 +17,7 @@ from tests.browser.wallet import NewWallet
 from tests.processes import Service
 
 MINUTE = 60_000
-"""Longer than the pauses between two requests to a node that was away."""
+"""Milliseconds: longer than the pause between two requests to a node that was unreachable."""
 
 
 def alert(page: Page, text: str) -> None:
@@ -56,7 +56,7 @@ def test_the_form_can_be_changed_after_a_declined_transaction(
 
 
 @pytest.mark.parametrize("method", ["eth_signTypedData_v4", "eth_sendTransaction"])
-def test_a_declined_publication_continues_after_a_reload(
+def test_a_declined_publication_can_be_continued_after_a_reload(
     open_page: OpenPage, new_wallet: NewWallet, method: str
 ) -> None:
     wallet = new_wallet()
@@ -71,7 +71,7 @@ def test_a_declined_publication_continues_after_a_reload(
     assert len(wallet.sent) == 1
 
 
-def test_a_pending_transaction_is_followed_after_a_reload(
+def test_a_pending_transaction_is_still_followed_after_a_reload(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     wallet = new_wallet()
@@ -86,7 +86,9 @@ def test_a_pending_transaction_is_followed_after_a_reload(
     assert len(wallet.sent) == 1
 
 
-def test_listing_is_awaited_after_a_reload(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_the_page_still_waits_for_the_listing_after_a_reload(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
     wallet = new_wallet()
     opened = open_page(wallet)
     page = write(opened, "Reloaded before it is listed")
@@ -100,7 +102,7 @@ def test_listing_is_awaited_after_a_reload(open_page: OpenPage, new_wallet: NewW
     assert len(wallet.sent) == 1
 
 
-def test_a_draft_in_publication_links_to_its_steps(
+def test_a_draft_being_published_links_to_the_publishing_steps(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     wallet = new_wallet()
@@ -117,7 +119,7 @@ def test_a_draft_in_publication_links_to_its_steps(
     expect_published(page)
 
 
-def test_a_wallet_on_another_network_is_switched(
+def test_a_wallet_on_another_network_is_asked_to_switch(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     wallet = new_wallet()
@@ -148,7 +150,7 @@ def test_a_network_change_during_mining_is_reported(
     assert len(wallet.sent) == 1
 
 
-def test_missing_funds_are_reported(
+def test_insufficient_funds_are_reported(
     open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount, chain: Chain
 ) -> None:
     wallet = new_wallet(new_account(funds=0))
@@ -161,7 +163,9 @@ def test_missing_funds_are_reported(
     assert len(wallet.sent) == 1
 
 
-def test_an_unreachable_node_is_retried(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_requests_to_an_unreachable_node_are_retried(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
     wallet = new_wallet()
     wallet.withholds.add("eth_getTransactionReceipt")
     page = write(open_page(wallet), "Without a node")
@@ -175,7 +179,7 @@ def test_an_unreachable_node_is_retried(open_page: OpenPage, new_wallet: NewWall
     assert len(wallet.sent) == 1
 
 
-def test_a_stopped_service_is_retried(
+def test_requests_to_a_stopped_service_are_retried(
     open_page: OpenPage, new_wallet: NewWallet, stoppable: Service
 ) -> None:
     wallet = new_wallet()
@@ -191,7 +195,7 @@ def test_a_stopped_service_is_retried(
     assert len(wallet.sent) == 1
 
 
-def test_a_service_stopped_before_the_upload_loses_nothing(
+def test_nothing_is_lost_if_the_service_stops_before_the_upload(
     open_page: OpenPage, new_wallet: NewWallet, stoppable: Service
 ) -> None:
     wallet = new_wallet()
@@ -206,7 +210,7 @@ def test_a_service_stopped_before_the_upload_loses_nothing(
     expect_published(page)
 
 
-def test_a_cid_published_by_another_author_needs_a_new_version(
+def test_a_new_version_is_needed_if_another_author_published_the_cid(
     open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount
 ) -> None:
     wallet = new_wallet()
@@ -245,7 +249,9 @@ def test_the_revert_reason_is_shown(open_page: OpenPage, new_wallet: NewWallet) 
     expect_published(page)
 
 
-def test_a_second_tab_follows_a_publication(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_a_publication_is_also_followed_in_a_second_tab(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
     wallet = new_wallet()
     wallet.withholds.add("eth_getTransactionReceipt")
     opened = open_page(wallet)
@@ -281,7 +287,7 @@ def test_a_second_tab_takes_over_when_the_first_is_closed(
     assert len(wallet.sent) == 1
 
 
-def test_two_tabs_publish_a_draft_once(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_two_tabs_publish_a_draft_only_once(open_page: OpenPage, new_wallet: NewWallet) -> None:
     wallet = new_wallet()
     opened = open_page(wallet)
     first = write(opened, "Two forms")

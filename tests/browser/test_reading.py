@@ -6,7 +6,7 @@ from tests.browser.shelf import SECRET, Shelf, Visit
 from tests.browser.wallet import NewWallet
 
 
-def test_a_post_is_refused_then_bought_and_read(reader: Visit) -> None:
+def test_a_post_is_locked_then_bought_and_read(reader: Visit) -> None:
     reader.click("I have bought it: sign in")
     reader.connect()
     reader.expect_said("This account does not hold the post")
@@ -20,7 +20,7 @@ def test_a_post_is_refused_then_bought_and_read(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_first_view_of_a_paid_post_loads_no_code_of_wallets(
+def test_a_first_view_of_a_paid_post_loads_no_wallet_code(
     open_page: OpenPage, shelf: Shelf
 ) -> None:
     opened = open_page()
@@ -68,7 +68,7 @@ def test_a_payment_sent_during_a_reload_is_not_repeated(reader: Visit) -> None:
     assert len(reader.wallet.sent) == 1
 
 
-def test_a_pending_payment_is_followed_after_a_reload(reader: Visit) -> None:
+def test_a_pending_payment_is_still_followed_after_a_reload(reader: Visit) -> None:
     reader.wallet.waits_for_blocks = True
     reader.buy()
     reader.connect()
@@ -111,7 +111,7 @@ def test_a_holder_does_not_pay_again(open_page: OpenPage, reader: Visit) -> None
     assert reader.wallet.prompts == ["eth_requestAccounts", "personal_sign"]
 
 
-def test_the_author_opens_the_post_without_buying(
+def test_the_author_can_open_the_post_without_buying_it(
     open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf
 ) -> None:
     wallet = new_wallet(shelf.author)
@@ -124,7 +124,7 @@ def test_the_author_opens_the_post_without_buying(
     assert author.bought == 0
 
 
-def test_a_development_account_buys_with_one_choice(open_page: OpenPage, shelf: Shelf) -> None:
+def test_a_development_account_buys_with_a_single_choice(open_page: OpenPage, shelf: Shelf) -> None:
     page = open_page().visit(f"/p/{shelf.paid[-1]}")
     page.get_by_role("button", name="Buy and read").click()
     page.locator("dialog").get_by_role("button", name="Jon (reader)").click()

@@ -1,4 +1,4 @@
-"""Problems while a post is bought: each has a message and a way out, and nothing is lost."""
+"""Problems while buying a post: each has a message and a way out, and nothing is lost."""
 
 import datetime
 
@@ -11,10 +11,10 @@ from tests.browser.wallet import NewWallet, wait_until
 from tests.processes import Service
 
 MINUTE = 60_000
-"""Longer than the pauses between two requests to a node that was away."""
+"""Milliseconds: longer than the pause between two requests to a node that was unreachable."""
 
 
-def test_a_wallet_on_another_network_is_switched(reader: Visit) -> None:
+def test_a_wallet_on_another_network_is_asked_to_switch(reader: Visit) -> None:
     reader.wallet.chain_id = 1
     reader.buy()
     reader.connect()
@@ -41,7 +41,7 @@ def test_a_locked_wallet_can_be_unlocked(reader: Visit) -> None:
     reader.expect_text()
 
 
-def test_a_wallet_locked_after_a_reload_is_connected_again(reader: Visit) -> None:
+def test_a_wallet_locked_at_a_reload_can_be_connected_again(reader: Visit) -> None:
     reader.wallet.refuses.add("eth_sendTransaction")
     reader.buy()
     reader.connect()
@@ -55,7 +55,7 @@ def test_a_wallet_locked_after_a_reload_is_connected_again(reader: Visit) -> Non
     reader.expect_text()
 
 
-def test_an_ended_session_is_reported_and_sign_in_opens_the_text(
+def test_an_ended_session_is_reported_and_signing_in_opens_the_text(
     reader: Visit, service: Service
 ) -> None:
     reader.buy()
@@ -88,7 +88,7 @@ def test_a_wrong_device_clock_is_corrected_by_a_second_signature(
     assert reader.bought == 1
 
 
-def test_missing_funds_are_reported(
+def test_insufficient_funds_are_reported(
     open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount, shelf: Shelf
 ) -> None:
     wallet = new_wallet(new_account(funds=PRICE))
@@ -100,7 +100,7 @@ def test_missing_funds_are_reported(
     assert axe_violations(reader.page) == []
 
 
-def test_an_unreachable_node_is_retried(reader: Visit) -> None:
+def test_requests_to_an_unreachable_node_are_retried(reader: Visit) -> None:
     reader.wallet.waits_for_blocks = True
     reader.buy()
     reader.connect()
@@ -133,7 +133,7 @@ def test_a_payment_unknown_to_the_node_stays_uncertain(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_payment_hidden_by_the_node_is_found_by_its_token(reader: Visit) -> None:
+def test_a_payment_hidden_by_the_node_is_detected_by_its_token(reader: Visit) -> None:
     reader.wallet.withholds |= {"eth_getTransactionReceipt", "eth_getTransactionByHash"}
     reader.buy()
     reader.connect()
@@ -155,7 +155,7 @@ def test_a_payment_with_a_lost_hash_is_found_after_a_reload(
     assert reader.bought == 1
 
 
-def test_an_unreachable_service_loses_nothing(reader: Visit) -> None:
+def test_nothing_is_lost_if_the_service_is_unreachable(reader: Visit) -> None:
     reader.page.route("**/p/*/text", lambda route: route.abort())
     reader.buy()
     reader.connect()
@@ -166,7 +166,7 @@ def test_an_unreachable_service_loses_nothing(reader: Visit) -> None:
     assert reader.bought == 1
 
 
-def test_a_purchase_continues_after_service_and_chain_were_down(
+def test_a_purchase_continues_after_the_service_and_chain_were_down(
     open_page: OpenPage, reader: Visit, stoppable: Service
 ) -> None:
     reader.wallet.undecided.add("personal_sign")

@@ -1,4 +1,4 @@
-"""A slow browser, wallet or service: no click is lost, and no late response undoes it."""
+"""Slow browsers, wallets or services: no click is lost or undone by a late response."""
 
 import re
 
@@ -14,7 +14,7 @@ SCRIPTS = "**/part-*.js"
 
 
 def hold(page: Page, url: str | re.Pattern[str]) -> list[Route]:
-    """Hold requests back until the rule is removed: then the driver sends them."""
+    """Hold back matching requests until the route is removed, which sends them."""
     held: list[Route] = []
     page.route(url, lambda route: held.append(route))  # noqa: PLW0108
     return held
@@ -27,7 +27,7 @@ def sign_in(reader: Visit) -> None:
     expect(reader.page.locator("#account .account-dot[data-on]")).to_be_visible()
 
 
-def test_a_click_on_buy_before_its_script_is_loaded_is_not_lost(reader: Visit) -> None:
+def test_a_click_on_buy_before_its_script_has_loaded_is_not_lost(reader: Visit) -> None:
     page = reader.page
     page.locator("#account").get_by_role("button", name="Sign in").click()
     expect(page.locator("dialog .choice", has_text="Test Wallet")).to_be_visible()
@@ -69,7 +69,7 @@ def test_a_slow_wallet_does_not_undo_a_sign_out(reader: Visit) -> None:
     assert other.evaluate("() => localStorage.getItem('imprint.wallet')") is None
 
 
-def test_late_marks_of_one_account_are_not_shown_to_another(
+def test_late_marks_for_one_account_are_not_shown_to_another(
     open_page: OpenPage, new_wallet: NewWallet, shelf: Shelf, service: Service
 ) -> None:
     wallet, post = new_wallet(), shelf.paid[0]
@@ -95,7 +95,9 @@ def test_late_marks_of_one_account_are_not_shown_to_another(
     expect(page.locator(f'.card[data-id="{post}"] .card-price')).to_have_text("0.01 ETH")
 
 
-def test_two_clicks_make_one_private_feed(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_two_clicks_create_only_one_private_feed(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
     page = open_page(new_wallet()).visit("/library")
     page.locator("#library").get_by_role("button", name="Sign in").click()
     page.locator("dialog .choice", has_text="Test Wallet").click()
@@ -107,7 +109,7 @@ def test_two_clicks_make_one_private_feed(open_page: OpenPage, new_wallet: NewWa
     assert len([each for each in made if re.match("POST.*feed", each)]) == 1
 
 
-def test_a_proof_opened_before_its_script_is_loaded_is_shown(
+def test_a_proof_opened_before_its_script_has_loaded_is_shown(
     open_page: OpenPage, shelf: Shelf
 ) -> None:
     opened = open_page()

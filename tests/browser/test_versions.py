@@ -1,4 +1,4 @@
-"""One draft in two tabs or on two machines: both texts are seen, and neither is overwritten."""
+"""One draft in two tabs or on two machines: both texts are shown, and none is overwritten."""
 
 from playwright.sync_api import Page, expect
 from tests.browser.pages import Opened, OpenPage, axe_violations_in_both_schemes
@@ -17,7 +17,9 @@ from tests.browser.writing import (
 )
 
 
-def test_two_tabs_on_one_draft_see_both_texts(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_two_tabs_with_one_draft_show_both_texts(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
     opened = open_page(new_wallet())
     one = opened.page
     sign_in(opened, one)
@@ -49,13 +51,13 @@ def test_two_tabs_on_one_draft_see_both_texts(open_page: OpenPage, new_wallet: N
 
 
 def two_machines(open_page: OpenPage, new_wallet: NewWallet) -> tuple[Opened, Opened]:
-    """Browsers of one account, each with its own wallet."""
+    """Open two browsers for one account, each with its own wallet."""
     wallet = new_wallet()
     return open_page(wallet), open_page(new_wallet(wallet.account))
 
 
 def conflict(first: Opened, second: Opened) -> None:
-    """Write on two machines of one account: the second saves before the first."""
+    """Edit one draft on two machines, and save on the second before the first."""
     one, other = first.page, second.page
     sign_in(first, one)
     begin(one, "Common ground.")
@@ -70,7 +72,7 @@ def conflict(first: Opened, second: Opened) -> None:
     expect(one.get_by_role("heading", name="This draft was saved somewhere else")).to_be_visible()
 
 
-def test_a_version_saved_on_another_machine_is_not_overwritten_unasked(
+def test_a_version_saved_on_another_machine_is_not_overwritten_silently(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     first, second = two_machines(open_page, new_wallet)
@@ -89,7 +91,7 @@ def test_a_version_saved_on_another_machine_is_not_overwritten_unasked(
     expect(other.get_by_text("you see that version now")).to_be_visible()
 
 
-def test_both_versions_can_be_kept_as_drafts(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_both_versions_can_be_saved_as_drafts(open_page: OpenPage, new_wallet: NewWallet) -> None:
     first, second = two_machines(open_page, new_wallet)
     conflict(first, second)
     one, other = first.page, second.page
@@ -126,7 +128,7 @@ def test_both_versions_stay_in_the_browser_if_the_signature_is_declined(
     expect(editor(one)).to_contain_text("Written at home.")
 
 
-def test_a_full_disk_keeps_a_version_from_being_put_aside(
+def test_a_full_disk_prevents_setting_a_version_aside(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     first, second = two_machines(open_page, new_wallet)
@@ -142,5 +144,5 @@ def test_a_full_disk_keeps_a_version_from_being_put_aside(
 
 
 def look_again(page: Page) -> None:
-    """Return to the window."""
+    """Simulate returning to the window."""
     page.evaluate("dispatchEvent(new Event('focus'))")

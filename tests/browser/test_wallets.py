@@ -1,4 +1,4 @@
-"""Signing in, with a browser's wallet and with the accounts of the development chain."""
+"""Signing in with a browser wallet and with development accounts."""
 
 from playwright.sync_api import Route, expect
 from tests.browser.accounts import Chain, NewAccount
@@ -20,7 +20,9 @@ IMPOSTOR = """(() => {
 """A second wallet that announces itself under the name of the first."""
 
 
-def test_no_page_prompts_before_a_click(open_page: OpenPage, new_wallet: NewWallet) -> None:
+def test_no_page_prompts_the_wallet_before_a_click(
+    open_page: OpenPage, new_wallet: NewWallet
+) -> None:
     wallet = new_wallet()
     page = open_page(wallet).visit("/library")
     expect(page.locator("#library").get_by_role("button", name="Sign in")).to_be_visible()
@@ -43,7 +45,7 @@ def test_a_rejected_connection_can_be_tried_again(
     assert wallet.prompts == ["eth_requestAccounts", "eth_requestAccounts", "personal_sign"]
 
 
-def test_a_development_account_signs_in_by_one_click_and_stays_after_a_reload(
+def test_a_development_account_signs_in_with_one_click_and_survives_a_reload(
     open_page: OpenPage,
 ) -> None:
     page = open_page().visit("/library")
@@ -54,7 +56,7 @@ def test_a_development_account_signs_in_by_one_click_and_stays_after_a_reload(
     expect(page.get_by_role("searchbox", name="Search your library")).to_be_visible()
 
 
-def test_wallets_stay_in_place_while_accounts_of_the_chain_are_loaded(
+def test_wallets_stay_in_place_while_development_accounts_are_loading(
     open_page: OpenPage, new_wallet: NewWallet, chain: Chain
 ) -> None:
     opened = open_page(new_wallet())
@@ -77,7 +79,7 @@ def test_wallets_stay_in_place_while_accounts_of_the_chain_are_loaded(
     assert wallet.bounding_box() == before
 
 
-def test_an_impersonated_wallet_is_not_used_silently(
+def test_an_impostor_wallet_is_not_used_silently(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     wallet = new_wallet()
@@ -93,7 +95,7 @@ def test_an_impersonated_wallet_is_not_used_silently(
     assert page.evaluate("window.__impostorWasAsked") is False
 
 
-def test_the_page_follows_another_account_of_the_wallet(
+def test_the_page_switches_when_the_wallet_changes_its_account(
     open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount
 ) -> None:
     wallet, other = new_wallet(), new_account()
@@ -106,7 +108,7 @@ def test_the_page_follows_another_account_of_the_wallet(
     expect(page.locator("#library").get_by_role("button", name="Sign in")).to_be_visible()
 
 
-def test_finding_the_same_account_does_not_redraw_the_menu(
+def test_detecting_the_same_account_does_not_redraw_the_menu(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     wallet = new_wallet()

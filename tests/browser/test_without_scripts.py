@@ -1,4 +1,4 @@
-"""The pages with scripts switched off: free posts can be found and read."""
+"""The pages with scripts disabled: free posts can be found and read."""
 
 import time
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ SENTENCE = "Paper was made of rags, and rags were made of sails."
 
 @dataclass(frozen=True, slots=True)
 class Posts:
-    """A free post and a paid one of a new author."""
+    """One free and one paid post by a new author."""
 
     author: str
     free: str
@@ -37,12 +37,12 @@ def posts(service: Service, chain: Chain) -> Posts:
 
 @pytest.fixture
 def page(open_page: OpenPage) -> Page:
-    """A browser that runs no script."""
+    """A browser that runs no scripts."""
     return open_page(java_script_enabled=False).page
 
 
 @pytest.mark.parametrize("path", ["/t/sails", "/a/{author}", "/search?q=made+of+rags"])
-def test_a_free_post_is_found_and_read(
+def test_a_free_post_can_be_found_and_read(
     page: Page, service: Service, posts: Posts, path: str
 ) -> None:
     page.goto(service.url + path.format(author=posts.author))
@@ -51,7 +51,7 @@ def test_a_free_post_is_found_and_read(
     expect(page.locator("#text")).to_have_text(SENTENCE)
 
 
-def test_the_front_page_leads_to_tags_authors_and_the_search(
+def test_the_front_page_links_to_tags_authors_and_the_search(
     page: Page, service: Service, new_account: NewAccount
 ) -> None:
     author = new_account()
@@ -70,7 +70,7 @@ def test_the_front_page_leads_to_tags_authors_and_the_search(
     page.wait_for_url("**/search?q=rags")
 
 
-def test_a_search_marks_the_words_in_the_text_of_a_free_post(
+def test_a_search_highlights_the_words_in_the_text_of_a_free_post(
     page: Page, service: Service, posts: Posts
 ) -> None:
     page.goto(f"{service.url}/search?q=rags")
@@ -87,7 +87,7 @@ def test_a_paid_post_explains_how_to_buy_it(page: Page, service: Service, posts:
 
 
 @pytest.mark.parametrize("path", ["/library", "/studio"])
-def test_a_page_that_needs_scripts_explains_that(page: Page, service: Service, path: str) -> None:
+def test_a_page_that_needs_scripts_says_so(page: Page, service: Service, path: str) -> None:
     page.goto(service.url + path)
     assert "needs JavaScript" in page.locator("main").inner_text()
 

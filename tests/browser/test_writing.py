@@ -1,4 +1,4 @@
-"""The writing half of the Studio: text, preview, pictures, keys, and a wallet that signs."""
+"""Writing in the Studio: text, preview, pictures, keys, and a wallet that signs."""
 
 import re
 
@@ -46,7 +46,7 @@ KEYS = """async () => {
   opening.result.close();
   return count.result;
 }"""
-"""Counts the writing keys in this browser."""
+"""Counts the writing keys stored in this browser."""
 
 
 def test_a_text_is_saved_with_one_signature_and_listed(
@@ -112,7 +112,7 @@ def test_the_preview_appears_after_sign_in(open_page: OpenPage, new_wallet: NewW
     expect(preview.get_by_role("button")).to_have_count(0)
 
 
-def test_signing_out_on_every_device_ends_writing_without_prompts(
+def test_signing_out_on_every_device_ends_saving_without_prompts(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     async def list_sessions(imprint: Imprint, wallet: KeyWallet) -> int:
@@ -136,7 +136,7 @@ def test_signing_out_on_every_device_ends_writing_without_prompts(
     assert elsewhere(opened.url, wallet.account, list_sessions) == 0
 
 
-def test_a_pasted_picture_is_folded_and_previewed(
+def test_a_pasted_picture_is_collapsed_and_previewed(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())
@@ -153,7 +153,7 @@ def test_a_pasted_picture_is_folded_and_previewed(
     assert picture.evaluate("async (shown) => (await shown.decode(), shown.naturalWidth)") == 1600
 
 
-def test_an_account_change_keeps_the_text_with_its_owner(
+def test_a_text_stays_with_its_owner_when_the_account_changes(
     open_page: OpenPage, new_wallet: NewWallet, new_account: NewAccount
 ) -> None:
     opened = open_page(new_wallet())
@@ -171,7 +171,7 @@ def test_an_account_change_keeps_the_text_with_its_owner(
     expect(page.get_by_text("This text belongs to")).to_have_count(0)
 
 
-def test_a_restored_session_does_not_stand_in_for_a_wallet(
+def test_a_restored_session_does_not_replace_a_wallet(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())
@@ -185,7 +185,7 @@ def test_a_restored_session_does_not_stand_in_for_a_wallet(
     expect(page.get_by_role("heading", name="Drafts")).to_be_visible()
 
 
-def test_a_draft_is_written_and_saved_by_keyboard_alone(
+def test_a_draft_can_be_written_and_saved_with_the_keyboard_alone(
     open_page: OpenPage, new_wallet: NewWallet
 ) -> None:
     opened = open_page(new_wallet())
@@ -213,7 +213,7 @@ def test_a_draft_is_written_and_saved_by_keyboard_alone(
 
 
 def press(page: Page, wanted: Locator, step: str = "Tab") -> None:
-    """Move the focus to something with the keyboard, and press Enter."""
+    """Move the focus to an element with the keyboard and press Enter."""
     wanted.wait_for()
     for _ in range(100):
         page.keyboard.press(step)
@@ -249,6 +249,6 @@ def test_every_state_passes_axe_and_fits_a_phone(
 
 
 def expect_to_fit(page: Page) -> None:
-    """Check that nothing is clipped or scrolls sideways, and that axe finds nothing."""
+    """Check that nothing is clipped or scrolls sideways, and that axe finds no violations."""
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     assert axe_violations_in_both_schemes(page) == []

@@ -1,7 +1,7 @@
-"""A wallet for a browser: announced by EIP-6963, it signs with the keys of accounts of the tests.
+"""A browser wallet, announced by EIP-6963, that signs with the keys of test accounts.
 
-The test plays the person at the wallet: it unlocks it, rejects requests, chooses another account or
-another network.
+The test plays the user of the wallet: it unlocks it, rejects requests, or chooses another
+account or network.
 """
 
 import json
@@ -21,7 +21,7 @@ PROMPTS = (
     "wallet_switchEthereumChain",
     "wallet_addEthereumChain",
 )
-"""Requests that the person has to confirm."""
+"""Requests that the user must confirm."""
 
 BALANCE_OF = "0x00fdd58e"
 """The selector of ERC-6909's `balanceOf`."""
@@ -30,7 +30,7 @@ SCRIPT = (Path(__file__).parent / "wallet.js").read_text(encoding="utf-8")
 
 
 class WalletError(Exception):
-    """An error as EIP-1193 has it."""
+    """An error in the format of EIP-1193."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(message)
@@ -40,42 +40,42 @@ class WalletError(Exception):
 
 @dataclass(slots=True)
 class BrowserWallet:
-    """A wallet over the node of a chain; `accounts` are those that it shows to pages."""
+    """A wallet connected to a node; `accounts` are those exposed to pages."""
 
     chain: Chain
     accounts: list[Account]
     chain_id: int = field(init=False)
-    """The network that the person has chosen."""
+    """The network chosen by the user."""
     connected: bool = False
     locked: bool = False
     knows_chain: bool = True
     refuses: set[str] = field(default_factory=set)
-    """Methods that the person rejects, until they are removed."""
+    """Methods that the user rejects until they are removed from this set."""
     unreachable: bool = False
-    """Whether its node does not respond."""
+    """Whether the wallet's node does not respond."""
     undecided: set[str] = field(default_factory=set)
-    """Methods that the person has not confirmed yet: they wait until they are removed."""
+    """Methods awaiting the user; requests wait until they are removed from this set."""
     waits_for_blocks: bool = False
-    """Whether its node seems to have mined nothing."""
+    """Whether the wallet's node appears to have mined no new blocks."""
     withholds: set[str] = field(default_factory=set)
-    """Methods for which its node returns null, like one that has not seen a transaction yet."""
+    """Methods for which the node returns null, as if it had not seen a transaction yet."""
     loses: set[str] = field(default_factory=set)
-    """Methods that are carried out, but whose responses never reach the page."""
+    """Methods that are executed but whose responses never reach the page."""
     misreports: set[str] = field(default_factory=set)
-    """Methods that are carried out, but reported to the page as failed."""
+    """Methods that are executed but reported to the page as failed."""
     prompts: list[str] = field(default_factory=list)
-    """The person's prompts, in order."""
+    """The methods for which the user was prompted, in order."""
     asked: set[str] = field(default_factory=set)
-    """Methods that pages have called."""
+    """Methods called by pages."""
     handled: set[str] = field(default_factory=set)
-    """Methods whose responses have reached pages."""
+    """Methods whose responses have reached a page."""
     sent: list[str] = field(default_factory=list)
-    """The hashes of the transactions that were sent."""
+    """The hashes of the transactions sent."""
     pages: list[Any] = field(default_factory=list)
     last: tuple[str, str] = ("", "")
     """The last prompt: a method and its parameters as JSON."""
     keys: dict[str, Account] = field(default_factory=dict)
-    """All accounts that it ever showed, by their addresses in lower case."""
+    """All accounts ever exposed to pages, by lower-case address."""
 
     def __post_init__(self) -> None:
         self.chain_id = self.chain.id
@@ -101,7 +101,7 @@ class BrowserWallet:
         context.add_init_script(SCRIPT)
 
     def choose(self, *accounts: Account) -> None:
-        """Choose other accounts, as a person does in the wallet; pages are told."""
+        """Choose other accounts, as a user does in the wallet, and notify pages."""
         self.accounts = list(accounts)
         self._keep_keys()
         self.emit("accountsChanged", self.addresses if self.connected else [])
@@ -110,12 +110,12 @@ class BrowserWallet:
         self.keys.update({each.address.lower(): each for each in self.accounts})
 
     def choose_chain(self, chain_id: int) -> None:
-        """Choose another network; pages are told."""
+        """Choose another network and notify pages."""
         self.chain_id = chain_id
         self.emit("chainChanged", hex(chain_id))
 
     def confirm_last(self) -> None:
-        """Confirm the last prompt, even if its page is gone."""
+        """Confirm the last prompt, even if its page has been closed."""
         method, parameters = self.last
         self._respond(method, json.loads(parameters))
 
@@ -212,7 +212,7 @@ NewWallet = Callable[..., BrowserWallet]
 
 
 def wait_until(page: Any, is_so: Callable[[], bool]) -> None:
-    """Let the page run until its wallet has seen something that no locator shows."""
+    """Let the page run until a condition holds that no locator can express."""
     for _ in range(600):
         if is_so():
             return

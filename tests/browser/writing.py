@@ -1,4 +1,4 @@
-"""Actions of authors in the Studio, and what tests wait for there."""
+"""Actions of authors in the Studio, and conditions to wait for."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ KEPT = """async (text) => {
   }
   throw new Error("This browser does not keep the text.");
 }"""
-"""Waits until a copy of this browser contains a text."""
+"""Waits until the local copy in this browser contains a text."""
 
 
 def sign_in(opened: Opened, page: Page) -> None:
@@ -47,7 +47,7 @@ def sign_in(opened: Opened, page: Page) -> None:
 
 
 def begin(page: Page, text: str) -> None:
-    """Write in a new draft."""
+    """Write a text in a new draft."""
     page.get_by_role("button", name="New draft").click()
     expect(editor(page)).to_be_focused()
     page.keyboard.insert_text(text)
@@ -61,13 +61,13 @@ def add(page: Page, text: str) -> None:
 
 
 def save(page: Page) -> None:
-    """Save with the wallet."""
+    """Save with a wallet signature."""
     ask_to_save(page)
     expect(standing(page)).to_have_text("Saved")
 
 
 def ask_to_save(page: Page) -> None:
-    """Press the button that makes the wallet sign."""
+    """Click the button that makes the wallet sign."""
     page.get_by_role("button", name="Save your wallet signs once").click()
 
 
@@ -85,12 +85,12 @@ def editor(page: Page) -> Locator:
 
 
 def standing(page: Page) -> Locator:
-    """The save state next to the save button."""
+    """Return the save status next to the save button."""
     return page.locator(".standing")
 
 
 def line(page: Page, title: str) -> Locator:
-    """The line of a draft in the list."""
+    """Return the line of a draft in the list."""
     return page.locator(".draft-line", has_text=title)
 
 
@@ -100,7 +100,7 @@ def open_list(page: Page) -> None:
 
 
 def wait_until_kept(page: Page, text: str) -> None:
-    """Wait until this browser has a copy with the text, which it writes after a pause."""
+    """Wait until the local copy in this browser contains the text; it is written after a pause."""
     page.evaluate(KEPT, text)
 
 
@@ -108,7 +108,7 @@ def wait_until_kept(page: Page, text: str) -> None:
 def full_storage(opened: Opened) -> Iterator[None]:
     """Leave the browser no storage for the service.
 
-    It remembers its quota for some seconds: call this before anything is stored.
+    The browser caches its quota for some seconds, so call this before anything is stored.
     """
     devtools = opened.context.new_cdp_session(opened.page)
     devtools.send("Storage.overrideQuotaForOrigin", {"origin": opened.url, "quotaSize": 1})
@@ -119,7 +119,7 @@ def full_storage(opened: Opened) -> Iterator[None]:
 def elsewhere(
     url: str, account: Account, act: Callable[[Imprint, KeyWallet], Coroutine[Any, Any, Made]]
 ) -> Made:
-    """Do something with the same account from another program."""
+    """Act with the same account from another program."""
 
     async def connected() -> Made:
         async with Imprint.connect(url) as imprint:

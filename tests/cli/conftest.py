@@ -1,4 +1,4 @@
-"""The installations that the tests of commands share."""
+"""Fixtures: the installations shared by the command tests."""
 
 import asyncio
 import shutil
@@ -12,7 +12,7 @@ from tests.world import World, open_world
 
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data folder of an installation with three files, to be copied."""
+    """The data folder of an installation with three files, used as a template."""
     folder = tmp_path_factory.mktemp("filled")
     asyncio.run(fill_folder(folder))
     return folder

@@ -1,4 +1,4 @@
-"""Installations for the tests of commands: a data folder with files in it, and its settings."""
+"""Installations for the command tests: a data folder with files, and its settings."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ def _secret(name: str) -> str:
 
 
 def run(environ: Mapping[str, str], *arguments: str | Path) -> Result:
-    """Run a command with these settings in the environment; afterwards, logs are as before."""
+    """Run a command with these settings in the environment, and restore logging afterwards."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:
@@ -35,7 +35,7 @@ def run(environ: Mapping[str, str], *arguments: str | Path) -> Result:
 
 
 def environment_of(folder: Path) -> dict[str, str]:
-    """The settings of an installation whose node cannot be reached."""
+    """Return the settings of an installation with an unreachable node."""
     return {
         "IMPRINT_DATA_DIR": str(folder),
         "IMPRINT_PUBLIC_URL": "https://imprint.test",
@@ -47,7 +47,7 @@ def environment_of(folder: Path) -> dict[str, str]:
 
 
 def environment_beside(world: World) -> dict[str, str]:
-    """The settings of an installation that shares the data folder and the chain of a world."""
+    """Return settings that use the data folder and the chain of `world`."""
     return environment_of(world.settings.storage.data_dir) | {
         "IMPRINT_CHAIN_RPC_URL": world.node.url,
         "IMPRINT_MARKETPLACE_ADDRESS": world.marketplace,
@@ -55,7 +55,7 @@ def environment_beside(world: World) -> dict[str, str]:
 
 
 async def fill_folder(folder: Path) -> None:
-    """Two files of one author and a post of another."""
+    """Create two files by one author and a post by another."""
     async with open_world(folder) as world:
         alice, bob = world.wallet(1), world.wallet(2)
         draft = await world.create(alice, "A draft.")
@@ -65,7 +65,7 @@ async def fill_folder(folder: Path) -> None:
 
 
 def files_in(folder: Path) -> list[File]:
-    """Every live file of an installation, without its position."""
+    """Return every live file of an installation, without its position."""
     return asyncio.run(_files_in(folder))
 
 

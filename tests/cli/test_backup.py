@@ -9,7 +9,7 @@ from tests.cli.installations import environment_of, files_in, run
 
 
 @pytest.mark.parametrize("name", ["saved", "saved.tar"])
-def test_a_backup_is_taken_and_restored(here, tmp_path, name):
+def test_a_backup_can_be_created_and_restored(here, tmp_path, name):
     saved = run(environment_of(here), "backup", "--out", tmp_path / name)
     assert (saved.exit_code, "3 documents and 1 thumbnails" in saved.output) == (0, True)
     restored = run({}, "restore", tmp_path / name, "--to", tmp_path / "restored")
@@ -30,7 +30,7 @@ def test_a_file_that_is_not_a_backup_is_refused(tmp_path):
     assert (result.exit_code, "not a tar file" in result.output) == (2, True)
 
 
-def test_a_catalog_with_a_foreign_view_is_not_backed_up(here, tmp_path):
+def test_a_catalog_with_an_extra_view_is_not_backed_up(here, tmp_path):
     with closing(sqlite3.connect(here / "imprint.db")) as connection:
         connection.execute("CREATE VIEW report AS SELECT owner FROM files")
     result = run(environment_of(here), "backup", "--out", tmp_path / "saved")
@@ -52,7 +52,7 @@ def last_backup(folder):
         return connection.execute("SELECT backed_up_at FROM installation").fetchone()[0]
 
 
-def test_a_completed_backup_is_recorded_in_its_source_only(here, tmp_path):
+def test_a_completed_backup_is_recorded_only_in_its_source(here, tmp_path):
     assert last_backup(here) is None
     run(environment_of(here), "backup", "--out", tmp_path / "one")
     made = last_backup(here)
@@ -63,7 +63,7 @@ def test_a_completed_backup_is_recorded_in_its_source_only(here, tmp_path):
     assert last_backup(tmp_path / "restored") is None
 
 
-def test_a_backup_that_fails_is_not_recorded(here, tmp_path):
+def test_a_failed_backup_is_not_recorded(here, tmp_path):
     with closing(sqlite3.connect(here / "imprint.db")) as connection:
         connection.execute("CREATE VIEW report AS SELECT owner FROM files")
     run(environment_of(here), "backup", "--out", tmp_path / "saved")

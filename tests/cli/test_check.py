@@ -48,29 +48,29 @@ def marks_of(output: str) -> dict[str, str]:
 
 
 async def check(world: World, *options: str, **given: str) -> tuple[int, dict[str, str]]:
-    """The exit status, and the mark of each subject."""
+    """Return the exit status and the mark of each check."""
     result = await run_check(world, *options, **given)
     return result.exit_code, marks_of(result.output)
 
 
 async def find(world: World, name: str, **given: str) -> dict[str, str]:
-    """The finding of one check."""
+    """Return the finding of one check."""
     report = json.loads((await run_check(world, "--json", **given)).stdout)
     return next(each for each in report["checks"] if each["name"] == name)
 
 
-async def test_a_good_installation_passes_every_check(world: World):
+async def test_a_healthy_installation_passes_every_check(world: World):
     assert await check(world, **GOOD) == (0, dict.fromkeys(SUBJECTS, "✓"))
 
 
-async def test_the_list_fits_a_terminal(world: World):
+async def test_the_output_fits_a_terminal_of_80_columns(world: World):
     for given in (GOOD, {"CHAIN_START_BLOCK": "999999"}, {"MIN_FREE_DISK_BYTES": str(2**53)}):
         lines = (await run_check(world, **given)).output.splitlines()
         # A path is not broken.
         assert [line for line in lines if len(line) > 80 and " " in line[13:].strip()] == []
 
 
-async def test_a_report_for_programs_is_one_object(world: World):
+async def test_the_json_report_is_a_single_object(world: World):
     result = await run_check(world, "--json", **GOOD)
     report = json.loads(result.stdout)
     assert (report["ok"], report["version"]) == (True, __version__)
@@ -79,7 +79,7 @@ async def test_a_report_for_programs_is_one_object(world: World):
     assert all(each.keys() == {"name", "status", "detail", "remedy"} for each in report["checks"])
 
 
-def test_a_report_names_the_wrong_settings(tmp_path):
+def test_a_report_names_the_invalid_settings(tmp_path):
     environ = environment_of(tmp_path) | {"IMPRINT_CHAIN_ID": "none", "IMPRINT_WORKERS": "0"}
     result = run(environ, "check", "--json")
     assert result.exit_code == 2
@@ -96,12 +96,12 @@ async def test_the_default_signing_name_is_a_warning(world: World):
     assert "Those in the form imprint-2 name the service" in found["detail"]
 
 
-async def test_the_default_signing_name_is_ok_if_signatures_must_be_bound(world: World):
+async def test_the_default_signing_name_is_ok_if_bound_signatures_are_required(world: World):
     found = await find(world, "signing", REQUIRE_BOUND_SIGNATURES="on")
     assert found["status"] == "ok"
 
 
-async def test_the_signing_name_of_the_earlier_service_is_a_warning(world: World):
+async def test_the_signing_name_of_the_legacy_service_is_a_warning(world: World):
     given = {"SIGNING_NAME": "Quill", "COMPATIBILITY": "inkdao"}
     found = await find(world, "signing", **given)
     assert found["status"] == "warning"
@@ -112,7 +112,7 @@ async def test_the_signing_name_of_the_earlier_service_is_a_warning(world: World
 
 
 @pytest.mark.parametrize("given", [{"ENCRYPTION": "on", "ENCRYPTION_KEY": OTHER_KEY}, {}])
-async def test_a_master_key_that_does_not_decrypt_the_stored_documents_fails_the_command(
+async def test_a_master_key_that_cannot_decrypt_the_documents_fails_the_command(
     tmp_path, given: dict[str, str]
 ):
     async with open_world(tmp_path, **ENCRYPTED) as world:
@@ -130,19 +130,19 @@ async def test_a_start_block_in_the_future_fails_the_command(world: World):
     assert (await check(world, CHAIN_START_BLOCK="999999"))[0] == 1
 
 
-async def test_a_disk_without_enough_space_fails_the_command(world: World):
+async def test_insufficient_disk_space_fails_the_command(world: World):
     found = await find(world, "disk", MIN_FREE_DISK_BYTES=str(2**50))
     assert found["status"] == "failed"
     assert "drafts are stored while 1048576.0 GiB are: no draft is stored now" in found["detail"]
 
 
-async def test_a_disk_that_is_nearly_full_is_a_warning(world: World):
+async def test_a_nearly_full_disk_is_a_warning(world: World):
     free = LocalDiskSpace([world.settings.storage.data_dir], 0).free_bytes()
     assert free is not None
     assert (await find(world, "disk", MIN_FREE_DISK_BYTES=str(free // 2)))["status"] == "warning"
 
 
-async def test_without_a_database_the_rest_is_checked(world: World):
+async def test_everything_else_is_checked_without_a_database(world: World):
     nowhere = "postgresql://someone:a-long-password@127.0.0.1:1/nowhere"
     result = await run_check(world, DATABASE_URL=nowhere, **GOOD)
     assert result.exit_code == 1
@@ -168,7 +168,7 @@ async def test_a_warning_does_not_fail_the_command(world: World):
     assert (status, marks["webhooks"]) == (0, "!")
 
 
-async def test_a_chain_without_a_known_name_is_a_warning(world: World):
+async def test_a_chain_without_a_registered_network_name_is_a_warning(world: World):
     status, marks = await check(world, WEBHOOK_A_SECRET=WEBHOOK_SECRET)
     assert (status, marks["webhooks"]) == (0, "!")
     status, marks = await check(
@@ -177,7 +177,7 @@ async def test_a_chain_without_a_known_name_is_a_warning(world: World):
     assert (status, marks["webhooks"]) == (0, "✓")
 
 
-async def test_check_fails_without_webhooks_and_follower(world: World):
+async def test_check_fails_without_both_webhooks_and_follower(world: World):
     status, marks = await check(world, CHAIN_FOLLOW_SECONDS="0")
     assert (status, marks["webhooks"]) == (1, "✗")
 
@@ -194,7 +194,7 @@ async def test_a_chain_other_than_the_configured_one_fails_the_command(
 
 
 def returning(code: bytes, before: bytes = b"") -> bytes:
-    """The creation code of a contract with this code, which runs something before."""
+    """Return creation code that runs `before` and then deploys `code`."""
     start = len(before) + 13
     copy = b"\x61" + len(code).to_bytes(2) + b"\x80\x61" + start.to_bytes(2)
     return before + copy + bytes.fromhex("600039" + "6000f3") + code
@@ -209,7 +209,7 @@ async def deployed_code(world: World) -> bytes:
     return bytes.fromhex(response.json()["result"][2:])
 
 
-async def test_the_earlier_front_end_needs_the_functions_that_it_calls(world: World):
+async def test_legacy_compatibility_requires_the_functions_the_front_end_calls(world: World):
     finding = await find(world, "contract", COMPATIBILITY="inkdao")
     assert finding["status"] == "failed"
     assert "createPost((string,string,string,string,uint256)), getAllPosts()" in finding["detail"]
@@ -221,7 +221,7 @@ async def test_the_earlier_front_end_needs_the_functions_that_it_calls(world: Wo
     assert (await find(world, "contract", **given))["status"] == "ok"
 
 
-async def test_the_functions_are_looked_for_behind_a_proxy(world: World):
+async def test_the_required_functions_are_also_found_behind_a_proxy(world: World):
     selectors = b"".join(b"\x63" + each for each in EARLIER_FUNCTIONS.values())
     implementation = deploy_on(world.chain, returning(b"\0" + selectors))
     slot = int.from_bytes(keccak256(b"eip1967.proxy.implementation")) - 1
@@ -238,7 +238,7 @@ async def test_a_clock_behind_the_newest_block_fails_the_command(world: World):
     assert (status, marks["clock"]) == (1, "✗")
 
 
-async def test_an_old_newest_block_is_a_warning(tmp_path):
+async def test_a_newest_block_that_is_too_old_is_a_warning(tmp_path):
     an_hour_ago = MovableClock(datetime.now(UTC) - timedelta(hours=1))
     async with open_world(tmp_path, clock=an_hour_ago) as world:
         status, marks = await check(world)
@@ -253,7 +253,7 @@ async def test_a_head_older_than_the_maximum_age_fails_the_command(tmp_path):
     assert "The newest block is 60 minutes old" in found["detail"]
 
 
-def test_a_node_that_is_down_fails_the_command_and_skips_dependent_checks(tmp_path):
+def test_an_unreachable_node_fails_the_command_and_skips_dependent_checks(tmp_path):
     result = run(environment_of(tmp_path), "check")
     assert result.exit_code == 1
     assert "✗ node       No node responds: no connection" in result.output
@@ -289,7 +289,7 @@ async def test_a_damaged_index_fails_the_command(world: World):
     assert (status, marks["records"]) == (1, "✗")
 
 
-async def test_only_a_deep_check_reads_documents(world: World):
+async def test_documents_are_read_only_by_a_deep_check(world: World):
     file = await world.create(world.wallet(1))
     await world.adapters.content.remove(Cid(file["cid"]), Network.PRIVATE)
     assert (await check(world))[1]["records"] == "✓"
@@ -298,7 +298,7 @@ async def test_only_a_deep_check_reads_documents(world: World):
 
 
 def spoil(world: World, statements: str) -> None:
-    """Change the catalog as damage does, without its triggers."""
+    """Change the catalog as damage would, without its triggers."""
     path = world.settings.storage.data_dir / "imprint.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("DROP TRIGGER IF EXISTS files_without_checksum")

@@ -1,4 +1,4 @@
-"""The command line as a whole."""
+"""The command line interface as a whole."""
 
 import subprocess
 import sys
@@ -45,7 +45,7 @@ def test_the_help_lists_every_command(option: str):
     assert [line.split()[0] for line in listed] == list(COMMANDS)
 
 
-def test_no_arguments_are_a_usage_error_with_the_same_help():
+def test_running_without_arguments_is_a_usage_error_that_prints_the_help():
     result = run({})
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == run({}, "--help").stdout
@@ -62,7 +62,7 @@ def test_no_arguments_are_a_usage_error_with_the_same_help():
     ],
     ids=" ".join,
 )
-def test_wrong_usage_is_explained(arguments: list[str]):
+def test_usage_errors_are_explained(arguments: list[str]):
     result = run({}, *arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith("Usage: main")

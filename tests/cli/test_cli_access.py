@@ -1,4 +1,4 @@
-"""What commands leave as it is: everything if they look, an older schema, a missing catalog."""
+"""What commands must not change: read-only ones anything, others an older schema."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ LOOKING = {
     "upgrade --check": ["upgrade", "--check"],
     "verify": ["verify", "{export}"],
 }
-"""What only looks, or has nothing to do with an installation."""
+"""Commands that only read, or do not use an installation."""
 
 BESIDE_SERVICES = [name for name in LOOKING if name != "repair --dry-run"]
 
@@ -54,7 +54,7 @@ WRITING = {
     "repair": ["repair"],
     "rotate-key": ["rotate-key"],
 }
-"""What needs records, and a schema that is up to date."""
+"""Commands that need records and an up-to-date schema."""
 
 MIGRATING = {
     "dev": ["dev", "--port", "{port}", "--rpc-port", "{rpc}", "--data-dir", "{folder}"],
@@ -62,10 +62,10 @@ MIGRATING = {
     "serve": ["serve", "--port", "{port}"],
     "upgrade": ["upgrade"],
 }
-"""What may change a schema."""
+"""Commands that may change the schema."""
 
 WITHOUT_CATALOG = ("check", "completion", "contract", "deploy", "restore", "verify")
-"""What needs no catalog."""
+"""Commands that need no catalog."""
 
 DATABASES = ("sqlite", "postgresql")
 
@@ -74,14 +74,14 @@ _ALL = "SELECT t::text FROM {} t"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An installation: its folder, its settings, and the address of its records on a server."""
+    """An installation: its folder, its settings, and its database server, if any."""
 
     folder: Path
     environ: dict[str, str]
     server: Server | None = None
 
     def digest(self) -> dict[str, Any]:
-        """The checksums of all files, and all rows."""
+        """Return the checksums of all files and the content of all rows."""
         files = {
             str(path.relative_to(self.folder)): sha256(path.read_bytes()).hexdigest()
             for path in sorted(self.folder.rglob("*"))
@@ -120,7 +120,7 @@ class Place:
 
 @pytest.fixture(params=DATABASES)
 def server(request: pytest.FixtureRequest) -> Server | None:
-    """The server that has the records, if they are not in the folder."""
+    """The database server that holds the records, or None if they are in the folder."""
     found: Server | None = None
     if request.param == "postgresql":
         found = request.getfixturevalue("postgresql")
@@ -133,7 +133,7 @@ def keeping_on(server: Server | None) -> AbstractContextManager[None]:
 
 @pytest.fixture
 def place(filled: Path, tmp_path: Path, server: Server | None) -> Iterator[Place]:
-    """An installation with three files, whose service has stopped."""
+    """An installation with three files and a stopped service."""
     folder = tmp_path / "here"
     if server is None:
         shutil.copytree(filled, folder)
@@ -147,7 +147,7 @@ def place(filled: Path, tmp_path: Path, server: Server | None) -> Iterator[Place
 
 @pytest.fixture(scope="session")
 def saved(filled: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """A backup and an export, by the names that the lists above have for them."""
+    """Paths of a backup and an export, by their placeholders in the lists above."""
     folder = tmp_path_factory.mktemp("saved")
     copy = shutil.copytree(filled, folder / "copy")
     assert run(environment_of(copy), "backup", "--out", folder / "all.tar").exit_code == 0
@@ -168,7 +168,7 @@ def words_of(line: list[str], place: Place, saved: dict[str, str]) -> list[str]:
 
 
 def put_older_catalog(place: Place) -> None:
-    """Replace the catalog by an empty one of the first schema."""
+    """Replace the catalog with an empty one that has the first schema."""
     if place.server is not None:
         asyncio.run(_put_older_tables(place.environ["IMPRINT_DATABASE_URL"]))
         return
@@ -200,7 +200,7 @@ def test_every_command_is_in_one_of_the_lists():
 
 
 @pytest.mark.parametrize("name", LOOKING)
-def test_a_command_that_only_looks_changes_nothing(place: Place, saved, name: str):
+def test_a_read_only_command_changes_nothing(place: Place, saved, name: str):
     before = place.digest()
     result = run(place.environ, *words_of(LOOKING[name], place, saved))
     assert result.exit_code in (0, 1), result.output
@@ -208,9 +208,7 @@ def test_a_command_that_only_looks_changes_nothing(place: Place, saved, name: st
 
 
 @pytest.mark.parametrize("name", LOOKING)
-def test_a_command_that_only_looks_leaves_the_log_of_a_killed_service(
-    tmp_path: Path, saved, name: str
-):
+def test_a_read_only_command_keeps_the_log_of_a_killed_service(tmp_path: Path, saved, name: str):
     place = Place(tmp_path / "killed", environment_of(tmp_path / "killed"))
     asyncio.run(_leave_log(tmp_path / "running", place.folder))
     assert (place.folder / "imprint.db-wal").stat().st_size > 0
@@ -230,7 +228,7 @@ async def _leave_log(running: Path, killed: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BESIDE_SERVICES)
-async def test_a_command_that_only_looks_changes_nothing_beside_a_service(
+async def test_a_read_only_command_changes_nothing_while_a_service_runs(
     world: World, saved, name: str
 ):
     await world.create(world.wallet(1), "Words.")
@@ -254,7 +252,7 @@ def run_process(place: Place, words: list[str]) -> "subprocess.CompletedProcess[
 
 
 @pytest.mark.parametrize("name", [*LOOKING, *WRITING])
-def test_an_older_schema_stays_and_a_sentence_says_what_to_run(place: Place, saved, name: str):
+def test_an_older_schema_is_kept_and_a_message_says_what_to_run(place: Place, saved, name: str):
     if name == "migrate-catalog" and place.server is not None:
         pytest.skip("The source is in a file.")
     put_older_catalog(place)
@@ -275,7 +273,7 @@ def test_an_older_schema_stays_and_a_sentence_says_what_to_run(place: Place, sav
         assert "`imprint upgrade`" in result.output
 
 
-def test_check_warns_of_an_older_schema(place: Place):
+def test_check_warns_about_an_older_schema(place: Place):
     put_older_catalog(place)
     result = run(place.environ, "check")
     assert "! database" in result.output
@@ -283,7 +281,7 @@ def test_check_warns_of_an_older_schema(place: Place):
 
 
 @pytest.mark.parametrize("name", [*LOOKING, *WRITING, *MIGRATING])
-def test_no_command_makes_a_catalog_beside_documents(place: Place, saved, name: str):
+def test_no_command_creates_a_catalog_for_existing_documents(place: Place, saved, name: str):
     line = {**LOOKING, **WRITING, **MIGRATING}[name]
     if place.server is not None:
         if line[0] in ("dev", "migrate-catalog"):
@@ -316,7 +314,7 @@ def test_no_command_makes_a_catalog_beside_documents(place: Place, saved, name: 
 
 
 @pytest.mark.parametrize("name", [name for name in LOOKING if name.split()[0] != "upgrade"])
-def test_a_command_that_only_looks_makes_no_folder(tmp_path: Path, saved, name: str):
+def test_a_read_only_command_creates_no_folder(tmp_path: Path, saved, name: str):
     place = Place(tmp_path / "new", environment_of(tmp_path / "new"))
     result = run(place.environ, *words_of(LOOKING[name], place, saved))
     assert result.exit_code in (0, 1, 2), result.output

@@ -17,7 +17,7 @@ from imprint.bootstrap.deployment import DeploymentTransaction, contract_address
 from imprint.domain.formats.addresses import Address, keccak256
 
 BROKE = "0x" + "5c" * 32
-"""The key of an account without coins."""
+"""The key of an account without funds."""
 PASSWORD = "correct horse battery staple"
 
 
@@ -34,7 +34,7 @@ async def deploy(world: World, *arguments: str | Path):
     return await asyncio.to_thread(run, environ, "deploy", *arguments)
 
 
-async def test_a_key_deploys_and_only_the_settings_go_to_standard_output(
+async def test_a_key_deploys_and_standard_output_has_only_the_settings(
     world: World, key_file: Path
 ):
     result = await deploy(world, "--key-file", key_file, "--yes")
@@ -60,7 +60,9 @@ async def test_a_keystore_is_opened_with_its_password(world: World, tmp_path: Pa
     assert json.loads(result.stdout)["IMPRINT_CHAIN_ID"] == str(world.settings.chain.id)
 
 
-async def test_a_wrong_password_or_key_is_reported_without_showing_it(world: World, tmp_path: Path):
+async def test_a_wrong_password_or_key_is_reported_without_displaying_it(
+    world: World, tmp_path: Path
+):
     store, password = tmp_path / "keystore.json", tmp_path / "password"
     store.write_text(json.dumps(Account.encrypt(BROKE, PASSWORD, kdf="pbkdf2", iterations=2)))
     password.write_text("wrong")
@@ -73,7 +75,7 @@ async def test_a_wrong_password_or_key_is_reported_without_showing_it(world: Wor
     assert "5c5c" not in result.output
 
 
-async def test_without_consent_nothing_is_sent(world: World, key_file: Path):
+async def test_nothing_is_sent_without_confirmation(world: World, key_file: Path):
     before = world.chain.head.number
     result = await deploy(world, "--key-file", key_file)
     assert result.exit_code == 1
@@ -86,14 +88,14 @@ async def test_a_key_file_readable_by_others_causes_a_warning(world: World, key_
     assert "others can read" in result.stderr
 
 
-async def test_an_account_without_coins_is_refused(world: World, tmp_path: Path):
+async def test_an_account_without_funds_is_refused(world: World, tmp_path: Path):
     key_file = tmp_path / "broke"
     key_file.write_text(BROKE)
     result = await deploy(world, "--key-file", key_file, "--yes")
     assert (result.exit_code, "has 0 wei" in result.stderr) == (1, True)
 
 
-async def test_the_transaction_is_printed_for_another_wallet_to_sign(world: World):
+async def test_the_transaction_can_be_printed_for_another_wallet_to_sign(world: World):
     wallet = world.wallet(3).account
     running = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "imprint", "deploy", "--from", wallet.address),
@@ -110,7 +112,7 @@ async def test_the_transaction_is_printed_for_another_wallet_to_sign(world: Worl
     assert f"IMPRINT_CHAIN_START_BLOCK={block.number}" in settings
 
 
-async def test_an_unreachable_node_is_reported_without_its_path():
+async def test_an_unreachable_node_is_reported_without_its_url_path():
     url = f"http://127.0.0.1:{free_port()}/private-path"
     environ = {"IMPRINT_CHAIN_RPC_URL": url}
     waiting = ("deploy", "--transaction", "0x" + "ab" * 32)
@@ -121,7 +123,7 @@ async def test_an_unreachable_node_is_reported_without_its_path():
 
 
 @pytest.mark.parametrize("nonce", [0, 1, 0x7F, 0x80, 0xFF, 0x100, 2**64 - 2])
-def test_the_contract_address_is_derived_from_sender_and_nonce(nonce: int):
+def test_the_contract_address_is_derived_from_the_sender_and_nonce(nonce: int):
     sender = Address("0x" + "ab" * 20)
     prepared = DeploymentTransaction(sender, 1, 0, nonce, 0, 0, None, "0x")
     encoded = rlp.encode([bytes.fromhex(sender[2:]), nonce])
@@ -138,7 +140,7 @@ def test_the_contract_address_is_derived_from_sender_and_nonce(nonce: int):
     ],
     ids=str,
 )
-async def test_wrong_arguments_are_refused(world: World, arguments: tuple[str, ...]):
+async def test_invalid_arguments_are_refused(world: World, arguments: tuple[str, ...]):
     result = await deploy(world, *arguments)
     assert result.exit_code == 2
     assert "Traceback" not in result.output

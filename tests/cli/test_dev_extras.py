@@ -1,4 +1,4 @@
-"""Modules whose libraries come with an extra."""
+"""Modules whose libraries are installed with an extra."""
 
 import pytest
 
@@ -6,11 +6,11 @@ from imprint.cli.dev import import_with_extra
 from imprint.domain.errors import CannotStart
 
 
-def test_a_module_is_imported_with_its_libraries():
+def test_a_module_with_installed_libraries_is_imported():
     assert import_with_extra("imprint.cli.dev_chain", "imprint dev", "dev").DevChain
 
 
-def test_a_missing_library_is_a_sentence_that_names_the_extra():
+def test_the_message_for_a_missing_library_names_the_extra():
     with pytest.raises(CannotStart) as raised:
         import_with_extra("library_that_nobody_has", "A wish", "wishes")
     assert str(raised.value) == (
@@ -18,6 +18,6 @@ def test_a_missing_library_is_a_sentence_that_names_the_extra():
     )
 
 
-def test_a_missing_module_of_imprint_is_not_explained_as_a_missing_extra():
+def test_a_missing_imprint_module_is_not_reported_as_a_missing_extra():
     with pytest.raises(ModuleNotFoundError):
         import_with_extra("imprint.cli.nowhere", "A wish", "wishes")

@@ -1,4 +1,4 @@
-"""The output and the exit status of a command that cannot continue."""
+"""The output and exit status of a command that cannot continue."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def exit_of(error: Exception, *, starts: bool = False) -> int:
     return raised.value.code
 
 
-def test_wrong_settings_are_listed_all_at_once(capsys):
+def test_all_invalid_settings_are_listed_at_once(capsys):
     assert exit_of(SettingsProblems(["A is missing.", "B is wrong."])) == 2
     assert capsys.readouterr().err.splitlines() == [
         "These settings are wrong:",
@@ -26,7 +26,7 @@ def test_wrong_settings_are_listed_all_at_once(capsys):
     ]
 
 
-def test_a_command_that_fails_prints_only_the_reason(capsys):
+def test_a_failing_command_prints_only_the_reason(capsys):
     assert exit_of(CannotStart("The file exists already.")) == 2
     assert capsys.readouterr().err == "The file exists already.\n"
 
@@ -52,6 +52,6 @@ def test_an_import_that_contradicts_the_catalog_lists_every_conflict(capsys):
     assert printed.endswith("  • one\n  • two\n")
 
 
-def test_a_defect_keeps_its_traceback():
+def test_an_unexpected_error_keeps_its_traceback():
     with pytest.raises(ZeroDivisionError), reporting_errors():
         raise ZeroDivisionError

@@ -14,7 +14,7 @@ async def events_of(world: World) -> str:
     return result.output
 
 
-async def test_without_events_there_are_only_counts(world: World):
+async def test_only_counts_are_printed_if_there_are_no_events(world: World):
     printed = await events_of(world)
     assert "Events" in printed
     assert "Without a file here" not in printed
@@ -28,7 +28,7 @@ async def test_an_event_by_another_author_is_listed(world: World):
     assert draft["cid"] in printed
 
 
-async def test_a_cid_from_the_chain_is_escaped_and_never_markup(world: World):
+async def test_a_cid_from_the_chain_is_escaped_and_not_interpreted_as_markup(world: World):
     await world.deliver_a(world.create_post(world.wallet(1), "[red]\x1b[2Jcid"))
     printed = await events_of(world)
     assert "[red]\\x1b[2Jcid" in printed
@@ -47,7 +47,7 @@ async def test_events_are_printed_as_json(world: World):
     assert (report["unknown"], report["dead_letters"]) == ([], [])
 
 
-async def test_a_dead_letter_is_in_the_json_with_its_payload(world: World):
+async def test_the_json_output_contains_a_dead_letter_with_its_payload(world: World):
     body = world.body_a(world.create_post(world.wallet(1), "no cid"))[:-1]
     await world.send_a(body)
     result = await asyncio.to_thread(run, environment_beside(world), "events", "--json")

@@ -8,7 +8,7 @@ from tests.world import World
 from imprint.domain.drafts.files import State
 
 
-async def test_posts_that_no_webhook_reported_are_found_on_the_chain(world: World):
+async def test_posts_not_reported_by_a_webhook_are_found_on_the_chain(world: World):
     alice = world.wallet(1)
     draft = await world.create(alice, "A draft.")
     block = world.create_post(alice, draft["cid"])
@@ -20,7 +20,7 @@ async def test_posts_that_no_webhook_reported_are_found_on_the_chain(world: Worl
     assert file.state is State.ONCHAIN
 
 
-async def test_the_index_of_posts_is_rebuilt(world: World):
+async def test_the_post_index_is_rebuilt(world: World):
     alice = world.wallet(1)
     draft = await world.create(alice, "A draft.")
     block = world.create_post(alice, draft["cid"])
@@ -34,13 +34,13 @@ async def test_the_index_of_posts_is_rebuilt(world: World):
     assert (state.block and state.block.number, state.complete) == (block.number, True)
 
 
-async def test_a_node_of_another_chain_is_refused(world: World):
+async def test_a_node_on_another_chain_is_refused(world: World):
     environ = environment_beside(world) | {"IMPRINT_CHAIN_ID": "5"}
     result = await asyncio.to_thread(run, environ, "reconcile", "--from-block", "0")
     assert (result.exit_code, "chain 5 is configured" in result.output) == (2, True)
 
 
-async def test_a_node_that_is_down_is_the_reason(world: World):
+async def test_an_unreachable_node_is_reported_as_the_reason(world: World):
     environ = environment_beside(world)
     await world.node.stop()
     result = await asyncio.to_thread(run, environ, "reconcile", "--from-block", "0")

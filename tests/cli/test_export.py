@@ -7,7 +7,7 @@ import pytest
 from tests.cli.installations import environment_of, files_in, run
 
 
-def test_an_export_is_written_verified_and_imported_elsewhere(here, tmp_path):
+def test_an_export_can_be_written_verified_and_imported_elsewhere(here, tmp_path):
     out = tmp_path / "all.car"
     exported = run(environment_of(here), "export", "--out", out)
     assert exported.exit_code == 0, exported.output
@@ -25,7 +25,7 @@ def test_an_export_is_written_verified_and_imported_elsewhere(here, tmp_path):
     assert "3 were here before" in again.output
 
 
-def test_the_signing_key_is_made_once_and_only_its_owner_can_read_it(here, tmp_path):
+def test_the_signing_key_is_created_once_and_readable_only_by_its_owner(here, tmp_path):
     outputs = [
         run(environment_of(here), "export", "--out", tmp_path / name).output
         for name in ("a.car", "b.car")
@@ -34,14 +34,14 @@ def test_the_signing_key_is_made_once_and_only_its_owner_can_read_it(here, tmp_p
     assert stat.S_IMODE((here / "export.key").stat().st_mode) == 0o600
 
 
-def test_verifying_needs_no_settings(here, tmp_path, monkeypatch):
+def test_verifying_an_export_needs_no_settings(here, tmp_path, monkeypatch):
     out = tmp_path / "all.car"
     run(environment_of(here), "export", "--out", out)
     monkeypatch.chdir(tmp_path)
     assert run({}, "verify", out).exit_code == 0
 
 
-def test_the_files_of_one_owner_are_exported_alone(here, tmp_path):
+def test_the_files_of_a_single_owner_can_be_exported(here, tmp_path):
     owner = files_in(here)[0].owner
     out = tmp_path / "one.car"
     result = run(environment_of(here), "export", "--out", out, "--owner", owner.upper()[2:])
@@ -65,14 +65,14 @@ def test_a_damaged_export_is_refused(here, tmp_path, command):
         assert files_in(there) == []
 
 
-def test_an_export_does_not_replace_a_file(here, tmp_path):
+def test_an_export_does_not_overwrite_a_file(here, tmp_path):
     out = tmp_path / "all.car"
     out.write_text("precious")
     result = run(environment_of(here), "export", "--out", out)
     assert (result.exit_code, out.read_text()) == (2, "precious")
 
 
-def test_a_malformed_key_and_a_wrong_key_are_refused(here, tmp_path):
+def test_malformed_and_wrong_keys_are_refused(here, tmp_path):
     out = tmp_path / "all.car"
     run(environment_of(here), "export", "--out", out)
     assert run({}, "verify", out, "--key", "12").exit_code == 2
@@ -80,7 +80,7 @@ def test_a_malformed_key_and_a_wrong_key_are_refused(here, tmp_path):
     assert (wrong.exit_code, "another key" in wrong.output) == (1, True)
 
 
-def test_an_export_is_verified_with_a_result_in_json(here, tmp_path):
+def test_the_result_of_verifying_an_export_is_printed_as_json(here, tmp_path):
     out = tmp_path / "all.car"
     exported = run(environment_of(here), "export", "--out", out)
     verified = json.loads(run({}, "verify", out, "--json").stdout)

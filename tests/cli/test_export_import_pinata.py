@@ -14,7 +14,7 @@ OWNER = "0x" + "ab" * 20
 
 @pytest.fixture
 def pinata() -> Iterator[PinataFake]:
-    """The fake in a thread of its own, beside the loop of the command."""
+    """The fake, running in its own thread next to the event loop of the command."""
     fake, loop = PinataFake(), asyncio.new_event_loop()
     loop.run_until_complete(fake.start())
     thread = threading.Thread(target=loop.run_forever)
@@ -26,7 +26,9 @@ def pinata() -> Iterator[PinataFake]:
     loop.close()
 
 
-def test_an_account_is_imported_twice_without_twins(pinata: PinataFake, tmp_path: Path) -> None:
+def test_importing_an_account_twice_creates_no_duplicates(
+    pinata: PinataFake, tmp_path: Path
+) -> None:
     environ = environment_of(tmp_path / "here") | {
         "IMPRINT_PINATA_JWT": JWT,
         "IMPRINT_PINATA_GATEWAY": pinata.origin,
@@ -44,7 +46,7 @@ def test_an_account_is_imported_twice_without_twins(pinata: PinataFake, tmp_path
     assert [file.cid for file in files_in(tmp_path / "here")] == [kept]
 
 
-def test_without_a_key_it_says_which_settings_are_missing(tmp_path: Path) -> None:
+def test_missing_settings_are_named_if_there_is_no_key(tmp_path: Path) -> None:
     result = run(environment_of(tmp_path / "here"), "import-pinata")
     assert result.exit_code == 2
     assert "IMPRINT_PINATA_JWT" in result.output

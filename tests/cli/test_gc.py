@@ -13,11 +13,11 @@ from imprint.domain.drafts.files import Network
 from imprint.domain.formats.cids import Cid, document_cid
 
 NOW = {"IMPRINT_WRITE_LEASE_SECONDS": "1"}
-"""Documents are old enough to be strays after a second."""
+"""Settings under which documents are old enough to be strays after one second."""
 
 
 async def leave(world: World, count: int) -> list[Cid]:
-    """Store documents that the catalog does not know."""
+    """Store documents that have no record in the catalog."""
     cids = []
     for number in range(count):
         document = b"stray %d" % number
@@ -45,7 +45,7 @@ async def delete_draft(world: World) -> str:
     return str(draft["cid"])
 
 
-def test_gc_without_an_option_explains_its_options(tmp_path: Path):
+def test_gc_without_an_option_explains_the_options(tmp_path: Path):
     result = run(environment_of(tmp_path), "gc")
     assert result.exit_code == 2
     assert "--dry-run" in result.output
@@ -68,7 +68,7 @@ async def test_a_dry_run_lists_due_and_waiting_documents(world: World):
     assert (await world.read_draft(world.wallet(1), kept["cid"])).status_code == 200
 
 
-async def test_a_dry_run_shows_strays_that_are_held_and_changes_nothing(world: World):
+async def test_a_dry_run_shows_held_strays_and_changes_nothing(world: World):
     cids = await leave(world, 21)
     found = (await find(world))["strays"]["private"]
     assert (found["documents"], found["strays"], found["held"]) == (21, 21, True)
@@ -83,7 +83,7 @@ async def test_a_dry_run_shows_strays_that_are_held_and_changes_nothing(world: W
     assert sum(cid in result.output for cid in cids) == 3
 
 
-async def test_really_destroys_only_strays_and_due_documents(world: World):
+async def test_gc_really_destroys_only_strays_and_due_documents(world: World):
     author = world.wallet(1)
     kept = await world.create(author, "Kept.")
     thumbnail = await world.publish(author, kept["cid"])
@@ -99,7 +99,7 @@ async def test_really_destroys_only_strays_and_due_documents(world: World):
     assert (await find(world))["strays"]["private"]["strays"] == 0
 
 
-async def test_really_keeps_the_grace_period_of_deleted_drafts(world: World):
+async def test_gc_really_respects_the_grace_period_of_deleted_drafts(world: World):
     gone = await delete_draft(world)
     result = await gc(world, "--really", "--json")
     assert json.loads(result.stdout) == {"destroyed": 0}

@@ -5,7 +5,7 @@ from tests.cli.installations import environment_of, run
 from tests.documents import list_documents
 
 
-def test_documents_move_to_another_store(here, tmp_path):
+def test_documents_are_copied_to_another_store(here, tmp_path):
     other = tmp_path / "other"
     first = run(environment_of(here), "migrate-content", "--to", f"embedded:{other}")
     assert (first.exit_code, "4 documents were copied" in first.output) == (0, True)
@@ -18,7 +18,7 @@ def test_documents_move_to_another_store(here, tmp_path):
 
 
 @pytest.mark.parametrize("place", ["embedded", "attic", "pinata", "kubo:http://127.0.0.1:1"])
-def test_a_store_that_cannot_be_used_is_refused(here, place):
+def test_an_unusable_store_is_refused(here, place):
     result = run(environment_of(here), "migrate-content", "--to", place)
     assert result.exit_code == 2
 
@@ -31,6 +31,6 @@ def test_a_store_that_cannot_be_used_is_refused(here, place):
         ("postgresql://a/b", "postgresql://c/d"),
     ],
 )
-def test_records_move_only_from_sqlite_to_postgresql(source, target):
+def test_records_can_be_moved_only_from_sqlite_to_postgresql(source, target):
     result = run({}, "migrate-catalog", "--from", source, "--to", target)
     assert (result.exit_code, "sqlite:///" in result.output) == (2, True)

@@ -32,34 +32,34 @@ def test_a_lost_document_is_named_and_the_exit_status_is_1(here):
     )
 
 
-def test_the_report_can_be_read_by_programs(here):
+def test_the_report_is_machine_readable(here):
     result = run(environment_of(here), "repair", "--json", "--dry-run")
     report = json.loads(result.output[result.output.index("{") :])
     assert (result.exit_code, report["whole"], report["dry_run"]) == (0, True, True)
     assert report["kept"] > 0
 
 
-def test_a_backup_that_was_never_finished_is_refused(here, tmp_path):
+def test_an_unfinished_backup_is_refused(here, tmp_path):
     (tmp_path / "saved").mkdir()
     result = run(environment_of(here), "repair", "--backup", tmp_path / "saved")
     assert (result.exit_code, "never finished" in result.output) == (2, True)
 
 
 @pytest.mark.parametrize(("command", "status"), [("check", 1), ("backup --out saved.tar", 2)])
-def test_an_unreadable_catalog_gets_a_hint_to_repair(here, command, status):
+def test_an_unreadable_catalog_is_reported_with_a_hint_to_repair(here, command, status):
     (here / "imprint.db").write_bytes(b"something else" * 1000)
     result = run(environment_of(here), *command.split())
     assert (result.exit_code, "run imprint repair" in result.output) == (status, True)
 
 
-def test_an_unreadable_document_file_gets_a_hint_to_repair(here):
+def test_an_unreadable_document_file_is_reported_with_a_hint_to_repair(here):
     (here / "content" / "private" / "small.db").write_bytes(b"something else" * 1000)
     result = run(environment_of(here), "check")
     assert result.exit_code == 1
     assert "run imprint repair" in " ".join(result.output.split())
 
 
-def test_a_damaged_record_gets_a_hint_to_repair(here):
+def test_a_damaged_record_is_reported_with_a_hint_to_repair(here):
     with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
         connection.execute("DROP TRIGGER files_without_checksum")
         connection.execute("UPDATE files SET size = size + 1")
@@ -67,8 +67,8 @@ def test_a_damaged_record_gets_a_hint_to_repair(here):
     assert (result.exit_code, "run imprint repair" in result.output) == (1, True)
 
 
-def test_the_documents_of_another_installation_are_not_made_records(here, tmp_path):
-    """The data folder is right, and the database is a new one elsewhere."""
+def test_no_records_are_created_for_documents_of_another_installation(here, tmp_path):
+    """The data folder is the right one, but the database is new and elsewhere."""
     other = tmp_path / "other.db"
     environ = environment_of(here)
     assert run(environ | {"IMPRINT_DATA_DIR": str(tmp_path / "other")}, "upgrade").exit_code == 0
@@ -79,7 +79,7 @@ def test_the_documents_of_another_installation_are_not_made_records(here, tmp_pa
     assert other.read_bytes() == before
 
 
-def test_a_lost_id_comes_from_the_folder(here):
+def test_a_lost_installation_id_is_restored_from_the_folder(here):
     marker = (here / "content" / "installation").read_text().strip()
     with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
         connection.execute("DELETE FROM installation")
@@ -93,7 +93,7 @@ def test_a_lost_id_comes_from_the_folder(here):
 
 @pytest.mark.parametrize("damage", ["nothing", "index", "installation", "file"])
 def test_a_backup_of_another_installation_is_refused(here, tmp_path, damage):
-    """Including one that was made before the installation got another id."""
+    """This includes a backup from before the installation got a new id."""
     environ = environment_of(here)
     assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
     assert run(environ, "adopt", "--new-id", "--yes").exit_code == 0
@@ -109,7 +109,7 @@ def test_a_backup_of_another_installation_is_refused(here, tmp_path, damage):
     assert catalog.read_bytes() == before
 
 
-def test_a_catalog_of_a_newer_version_is_refused(here):
+def test_a_catalog_from_a_newer_version_is_refused(here):
     with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
         connection.execute("INSERT INTO schema_migrations VALUES (9999, 'later')")
     (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db"))
@@ -117,7 +117,7 @@ def test_a_catalog_of_a_newer_version_is_refused(here):
     assert (result.exit_code, "schema 9999" in result.output) == (2, True)
 
 
-def test_a_backup_of_a_newer_version_is_refused(here, tmp_path):
+def test_a_backup_from_a_newer_version_is_refused(here, tmp_path):
     saved = tmp_path / "saved"
     assert run(environment_of(here), "backup", "--out", saved).exit_code == 0
     with closing(sqlite3.connect(saved / "imprint.db", isolation_level=None)) as connection:
@@ -144,15 +144,15 @@ def test_an_installation_in_use_is_refused(here):
     assert (result.exit_code, "Another process has" in result.output) == (2, True)
 
 
-def test_an_unreadable_catalog_is_not_given_up_without_a_backup(here):
+def test_an_unreadable_catalog_is_not_discarded_without_a_backup(here):
     (here / "imprint.db").write_bytes(b"something else" * 1000)
     result = run(environment_of(here), "repair", "--accept-loss")
     assert (result.exit_code, "Nothing was changed: name a backup" in result.output) == (1, True)
     assert (here / "imprint.db").read_bytes() == b"something else" * 1000
 
 
-def test_a_schema_that_is_not_text_is_reported_as_damage(here, tmp_path):
-    """The message of SQLite quotes it."""
+def test_a_schema_that_is_not_valid_text_is_reported_as_damage(here, tmp_path):
+    """SQLite quotes the schema in its error message."""
     environ = environment_of(here)
     assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
     before = files_in(here)
@@ -167,7 +167,7 @@ def test_a_schema_that_is_not_text_is_reported_as_damage(here, tmp_path):
     assert files_in(here) == before
 
 
-def test_a_record_without_a_backup_is_given_up_by_consent_only(here):
+def test_a_record_missing_from_backups_is_discarded_only_with_consent(here):
     path = here / "imprint.db"
     lost = files_in(here)[0]
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -188,8 +188,8 @@ DERIVED = ("counters", "events", "installation", "owners", "schema_migrations", 
 
 
 @pytest.mark.parametrize("table", DERIVED)
-def test_damage_in_a_table_that_is_filled_again_loses_nothing(here, table):
-    """The node does not respond, so a post is a draft until the chain is read."""
+def test_damage_in_a_derived_table_loses_nothing(here, table):
+    """The node does not respond, so a post stays a draft until the chain is read."""
     before = {file.id for file in files_in(here)}
     (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db", table))
     result = run(environment_of(here), "repair")
@@ -198,7 +198,7 @@ def test_damage_in_a_table_that_is_filled_again_loses_nothing(here, table):
     assert run(environment_of(here), "repair").exit_code == 0
 
 
-def test_wrong_tags_are_computed_again(here):
+def test_incorrect_tags_are_recomputed(here):
     with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
         connection.execute("UPDATE tags SET posts = posts + 1")
         connection.execute("DELETE FROM file_tags")
@@ -213,7 +213,7 @@ def test_wrong_tags_are_computed_again(here):
         ]
 
 
-def test_hashtags_that_no_backup_has_are_named_with_their_file(here):
+def test_unrecoverable_hashtags_are_reported_with_their_file(here):
     path = here / "imprint.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("DROP TRIGGER file_groups_without_checksum")
@@ -225,7 +225,7 @@ def test_hashtags_that_no_backup_has_are_named_with_their_file(here):
 
 
 def files_in_damaged(path):
-    """The names of files whose group is damaged."""
+    """Return the names of files whose group is damaged."""
     with closing(sqlite3.connect(path)) as connection:
         connection.row_factory = sqlite3.Row
         rows = connection.execute("SELECT * FROM file_groups").fetchall()
@@ -235,7 +235,7 @@ def files_in_damaged(path):
 
 
 @pytest.mark.parametrize("tree", ["posts", "posts_by_author", "post_search_content", "index_undo"])
-def test_damage_in_the_index_loses_no_records_and_the_index_is_reset(here, tree):
+def test_damage_in_the_index_resets_it_and_loses_no_records(here, tree):
     feed = ("d2719f6a-0000-4000-8000-000000000001", "0x" + "1" * 40, "0" * 64, 1, None)
     with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
         connection.execute("INSERT INTO private_feeds VALUES (?, ?, ?, ?, ?)", feed)
@@ -255,8 +255,8 @@ def test_damage_in_the_index_loses_no_records_and_the_index_is_reset(here, tree)
             assert connection.execute(f"SELECT * FROM {table}").fetchall() == [], table
 
 
-def test_lost_private_feeds_are_reported_and_not_restored_from_a_backup(here, tmp_path):
-    """One in a backup may have been revoked since."""
+def test_lost_private_feeds_are_reported_but_not_restored_from_a_backup(here, tmp_path):
+    """A feed in the backup may have been revoked since."""
     with closing(sqlite3.connect(here / "imprint.db", isolation_level=None)) as connection:
         connection.execute("INSERT INTO private_feeds VALUES ('f', '0x1', 't', 1, NULL)")
     environ = environment_of(here)
@@ -272,7 +272,7 @@ ENDED = ("0x" + "1" * 40, 7, 8)
 SESSIONS = ("ended_sessions", "writing_sessions")
 
 
-def test_sessions_that_were_ended_are_kept_and_writing_sessions_are_not(here):
+def test_a_repair_keeps_ended_sessions_but_drops_writing_sessions(here):
     _add_sessions(here)
     (here / "imprint.db").write_bytes(_with_damaged_index(here / "imprint.db"))
     result = run(environment_of(here), "repair")
@@ -290,7 +290,7 @@ def test_a_repair_without_damage_keeps_writing_sessions(here):
 
 
 @pytest.mark.parametrize("tree", SESSIONS)
-def test_lost_sessions_are_named_only_if_one_could_be_valid_again(here, tmp_path, tree):
+def test_lost_sessions_are_reported_only_if_one_could_become_valid_again(here, tmp_path, tree):
     _add_sessions(here)
     environ = environment_of(here)
     assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
@@ -301,7 +301,7 @@ def test_lost_sessions_are_named_only_if_one_could_be_valid_again(here, tmp_path
     assert _read_sessions(here) == ([ENDED], [])
 
 
-def test_a_later_generation_is_not_replaced_by_that_of_a_backup(here, tmp_path):
+def test_a_later_generation_is_not_overwritten_from_a_backup(here, tmp_path):
     _add_sessions(here)
     environ = environment_of(here)
     assert run(environ, "backup", "--out", tmp_path / "saved.tar").exit_code == 0
@@ -337,7 +337,7 @@ def _read_sessions(here):
 
 
 @pytest.mark.parametrize("release", [5, 6])
-def test_a_catalog_of_an_earlier_release_is_repaired_without_its_missing_tables(here, release):
+def test_a_catalog_of_an_earlier_release_is_repaired_without_newer_tables(here, release):
     path = here / "imprint.db"
     before = files_in(here)
     missing = {5: ("private_feeds", *SESSIONS), 6: SESSIONS}[release]
@@ -353,7 +353,7 @@ def test_a_catalog_of_an_earlier_release_is_repaired_without_its_missing_tables(
 
 
 def _with_damaged_index(path, tree="files_by_name"):
-    """The bytes of a catalog with the root of a table or an index lost."""
+    """Return the content of a catalog whose table or index has a zeroed root page."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         (root,) = connection.execute(

@@ -1,4 +1,4 @@
-"""`imprint upgrade`: from the first schema, killed at every step, with a way back."""
+"""`imprint upgrade`: from the first schema, killed at every step, and reverted."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ DOCUMENT = b"Words of the first release."
 SMALL_DOCUMENTS = """
 CREATE TABLE documents (cid TEXT PRIMARY KEY, stored_at REAL NOT NULL, document BLOB NOT NULL)
 STRICT"""
-"""The documents of the first release."""
+"""The table of small documents in the first release."""
 
 KILLS = (
     "before_migration",
@@ -49,7 +49,7 @@ main(sys.argv[2:])
 
 
 class Installation:
-    """An installation of the first release, on either database."""
+    """An installation of the first release on either database."""
 
     def __init__(self, folder: Path, address: str, dump: Path) -> None:
         self.folder = folder
@@ -120,7 +120,7 @@ def first(request: pytest.FixtureRequest, tmp_path: Path) -> Installation:
     return Installation(folder, address, dump)
 
 
-def test_the_first_schema_becomes_the_latest_one(first: Installation):
+def test_the_first_schema_is_upgraded_to_the_latest_one(first: Installation):
     done = first.upgrade()
     assert done.exit_code == 0, done.output
     assert first.schema() == LATEST
@@ -136,7 +136,7 @@ def test_the_first_schema_becomes_the_latest_one(first: Installation):
     assert run(first.environ, "events").exit_code == 0
 
 
-def test_a_check_says_what_would_be_done_and_changes_nothing(first: Installation):
+def test_upgrade_check_describes_the_upgrade_and_changes_nothing(first: Installation):
     before = first.rows("SELECT * FROM files ORDER BY id")
     planned = run(first.environ, "upgrade", "--check")
     assert planned.exit_code == 3
@@ -155,7 +155,7 @@ def test_a_check_says_what_would_be_done_and_changes_nothing(first: Installation
 
 
 @pytest.mark.parametrize("at", KILLS)
-def test_an_upgrade_that_was_killed_is_finished_by_the_next_one(first: Installation, at: str):
+def test_a_killed_upgrade_is_completed_by_the_next_one(first: Installation, at: str):
     assert first.upgrade_until(at) == failpoints.KILLED
     assert first.schema() == (LATEST if at == "after_migration" else 1)
     done = first.upgrade()
@@ -174,7 +174,7 @@ def read_schema(path: Path) -> int:
         return int(connection.execute("SELECT max(number) FROM schema_migrations").fetchone()[0])
 
 
-def test_the_copy_leads_back(first: Installation):
+def test_an_upgrade_can_be_reverted_with_the_copy(first: Installation):
     if not first.is_file:
         pytest.skip("The way back is the operator's dump.")
     before = first.rows("SELECT * FROM files ORDER BY id")
@@ -191,7 +191,7 @@ def test_the_copy_leads_back(first: Installation):
         assert connection.execute("SELECT last_number FROM owners").fetchone() == (77,)
 
 
-def test_an_upgrade_of_a_server_needs_a_dump_or_consent(first: Installation):
+def test_upgrading_a_server_requires_a_dump_or_consent(first: Installation):
     if first.is_file:
         pytest.skip("The command makes the copy.")
     for options in ([], ["--backup", str(first.folder / "nowhere")]):
@@ -202,7 +202,7 @@ def test_an_upgrade_of_a_server_needs_a_dump_or_consent(first: Installation):
     assert first.schema() == LATEST
 
 
-def test_the_copy_goes_where_the_operator_says_and_replaces_nothing_else(
+def test_the_copy_is_written_to_the_given_path_and_overwrites_nothing(
     first: Installation, tmp_path: Path
 ):
     if not first.is_file:
@@ -236,7 +236,7 @@ async def test_a_catalog_in_use_is_not_upgraded(world: World):
     assert planned.exit_code == 0
 
 
-def test_a_catalog_is_made_where_there_is_none(tmp_path: Path):
+def test_a_missing_catalog_is_created(tmp_path: Path):
     environ = environment_of(tmp_path / "new")
     planned = run(environ, "upgrade", "--check")
     assert (planned.exit_code, "There is no catalog" in planned.output) == (3, True)
@@ -246,7 +246,7 @@ def test_a_catalog_is_made_where_there_is_none(tmp_path: Path):
     assert run(environ, "events").exit_code == 0
 
 
-def test_a_schema_of_a_newer_release_is_refused(first: Installation):
+def test_a_schema_from_a_newer_release_is_refused(first: Installation):
     assert first.upgrade().exit_code == 0
     text = f"INSERT INTO schema_migrations (number, name) VALUES ({LATEST + 1}, 'later')"
     if first.is_file:

@@ -1,4 +1,4 @@
-"""A running `imprint dev`, used through the client like any program would."""
+"""Fixtures: a running `imprint dev`, used through the client like by any program."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

@@ -1,4 +1,4 @@
-"""The operations that a client has, and their names in Python's spelling."""
+"""The operations of a client, with their Python names."""
 
 import re
 
@@ -6,12 +6,12 @@ from imprint.web.docs.openapi import describe_interface
 
 
 def snake_case(name: str) -> str:
-    """`listPosts` as `list_posts`."""
+    """Convert a name like `listPosts` to `list_posts`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def described() -> set[str]:
-    """The operations but those of providers, by their names in Python."""
+    """Return the Python names of all operations except those for providers."""
     return {
         snake_case(operation["operationId"])
         for path in describe_interface("1")["paths"].values()

@@ -1,4 +1,4 @@
-"""A proxy between the client and the service, which loses and refuses on command."""
+"""A proxy between the client and the service that loses or refuses requests on demand."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,17 +11,17 @@ from aiohttp import web
 from imprint.client import Imprint
 
 LOSE = "lose"
-"""Pass the request on, and lose the response."""
+"""Forward the request and drop the response."""
 
 PASS = "pass"
-"""Pass the request on, and its response back."""
+"""Forward the request and return its response."""
 
 Fault = web.Response | str
 
 
 @dataclass(slots=True)
 class Proxy:
-    """Passes requests on, after each of the given faults; `seen` has the bodies."""
+    """Forwards requests after applying each of the given faults; `seen` has the bodies."""
 
     target: str
     http: aiohttp.ClientSession
@@ -48,7 +48,7 @@ class Proxy:
 
 @asynccontextmanager
 async def open_proxy(imprint: Imprint) -> AsyncIterator[tuple[Proxy, Imprint]]:
-    """A proxy in front of the service of a client, and another client that uses it."""
+    """Run a proxy in front of a client's service, with another client that uses it."""
     proxy = Proxy(imprint.url, imprint.http)
     runner = web.ServerRunner(web.Server(proxy.respond))
     await runner.setup()

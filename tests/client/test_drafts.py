@@ -1,4 +1,4 @@
-"""Saves that survive lost and refused requests, and the name of a signing domain."""
+"""Saves that survive lost and refused requests, and custom signing domain names."""
 
 import json
 import secrets
@@ -35,7 +35,7 @@ def refusal(status: int, code: str, **members: object) -> web.Response:
 
 
 def sorry() -> web.Response:
-    """A proxy's response while the service restarts."""
+    """Return the response of a gateway while the service restarts."""
     return web.Response(status=502, text="<html>Bad Gateway</html>", headers=AT_ONCE)
 
 
@@ -61,7 +61,7 @@ async def list_cids(imprint: Imprint, wallet: KeyWallet) -> list[str]:
     return [file.cid async for file in reader.list_drafts()]
 
 
-async def test_a_save_whose_response_is_lost_is_saved_once(
+async def test_a_save_with_a_lost_response_takes_effect_once(
     imprint: Imprint, behind: tuple[Proxy, Imprint], writing: WritingSession, wallet: KeyWallet
 ) -> None:
     proxy, client = behind
@@ -95,7 +95,7 @@ async def test_a_save_fails_after_the_last_attempt(
     assert len(proxy.seen) == SAVE_ATTEMPTS
 
 
-async def test_a_stale_save_is_signed_again_with_the_time_of_the_service(
+async def test_a_stale_save_is_signed_again_with_the_server_time(
     behind: tuple[Proxy, Imprint], writing: WritingSession
 ) -> None:
     proxy, client = behind
@@ -104,7 +104,7 @@ async def test_a_stale_save_is_signed_again_with_the_time_of_the_service(
     assert len(set(proxy.seen)) == 2
 
 
-async def test_a_stale_signature_is_not_renewed_if_the_first_attempt_may_have_succeeded(
+async def test_a_stale_write_is_not_signed_again_if_it_may_have_taken_effect(
     behind: tuple[Proxy, Imprint], writing: WritingSession
 ) -> None:
     proxy, client = behind
@@ -116,7 +116,7 @@ async def test_a_stale_signature_is_not_renewed_if_the_first_attempt_may_have_su
     assert len(set(proxy.seen)) == 1
 
 
-async def test_a_signature_that_stays_stale_is_refused(
+async def test_a_save_is_refused_if_its_new_signature_is_also_stale(
     behind: tuple[Proxy, Imprint], writing: WritingSession
 ) -> None:
     proxy, client = behind
@@ -127,7 +127,7 @@ async def test_a_signature_that_stays_stale_is_refused(
     assert len(proxy.seen) == 2
 
 
-async def test_a_wrong_clock_is_set_but_a_wallet_is_not_asked_twice(
+async def test_a_wrong_clock_is_corrected_but_a_wallet_is_not_prompted_twice(
     behind: tuple[Proxy, Imprint], wallet: KeyWallet
 ) -> None:
     proxy, client = behind
@@ -161,7 +161,7 @@ async def test_a_save_can_be_sent_again_after_a_restart(
     assert await list_cids(imprint, wallet) == [draft.cid]
 
 
-async def test_a_save_that_is_sent_again_too_late_may_have_taken_effect(
+async def test_a_save_resent_too_late_is_reported_as_unconfirmed(
     behind: tuple[Proxy, Imprint], writing: WritingSession
 ) -> None:
     proxy, client = behind
@@ -173,7 +173,7 @@ async def test_a_save_that_is_sent_again_too_late_may_have_taken_effect(
     assert len(proxy.seen) == 2
 
 
-async def test_a_caller_who_waits_decides_how_often_a_save_is_sent(
+async def test_the_wait_callback_decides_how_often_a_save_is_sent(
     behind: tuple[Proxy, Imprint], writing: WritingSession
 ) -> None:
     proxy, client = behind
@@ -190,7 +190,7 @@ async def test_a_caller_who_waits_decides_how_often_a_save_is_sent(
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60]
 
 
-async def test_a_save_with_a_revoked_session_raises_wallet_needed_and_forgets_its_key(
+async def test_a_save_with_a_revoked_session_raises_wallet_needed_and_drops_the_key(
     imprint: Imprint, wallet: KeyWallet
 ) -> None:
     store = MemoryKeyStore()
@@ -220,7 +220,7 @@ async def test_a_write_signed_by_a_wallet_is_not_retried(
     assert len(proxy.seen) == 2
 
 
-async def test_a_part_of_a_document_is_fetched(imprint: Imprint, wallet: KeyWallet) -> None:
+async def test_a_range_of_a_document_can_be_fetched(imprint: Imprint, wallet: KeyWallet) -> None:
     draft = await imprint.create_draft(wallet, "# With a cover")
     cover = COVER.read_bytes()
     published = await imprint.publish_draft(wallet, draft.cid, thumbnail=cover)
@@ -231,7 +231,7 @@ async def test_a_part_of_a_document_is_fetched(imprint: Imprint, wallet: KeyWall
 
 @pytest.fixture
 def compatible_service(tmp_path: Path) -> Iterator[Service]:
-    """A service that is compatible with the earlier front end."""
+    """A service that is compatible with the legacy front end."""
     given = {"DEV_RPC_PORT": str(free_port()), "COMPATIBILITY": "inkdao"}
     with running(Service(tmp_path, given, "dev")) as opened:
         yield opened

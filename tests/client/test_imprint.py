@@ -1,4 +1,4 @@
-"""The client has every operation of the description, and no other names."""
+"""The client has a method for every API operation, and no undocumented ones."""
 
 import ast
 import doctest
@@ -30,14 +30,14 @@ BESIDE = {
     "save_draft",
     "wait_for_post",
 }
-"""Methods that are not operations, but use some."""
+"""Methods that are not operations themselves but use some."""
 
 
-def test_every_operation_for_programs_has_a_method():
+def test_every_operation_except_provider_ones_has_a_client_method():
     assert [name for name in sorted(described()) if not hasattr(Imprint, name)] == []
 
 
-def test_every_method_beyond_the_operations_is_listed():
+def test_every_method_that_is_not_an_operation_is_listed():
     methods = {name for room in ROOMS for name in vars(room) if not name.startswith("_")}
     assert methods - described() == BESIDE
 
@@ -60,7 +60,7 @@ def test_the_doctests_pass():
     assert tried >= 4
 
 
-def test_the_code_of_the_page_about_clients_runs(service: Service, tmp_path: Path):
+def test_the_code_in_the_clients_documentation_runs(service: Service, tmp_path: Path):
     page = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^## Python\n.+?^```python\n(.+?)^```$", page, re.MULTILINE | re.DOTALL)
     program = tmp_path / "program.py"
@@ -70,7 +70,7 @@ def test_the_code_of_the_page_about_clients_runs(service: Service, tmp_path: Pat
     assert (done.returncode, done.stdout) == (0, "# Hello\n"), done.stderr
 
 
-async def test_the_code_of_the_readme_runs(service: Service, capsys: pytest.CaptureFixture[str]):
+async def test_the_code_in_the_readme_runs(service: Service, capsys: pytest.CaptureFixture[str]):
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```python\n(.+?)^```$", page, re.MULTILINE | re.DOTALL)
     block = block.replace("http://127.0.0.1:8000", service.url)
@@ -79,6 +79,6 @@ async def test_the_code_of_the_readme_runs(service: Service, capsys: pytest.Capt
     assert capsys.readouterr().out == "# Hello, again\n"
 
 
-async def test_a_service_that_does_not_respond_is_unreachable():
+async def test_a_service_that_does_not_respond_is_reported_as_unreachable():
     with pytest.raises(Unreachable, match="cannot be reached"):
         await Imprint.connect(f"http://127.0.0.1:{free_port()}")

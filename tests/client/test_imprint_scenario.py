@@ -1,5 +1,4 @@
-"""The scenario that every client of this project passes: clients/scenario.json defines its
-words."""
+"""The scenario that every client must pass, in the vocabulary of clients/scenario.json."""
 
 import asyncio
 import json
@@ -49,7 +48,7 @@ def development_key(index: int) -> bytes:
 
 @dataclass(slots=True)
 class Person:
-    """Somebody with a wallet, a client and, once it is opened, a writing session."""
+    """A user with a wallet, a client and, once opened, a writing session."""
 
     client: Imprint
     wallet: KeyWallet
@@ -59,7 +58,7 @@ class Person:
 
 @dataclass(slots=True)
 class Runner:
-    """Runs the steps one after another, and keeps what they save."""
+    """Runs the steps one after another and stores the values they save."""
 
     nobody: Imprint
     node: Node
@@ -178,7 +177,7 @@ class Runner:
 
 
 def plain(value: Any) -> Any:
-    """A result as the JSON that it came from."""
+    """Convert a result back to plain JSON values."""
     return json.loads(encode_json(value))
 
 
@@ -194,7 +193,7 @@ def find(result: Any, path: str) -> Any:
     return result
 
 
-def test_the_scenario_has_every_operation():
+def test_the_scenario_covers_every_operation():
     assert described() - {snake_case(step["call"]) for step in SCENARIO["steps"]} == set()
 
 

@@ -1,4 +1,4 @@
-"""Calls of the marketplace, compared with those of another library; amounts; receipts."""
+"""Marketplace calls compared with another library; amounts; and receipts."""
 
 import pytest
 from eth_abi.abi import encode
@@ -27,7 +27,7 @@ def calldata(name: str, kinds: list[str], *values: object) -> bytes:
 
 
 @given(TEXTS, TEXTS, TEXTS, st.integers(0, 10**18), st.lists(st.text(max_size=40), max_size=10))
-def test_a_post_call_is_encoded_like_other_libraries_do(cid, title, description, price, hashtags):
+def test_a_post_call_is_encoded_as_by_other_libraries(cid, title, description, price, hashtags):
     call = create_post_call(
         HERE,
         cid=cid,
@@ -42,14 +42,14 @@ def test_a_post_call_is_encoded_like_other_libraries_do(cid, title, description,
     assert call.data == calldata("createPost", [POST], post)
 
 
-def test_a_call_names_its_chain_if_one_is_given():
+def test_a_call_contains_the_chain_id_if_one_is_given():
     post = create_post_call(HERE, cid="c", title="t", thumbnail_cid="p", chain_id=5)
     others = [f(HERE, 7, 1, chain_id=5) for f in (buy_post_call, change_price_call)]
     assert [call.as_json()["chainId"] for call in (post, *others)] == ["0x5"] * 3
     assert "chainId" not in buy_post_call(HERE, 7, 1).as_json()
 
 
-def test_a_purchase_pays_and_a_change_of_price_does_not():
+def test_a_purchase_has_a_value_and_a_price_change_does_not():
     bought, changed = buy_post_call(HERE, "7", 10), change_price_call(HERE, 7, 20)
     assert (bought.data, bought.value) == (calldata("subscribePost", ["uint256"], 7), 10)
     kinds = ["uint256", "uint256"]
@@ -68,13 +68,13 @@ def test_a_purchase_pays_and_a_change_of_price_does_not():
         ({"hashtags": ["x"] * 11}, "10 hashtags"),
     ],
 )
-def test_a_post_that_the_contract_would_refuse_is_refused_by_the_client(wrong, sentence):
+def test_a_post_the_contract_would_reject_is_refused_by_the_client(wrong, sentence):
     post = {"cid": "bafk", "title": "A title", "thumbnail_cid": "bafk"}
     with pytest.raises(ValueError, match=sentence):
         create_post_call(HERE, **(post | wrong))
 
 
-def test_only_a_log_of_the_marketplace_names_the_created_post():
+def test_only_a_log_from_the_marketplace_identifies_the_created_post():
     def receipt(address: str) -> Receipt:
         topics = (POST_CREATED, (7).to_bytes(32), bytes(32))
         return Receipt("0x", "success", 1, (ReceiptLog(address, topics, b""),))

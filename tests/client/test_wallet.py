@@ -1,4 +1,4 @@
-"""Signatures of the client, compared with those of another library."""
+"""Signatures by the client compared with another library."""
 
 import stat
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ NUMBERS = st.integers(0, 2**64)
 
 
 class NodeOnFive:
-    """A node on chain 5 that records its calls, and has one response."""
+    """A node on chain 5 that records calls and always returns the same response."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -52,14 +52,14 @@ def test_an_invalid_private_key_is_refused_without_quoting_it(key):
 
 
 @given(st.text())
-async def test_a_message_is_signed_as_eth_account_does(text):
+async def test_a_message_is_signed_as_by_eth_account(text):
     signed = ACCOUNT.sign_message(encode_defunct(text=text)).signature.to_0x_hex()
     assert await WALLET.sign_message(text) == signed
 
 
 @pytest.mark.parametrize("action", list(Action))
 @pytest.mark.parametrize("form", list(SigningForm))
-async def test_a_write_is_signed_as_eth_account_does(form, action):
+async def test_a_write_is_signed_as_by_eth_account(form, action):
     write = Write(action, cid="bafk", content="Wörter", thumbnail=b"\x89PNG", hashtags="a,b")
     data = write_typed_data(
         form, SIGNING, SERVICE, write, address=WALLET.address, nonce="n", timestamp=1_700_000_000
@@ -68,7 +68,7 @@ async def test_a_write_is_signed_as_eth_account_does(form, action):
     assert await WALLET.sign_typed_data(data) == signed.signature.to_0x_hex()
 
 
-async def test_the_opening_of_a_writing_session_is_signed_as_eth_account_does():
+async def test_opening_a_writing_session_is_signed_as_by_eth_account():
     data = opening_typed_data(
         SIGNING,
         SERVICE,
@@ -84,7 +84,7 @@ async def test_the_opening_of_a_writing_session_is_signed_as_eth_account_does():
 
 
 @given(st.tuples(*[NUMBERS] * 4), st.integers(0, 2**200), st.binary(max_size=300))
-def test_a_transaction_is_signed_as_eth_account_does(numbers, value, data):
+def test_a_transaction_is_signed_as_by_eth_account(numbers, value, data):
     nonce, tip, fee, gas = numbers
     call = Call(ACCOUNT.address, data, value)
     raw = Transaction(31337, nonce, tip, fee, gas, call).sign(WALLET._key)
@@ -110,7 +110,7 @@ async def test_sending_a_transaction_without_a_node_is_refused():
 
 
 @pytest.mark.parametrize("make", [lambda node: KeyWallet(KEY, node), ON_NODE])
-async def test_no_transaction_is_sent_for_another_chain_than_that_of_the_node(make):
+async def test_a_transaction_for_a_chain_other_than_the_nodes_is_not_sent(make):
     node = NodeOnFive()
     with pytest.raises(NodeError, match=r"chain with id 6, and the node is on 5"):
         await make(node).send_transaction(Call(WALLET.address, b"", chain_id=6))
@@ -118,11 +118,11 @@ async def test_no_transaction_is_sent_for_another_chain_than_that_of_the_node(ma
     assert await make(node).send_transaction(Call(WALLET.address, b"", chain_id=5)) == "0x5"
 
 
-def test_a_wallet_does_not_show_its_key():
+def test_the_repr_of_a_wallet_does_not_show_its_key():
     assert repr(WALLET) == f"KeyWallet({ACCOUNT.address})"
 
 
-def test_a_key_file_of_a_writing_session_is_readable_by_its_owner_only(tmp_path: Path):
+def test_the_key_file_of_a_writing_session_is_readable_only_by_its_owner(tmp_path: Path):
     at = datetime(2026, 1, 1, tzinfo=UTC)
     record = WritingSessionRecord("id", WALLET.address.lower(), ("create",), at, at, at)
     session, store = WritingSession(record, new_key()), FileKeyStore(tmp_path / "keys")

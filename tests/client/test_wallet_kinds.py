@@ -1,4 +1,4 @@
-"""Wallets of every kind on the chain: contracts, accounts of a node, and calls that revert."""
+"""Wallets of every kind: contracts, node accounts, and calls that revert."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ OWNER = bytes(range(1, 33))
 
 @dataclass(frozen=True, slots=True)
 class ContractWallet:
-    """A wallet on the chain that accepts the signatures of its owner."""
+    """A wallet on the chain that accepts signatures by its owner."""
 
     address: str
     owner: KeyWallet
@@ -83,7 +83,7 @@ async def open_contract(node: Node, kind: str) -> ContractWallet:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_contract_wallet_logs_in_and_writes(imprint: Imprint, kind: str) -> None:
+async def test_a_contract_wallet_can_log_in_and_write(imprint: Imprint, kind: str) -> None:
     wallet = await open_contract(imprint.node(), kind)
     session = await imprint.login(wallet)
     assert session.address == wallet.address.lower()
@@ -94,7 +94,7 @@ async def test_a_contract_wallet_logs_in_and_writes(imprint: Imprint, kind: str)
     assert (await imprint.delete_draft(wallet, draft.cid)).status == "deleted"
 
 
-async def test_a_signature_of_another_key_does_not_log_a_contract_wallet_in(
+async def test_a_contract_wallet_cannot_log_in_with_a_signature_by_another_key(
     imprint: Imprint,
 ) -> None:
     wallet = await open_contract(imprint.node(), "deployed")
@@ -104,7 +104,7 @@ async def test_a_signature_of_another_key_does_not_log_a_contract_wallet_in(
     assert raised.value.code == Code.SIGNATURE_INVALID
 
 
-async def test_an_account_of_a_node_logs_in_writes_and_publishes(imprint: Imprint) -> None:
+async def test_a_node_account_can_log_in_write_and_publish(imprint: Imprint) -> None:
     node = imprint.node()
     wallet = await open_account(node, 4)
     assert (await imprint.login(wallet)).address == wallet.address.lower()
@@ -117,13 +117,13 @@ async def test_an_account_of_a_node_logs_in_writes_and_publishes(imprint: Imprin
     assert (await imprint.wait_for_post(draft.cid)).cid == draft.cid
 
 
-async def test_a_call_that_the_contract_would_refuse_is_not_sent(imprint: Imprint) -> None:
+async def test_a_call_that_would_revert_is_not_sent(imprint: Imprint) -> None:
     wallet = await open_account(imprint.node(), 5)
     with pytest.raises(NodeError, match="revert"):
         await wallet.send_transaction(buy_post_call(imprint.marketplace, UNKNOWN_POST, 1))
 
 
-async def test_a_transaction_without_effect_is_reverted(imprint: Imprint) -> None:
+async def test_a_failed_transaction_is_reported_as_reverted(imprint: Imprint) -> None:
     node = imprint.node()
     wallet = await open_account(node, 5)
     call = buy_post_call(imprint.marketplace, UNKNOWN_POST, 1)
@@ -146,7 +146,7 @@ async def test_a_transaction_without_effect_is_reverted(imprint: Imprint) -> Non
         ("hashtags", "MAX_HASHTAGS"),
     ],
 )
-async def test_the_post_limits_of_the_client_are_those_of_the_contract(
+async def test_the_post_limits_of_the_client_match_the_contract(
     imprint: Imprint, limit: str, constant: str
 ) -> None:
     asked = {

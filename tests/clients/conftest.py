@@ -1,4 +1,4 @@
-"""The service that the clients use: `imprint dev`, which discovers posts by deliveries alone."""
+"""Services for the clients: `imprint dev`, which learns of posts only through deliveries."""
 
 import asyncio
 import secrets
@@ -22,7 +22,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture(scope="session")
 def indexing_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that reads the chain itself, so that it has an index."""
+    """A service that follows the chain itself and thus has an index."""
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "1"}
     with running(Service(tmp_path_factory.mktemp("indexing"), given, "dev")) as opened:
         yield opened
@@ -30,7 +30,7 @@ def indexing_service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servi
 
 @pytest.fixture
 def scenario_service(tmp_path: Path) -> Iterator[Service]:
-    """A service that reads the chain itself and has no post yet: the scenario counts them."""
+    """A service that follows the chain and has no posts yet, as the scenario counts them."""
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_FOLLOW_SECONDS": "1"}
     with running(Service(tmp_path, given, "dev")) as opened:
         yield opened
@@ -38,7 +38,7 @@ def scenario_service(tmp_path: Path) -> Iterator[Service]:
 
 @pytest.fixture
 def compatible_service(tmp_path: Path) -> Iterator[Service]:
-    """A service that is compatible with the earlier front end."""
+    """A service that is compatible with the legacy front end."""
     given = {
         "DEV_RPC_PORT": str(free_port()),
         "CHAIN_FOLLOW_SECONDS": "0",
@@ -50,7 +50,7 @@ def compatible_service(tmp_path: Path) -> Iterator[Service]:
 
 @pytest.fixture
 def replicas(tmp_path: Path, records: None) -> Iterator[tuple[Service, Service]]:
-    """Two services over the same records and documents; the first one has the chain."""
+    """Two services that share records and documents; the first one runs the chain."""
     database = asyncio.run(records_of(tmp_path))
     shared = {
         "CHAIN_FOLLOW_SECONDS": "0",

@@ -1,22 +1,22 @@
-"""The suites of JavaScript clients, by the service that each needs."""
+"""Test suites of the JavaScript clients, by the service they need."""
 
 from pathlib import Path
 
 HERE = Path(__file__).parent
 
 INDEX_SUITES = ["index.test.mjs", "interface.test.mjs"]
-"""With an index of posts."""
+"""Suites that need a post index."""
 
 SCENARIO_SUITE = "scenario.test.mjs"
-"""With an index of posts, and empty."""
+"""The suite that needs an empty service with a post index."""
 
 SESSION_SUITE = "sessions.test.mjs"
-"""Of several processes."""
+"""The suite that needs several processes."""
 
 COMPATIBILITY_SUITE = "compatibility.test.mjs"
-"""Compatible with the earlier front end."""
+"""The suite that needs compatibility with the legacy front end."""
 
 APART = {*INDEX_SUITES, SCENARIO_SUITE, SESSION_SUITE, COMPATIBILITY_SUITE}
 
 SUITES = sorted({path.name for path in HERE.glob("*.test.mjs")} - APART)
-"""The others, for which any service will do."""
+"""All other suites, which run with any service."""

@@ -1,4 +1,4 @@
-"""Our cids are those of the JavaScript importer, for contents of every shape of tree."""
+"""CIDs match those of the JavaScript importer, for trees of every shape."""
 
 import random
 import subprocess

@@ -1,4 +1,4 @@
-"""Clients as people write them, with the libraries that wallets use, against a real process."""
+"""Realistic clients, with the libraries that wallets use, against a real process."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ EXAMPLES = HERE.parents[1] / "examples"
 
 
 def run(service: Service, *command: str, **environ: str) -> str:
-    """The output of a command; fails with all of it if the command failed."""
+    """Run a command and return its output; if it fails, fail with the whole output."""
     environ = {**os.environ, "SERVICE_URL": service.url, **environ}
     done = subprocess.run(
         command,
@@ -42,27 +42,27 @@ def test_wallet_libraries_work_with_the_service(service: Service, suite: str) ->
     assert "ℹ pass 0" not in said
 
 
-def test_the_client_passes_the_scenario_of_all_clients(scenario_service: Service) -> None:
+def test_the_client_passes_the_common_client_scenario(scenario_service: Service) -> None:
     said = run(scenario_service, "node", "--test", "--test-reporter=spec", SCENARIO_SUITE)
     assert "ℹ fail 0" in said
     assert "ℹ pass 0" not in said
 
 
-def test_the_client_signs_as_the_earlier_front_end(compatible_service: Service) -> None:
+def test_the_client_signs_like_the_legacy_front_end(compatible_service: Service) -> None:
     said = run(compatible_service, "node", "--test", "--test-reporter=spec", COMPATIBILITY_SUITE)
     assert "ℹ fail 0" in said
     assert "ℹ pass 2" in said
 
 
 @pytest.mark.parametrize("suite", INDEX_SUITES)
-def test_wallet_libraries_use_the_index(indexing_service: Service, suite: str) -> None:
+def test_wallet_libraries_work_with_the_index(indexing_service: Service, suite: str) -> None:
     said = run(indexing_service, "node", "--test", "--test-reporter=spec", suite)
     assert "ℹ fail 0" in said
     assert "ℹ pass 0" not in said
 
 
 @pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
-def test_a_browser_writes_by_a_session_at_two_replicas(
+def test_a_browser_writes_with_a_session_on_two_replicas(
     replicas: tuple[Service, Service],
 ) -> None:
     first, second = replicas
@@ -79,7 +79,7 @@ def test_a_browser_writes_by_a_session_at_two_replicas(
         pytest.param((str(EXAMPLES / "walk.sh"),), id="curl"),
     ],
 )
-def test_an_example_walks_from_a_draft_to_a_reader(
+def test_an_example_runs_from_creating_a_draft_to_reading_the_post(
     service: Service, command: tuple[str, ...]
 ) -> None:
     said = run(service, *command, service.url)

@@ -1,4 +1,4 @@
-"""The TypeScript examples of the docs page fit the client, and sign for its commands."""
+"""The TypeScript examples on the docs page match the client and sign curl commands."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def test_every_typescript_example_passes_the_type_check(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
-def test_the_guide_signs_for_a_curl_command(tmp_path: Path, service: Service) -> None:
+def test_the_signing_example_works_with_a_curl_command(tmp_path: Path, service: Service) -> None:
     _, module = CURL_SIGNING
     (tmp_path / "sign.mjs").write_text(module.replace(SERVICE, service.url))
     # The module resolves packages like the tests of the clients do.

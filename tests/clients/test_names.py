@@ -1,4 +1,4 @@
-"""The two clients have the same names, each in the spelling of its language."""
+"""The two clients have the same names, each in the style of its language."""
 
 import inspect
 import json
@@ -25,11 +25,11 @@ OF_PYTHON = {
     "node",  # a page has a provider of its own
     "resume_writing_session",  # a function, so that pages for readers do not load it
 }
-"""Methods that the other client provides differently."""
+"""Methods that the TypeScript client provides in a different way."""
 
 
 def camel_case(name: str) -> str:
-    """`list_posts` as `listPosts`."""
+    """Convert a name like `list_posts` to `listPosts`."""
     return re.sub(r"_(\w)", lambda found: found[1].upper(), name)
 
 

@@ -1,4 +1,4 @@
-"""The package as npm packs it: installed alone, used in Node, and bundled for browsers."""
+"""The package as packed by npm: installed alone, used in Node, and bundled for browsers."""
 
 import gzip
 import os
@@ -16,7 +16,7 @@ WHOLE = "export { Imprint, buyPostCall, findReceipt } from 'imprint-press';"
 
 
 def run(*command: str, cwd: Path) -> str:
-    """The output of a command; fails with all of it if the command failed."""
+    """Run a command and return its output; if it fails, fail with the whole output."""
     quiet = {**os.environ, "npm_config_loglevel": "error"}
     done = subprocess.run(
         command, cwd=cwd, env=quiet, capture_output=True, text=True, timeout=100, check=False
@@ -28,7 +28,7 @@ def run(*command: str, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty project in which the package was installed from its archive."""
+    """An empty project with the package installed from its archive."""
     home = tmp_path_factory.mktemp("project")
     pack = ("npm", "pack", "--ignore-scripts", "--silent", "--pack-destination", str(home))
     archive = run(*pack, cwd=PACKAGE).split()[-1]
@@ -37,14 +37,14 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def test_the_package_has_its_modules_and_types_but_no_tests(project: Path) -> None:
+def test_the_package_contains_its_modules_and_types_but_no_tests(project: Path) -> None:
     installed = project / "node_modules" / "imprint-press"
     names = {path.name for path in installed.rglob("*") if path.is_file()}
     assert {"index.js", "index.d.ts", "README.md", "LICENSE", "package.json"} <= names
     assert not [name for name in names if ".test." in name]
 
 
-def test_the_example_of_its_readme_runs_in_node(project: Path, service: Service) -> None:
+def test_the_example_in_its_readme_runs_in_node(project: Path, service: Service) -> None:
     readme = (PACKAGE / "README.md").read_text(encoding="utf-8")
     found = re.search(r"```js\n(.*?)```", readme, re.DOTALL)
     assert found
@@ -62,7 +62,7 @@ def test_the_example_of_its_readme_runs_in_node(project: Path, service: Service)
         pytest.param(WHOLE, 14 * KIBIBYTE, id="whole"),
     ],
 )
-def test_the_bundle_for_browsers_stays_small(project: Path, code: str, most: int) -> None:
+def test_the_browser_bundle_stays_small(project: Path, code: str, most: int) -> None:
     (project / "page.js").write_text(code, encoding="utf-8")
     esbuild = str(PACKAGE / "node_modules" / ".bin" / "esbuild")
     flags = ("--bundle", "--minify", "--format=esm", "--platform=browser", "--log-level=error")

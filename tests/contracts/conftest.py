@@ -1,4 +1,4 @@
-"""Both marketplaces, deployed on their own chains and called through their interface."""
+"""Fixtures: both marketplaces, deployed on separate chains and called by interface."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The identifiers that services and clients of a marketplace rely on."""
+"""The identifiers that services and clients of a marketplace depend on."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_a_getter_has_its_published_selector(market: Any, name: str) -> None:
     assert keccak256(spell(market.entry("function", name)).encode())[:4].hex() == SELECTORS[name]
 
 
-def test_the_indexed_fields_of_post_created_are_the_token_and_the_author(market: Any) -> None:
+def test_the_indexed_fields_of_post_created_are_token_id_and_author(market: Any) -> None:
     inputs = market.entry("event", "PostCreated")["inputs"]
     assert [part["name"] for part in inputs if part["indexed"]] == ["tokenId", "author"]
 
@@ -61,7 +61,7 @@ def test_the_legacy_interface_creates_posts_without_hashtags(legacy_market: Any)
     assert [part["name"] for part in given["components"]] == names
 
 
-def test_the_interface_of_our_contract_adds_hashtags_at_the_end(own_market: Any) -> None:
+def test_the_current_interface_adds_hashtags_at_the_end(own_market: Any) -> None:
     (given,) = own_market.entry("function", "createPost")["inputs"]
     assert (given["components"][-1]["name"], given["components"][-1]["type"]) == (
         "hashtags",

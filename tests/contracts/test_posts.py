@@ -1,4 +1,4 @@
-"""Posts: published, priced, sold and transferred."""
+"""Posts: publishing, pricing, selling and transferring."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 NOBODY = "0x" + "00" * 20
 
 
-def test_the_first_post_has_the_id_one(market: Any) -> None:
+def test_the_first_post_has_id_1(market: Any) -> None:
     assert market.read("nextTokenId") == 1
     assert market.publish(market.people[0]) == 1
     assert market.read("nextTokenId") == 2
@@ -30,13 +30,13 @@ def test_an_unknown_post_has_a_zero_entry(market: Any) -> None:
     assert market.read("getPostInfo", 9) == (NOBODY, "", "", "", "", 0)
 
 
-def test_a_cid_maps_to_its_post(market: Any) -> None:
+def test_a_cid_is_mapped_to_its_post(market: Any) -> None:
     market.publish(market.people[0])
     assert market.read("postCidToTokenId", "bafkreiaaa") == 1
     assert market.read("postCidToTokenId", "bafkreiaab") == 0
 
 
-def test_creating_a_post_logs_it(market: Any) -> None:
+def test_creating_a_post_emits_an_event(market: Any) -> None:
     receipt = market.send(market.people[0], "createPost", market.post())
     assert market.events(receipt.logs, "PostCreated") == [
         {
@@ -50,7 +50,7 @@ def test_creating_a_post_logs_it(market: Any) -> None:
     ]
 
 
-def test_each_hashtag_is_logged(own_market: Any) -> None:
+def test_an_event_is_emitted_for_each_hashtag(own_market: Any) -> None:
     receipt = own_market.send(own_market.people[0], "createPost", own_market.post())
     assert own_market.events(receipt.logs, "PostTagged") == [
         {"tokenId": 1, "hashtag": "ink"},
@@ -69,7 +69,7 @@ def test_each_hashtag_is_logged(own_market: Any) -> None:
         ({"priceInNative": 10**18 + 1}, "PriceTooHigh", (10**18 + 1, 10**18)),
     ],
 )
-def test_a_post_outside_the_limits_is_refused(
+def test_a_post_that_exceeds_a_limit_is_refused(
     market: Any, changes: dict[str, Any], refusal: str, values: tuple[int, ...]
 ) -> None:
     refused = market.refuse(market.people[0], "createPost", market.post(**changes))
@@ -92,13 +92,13 @@ def test_an_eleventh_hashtag_is_refused(own_market: Any) -> None:
     assert (refused.name, refused.values) == ("TooManyHashtags", (11, 10))
 
 
-def test_a_published_cid_is_refused_from_any_author(market: Any) -> None:
+def test_an_already_published_cid_is_refused_from_any_author(market: Any) -> None:
     market.publish(market.people[0])
     refused = market.refuse(market.people[1], "createPost", market.post())
     assert (refused.name, refused.values) == ("CidAlreadyPublished", (1,))
 
 
-def test_a_sale_pays_the_author_and_returns_the_rest(market: Any) -> None:
+def test_a_sale_pays_the_author_and_refunds_the_rest(market: Any) -> None:
     author, reader = market.people[:2]
     market.publish(author)
     author_before, reader_before = market.account(author).balance, market.account(reader).balance
@@ -109,7 +109,7 @@ def test_a_sale_pays_the_author_and_returns_the_rest(market: Any) -> None:
     assert market.account(market.address).balance == 0
 
 
-def test_a_sale_gives_one_token_and_logs_it(market: Any) -> None:
+def test_a_sale_mints_one_token_and_emits_an_event(market: Any) -> None:
     author, reader = market.people[:2]
     market.publish(author)
     receipt = market.send(reader, "subscribePost", 1, value=10**17)
@@ -154,7 +154,7 @@ def test_an_unknown_post_cannot_be_bought(market: Any) -> None:
     assert (refused.name, refused.values) == ("UnknownPost", (5,))
 
 
-def test_the_author_changes_the_price(market: Any) -> None:
+def test_the_author_can_change_the_price(market: Any) -> None:
     author = market.people[0]
     market.publish(author)
     receipt = market.send(author, "updatePostPrice", 1, 7)
@@ -171,7 +171,7 @@ def test_only_the_author_can_change_the_price(market: Any) -> None:
     assert (refused.name, refused.values) == ("OnlyAuthor", (1, author))
 
 
-def test_a_price_is_never_raised_above_the_limit(market: Any) -> None:
+def test_a_price_above_the_limit_is_refused(market: Any) -> None:
     author = market.people[0]
     market.publish(author)
     assert market.refuse(author, "updatePostPrice", 1, 10**18 + 1).name == "PriceTooHigh"
@@ -190,7 +190,7 @@ def test_a_token_can_be_transferred(market: Any) -> None:
     assert market.read("balanceOf", friend, 1) == 1
 
 
-def test_a_token_that_is_not_held_cannot_be_transferred(market: Any) -> None:
+def test_a_token_cannot_be_transferred_by_a_non_holder(market: Any) -> None:
     author, reader = market.people[:2]
     market.publish(author)
     assert market.refuse(reader, "transfer", author, 1, 1).name == "ERC6909InsufficientBalance"

@@ -1,4 +1,4 @@
-"""A buyer that calls back while it is being paid."""
+"""A buyer that reenters the marketplace while receiving a payment."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ PRICE = 10**17
 
 
 def assemble_reentrant_buyer(market: Any) -> bytes:
-    """Forward a call to the marketplace, and buy again whenever coins arrive without a call."""
+    """Assemble a contract that forwards calls and buys again whenever it receives coins."""
     marketplace = "73" + market.address[2:]
     again = market.calldata("subscribePost", 1)
     on_call = f"365f5f37 5f5f365f34{marketplace}5af1 5000"
@@ -35,7 +35,7 @@ def submit(market: Any, sender: str, **fields: Any) -> Any:
     return receipt
 
 
-def test_a_buyer_that_calls_back_still_gets_one_token(market: Any) -> None:
+def test_a_reentrant_buyer_still_gets_only_one_token(market: Any) -> None:
     author, attacker = market.people[:2]
     market.publish(author, priceInNative=PRICE)
     before = market.account(author).balance
@@ -47,7 +47,7 @@ def test_a_buyer_that_calls_back_still_gets_one_token(market: Any) -> None:
     assert market.account(buyer).balance == 2 * PRICE
 
 
-def test_the_reentrant_buyer_can_buy(market: Any) -> None:
+def test_a_reentrant_buyer_can_buy(market: Any) -> None:
     author, attacker = market.people[:2]
     market.publish(author, priceInNative=PRICE)
     buyer = submit(market, attacker, data=assemble_reentrant_buyer(market)).created
@@ -55,7 +55,7 @@ def test_the_reentrant_buyer_can_buy(market: Any) -> None:
     assert market.read("balanceOf", buyer, 1) == 1
 
 
-def test_an_author_that_refuses_money_cannot_be_paid(market: Any) -> None:
+def test_an_author_that_rejects_payments_cannot_be_paid(market: Any) -> None:
     # Forwards every call, and reverts when coins arrive without a call.
     marketplace = "73" + market.address[2:]
     runtime = bytes.fromhex(f"36600757 5f5ffd 5b 365f5f37 5f5f365f34{marketplace}5af1 5000")

@@ -1,4 +1,4 @@
-"""Authors who write continuously to a service that keeps dying, and remember its responses."""
+"""Authors who write continuously to a service that keeps crashing, and track its responses."""
 
 import asyncio
 import random
@@ -17,12 +17,12 @@ from imprint.domain.posts.indexed_posts import OwnDrafts
 PAUSE = 0.01
 MOST_DRAFTS = 8
 NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
-"""Errors of requests that certainly never reached the service."""
+"""Errors of requests that certainly did not reach the service."""
 
 
 @dataclass(slots=True)
 class Draft:
-    """An author's knowledge of a draft."""
+    """The state of a draft as known to its author."""
 
     content: str
     hashtags: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class Draft:
 
 @dataclass(slots=True)
 class Author:
-    """One wallet, its expected drafts, and every response that made no sense."""
+    """A wallet, its expected drafts, and all unexpected responses."""
 
     world: World
     wallet: Wallet
@@ -43,12 +43,12 @@ class Author:
     _written: int = 0
 
     async def write_until(self, stopping: asyncio.Event) -> None:
-        """Write one thing after the other; each is repeated until its outcome is known."""
+        """Write continuously, repeating each write until its outcome is known."""
         while not stopping.is_set():
             await self.write()
 
     async def write(self) -> None:
-        """One random write, and its effect on the drafts."""
+        """Make one random write and apply its effect to the expected drafts."""
         self._written += 1
         nonce, text = f"nonce-{self._written}", f"{self.wallet.address} {self._written}"
         few = len(self.drafts) < 2
@@ -72,7 +72,7 @@ class Author:
                 del self.drafts[cid]
 
     async def find_losses(self, world: World) -> list[str]:
-        """Compare a world's drafts with the responses that their author got."""
+        """Compare the drafts in a world with the responses their author received."""
         owner = Address(self.wallet.address)
         files = await world.adapters.stores.files.list_files(OwnDrafts(owner), None, 1000)
         found = {str(file.cid): list(file.hashtags) for file in files}
@@ -88,7 +88,7 @@ class Author:
         return faults
 
     async def _insist(self, send: Callable[[], Awaitable[httpx2.Response]]) -> dict[str, Any]:
-        """Send until the outcome is known, always with the same nonce."""
+        """Send a request with the same nonce until the outcome is known."""
         unknown = False
         while True:
             began = time.monotonic()
@@ -117,5 +117,5 @@ class Author:
 
 
 def _cid(body: dict[str, Any], member: str) -> str:
-    """The cid of the file that a write made, from its response or from that to its repetition."""
+    """Return the CID of the written file, from the first response or that to a repetition."""
     return str((body.get(member) or body.get("file") or {}).get("cid"))

@@ -1,4 +1,4 @@
-"""One fork server for all tests of a module, and both databases for those that use `records`."""
+"""Fixtures: one fork server per module, and both databases for tests using `records`."""
 
 from collections.abc import Iterator
 
@@ -14,6 +14,6 @@ def fork_server() -> Iterator[ForkServer]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that uses `records` is run with both databases."""
+    """Run each test that uses `records` with both databases."""
     if "records" in metafunc.fixturenames:
         metafunc.parametrize("records", ["sqlite", "postgresql"], indirect=True, scope="module")

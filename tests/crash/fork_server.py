@@ -1,7 +1,8 @@
 """A fork server: a process that has loaded the service and forks a new one on request.
 
-Loading Python's modules takes most of a start, so tests that kill a service hundreds of times fork
-each one from here. A child runs the worker of `imprint serve` and owns everything that it opens.
+Loading Python modules takes most of the start-up time, so tests that kill a service
+hundreds of times fork each one from here. A child runs the worker of `imprint serve` and
+owns all the resources it opens.
 """
 
 import json
@@ -26,12 +27,12 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(slots=True)
 class ForkServer:
-    """The test's end of the pipe."""
+    """The client side of the fork server's pipe."""
 
     _process: "subprocess.Popen[str] | None" = None
 
     def ask(self, request: Mapping[str, Any]) -> int:
-        """The pid of a new child, or the status of an ended one."""
+        """Send a request; returns the pid of a new child or the status of an ended one."""
         if self._process is None:
             paths = f"{ROOT / 'src'}{os.pathsep}{ROOT}"
             self._process = subprocess.Popen(
@@ -59,7 +60,7 @@ class ForkServer:
 
 @dataclass(slots=True)
 class Child:
-    """A service from the fork server; used like a process that the test has started itself."""
+    """A service forked by the fork server, used like a process started by the test itself."""
 
     fork_server: ForkServer
     log: Path
@@ -69,7 +70,7 @@ class Child:
     _status: int | None = field(default=None)
 
     def spawn(self) -> None:
-        """Run it without waiting until it is ready."""
+        """Start the service without waiting until it is ready."""
         request = {"run": self.failpoint, "log": str(self.log), "environ": dict(self.environ)}
         self.pid, self._status = self.fork_server.ask(request), None
 
@@ -81,7 +82,7 @@ class Child:
         return self.pid != 0 and self._status is None
 
     def wait(self, seconds: float) -> int:
-        """The exit status, as a shell reports it, once the child ends."""
+        """Wait until the child ends and return its exit status, as reported by a shell."""
         deadline = time.monotonic() + seconds
         while self.runs:
             assert time.monotonic() < deadline, self.tail()
@@ -90,16 +91,16 @@ class Child:
         return self._status
 
     def kill(self) -> None:
-        """Kill it, if it is still running."""
+        """Kill the child if it is still running."""
         self._end(signal.SIGKILL)
 
     def stop(self, seconds: float = 20) -> int:
-        """Ask it to end, and wait; returns its exit status."""
+        """Ask the child to stop, wait, and return its exit status."""
         self._end(signal.SIGTERM, seconds)
         return self._status or 0
 
     def tail(self, lines: int = 40) -> str:
-        """The end of its output."""
+        """Return the end of the child's output."""
         written = self.log.read_text("utf-8", "replace") if self.log.exists() else ""
         return "\n".join(written.splitlines()[-lines:])
 
@@ -110,7 +111,7 @@ class Child:
 
 
 def _serve() -> int:
-    """Serve as the only worker of `imprint serve` does, without a supervisor that replaces it."""
+    """Serve like the only worker of `imprint serve`, without a supervisor that replaces it."""
     settings = read_settings(os.environ)
     server = settings.server
     # Only the first worker measures storage; that would disturb the trace.
@@ -142,7 +143,7 @@ def _bring_up(request: dict[str, Any]) -> int:
 
 
 def _look(pid: int) -> int:
-    """The exit status of a child, as a shell reports it; -1 while it runs."""
+    """Return the exit status of a child, as reported by a shell, or -1 while it runs."""
     ended, status = os.waitpid(pid, os.WNOHANG)
     if not ended:
         return -1

@@ -1,4 +1,4 @@
-"""The records of a stopped service, read from its disk and checked for consistency."""
+"""The records of a stopped service, read from disk and checked for consistency."""
 
 import json
 import sqlite3
@@ -21,12 +21,12 @@ def _reading(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def stored_documents(folder: Path) -> set[Document]:
-    """Every document on the disk."""
+    """Return every document on the disk."""
     return list_documents(folder / "content")
 
 
 def known_documents(folder: Path) -> set[Document]:
-    """Every document that a record, an intent or a tombstone refers to."""
+    """Return every document referenced by a record, an intent or a tombstone."""
     with _reading(folder) as catalog:
         versions = {(cid, "private") for (cid,) in catalog.execute("SELECT cid FROM files")}
         thumbnails = {
@@ -45,9 +45,9 @@ def known_documents(folder: Path) -> set[Document]:
 
 
 def find_faults(folder: Path, *, destroyed: bool = False) -> list[str]:
-    """Every inconsistency on the disk.
+    """Return every inconsistency on the disk.
 
-    `destroyed` versions leave their nonces behind, which are then not checked.
+    The nonces of `destroyed` versions remain and are not checked.
     """
     faults = [f"{document} is unknown" for document in sorted(_unknown(folder))]
     stored = stored_documents(folder)
@@ -71,7 +71,7 @@ def find_faults(folder: Path, *, destroyed: bool = False) -> list[str]:
 
 
 def open_intents(folder: Path) -> int:
-    """The number of unfinished intents."""
+    """Return the number of unfinished intents."""
     with _reading(folder) as catalog:
         (number,) = catalog.execute("SELECT count(*) FROM intents").fetchone()
         return int(number)

@@ -1,4 +1,4 @@
-"""Authors who open and end sessions at a service that keeps failing, and remember its responses."""
+"""Authors who open and end sessions at a crashing service, and track its responses."""
 
 import asyncio
 import random
@@ -11,9 +11,10 @@ from tests.writing_sessions import WritingKey, send_create
 
 @dataclass(slots=True)
 class SessionAuthor:
-    """Opens and ends sessions without pause, and remembers what was acknowledged.
+    """Opens and ends sessions continuously and records what was acknowledged.
 
-    A key is in `live` or `ended`, and a session in `logged_out`, only if a response confirmed it.
+    A key is in `live` or `ended`, and a session in `logged_out`, only if a response
+    confirmed it.
     """
 
     world: World
@@ -73,7 +74,7 @@ class SessionAuthor:
             self._session = {}
 
     async def _send(self, method: str, path: str, body: object = None) -> httpx2.Response | None:
-        """The response, or None if the outcome is unknown."""
+        """Return the response, or None if the outcome is unknown."""
         try:
             response = await self.world.client.request(
                 method, path, json=body, headers=self._session
@@ -88,7 +89,7 @@ class SessionAuthor:
         return response
 
     async def find_faults(self, world: World) -> list[str]:
-        """Acknowledged states that do not hold."""
+        """Return the acknowledged states that do not hold."""
         faults = list(self.faults)
         wallet = replace(self.wallet, clock=world.clock)
         for keys, expected in ((self.live, 200), (self.ended, 401)):

@@ -1,5 +1,4 @@
-"""The output of strace: calls of a process that changed the disk or sent a response, in the order
-of their ends."""
+"""Parses strace output: calls that changed the disk or sent a response, by time of return."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ _WHOLE = re.compile(r"^(\d+) +(\w+)\((.*) = (-?\d+).*$")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call, with descriptors written out as paths, at the moment when it returned."""
+    """A system call at the time it returned, with file descriptors resolved to paths."""
 
     name: str
     arguments: str
@@ -22,14 +21,14 @@ class Call:
 
     @property
     def synced(self) -> str:
-        """The path that this call made durable, if it did."""
+        """The path that this call made durable, if any."""
         found = re.match(r"\d+<(.*?)>", self.arguments)
         durable = self.name in ("fsync", "fdatasync") and self.result == 0
         return found[1] if durable and found else ""
 
     @property
     def renamed(self) -> tuple[str, str] | None:
-        """The source and target of this call, if it moved a file."""
+        """The source and target paths if this call renamed a file."""
         if not self.name.startswith("rename") or self.result != 0:
             return None
         source, target = re.findall(r'"(.*?)"', self.arguments)[:2]
@@ -37,13 +36,13 @@ class Call:
 
     @property
     def responds(self) -> bool:
-        """Whether this call sends the start of a response to a client."""
+        """Whether this call sent the start of a response to a client."""
         to_somebody = re.match(r"\d+<(socket|TCP)", self.arguments) is not None
         return to_somebody and '"HTTP/1.1 200' in self.arguments
 
 
 def read_trace(path: Path) -> Iterator[Call]:
-    """The calls in the order of their ends; a response counts from its start, to be strict."""
+    """Return calls ordered by time of return; a response counts from its start, to be strict."""
     begun: dict[str, str] = {}
     for line in path.read_text("utf-8", "replace").splitlines():
         if found := _BEGUN.match(line):

@@ -1,4 +1,4 @@
-"""No response to a write is sent before it is on disk, as seen in the system calls."""
+"""No response to a write is sent before the data is on disk, verified by system calls."""
 
 import shutil
 import signal
@@ -24,7 +24,7 @@ STRACE = shutil.which("strace")
 
 
 def can_trace() -> bool:
-    """Whether this system lets a process be traced."""
+    """Return whether this system allows tracing a process."""
     if STRACE is None:
         return False
     command = [STRACE, "-f", "-e", "trace=fsync", "true"]
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(
 
 @contextmanager
 def tracing(pid: int, written: Path) -> Iterator[None]:
-    """Trace the calls of a process while the block runs."""
+    """Trace the system calls of a process until the context exits."""
     assert STRACE is not None
     options = ["-f", "-y", "-s", "40", "-e", f"trace={TRACED}", "-o", str(written)]
     tracer = subprocess.Popen([STRACE, *options, "-p", str(pid)], stderr=subprocess.PIPE)
@@ -53,7 +53,7 @@ def tracing(pid: int, written: Path) -> Iterator[None]:
 
 
 async def trace(folder: Path, fork_server: ForkServer) -> dict[str, list[list[Call]]]:
-    """The calls between one response and the next, for each kind of write, one write at a time."""
+    """Record the calls between responses for each kind of write, one write at a time."""
     written = folder / "trace.txt"
     kinds: list[str] = []
     async with open_scene(folder, fork_server) as scene:
@@ -104,7 +104,7 @@ async def test_every_response_is_sent_after_the_data_is_on_disk(
 
 
 def check(kind: str, calls: list[Call]) -> None:
-    """Check that the document and then the commit were durable when the response was sent."""
+    """Check that first the document and then the commit was durable before the response."""
     synced = [(at, call.synced) for at, call in enumerate(calls) if call.synced]
     log = [at for at, path in synced if path.endswith("imprint.db-wal")]
     assert log, f"{kind}: the commit was not durable, only {synced}"
@@ -117,13 +117,13 @@ def check(kind: str, calls: list[Call]) -> None:
 
 
 def _sync_of_small_documents(kind: str, synced: list[tuple[int, str]]) -> int | None:
-    """When the database of small documents became durable."""
+    """Return when the small-documents database became durable."""
     database = f"/content/{'public' if kind == 'publish' else 'private'}/small.db-wal"
     return next((at for at, path in synced if path.endswith(database)), None)
 
 
 def _sync_of_file(calls: list[Call], synced: list[tuple[int, str]]) -> int | None:
-    """When the file of the document became durable: its bytes before its name, then its name."""
+    """Return when a document file became durable: its bytes before the rename, then its folder."""
     moved = [(at, call.renamed) for at, call in enumerate(calls) if call.renamed]
     ((renamed_at, renamed),) = moved
     assert renamed is not None

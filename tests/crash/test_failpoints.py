@@ -1,4 +1,4 @@
-"""A service that ends at any step of any write leaves the whole effect, or none of it."""
+"""A service that crashes at any step of a write leaves the whole effect or none of it."""
 
 import ast
 from collections.abc import Awaitable, Callable
@@ -31,13 +31,12 @@ STORING = (
     "after_commit",
     "before_response",
 )
-"""The failpoints of a write with a document: its intent is the first commit, its effect the
-second."""
+"""Failpoints of a write with a document: commit 1 is its intent, commit 2 its effect."""
 
 DELETING = ("before_commit", "during_commit:1", "after_commit", "before_response")
 COLLECTING = ("after_condemn", "after_condemn:3", "after_remove", "after_remove:2", "after_purge")
 DONE = ("after_commit", "before_response")
-"""Failpoints after which the effect is there, and only the response is missing."""
+"""Failpoints after which the write has taken effect and only the response is missing."""
 
 CASES = [(kind, at) for kind in ("create", "update", "publish") for at in STORING] + [
     ("delete", at) for at in DELETING
@@ -81,7 +80,7 @@ async def read(world: World, author: Wallet, cid: str) -> str | None:
 
 
 async def collect(world: World, grace: timedelta = timedelta(hours=24)) -> None:
-    """Run the garbage collector, after every lease of the dead process has expired."""
+    """Run the garbage collector after all leases of the dead process have expired."""
     world.clock.advance(LEASE_TIME.total_seconds() + LEASE_SECONDS)
     await GarbageCollector(
         world.adapters.stores.garbage,
@@ -95,7 +94,7 @@ async def collect(world: World, grace: timedelta = timedelta(hours=24)) -> None:
 
 @pytest.mark.rotates
 @pytest.mark.parametrize(("kind", "at"), CASES)
-async def test_a_write_interrupted_by_a_crash_is_complete_or_absent(
+async def test_a_write_interrupted_by_a_crash_is_all_or_nothing(
     tmp_path: Path, fork_server: ForkServer, kind: str, at: str
 ):
     before = await prepare(tmp_path)
@@ -127,7 +126,7 @@ async def test_a_write_interrupted_by_a_crash_is_complete_or_absent(
 
 
 async def check_repeated(world: World, kind: str, cid: str, again: httpx2.Response) -> None:
-    """The response to the repetition has the result of the write."""
+    """Check that the response to the repeated request contains the result of the write."""
     assert problem(again) == (409, "nonce_used")
     file = again.json()["file"]
     if kind == "delete":
@@ -139,7 +138,7 @@ async def check_repeated(world: World, kind: str, cid: str, again: httpx2.Respon
 
 
 async def check_once(world: World, kind: str, cid: str) -> None:
-    """The effect is there exactly once."""
+    """Check that the write took effect exactly once."""
     author = world.wallet(0)
     session = await world.login(author)
     listed = await world.client.get(
@@ -154,7 +153,7 @@ async def check_once(world: World, kind: str, cid: str) -> None:
 
 @pytest.mark.rotates
 @pytest.mark.parametrize("at", COLLECTING)
-async def test_a_collection_interrupted_by_a_crash_is_finished_by_the_next_one(
+async def test_a_collection_interrupted_by_a_crash_is_completed_by_the_next_one(
     tmp_path: Path, fork_server: ForkServer, at: str
 ):
     before = await prepare(tmp_path)
@@ -175,7 +174,7 @@ async def test_a_collection_interrupted_by_a_crash_is_finished_by_the_next_one(
     assert len(stored_documents(tmp_path)) == 3
 
 
-async def test_a_service_without_an_armed_failpoint_passes_every_failpoint(
+async def test_a_service_without_an_armed_failpoint_ignores_all_failpoints(
     tmp_path: Path, fork_server: ForkServer
 ):
     before = await prepare(tmp_path)
@@ -187,7 +186,7 @@ async def test_a_service_without_an_armed_failpoint_passes_every_failpoint(
         assert scene.victim.process.stop() == 0
 
 
-def test_every_failpoint_in_the_code_is_a_case_here():
+def test_every_failpoint_in_the_code_is_covered_here():
     reached = {
         node.args[0].value
         for path in (ROOT / "src").rglob("*.py")
@@ -201,6 +200,6 @@ def test_every_failpoint_in_the_code_is_a_case_here():
     assert reached == tested == set(failpoints.NAMES)
 
 
-def test_a_failpoint_that_does_not_exist_cannot_be_armed():
+def test_a_nonexistent_failpoint_cannot_be_armed():
     with pytest.raises(ValueError, match="no failpoint"):
         failpoints.arm("after_lunch")

@@ -1,4 +1,4 @@
-"""A full disk stops only writes; with space again, they continue."""
+"""A full disk stops only writes; they continue once there is space again."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ CONTENT = 64 * 1024
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A folder on its own small disk."""
+    """A folder on a separate small disk."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(
@@ -37,7 +37,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 async def fill(world: World) -> tuple[int, str]:
-    """Write until the service refuses; returns the refusal."""
+    """Write until the service refuses, and return the refusal."""
     for _ in range(1000):
         response = await world.send_create(world.wallet(0), secrets.token_hex(CONTENT // 2))
         if response.status_code != 200:
@@ -46,7 +46,7 @@ async def fill(world: World) -> tuple[int, str]:
 
 
 async def wait_for_condition(world: World, status: str) -> None:
-    """Wait until the service has noticed how much space there is."""
+    """Wait until the service has noticed the change in free space."""
     for _ in range(300):
         if (await world.client.get("/readyz")).json()["status"] == status:
             return
@@ -55,13 +55,13 @@ async def wait_for_condition(world: World, status: str) -> None:
 
 
 def take_the_rest(path: Path) -> None:
-    """Append to a file until nothing fits any more."""
+    """Append to a file until the disk is full."""
     with path.open("ab") as file, suppress(OSError):
         while True:
             os.write(file.fileno(), bytes(1024))
 
 
-async def test_writes_wait_for_space_and_reads_do_not(disk: Path, fork_server: ForkServer):
+async def test_writes_wait_for_disk_space_but_reads_do_not(disk: Path, fork_server: ForkServer):
     async with open_scene(disk, fork_server, MIN_FREE_DISK_BYTES="0") as scene:
         world, author = scene.world, scene.world.wallet(0)
         await scene.victim.start(world.client)
@@ -93,7 +93,7 @@ async def test_writes_wait_for_space_and_reads_do_not(disk: Path, fork_server: F
     assert find_faults(disk) == []
 
 
-async def test_drafts_alone_do_not_fill_the_disk(disk: Path, fork_server: ForkServer):
+async def test_drafts_alone_cannot_fill_the_disk(disk: Path, fork_server: ForkServer):
     floor = 3 * MEGABYTE
     async with open_scene(disk, fork_server, MIN_FREE_DISK_BYTES=str(floor)) as scene:
         world, author = scene.world, scene.world.wallet(0)

@@ -1,5 +1,4 @@
-"""A process that ends at any point of filling the index leaves one that the next process
-completes."""
+"""A process killed at any point while indexing leaves an index that the next one completes."""
 
 import asyncio
 import json
@@ -23,10 +22,10 @@ from imprint.bootstrap.stores import Stores
 
 POSTS = 6
 LOGS_AT_ONCE = 8
-"""Logs per response of the node, so that the index is filled in several steps."""
+"""Maximum logs per response of the node, so that indexing takes several steps."""
 
 INDEXING = ("during_restart", "during_step", "during_step:2", "after_step")
-"""The failpoints of filling the index."""
+"""The failpoints reached while indexing."""
 
 COMMAND = """
 import sys
@@ -36,11 +35,11 @@ from imprint.cli import main
 failpoints.arm(sys.argv.pop(1))
 main()
 """
-"""`imprint` that ends at the failpoint in its first argument."""
+"""Runs `imprint` and crashes at the failpoint given as the first argument."""
 
 
 def send_few_logs(said: bytes) -> bytes:
-    """The error of a node that refuses to send many logs at once."""
+    """Replace large results with the error of a node that limits the number of logs."""
     body = json.loads(said)
     for each in body if isinstance(body, list) else [body]:
         found = each.get("result")
@@ -51,7 +50,7 @@ def send_few_logs(said: bytes) -> bytes:
 
 
 async def prepare(folder: Path) -> None:
-    """A chain with posts, purchases, transfers and prices that no index knows."""
+    """Create a chain with posts, purchases, transfers and prices that are not indexed yet."""
     async with open_world(folder) as world:
         author, readers = world.wallet(0), [world.wallet(1), world.wallet(2)]
         for number in range(POSTS):
@@ -64,14 +63,14 @@ async def prepare(folder: Path) -> None:
 
 
 async def database_of(folder: Path) -> dict[str, str]:
-    """The database setting of the world in this folder."""
+    """Return the database settings of the world in this folder."""
     return {
         name.removeprefix("IMPRINT_"): text for name, text in (await records_of(folder)).items()
     }
 
 
 async def free_leases(stores: Stores) -> None:
-    """Expire the leases of the process without waiting for them."""
+    """Expire the leases of the killed process without waiting."""
 
     async def free(tx: Transaction) -> None:
         await tx.execute("DELETE FROM leases")
@@ -80,7 +79,7 @@ async def free_leases(stores: Stores) -> None:
 
 
 async def texts_of(stores: Stores) -> set[int]:
-    """The posts whose texts are searchable, or will be."""
+    """Return the posts whose texts are searchable or pending."""
 
     async def read(tx: Transaction) -> set[int]:
         texts = "SELECT place FROM post_texts UNION SELECT place FROM pending_texts"
@@ -90,12 +89,12 @@ async def texts_of(stores: Stores) -> set[int]:
 
 
 async def compared(stores: Stores) -> dict[str, Any]:
-    """The content of the index; texts that were already read are equivalent to pending ones."""
+    """Return the index content, treating indexed and pending texts as equivalent."""
     return {**await read_tables(stores), "pending_texts": await texts_of(stores)}
 
 
 async def expect_complete(world: World) -> None:
-    """Continue indexing, and compare the result with a fresh build."""
+    """Continue indexing and compare the result with a fresh build."""
     stores = world.adapters.stores
     await free_leases(stores)
     indexer = build_indexer(world.settings, world.adapters)
@@ -108,7 +107,7 @@ async def expect_complete(world: World) -> None:
 
 
 async def blocks_indexed(folder: Path) -> tuple[bool, bool]:
-    """Whether the index has blocks, and whether it is complete."""
+    """Return whether the index has blocks and whether it is complete."""
     async with open_world(folder) as world:
         stores = world.adapters.stores
         await free_leases(stores)
@@ -118,7 +117,7 @@ async def blocks_indexed(folder: Path) -> tuple[bool, bool]:
 
 @pytest.mark.rotates
 @pytest.mark.parametrize("at", INDEXING)
-async def test_a_process_killed_while_indexing_applies_no_block_twice(
+async def test_no_block_is_applied_twice_after_a_kill_while_indexing(
     tmp_path: Path, fork_server: ForkServer, records: None, at: str
 ):
     await prepare(tmp_path)
@@ -134,7 +133,7 @@ async def test_a_process_killed_while_indexing_applies_no_block_twice(
 
 
 def start_rebuild(scene: Scene, at: str) -> Process:
-    """`imprint reconcile`, which ends at a failpoint."""
+    """Run `imprint reconcile` until it crashes at a failpoint."""
     given = {"DATA_DIR": str(scene.victim.folder), **scene.victim.given}
     environ = {f"IMPRINT_{name}": text for name, text in given.items()}
     command = [sys.executable, "-c", COMMAND, at, "reconcile", "--from-block", "0"]
@@ -151,7 +150,7 @@ async def wait_for_posts(scene: Scene) -> None:
         await asyncio.sleep(0.05)
 
 
-async def test_a_service_completes_a_killed_rebuild_of_the_index(
+async def test_a_service_completes_an_index_rebuild_that_was_killed(
     tmp_path: Path, fork_server: ForkServer, records: None
 ):
     await prepare(tmp_path)

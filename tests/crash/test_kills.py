@@ -1,4 +1,4 @@
-"""kill -9 at any moment under many writers: nothing acknowledged is lost, nothing is half done."""
+"""kill -9 at any moment with many writers: no acknowledged write is lost or half done."""
 
 import asyncio
 import os
@@ -26,11 +26,13 @@ AUTHORS = 16
 STARTS = 5
 SHORTEST, LONGEST = 0.005, 0.120
 READY_SECONDS = 2.0
-"""Seconds after which a killed service is ready again. Half of the starts may take longer, because
-the machine may be busy. None may hang."""
+"""Seconds within which a killed service must be ready again.
+
+Half of the starts may take longer, because the machine may be busy, but none may hang.
+"""
 
 BUSY = 1.5
-"""The load per processor above which measured times are meaningless."""
+"""The load per processor above which measured times are not meaningful."""
 
 
 @pytest.mark.timeout(1800)
@@ -106,5 +108,5 @@ async def test_a_killed_service_is_ready_again_within_two_seconds(
 
 
 def overloaded() -> bool:
-    """Whether this machine is too busy to judge any duration."""
+    """Return whether this machine is too busy for meaningful timings."""
     return os.getloadavg()[0] > BUSY * (os.cpu_count() or 1)

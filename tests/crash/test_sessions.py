@@ -1,5 +1,4 @@
-"""A service that ends while a session is opened or ended has done that completely, or not at
-all."""
+"""A request that opens or ends a session takes effect completely or not at all in a crash."""
 
 import asyncio
 import os
@@ -27,13 +26,12 @@ from imprint.services.installation.master_keys import MasterKeys
 
 NONCE = "the-same-nonce-again"
 SECRET = "5f0c81be27d4693b1f0c8e9d2a7465fd"
-"""Sessions outlive the process that has issued them."""
+"""A fixed secret, so that sessions outlive the process that issued them."""
 
 KINDS = ("open", "revoke", "revoke_all", "logout", "logout_all")
 LOGOUTS = {"logout": {}, "logout_all": {"all": True}}
 ENDS = ("during_commit", "after_commit")
-"""The failpoints of a request: its effect is one commit, after which only the response is
-missing."""
+"""Failpoints of a request: before and after the only commit, which is its whole effect."""
 
 KILLS = int(os.environ.get("KILLS") or 5)
 SEED = int(os.environ.get("SEED") or time.time())
@@ -63,7 +61,7 @@ async def prepare(folder: Path) -> Before:
 
 @asynccontextmanager
 async def open_again(folder: Path) -> AsyncIterator[World]:
-    """The service in this process, on the data of the killed one."""
+    """Open the service in this process, on the data of the killed one."""
     clock = MovableClock(datetime.now(UTC))
     async with open_world(folder, clock=clock, JWT_SECRET=SECRET) as world:
         yield world
@@ -95,7 +93,7 @@ async def count(tx: Transaction, text: str, **values: Any) -> int:
 
 
 async def opened_and_spent(world: World) -> tuple[int, int]:
-    """How many sessions the wallet has, and how many nonces were spent on opening one."""
+    """Return the numbers of the wallet's sessions and of nonces spent on opening one."""
     stores, wallet = world.adapters.stores, world.wallet(0).address
 
     async def read(tx: Transaction) -> tuple[int, int]:
@@ -110,7 +108,7 @@ async def opened_and_spent(world: World) -> tuple[int, int]:
 @pytest.mark.rotates
 @pytest.mark.parametrize("at", ENDS)
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_request_interrupted_by_a_crash_is_complete_or_absent(
+async def test_a_request_interrupted_by_a_crash_takes_effect_fully_or_not_at_all(
     tmp_path: Path, fork_server: ForkServer, records: None, kind: str, at: str
 ):
     before = await prepare(tmp_path)
@@ -134,21 +132,21 @@ async def test_a_request_interrupted_by_a_crash_is_complete_or_absent(
 
 
 async def expect_key(world: World, key: WritingKey, *, works: bool) -> None:
-    """A write by the key takes effect, or is refused."""
+    """Check whether a write with the key takes effect or is refused."""
     response = await send_create(world, replace(key, wallet=world.wallet(0)))
     expected = (200, None) if works else (401, "writing_session_invalid")
     assert (response.status_code, response.json().get("code")) == expected, response.text
 
 
 async def expect_session(world: World, headers: dict[str, str], *, ended: bool) -> None:
-    """A request in a session is served, or refused."""
+    """Check whether a request in the session is served or refused."""
     response = await world.client.get("/writing/sessions", headers=headers)
     expected = (401, "session_ended") if ended else (200, None)
     assert (response.status_code, response.json().get("code")) == expected, response.text
 
 
 async def expect_repeated(world: World, kind: str, again: httpx2.Response, done: bool) -> None:
-    """The repetition has the effect, or reports that it is already there."""
+    """Check that the repeated request takes effect, or reports that it already has."""
     if kind == "open":
         assert again.status_code == (409 if done else 201), again.text
         if done:

@@ -1,4 +1,4 @@
-"""A service in a separate process that ends where, or when, a test wants it to."""
+"""A service in a separate process that crashes where or when a test wants it to."""
 
 import asyncio
 import time
@@ -24,7 +24,7 @@ LEASE_SECONDS = 2
 
 
 class PresentClock(MovableClock):
-    """The real time, for wallets that sign for a service in another process."""
+    """The system time, for wallets that sign for a service in another process."""
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -38,7 +38,7 @@ class PresentClock(MovableClock):
 
 
 class Running(Protocol):
-    """A process, however it was started."""
+    """A process, regardless of how it was started."""
 
     @property
     def runs(self) -> bool: ...
@@ -58,7 +58,7 @@ class Running(Protocol):
 class Victim:
     """`imprint serve` on a folder, restarted as often as it is killed.
 
-    It is started with `command` if that is given, and otherwise forked by the fork server.
+    It is started with `command` if given, and otherwise forked by the fork server.
     """
 
     folder: Path
@@ -83,8 +83,10 @@ class Victim:
         return f"http://127.0.0.1:{self.port}"
 
     async def start(self, client: httpx2.AsyncClient, path: str = "/readyz") -> float:
-        """Run it until it is ready to write, or responds with 200 at `path`; returns the seconds
-        that took."""
+        """Start the service and wait until it responds with 200 at `path`.
+
+        Returns the start-up time in seconds.
+        """
         began = time.monotonic()
         self.process.spawn()
         while time.monotonic() < began + TIMEOUT:
@@ -96,20 +98,20 @@ class Victim:
         raise TimeoutError(self.process.tail())
 
     async def end(self) -> int:
-        """The exit status, once it has ended on its own."""
+        """Wait until the service ends on its own and return the exit status."""
         return await asyncio.to_thread(self.process.wait, TIMEOUT)
 
 
 @dataclass(slots=True)
 class Scene:
-    """A victim, and a world whose requests go to it."""
+    """A victim, and a world that sends its requests to it."""
 
     victim: Victim
     world: World
 
 
 def settings_beside(node: Node, marketplace: str) -> dict[str, str]:
-    """The settings of a service with this node, by name; its background tasks are off."""
+    """Return the settings of a service with this node; its background tasks are disabled."""
     settings = {
         **{name.removeprefix("IMPRINT_"): text for name, text in DEVELOPMENT.items()},
         "CHAIN_RPC_URL": node.url,
@@ -134,7 +136,7 @@ async def open_scene(
     command: Sequence[str] = (),
     **given: str,
 ) -> AsyncIterator[Scene]:
-    """A chain with a node, and a victim that is not running yet."""
+    """Open a chain with a node, and a victim that is not running yet."""
     clock = PresentClock()
     chain = Chain.open(folder / "chain.jsonl", lambda: clock.seconds)
     marketplace = deploy_marketplace(chain)

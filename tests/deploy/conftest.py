@@ -1,4 +1,4 @@
-"""Shared by the tests of deploy/: the built image, and the programs that check its files."""
+"""Fixtures for the tests of deploy/: the built image, and programs that validate files."""
 
 import subprocess
 from collections.abc import Iterator
@@ -16,6 +16,6 @@ def image() -> Iterator[Image]:
 
 @pytest.fixture(scope="session")
 def validators() -> Path:
-    """The folder of the programs that check compose files and manifests."""
+    """The folder with the programs that validate compose files and manifests."""
     subprocess.run([ROOT / "tools" / "build-deploy-validators"], check=True, cwd=ROOT)
     return ROOT / ".tools" / "validators"

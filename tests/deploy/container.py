@@ -1,8 +1,7 @@
-"""The image of the service, run without a container engine, like an engine with strict settings
-would.
+"""The image of the service, run without a container engine, as one with strict settings would.
 
-Its processes have namespaces of mounts and processes, a root that cannot be written, the user of
-the image, no capability and no way to gain one. The network is that of this machine.
+Its processes have their own mount and process namespaces, a read-only root, the user of the
+image, and no capabilities or way to gain any. They share the network of this machine.
 """
 
 import json
@@ -55,13 +54,13 @@ for folder in environ["PATH"].split(":"):
 
 
 def capture(*command: object, **options: Any) -> "subprocess.CompletedProcess[str]":
-    """Run a command, whatever its status, and capture its output."""
+    """Run a command, regardless of its status, and capture its output."""
     words = [str(each) for each in command]
     return subprocess.run(words, capture_output=True, text=True, check=False, **options)
 
 
 def buildah(*arguments: str) -> str:
-    """The output of buildah, with the storage of tools/build-image."""
+    """Run buildah with the storage of tools/build-image and return the output."""
     storage = ROOT / ".tools" / "containers"
     places = ["--root", str(storage / "root"), "--runroot", str(storage / "run")]
     command = ["buildah", "--storage-driver", "vfs", *places, *arguments]
@@ -70,7 +69,7 @@ def buildah(*arguments: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """The image: its files and its configuration."""
+    """The image, with its files and its configuration."""
 
     root: Path
     config: Mapping[str, Any]
@@ -87,7 +86,7 @@ class Image:
 
 @contextmanager
 def built_image() -> Iterator[Image]:
-    """The image, built from this checkout, with its files mounted."""
+    """Build the image from this checkout and mount its files."""
     subprocess.run([ROOT / "tools" / "build-image", "--tag", TAG], check=True, cwd=ROOT)
     working = buildah("from", "--pull-never", TAG)
     try:
@@ -99,7 +98,7 @@ def built_image() -> Iterator[Image]:
 
 @dataclass(slots=True)
 class Container:
-    """A process of the image; `given` is added to the environment of the image."""
+    """A process run in the image; `given` is added to the environment of the image."""
 
     image: Image
     folder: Path
@@ -121,12 +120,12 @@ class Container:
 
     @property
     def environ(self) -> dict[str, str]:
-        """The environment of its processes."""
+        """The environment of the container's processes."""
         address = {"IMPRINT_HOST": "127.0.0.1", "IMPRINT_PORT": str(self.port)}
         return {**self.image.environ, **self.given, **address}
 
     def spawn(self, *arguments: str) -> None:
-        """Run the entry point with the arguments, or those of the image."""
+        """Run the entry point with these arguments, or with those of the image."""
         self.data.mkdir(exist_ok=True)
         user, group = self.image.user
         subprocess.run(["chown", f"{user}:{group}", self.data], check=True)
@@ -144,19 +143,19 @@ class Container:
 
     @property
     def pid(self) -> int:
-        """The pid of the container's first process on this machine."""
+        """The pid of the container's first process, as seen by the host."""
         assert self._running is not None
         outer = self._running.pid
         return int(Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
 
     @property
     def status(self) -> dict[str, str]:
-        """The kernel's status of its first process."""
+        """The kernel's status fields for the container's first process."""
         text = Path(f"/proc/{self.pid}/status").read_text()
         return dict(re.findall(r"^(\w+):\s+(.*)$", text, re.MULTILINE))
 
     def wait_for(self, path: str, status: int = 200, seconds: float = 60) -> None:
-        """Wait until it responds with this status."""
+        """Wait until the container responds with this status."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             assert self._running is not None
@@ -171,28 +170,28 @@ class Container:
         raise TimeoutError(self.log.read_text())
 
     def run(self, command: Sequence[str], **given: str) -> "subprocess.CompletedProcess[str]":
-        """Run another command in it, like `docker exec`; `given` is for it alone."""
+        """Run another command in the container, like `docker exec`; `given` is for it alone."""
         user, group = map(str, self.image.user)
         enter = ["nsenter", "--target", str(self.pid), "--mount", "--pid", "--root", "--wd"]
         words = [f"{name}={text}" for name, text in {**self.environ, **given}.items()]
         return capture(*enter, "--setuid", user, "--setgid", group, "env", "-i", *words, *command)
 
     def run_shell(self, text: str) -> "subprocess.CompletedProcess[str]":
-        """Run a shell line in it."""
+        """Run a shell command in the container."""
         return self.run(["sh", "-c", text])
 
     def stop(self) -> int:
-        """Send the signal that the image names, and wait for the exit status."""
+        """Send the stop signal defined by the image and wait for the exit status."""
         os.kill(self.pid, signal.Signals[self.image.config["StopSignal"]])
         return self.wait()
 
     def wait(self, seconds: float = 60) -> int:
-        """The exit status, once it ends on its own."""
+        """Wait until the container ends on its own and return the exit status."""
         assert self._running is not None
         return self._running.wait(seconds)
 
     def kill(self) -> None:
-        """Kill it, if it is still running."""
+        """Kill the container if it is still running."""
         if self._running is not None and self._running.poll() is None:
             # All processes of the namespace end with the first one. That unshare ends it is undone
             # when it changes its user.

@@ -1,7 +1,7 @@
-"""A Debian that runs systemd as its first process, in namespaces of this machine.
+"""A Debian system that runs systemd as its first process, in namespaces of this machine.
 
-Units are started by the real systemd, with all their sandboxing. The network is that of this
-machine.
+Units are started by the real systemd, with all their sandboxing. The network is shared with
+this machine.
 """
 
 import os
@@ -51,13 +51,13 @@ _ENVIRON = {
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The running machine: its files, and the pid of its first process on this machine."""
+    """A running machine: its root folder, and the pid of its first process on the host."""
 
     root: Path
     pid: int
 
     def run(self, text: str, seconds: float = 300) -> "subprocess.CompletedProcess[str]":
-        """Run shell lines in it as root; they stop at the first failing command."""
+        """Run a shell script in the machine as root, stopping at the first failing command."""
         enter = ["nsenter", "--target", str(self.pid), "--mount", "--pid", "--cgroup"]
         enter += ["--uts", "--ipc", "--root", "--wd"]
         return subprocess.run(
@@ -70,14 +70,14 @@ class Machine:
         )
 
     def succeed(self, text: str, seconds: float = 300) -> str:
-        """The output of shell lines; all of them must succeed."""
+        """Run a shell script that must succeed and return its output."""
         ran = self.run(text, seconds)
         assert ran.returncode == 0, f"{text}\n{ran.stdout}\n{ran.stderr}"
         return ran.stdout
 
 
 def make_root(folder: Path, suite: str, packages: str) -> Path:
-    """A minimal Debian with these packages in a folder; its archive is cached in .tools/."""
+    """Create a minimal Debian with these packages in a folder, cached in .tools/."""
     stamp = sha256(f"{suite} {packages}".encode()).hexdigest()[:16]
     archive = ROOT / ".tools" / f"machine-{stamp}.tar"
     if not archive.exists():
@@ -94,7 +94,7 @@ def make_root(folder: Path, suite: str, packages: str) -> Path:
 
 @contextmanager
 def booted(root: Path, log: Path) -> Iterator[Machine]:
-    """The machine of this root while it runs."""
+    """Boot the machine with this root and run it until the context exits."""
     group = _unified_hierarchy() / f"imprint-test-{os.getpid()}"
     group.mkdir()
     namespaces = ["--cgroup", "--mount", "--pid", "--uts", "--ipc", "--propagation=private"]
@@ -146,7 +146,7 @@ def _remove(group: Path) -> None:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy a folder with its links and owners."""
+    """Copy a folder, preserving links and owners."""
     shutil.rmtree(target, ignore_errors=True)
     target.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["cp", "--archive", source, target], check=True)

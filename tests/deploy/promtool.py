@@ -1,4 +1,4 @@
-"""Prometheus' own tool, and the metrics that rules and dashboards may name."""
+"""Prometheus' own tool, and the metrics that rules and dashboards may use."""
 
 import re
 import subprocess
@@ -21,14 +21,14 @@ _NAME = re.compile(r"\b(?:imprint|process)_[a-z_]+")
 
 
 def run(*command: str) -> str:
-    """The output of promtool; fails with all of it if it finds anything."""
+    """Run promtool and return its output; if it reports anything, fail with the whole output."""
     done = subprocess.run(["promtool", *command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def sample_names() -> set[str]:
-    """Every metric that a query may name."""
+    """Return every metric that a query may use."""
     names = set(PROCESS_METRICS)
     for name, metric in declared_metrics().items():
         suffixes = ("_bucket", "_sum", "_count") if isinstance(metric, Histogram) else ("",)
@@ -37,5 +37,5 @@ def sample_names() -> set[str]:
 
 
 def metrics_in(expression: str) -> set[str]:
-    """The names of metrics in a query."""
+    """Return the names of the metrics in a query."""
     return set(_NAME.findall(expression))

@@ -1,4 +1,4 @@
-"""The proxies of `deploy/` as Debian's packages run them, on free ports, each in its own folder."""
+"""The proxies of `deploy/` as run by Debian's packages, on free ports, in separate folders."""
 
 import json
 import os
@@ -40,11 +40,11 @@ http {{
     include {folder}/imprint.conf;
 }}
 """
-"""The surrounding `/etc/nginx/nginx.conf` of the snippet."""
+"""A `/etc/nginx/nginx.conf` that includes the snippet."""
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait until this holds, for example for a log line that is written after the response."""
+    """Wait until a condition holds, such as a log line written after the response."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it took too long"
@@ -60,12 +60,12 @@ class Certificate:
 
     @property
     def both(self) -> Path:
-        """Certificate and key in one file, as HAProxy wants them."""
+        """The certificate and key in one file, as HAProxy requires."""
         return self.chain.with_suffix(".both")
 
 
 def make_certificate(folder: Path) -> Certificate:
-    """A certificate for localhost in this folder, valid for a day."""
+    """Create a certificate for localhost in this folder, valid for one day."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)
@@ -97,7 +97,7 @@ def make_certificate(folder: Path) -> Certificate:
 
 @dataclass(slots=True)
 class Proxy:
-    """A proxy in front of one service; `changes` are texts of its file that a test replaces."""
+    """A proxy in front of one service; `changes` are texts that a test replaces in its file."""
 
     name: str
     folder: Path
@@ -107,7 +107,7 @@ class Proxy:
     plain_port: int = field(default_factory=free_port)
     process: Process = field(init=False)
     authority: Path = field(init=False)
-    """The certificate that clients have to trust."""
+    """The certificate that clients must trust."""
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -127,14 +127,14 @@ class Proxy:
         return self.process.log.read_text("utf-8", "replace")
 
     def client(self, address: str = "127.0.0.1", *, http2: bool = False) -> httpx2.Client:
-        """A client that connects from this address of this machine."""
+        """Return a client that connects from this local address."""
         context = ssl.create_default_context(cafile=str(self.authority))
         transport = httpx2.HTTPTransport(verify=context, local_address=address, http2=http2)
         return httpx2.Client(transport=transport, base_url=self.url, timeout=60)
 
     @contextmanager
     def connection(self, *protocols: str) -> Iterator[ssl.SSLSocket]:
-        """A connection for a client that writes raw requests."""
+        """Open a connection for writing raw requests."""
         context = ssl.create_default_context(cafile=str(self.authority))
         context.set_alpn_protocols(protocols or ("http/1.1",))
         with (
@@ -144,7 +144,7 @@ class Proxy:
             yield opened
 
     def exchange(self, request: bytes) -> tuple[int, dict[str, object]]:
-        """The status and the problem that these bytes get."""
+        """Send raw bytes and return the status and problem of the response."""
         with self.connection() as opened:
             opened.sendall(request)
             said = opened.recv(65536)
@@ -157,12 +157,12 @@ class Proxy:
         return int(head.split()[1]), json.loads(body)
 
     def client_when_listening(self) -> httpx2.Client:
-        """A client, as soon as the proxy accepts connections."""
+        """Wait until the proxy accepts connections and return a client."""
         wait_until(self._listens)
         return self.client()
 
     def copy(self, source: Path, changes: Mapping[str, str]) -> Path:
-        """A copy of the file with these texts, which must occur in it, replaced."""
+        """Copy a file, replacing the given texts, each of which must occur in it."""
         text = source.read_text("utf-8")
         for old, new in {**changes, **self.changes}.items():
             assert old in text, f"{source.name} has no {old!r}"
@@ -172,7 +172,7 @@ class Proxy:
         return target
 
     def responds(self) -> bool:
-        """Whether the service responds through it."""
+        """Return whether the service responds through the proxy."""
         return self._status() == 200
 
     def _listens(self) -> bool:
@@ -254,7 +254,7 @@ NAMES = tuple(_SET_UPS)
 
 @contextmanager
 def running_proxy(proxy: Proxy) -> Iterator[Proxy]:
-    """The proxy while it runs; it ends with the block in any case."""
+    """Run the proxy until the context exits."""
     proxy.process.start(proxy.responds)
     try:
         yield proxy

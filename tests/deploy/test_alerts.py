@@ -1,5 +1,4 @@
-"""The alert rules of `deploy/prometheus`: valid, tested, explained, and only about existing
-metrics."""
+"""The alert rules in `deploy/prometheus`: valid, tested, documented, with existing metrics."""
 
 import re
 from collections import Counter
@@ -21,7 +20,7 @@ TESTS: list[dict[str, Any]] = yaml.safe_load((FOLDER / "alerts.test.yaml").read_
 
 
 def anchors_of(page: Path) -> set[str]:
-    """The anchors that GitHub gives to the headings of a page."""
+    """Return the anchors that GitHub generates for the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings}
 
@@ -39,7 +38,7 @@ def test_the_rules_pass_their_tests() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
-def test_every_alert_has_a_test_that_fires_it_and_one_that_does_not(rule: dict[str, Any]) -> None:
+def test_every_alert_has_one_test_that_fires_it_and_one_that_does_not(rule: dict[str, Any]) -> None:
     asked = [
         (bool(case["exp_alerts"]), test)
         for test in TESTS
@@ -65,7 +64,7 @@ def test_every_alert_has_a_severity_and_a_runbook(rule: dict[str, Any]) -> None:
     assert anchor in anchors_of(ROOT / "docs" / page)
 
 
-def test_the_links_of_alerts_are_addresses() -> None:
+def test_the_runbook_links_of_alerts_are_https_urls() -> None:
     configuration = yaml.safe_load((FOLDER / "prometheus.yaml").read_text("utf-8"))
     assert configuration["global"]["external_labels"]["imprint_docs"].startswith("https://")
     for test in TESTS:
@@ -75,5 +74,5 @@ def test_the_links_of_alerts_are_addresses() -> None:
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
-def test_an_alert_names_metrics_that_exist(rule: dict[str, Any]) -> None:
+def test_an_alert_uses_only_existing_metrics(rule: dict[str, Any]) -> None:
     assert metrics_in(rule["expr"]) <= sample_names()

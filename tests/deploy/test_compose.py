@@ -1,5 +1,4 @@
-"""The compose files: parsed by Compose's own library, and consistent with the service and its
-image."""
+"""The compose files: parsed by Compose's own library, consistent with the service and image."""
 
 import json
 import re
@@ -30,7 +29,7 @@ VARIANTS = {"kubo": ["compose.yaml"], "s3": ["compose.yaml", "compose.s3.yaml"]}
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A copy of the folder with secrets, and the parsed configuration."""
+    """A copy of the folder with secrets, and its parsed configuration."""
 
     folder: Path
     validator: Path
@@ -48,7 +47,7 @@ class Project:
         return dict(json.loads(loaded.stdout))
 
     def environ(self, variant: str) -> dict[str, str]:
-        """The environment of the service, with its secrets from the outside."""
+        """Return the environment of the service, with secret paths as seen from outside."""
         given: Mapping[str, str | None] = self.services(variant)["imprint"]["environment"]
         return {
             name: (text or "").replace(SECRETS, f"{self.folder}/secrets/")
@@ -89,7 +88,7 @@ def test_the_compose_file_has_all_services_of_a_deployment(project: Project, var
     assert set(project.services(variant)) == {"imprint", "postgresql", "caddy"} | store
 
 
-def test_a_mistake_in_the_file_is_found(project: Project):
+def test_an_error_in_the_file_is_detected(project: Project):
     path = project.folder / "compose.yaml"
     text = path.read_text()
     for right, wrong in (("cap_drop:", "cap_drops:"), ("service_healthy", "service_happy")):
@@ -108,7 +107,7 @@ def test_a_missing_required_variable_is_an_error(project: Project, name: str):
     assert name in loaded.stderr
 
 
-def test_every_variable_is_in_the_example(project: Project):
+def test_every_variable_is_in_the_example_file(project: Project):
     text = "".join((DEPLOY / name).read_text() for name in VARIANTS["s3"])
     read = set(re.findall(r"\$\{(\w+)", text))
     shown = set(re.findall(r"^(\w+)=", (DEPLOY / "compose.env.example").read_text(), re.MULTILINE))
@@ -117,7 +116,7 @@ def test_every_variable_is_in_the_example(project: Project):
     assert shown - read == {"COMPOSE_PROFILES"}
 
 
-def test_no_container_has_privileges_or_writes_its_root(project: Project, variant: str):
+def test_no_container_is_privileged_or_has_a_writable_root(project: Project, variant: str):
     for name, service in project.services(variant).items():
         assert service["read_only"], name
         assert service["cap_drop"] == ["ALL"], name
@@ -135,7 +134,7 @@ def test_every_container_has_a_health_check_limits_and_a_restart_policy(
         assert service["restart"] == "unless-stopped", name
 
 
-def test_every_image_has_a_version(project: Project, variant: str):
+def test_every_image_is_pinned_to_a_version(project: Project, variant: str):
     images = {name: each["image"] for name, each in project.services(variant).items()}
     assert [each for each in images.values() if not re.search(r":v?\d|:RELEASE\.\d", each)] == []
     tested = re.findall(r"github.com/ipfs/kubo (v\S+)", (ROOT / "tests/kubo/go.mod").read_text())
@@ -143,7 +142,7 @@ def test_every_image_has_a_version(project: Project, variant: str):
         assert images["kubo"].partition(":")[2] == tested[0]
 
 
-def test_secrets_are_files_and_in_no_environment(project: Project, variant: str):
+def test_secrets_are_passed_as_files_and_never_in_the_environment(project: Project, variant: str):
     model = project.model(variant)
     secrets = {name: Path(each["file"]) for name, each in model["secrets"].items()}
     assert [path for path in secrets.values() if not path.is_file()] == []
@@ -159,7 +158,7 @@ def test_secrets_are_files_and_in_no_environment(project: Project, variant: str)
         assert texts.isdisjoint(service.get("environment", {}).values()), name
 
 
-def test_every_file_that_is_mounted_exists(project: Project, variant: str):
+def test_every_mounted_file_exists(project: Project, variant: str):
     model = project.model(variant)
     for service in model["services"].values():
         for each in service.get("volumes", []):
@@ -169,7 +168,7 @@ def test_every_file_that_is_mounted_exists(project: Project, variant: str):
                 assert each["source"] in model["volumes"], each
 
 
-def test_only_the_proxy_is_trusted(project: Project):
+def test_only_the_proxy_network_is_trusted(project: Project):
     model = project.model("kubo")
     (network,) = model["networks"]["proxy"]["ipam"]["config"]
     trusted = model["services"]["imprint"]["environment"]["IMPRINT_TRUSTED_PROXIES"]
@@ -179,7 +178,7 @@ def test_only_the_proxy_is_trusted(project: Project):
     assert joined == {"caddy", "imprint"}
 
 
-def test_only_the_proxy_and_the_swarm_publish_ports(project: Project, variant: str):
+def test_only_the_proxy_and_the_kubo_swarm_publish_ports(project: Project, variant: str):
     ports = {
         name: {int(each["published"]) for each in service["ports"]}
         for name, service in project.services(variant).items()
@@ -189,7 +188,7 @@ def test_only_the_proxy_and_the_swarm_publish_ports(project: Project, variant: s
     assert ports == {"caddy": {80, 443}}
 
 
-def test_the_health_check_is_that_of_the_image(project: Project):
+def test_the_health_check_matches_the_image(project: Project):
     test = project.services("kubo")["imprint"]["healthcheck"]["test"]
     text = (DEPLOY / "Containerfile").read_text()
     (written,) = re.findall(r"HEALTHCHECK .*\\\n\s+CMD (\[.*\])", text)
@@ -203,7 +202,7 @@ def test_a_container_has_enough_time_to_finish_its_requests(project: Project):
     assert int(minutes[1]) * 60 > _settings(project, "kubo").limits.shutdown_seconds + 10
 
 
-def test_a_bucket_of_amazon_has_no_endpoint_and_needs_tls(project: Project):
+def test_an_amazon_bucket_has_no_endpoint_and_requires_tls(project: Project):
     chosen = "CONTENT_STORE=s3://documents/imprint\nS3_ENDPOINT=\nS3_ALLOW_HTTP=off\n"
     env = project.folder / ".env"
     env.write_text(env.read_text().replace("CONTENT_STORE=kubo:http://kubo:5001\n", chosen))
@@ -211,7 +210,7 @@ def test_a_bucket_of_amazon_has_no_endpoint_and_needs_tls(project: Project):
     assert (storage.s3_endpoint, storage.s3_allow_http) == (None, False)
 
 
-def test_secrets_that_exist_are_kept(project: Project):
+def test_existing_secrets_are_kept(project: Project):
     folder = project.folder / "secrets"
     before = {path.name: path.read_text() for path in folder.iterdir()}
     subprocess.run([project.folder / "make-secrets", "https://other.example"], check=True)
@@ -221,7 +220,7 @@ def test_secrets_that_exist_are_kept(project: Project):
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o644}
 
 
-def test_make_secrets_needs_the_url_of_a_node(project: Project):
+def test_make_secrets_requires_the_url_of_a_node(project: Project):
     ran = capture(project.folder / "make-secrets")
     assert ran.returncode == 2
     assert "RPC_URL" in ran.stderr
@@ -252,7 +251,7 @@ async def _open_replicas(scene: Scene, environ: Mapping[str, str], address: Mapp
     return replicas
 
 
-async def test_two_replicas_serve_what_either_has_stored(
+async def test_each_replica_serves_documents_stored_by_the_other(
     project: Project, postgresql: Server, kubo: KuboFake, tmp_path: Path
 ):
     environ = project.environ("kubo")

@@ -1,4 +1,4 @@
-"""The dashboard of `deploy/grafana`: complete, and with queries that Prometheus understands."""
+"""The dashboard in `deploy/grafana`: complete, and with valid Prometheus queries."""
 
 import json
 import re
@@ -45,18 +45,18 @@ def test_every_panel_uses_the_chosen_data_source_and_instances() -> None:
             assert 'instance=~"$instance"' in target["expr"]
 
 
-def test_every_query_names_metrics_that_exist() -> None:
+def test_every_query_uses_only_existing_metrics() -> None:
     named = {name for query in QUERIES for name in metrics_in(query)}
     assert named <= sample_names()
 
 
-def test_every_metric_is_shown() -> None:
+def test_every_metric_is_on_the_dashboard() -> None:
     named = {name for query in QUERIES for name in metrics_in(query)}
     shown = {re.sub(r"_(bucket|sum|count)$", "", name) for name in named}
     assert set(declared_metrics()) <= shown
 
 
-def test_prometheus_understands_every_query(tmp_path: Path) -> None:
+def test_prometheus_accepts_every_query(tmp_path: Path) -> None:
     rules = [
         {"record": f"query:{index}", "expr": query.replace("$__rate_interval", "1m")}
         for index, query in enumerate(QUERIES)
@@ -67,7 +67,7 @@ def test_prometheus_understands_every_query(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: f"{panel['id']} {panel['title']}")
-def test_a_panel_has_a_unit_and_a_legend(panel: dict[str, Any]) -> None:
+def test_every_panel_has_a_unit_and_a_legend(panel: dict[str, Any]) -> None:
     if panel["type"] == "row":
         return
     assert panel["fieldConfig"]["defaults"]["unit"]

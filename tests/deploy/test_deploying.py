@@ -1,5 +1,4 @@
-"""The page about deploying: its commands, the files that it names, and a new machine set up by
-it."""
+"""The deployment page: its commands, the files it names, and a new machine set up with it."""
 
 import asyncio
 import os
@@ -31,22 +30,22 @@ AUTHORITY = "/var/lib/caddy/.local/share/caddy/pki/authorities/local/root.crt"
 pytestmark = pytest.mark.timeout(1200)
 
 
-def test_every_block_of_commands_has_a_name():
+def test_every_command_block_has_a_name():
     assert PAGE.count("```sh") == len(BLOCKS)
 
 
 @pytest.mark.parametrize("name", BLOCKS)
-def test_a_shell_can_read_the_commands(name: str):
+def test_the_commands_are_valid_shell_syntax(name: str):
     assert capture("bash", "-n", "-c", BLOCKS[name]).returncode == 0
 
 
-def test_every_file_of_the_folder_that_is_named_exists():
+def test_every_deploy_file_named_on_the_page_exists():
     named = set(re.findall(r"(?<![\w/.-])deploy/[\w./-]*[\w]", PAGE))
     assert named
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_every_command_of_imprint_and_its_options_exist():
+def test_every_imprint_command_and_option_on_the_page_exists():
     lines = re.findall(r"(?:bin/|`)imprint ([a-z-]+)((?: [^\n`|>]+)?)", PAGE)
     assert {"check", "export", "import", "adopt"} <= {command for command, _ in lines}
     context = click.Context(main)
@@ -57,7 +56,7 @@ def test_every_command_of_imprint_and_its_options_exist():
         assert set(re.findall(r"--[a-z-]+", rest)) <= options, name
 
 
-def test_the_scores_and_versions_on_the_page_are_those_of_the_files():
+def test_the_scores_and_versions_on_the_page_match_the_files():
     unit = ROOT / "deploy" / "systemd" / "imprint.service"
     analyzed = capture("systemd-analyze", "security", "--offline=true", "--no-pager", unit).stdout
     (score,) = re.findall(r"Overall exposure level for \S+: (\d\.\d)", analyzed)
@@ -66,13 +65,13 @@ def test_the_scores_and_versions_on_the_page_are_those_of_the_files():
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A new Debian with the files of deploy/, and a chain."""
+    """A new Debian machine with the files of deploy/, and a chain."""
 
     machine: Machine
     scene: Scene
 
     def follow(self, name: str) -> str:
-        """Run the commands of a block, with the names of this test instead of the examples."""
+        """Run the commands of a block, with the names in this test instead of the examples."""
         text = BLOCKS[name].replace("YOUR-SITE", SITE)
         text = re.sub(r"imprint_press-[\d.]+-py3-none-any\.whl", "./imprint_press-*.whl", text)
         text = text.replace("https://node.example/key", self.scene.given["CHAIN_RPC_URL"])
@@ -82,7 +81,7 @@ class Trial:
         return self.machine.succeed(f"cd /srv/imprint\n{text}", seconds=600)
 
     async def type(self, name: str) -> str:
-        """The same, while the chain in this process responds."""
+        """Run the commands of a block while the chain in this process keeps responding."""
         return await asyncio.to_thread(self.follow, name)
 
 
@@ -124,7 +123,7 @@ def _edit_settings(trial: Trial) -> None:
 
 
 @pytest.mark.skipif(not LONG, reason="takes minutes: LONG=1 make test-deploy")
-async def test_the_page_leads_from_an_empty_debian_to_a_service_behind_caddy(trial: Trial):
+async def test_following_the_page_sets_up_a_service_behind_caddy_on_an_empty_debian(trial: Trial):
     for step in ("packages", "service", "database", "settings"):
         await trial.type(f"debian: {step}")
     _edit_settings(trial)

@@ -1,4 +1,4 @@
-"""The container image: its configuration, and how the service runs in it."""
+"""The container image: its configuration, and the service running in it."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.rotates("module")
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A container that serves with a chain; the wallets of the scene send to it."""
+    """A container that serves with a chain and receives the requests of the scene."""
 
     container: Container
     scene: Scene
@@ -42,7 +42,7 @@ async def deployed(image: Image, tmp_path: Path) -> AsyncIterator[Deployed]:
             container.kill()
 
 
-def test_the_image_declares_command_signal_volume_and_port(image: Image):
+def test_the_image_declares_a_command_a_signal_a_volume_and_a_port(image: Image):
     assert image.config["Entrypoint"] == ["imprint"]
     assert image.config["Cmd"] == ["serve"]
     assert image.config["StopSignal"] == "SIGTERM"
@@ -82,7 +82,7 @@ def test_every_module_of_the_service_is_compiled(image: Image):
     ] == []
 
 
-async def test_an_author_drafts_and_prepares_a_thumbnail(deployed: Deployed):
+async def test_an_author_can_create_a_draft_and_prepare_a_thumbnail(deployed: Deployed):
     world = deployed.scene.world
     author = world.wallet(0)
     draft = await world.create(author, "Written in a container.")
@@ -122,7 +122,7 @@ async def test_the_image_has_ca_certificates_and_the_extras(deployed: Deployed):
     assert int(re.findall(r"'x509_ca': (\d+)", ran.stdout)[0]) > 50
 
 
-async def test_commands_run_while_the_service_is_running(deployed: Deployed):
+async def test_commands_can_be_run_while_the_service_is_running(deployed: Deployed):
     ran = await asyncio.to_thread(deployed.container.run, ["imprint", "check"])
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
@@ -133,7 +133,7 @@ async def test_sigterm_stops_the_container_with_status_0(deployed: Deployed):
         httpx2.get(f"{deployed.container.url}/healthz", verify=PLAIN)
 
 
-async def test_drafts_survive_a_new_container(deployed: Deployed):
+async def test_drafts_survive_replacing_the_container(deployed: Deployed):
     world, container = deployed.scene.world, deployed.container
     author = world.wallet(0)
     draft = await world.create(author, "Kept in the volume.")
@@ -143,7 +143,7 @@ async def test_drafts_survive_a_new_container(deployed: Deployed):
     assert (await world.read_draft(author, draft["cid"])).status_code == 200
 
 
-def test_without_settings_the_container_exits_with_status_2_and_names_them(
+def test_missing_settings_are_named_and_the_container_exits_with_status_2(
     image: Image, tmp_path: Path
 ):
     container = Container(image, tmp_path)

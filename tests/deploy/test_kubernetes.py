@@ -1,4 +1,4 @@
-"""The Kubernetes manifests: decoded by Kubernetes' own types, and consistent with the service."""
+"""The Kubernetes manifests: decoded with Kubernetes' own types, consistent with the service."""
 
 import json
 import re
@@ -59,7 +59,7 @@ def _secret_files(pod: Manifest, container: Manifest, folder: Path, secret: Mani
 def settings(
     manifests: list[Manifest], pod: Manifest, container: Manifest, tmp_path: Path
 ) -> Settings:
-    """What the service reads in a pod, with the secrets of the example."""
+    """The settings that the service reads in a pod, with the secrets of the example."""
     _secret_files(pod, container, tmp_path, _named(manifests, "Secret"))
     (reference,) = container["envFrom"]
     environ = dict(_named(manifests, "ConfigMap", reference["configMapRef"]["name"])["data"])
@@ -76,7 +76,7 @@ def settings(
         (("kind: Deployment", "kind: Deploymen"), "no kind"),
     ],
 )
-def test_a_mistake_in_a_manifest_is_found(
+def test_an_error_in_a_manifest_is_detected(
     validators: Path, tmp_path: Path, change: tuple[str, str], complaint: str
 ):
     text = (FOLDER / "deployment.yaml").read_text()
@@ -87,7 +87,7 @@ def test_a_mistake_in_a_manifest_is_found(
     assert complaint in decoded.stderr
 
 
-def test_every_manifest_is_applied_but_the_example_of_the_secret():
+def test_every_manifest_except_the_example_secret_is_applied():
     listed = re.findall(
         r"^  - (\S+\.yaml)$", (FOLDER / "kustomization.yaml").read_text(), re.MULTILINE
     )
@@ -107,7 +107,9 @@ def test_the_settings_are_accepted(settings: Settings):
     assert settings.warnings == ()
 
 
-def test_the_ports_agree(manifests: list[Manifest], container: Manifest, settings: Settings):
+def test_the_ports_are_consistent(
+    manifests: list[Manifest], container: Manifest, settings: Settings
+):
     ports = {each["name"]: each["containerPort"] for each in container["ports"]}
     assert ports == {"http": settings.server.port, "metrics": settings.server.metrics_port}
     for service in (each for each in manifests if each["kind"] == "Service"):
@@ -123,7 +125,7 @@ def test_the_ports_agree(manifests: list[Manifest], container: Manifest, setting
 
 
 def test_only_the_ingress_is_trusted(manifests: list[Manifest], settings: Settings):
-    """A range of pods at large would let each of them claim any client's address."""
+    """A large range of pods would allow any of them to claim any client's address."""
     for network in settings.server.trusted_proxies:
         assert ip_network(network).num_addresses <= 16
     for rule in _named(manifests, "NetworkPolicy")["spec"]["ingress"]:
@@ -142,7 +144,7 @@ def test_the_probes_use_the_liveness_and_readiness_endpoints(container: Manifest
 _PROBES = {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"}
 
 
-def test_a_new_pod_is_ready_before_an_old_one_ends(manifests: list[Manifest]):
+def test_a_new_pod_is_ready_before_an_old_one_stops(manifests: list[Manifest]):
     spec = _named(manifests, "Deployment")["spec"]
     assert spec["replicas"] >= 2
     assert spec["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
@@ -157,7 +159,7 @@ def test_a_pod_has_enough_time_to_finish_its_requests(
     assert pod["terminationGracePeriodSeconds"] >= least
 
 
-def test_a_pod_has_no_privileges_and_cannot_write_its_root(pod: Manifest, container: Manifest):
+def test_a_pod_is_unprivileged_and_has_a_read_only_root(pod: Manifest, container: Manifest):
     assert pod["securityContext"]["runAsNonRoot"]
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert container["securityContext"] == {
@@ -188,7 +190,7 @@ def test_labels_select_the_pods_of_the_deployment(manifests: list[Manifest]):
     assert [each for each in selectors if not each.items() <= labels] == []
 
 
-def test_the_example_of_the_secret_has_every_file_that_a_setting_names(
+def test_the_example_secret_has_every_file_that_a_setting_names(
     manifests: list[Manifest], container: Manifest
 ):
     named = {Path(each["value"]).name for each in container["env"]}

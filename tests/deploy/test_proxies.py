@@ -1,4 +1,4 @@
-"""What passes through the proxies of `deploy/`: requests and responses of a whole service."""
+"""Requests and responses of a whole service through the proxies of `deploy/`."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def client(proxy: Proxy) -> Iterator[httpx2.Client]:
 
 @pytest.fixture
 def direct(service: Service) -> Iterator[httpx2.Client]:
-    """A client of the service without a proxy."""
+    """A client that uses the service without a proxy."""
     with httpx2.Client(base_url=service.url, timeout=60) as opened:
         yield opened
 
@@ -78,7 +78,7 @@ def wallet() -> Wallet:
 
 
 def create(client: httpx2.Client, wallet: Wallet, content: str = "Some words.") -> str:
-    """The cid of a new draft."""
+    """Create a draft and return its CID."""
     response = client.post("/create/group", json=wallet.sign("create") | {"content": content})
     assert response.status_code == 200, response.text
     return str(response.json()["updatedUpload"]["cid"])
@@ -93,7 +93,7 @@ def publish(client: httpx2.Client, wallet: Wallet, cid: str, image: bytes) -> ht
 
 
 def visible(response: httpx2.Response) -> dict[str, Any]:
-    """What a client sees of a response, without the headers that a proxy may set and the time."""
+    """Return the visible parts of a response, without the time and headers a proxy may set."""
     kept = [(name, value) for name, value in response.headers.multi_items() if name != "vary"]
     vary = set(re.split(r", *", response.headers.get("vary", ""))) - {"", "Accept-Encoding"}
     return {
@@ -116,7 +116,7 @@ def test_every_setting_named_in_a_file_exists() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_config_check_of_the_proxy_reports_no_warning(name: str, tmp_path: Path) -> None:
+def test_the_config_check_of_the_proxy_reports_no_warnings(name: str, tmp_path: Path) -> None:
     proxy = Proxy(name, tmp_path, 8000)
     commands = {
         "nginx": [*proxy.process.command, "-t"],
@@ -171,7 +171,7 @@ def test_wallet_libraries_work_through_the_proxy(proxy: Proxy, service: Service)
 
 
 def escaped_body(wallet: Wallet, size: int) -> bytes:
-    """A create of this many bytes: content of the largest size, every character escaped."""
+    """Build a create request of `size` bytes: content of maximum size, all characters escaped."""
     signed = json.dumps(wallet.sign("create"))
     content = b"\\u0061" * MAX_CONTENT
     body = signed.removesuffix("}").encode() + b', "content": "' + content + b'"}'
@@ -179,7 +179,7 @@ def escaped_body(wallet: Wallet, size: int) -> bytes:
 
 
 @pytest.mark.parametrize("is_chunked", [False, True], ids=["with a length", "chunked"])
-def test_the_largest_body_passes_and_a_larger_one_gets_the_services_refusal(
+def test_the_largest_body_passes_and_a_larger_one_is_refused_by_the_service(
     client: httpx2.Client, wallet: Wallet, is_chunked: bool
 ) -> None:
     def send(size: int) -> httpx2.Response:
@@ -238,7 +238,7 @@ def test_a_body_far_above_every_limit_gets_problem_json(
 
 
 def large_picture(size: int) -> bytes:
-    """A PNG of this many bytes, most of them in a chunk that decoders skip."""
+    """Create a PNG of `size` bytes, most of them in a chunk that decoders skip."""
     small = picture()
     kind = b"prVt"
     data = bytes(size - len(small) - 12)
@@ -246,7 +246,7 @@ def large_picture(size: int) -> bytes:
     return small[:-12] + chunk + small[-12:]
 
 
-def test_the_largest_thumbnail_passes_and_a_larger_one_gets_the_services_refusal(
+def test_the_largest_thumbnail_passes_and_the_service_refuses_a_larger_one(
     client: httpx2.Client, wallet: Wallet
 ) -> None:
     cid = create(client, wallet)
@@ -256,7 +256,7 @@ def test_the_largest_thumbnail_passes_and_a_larger_one_gets_the_services_refusal
     assert published.status_code == 200, published.text
 
 
-def test_a_form_beyond_the_limit_gets_the_services_refusal(
+def test_a_form_above_the_limit_is_refused_by_the_service(
     client: httpx2.Client, wallet: Wallet
 ) -> None:
     refused = publish(client, wallet, create(client, wallet), bytes(LARGEST_FORM))
@@ -289,7 +289,7 @@ def thumbnail(service: Service, wallet: Wallet) -> str:
     ],
     ids=lambda headers: " ".join(headers.values()) or "plain",
 )
-def test_a_document_of_the_gateway_passes_unchanged(
+def test_a_gateway_document_passes_unchanged(
     client: httpx2.Client,
     direct: httpx2.Client,
     thumbnail: str,
@@ -341,7 +341,7 @@ def test_a_preflight_passes_unchanged(client: httpx2.Client, direct: httpx2.Clie
     assert visible(through) == visible(direct.options("/create/group", headers=headers))
 
 
-def test_no_header_is_repeated(client: httpx2.Client) -> None:
+def test_no_response_header_is_repeated(client: httpx2.Client) -> None:
     names = [name for name, _ in client.get("/healthz").headers.multi_items() if name != "vary"]
     assert len(set(names)) == len(names)
 
@@ -355,7 +355,7 @@ def test_a_request_id_passes_in_both_directions(
     wait_until(lambda: given in service.process.log.read_text("utf-8"))
 
 
-def test_json_is_compressed_and_its_tag_still_matches(
+def test_json_is_compressed_and_its_etag_still_matches(
     client: httpx2.Client, wallet: Wallet
 ) -> None:
     cid = create(client, wallet, "Words. " * 2000)
@@ -370,7 +370,7 @@ def test_json_is_compressed_and_its_tag_still_matches(
     assert client.get("/fileByCid", params={"cid": cid}, headers=headers).status_code == 304
 
 
-def test_a_query_of_the_longest_size_passes(client: httpx2.Client, direct: httpx2.Client) -> None:
+def test_a_query_of_the_maximum_length_passes(client: httpx2.Client, direct: httpx2.Client) -> None:
     for size in (MAX_QUERY, MAX_QUERY + 1):
         path = "/filesByTags?tags=" + "a" * (size - len("tags="))
         refused = client.get(path)
@@ -381,7 +381,7 @@ def test_a_query_of_the_longest_size_passes(client: httpx2.Client, direct: httpx
 # TLS
 
 
-def test_plain_http_is_redirected_with_its_method(proxy: Proxy) -> None:
+def test_plain_http_is_redirected_with_the_method_preserved(proxy: Proxy) -> None:
     refused = httpx2.post(f"{proxy.plain_url}/create/group?a=b", content=b"{}")
     assert refused.status_code == 308
     location = httpx2.URL(refused.headers["location"])
@@ -389,7 +389,7 @@ def test_plain_http_is_redirected_with_its_method(proxy: Proxy) -> None:
     assert location.raw_path == b"/create/group?a=b"
 
 
-def test_browsers_are_told_to_keep_using_tls(client: httpx2.Client) -> None:
+def test_browsers_are_instructed_to_keep_using_tls(client: httpx2.Client) -> None:
     for path in ("/healthz", "/nothing"):
         assert client.get(path).headers["strict-transport-security"] == "max-age=31536000"
 
@@ -403,7 +403,7 @@ def test_clients_get_http_2_and_at_least_tls_1_2(proxy: Proxy) -> None:
 # The end
 
 
-def test_neither_queries_nor_sessions_are_in_the_logs_of_the_proxy(proxy: Proxy) -> None:
+def test_the_proxy_logs_contain_no_queries_or_sessions(proxy: Proxy) -> None:
     with proxy.client() as client:
         query = {"next_page_token": "seen-by-nobody"}
         client.get(

@@ -1,4 +1,4 @@
-"""How the proxies of `deploy/` treat the service: addresses, connections, failures and restarts."""
+"""How the proxies of `deploy/` treat the service: addresses, connections, and restarts."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ from imprint.settings import SETTINGS
 pytestmark = pytest.mark.rotates("proxy")
 
 READS = 5
-"""Reads that one address may send."""
+"""The number of reads that one address may send."""
 
 SECONDS = {"s": 1, "m": 60}
 
@@ -38,23 +38,26 @@ KEEP_ALIVE_FILES = {
     "caddy": (CADDY, r"\bkeepalive (\d+)([sm])\n"),
     "haproxy": (HAPROXY, r"pool-purge-delay (\d+)([sm])"),
 }
-"""Where each file sets the idle time of its connections to the service."""
+"""Where each file sets the idle timeout of connections to the service."""
 
 SHORT_TIMES = {
     "nginx": {"keepalive_timeout 60s;": "keepalive_timeout 1s;"},
     "caddy": {"keepalive 60s": "keepalive 1s", "read_body 20s": "read_body 10s"},
     "haproxy": {"pool-purge-delay 5s": "pool-purge-delay 1s"},
 }
-"""Seconds too long for a test to wait."""
+"""Shorter timeouts for those too long for a test."""
 
 KEEP_ALIVE = 10
-"""How long the service keeps idle connections: HAProxy closes half of them each second, so the last
-of several are idle for some seconds, and a busy machine is late."""
+"""Seconds for which the service keeps idle connections.
+
+HAProxy closes half of them each second, so the last of several stay idle for some seconds,
+and a busy machine is slower.
+"""
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """A service that trusts the proxy, with low limits for each client."""
+    """A service that trusts the proxy, with low limits per client."""
     given = {
         "DEV_RPC_PORT": str(free_port()),
         "CHAIN_FOLLOW_SECONDS": "0",
@@ -74,7 +77,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def proxies(
     service: Service, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Proxy]]:
-    """Proxies that close idle connections earlier than the service, like the shipped ones."""
+    """Proxies that close idle connections before the service does, like the shipped ones."""
     with ExitStack() as stack:
         folder = tmp_path_factory.mktemp("proxies")
         made = [Proxy(name, folder / name, service.port, SHORT_TIMES[name]) for name in NAMES]
@@ -105,7 +108,7 @@ def read(proxy: Proxy, address: str, forged: list[str]) -> int:
         return client.get("/filesMetaData", headers=headers).status_code
 
 
-def test_rate_limits_count_the_address_that_the_proxy_was_called_from(proxy: Proxy) -> None:
+def test_rate_limits_apply_to_the_client_address_seen_by_the_proxy(proxy: Proxy) -> None:
     first, second = (f"127.{NAMES.index(proxy.name) + 1}.0.{last}" for last in (1, 2))
     lines = [*FORGED.values()][:READS]
     assert [read(proxy, first, each) for each in lines] == [200] * READS
@@ -125,7 +128,7 @@ def test_a_proxy_may_open_more_connections_than_a_client(proxy: Proxy) -> None:
 # Slow bodies
 
 
-def test_a_body_that_stops_arriving_gets_the_services_refusal(proxy: Proxy) -> None:
+def test_a_body_that_stops_arriving_is_refused_by_the_service(proxy: Proxy) -> None:
     head = (
         b"POST /auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
         b"Content-Type: application/json\r\n\r\n{"
@@ -149,8 +152,8 @@ def test_idle_connections_are_closed_before_the_service_closes_them(name: str) -
     assert idle <= int(default) - 10
 
 
-def test_no_write_is_lost_on_a_connection_that_was_idle(proxies: dict[str, Proxy]) -> None:
-    """The pauses are close to the idle times of the proxies (1 s) and of the service."""
+def test_no_write_is_lost_on_a_previously_idle_connection(proxies: dict[str, Proxy]) -> None:
+    """The pauses are close to the idle timeouts of the proxies (1 s) and of the service."""
 
     def send(index: int) -> list[int]:
         statuses = []
@@ -169,7 +172,7 @@ def test_no_write_is_lost_on_a_connection_that_was_idle(proxies: dict[str, Proxy
 
 
 class Broken(socketserver.StreamRequestHandler):
-    """Responds to reads and never closes; for a write it closes the connection."""
+    """Responds to reads and keeps connections open, but closes the connection on a write."""
 
     server: "BrokenServer"
 
@@ -206,7 +209,7 @@ class BrokenServer(socketserver.ThreadingTCPServer):
         self.closed_by_proxy: list[str] = []
 
     def handle_error(self, *given: object) -> None:
-        """Ignore connections that are reset when a proxy ends."""
+        """Ignore connections that are reset when a proxy stops."""
 
 
 @pytest.fixture(scope="module")
@@ -251,7 +254,7 @@ def test_a_write_without_a_response_is_not_retried(
     assert writes == ["POST /create/group HTTP/1.1"]
 
 
-def test_the_service_gets_the_headers_that_the_proxy_sets(
+def test_the_service_receives_the_headers_set_by_the_proxy(
     before_broken: Proxy, broken: BrokenServer
 ) -> None:
     broken.seen.clear()
@@ -274,7 +277,7 @@ def test_the_service_gets_the_headers_that_the_proxy_sets(
     assert values.get("connection", "keep-alive") == "keep-alive"
 
 
-def test_a_stopped_service_gets_problem_json_until_it_is_back(tmp_path: Path) -> None:
+def test_the_proxy_returns_problem_json_while_the_service_is_stopped(tmp_path: Path) -> None:
     service = Service(tmp_path, {"DEV_RPC_PORT": str(free_port())}, "dev")
     with ExitStack() as stack:
         clients = []
@@ -298,7 +301,7 @@ def test_a_stopped_service_gets_problem_json_until_it_is_back(tmp_path: Path) ->
 
 @dataclass(slots=True)
 class Load:
-    """Reads and signed writes through one proxy, until it is stopped."""
+    """Reads and signed writes through one proxy until stopped."""
 
     proxy: Proxy
     done: Counter[str] = field(default_factory=Counter)
@@ -342,11 +345,11 @@ def loading(loads: list[Load]) -> Iterator[None]:
 
 
 def workers_of(pid: int) -> set[int]:
-    """The ids of the processes that a process has started."""
+    """Return the pids of the child processes of a process."""
     return {int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
 
 
-async def test_a_rolling_restart_fails_no_request(tmp_path: Path) -> None:
+async def test_no_request_fails_during_a_rolling_restart(tmp_path: Path) -> None:
     async with open_scene(tmp_path, RATE_LIMITS="off", TRUSTED_PROXIES="127.0.0.1") as scene:
         replica = scene.replica(WORKERS="2")
         await replica.start()
@@ -359,7 +362,7 @@ async def test_a_rolling_restart_fails_no_request(tmp_path: Path) -> None:
 
 
 def restart(pid: int, loads: list[Load]) -> None:
-    """Replace both workers while requests come through all proxies."""
+    """Replace both workers while requests arrive through all proxies."""
     with loading(loads):
         go_on(loads)
         old = workers_of(pid)

@@ -1,4 +1,4 @@
-"""The systemd unit: its exposure, and the service in its sandbox."""
+"""The systemd unit: its exposure score, and the service in its sandbox."""
 
 import asyncio
 import re
@@ -22,11 +22,11 @@ FOLDER = ROOT / "deploy" / "systemd"
 UNIT = FOLDER / "imprint.service"
 SETTINGS = FOLDER / "imprint.toml.example"
 MOST_EXPOSURE = 20
-"""Tenths, in the units of `systemd-analyze security --threshold`."""
+"""The maximum exposure in tenths, as used by `systemd-analyze security --threshold`."""
 
 
 def _install(root: Path, environment: Path | None = None) -> None:
-    """Put the files that the unit names into a root, or files of the same names."""
+    """Install the files named by the unit, or placeholders for them, into a root folder."""
     program = root / "opt/imprint/bin/imprint"
     if environment is None:
         program.parent.mkdir(parents=True)
@@ -39,7 +39,7 @@ def _install(root: Path, environment: Path | None = None) -> None:
     shutil.copy(UNIT, target)
 
 
-def test_systemd_finds_no_mistake_in_the_unit(tmp_path: Path):
+def test_systemd_finds_no_errors_in_the_unit(tmp_path: Path):
     _install(tmp_path)
     for name in ("usr/lib/systemd/system", "bin"):
         (tmp_path / name).mkdir(parents=True)
@@ -60,7 +60,7 @@ def test_the_exposure_of_the_unit_is_at_most_2():
     assert re.search(r"Overall exposure level for \S+: [01]\.\d", analyzed.stdout)
 
 
-def test_the_settings_of_the_example_are_accepted(tmp_path: Path):
+def test_the_settings_in_the_example_are_accepted(tmp_path: Path):
     (tmp_path / "jwt_secret").write_text("5f0c81be27d4693b1f0c8e9d2a7465fd")
     (tmp_path / "chain_rpc_url").write_text("https://node.example/key")
     config = tmp_path / "imprint.toml"
@@ -72,14 +72,14 @@ def test_the_settings_of_the_example_are_accepted(tmp_path: Path):
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A machine with the unit, and a chain; the wallets of the scene send to it."""
+    """A machine with the unit and a chain, which receives the requests of the scene."""
 
     machine: Machine
     scene: Scene
     replica: Replica
 
     def show(self, name: str) -> str:
-        """A property of the unit."""
+        """Return a property of the unit."""
         return self.machine.succeed(f"systemctl show --property={name} --value imprint").strip()
 
     def wait_for(self, name: str, value: str) -> None:
@@ -87,7 +87,7 @@ class Installed:
         self._try_until(f'[ "$(systemctl show --property={name} --value imprint)" = "{value}" ]')
 
     def wait_for_log(self, text: str) -> None:
-        """Wait until the journal has a text, which is written a moment after the event."""
+        """Wait until the journal contains a text, which is written shortly after the event."""
         self._try_until(f"journalctl --unit imprint --no-pager --lines 50 | grep -F '{text}'")
 
     def _try_until(self, command: str) -> None:
@@ -175,7 +175,7 @@ async def test_the_service_has_no_privileges(installed: Installed):
     assert "0" not in fields["Uid"].split()
 
 
-async def test_no_other_folder_can_be_written(installed: Installed):
+async def test_no_other_folder_is_writable(installed: Installed):
     pid = installed.show("MainPID")
     inside = f"nsenter --target {pid} --mount --setuid $(id -u imprint) --setgid $(id -g imprint)"
     installed.machine.succeed(f"{inside} touch /var/lib/imprint/file")
@@ -185,7 +185,7 @@ async def test_no_other_folder_can_be_written(installed: Installed):
         assert ran.returncode != 0, folder
 
 
-async def test_a_reload_reads_the_settings_and_keeps_the_service(installed: Installed):
+async def test_a_reload_reads_the_settings_and_keeps_the_service_running(installed: Installed):
     before = installed.show("MainPID")
     installed.config.write_text(installed.config.read_text() + 'signing_name = "Renamed"\n')
     installed.machine.succeed("systemctl reload imprint")
@@ -221,7 +221,7 @@ async def test_the_service_is_restarted_after_a_crash(installed: Installed):
     assert installed.show("MainPID") != before
 
 
-async def test_a_service_with_wrong_settings_is_not_restarted(installed: Installed):
+async def test_a_service_with_invalid_settings_is_not_restarted(installed: Installed):
     installed.machine.succeed("systemctl stop imprint")
     right = installed.config.read_text()
     installed.config.write_text(right + 'chain_quorum = "many"\n')

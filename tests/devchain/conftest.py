@@ -1,4 +1,4 @@
-"""A chain in memory, small contracts written by hand, and a JSON-RPC client."""
+"""Fixtures: an in-memory chain, small hand-written contracts, and a JSON-RPC client."""
 
 import json
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ START = 1_700_000_000
 
 @dataclass(slots=True)
 class Watch:
-    """A clock that stands still until it is set."""
+    """A clock that does not advance until it is set."""
 
     now: int = START
 
@@ -45,7 +45,7 @@ class Bench:
         return receipt
 
     def deploy(self, runtime: str, **fields: Any) -> str:
-        """Create a contract from the hex of its code, and return its address."""
+        """Deploy a contract from its hex code and return its address."""
         code = bytes.fromhex(runtime)
         size = len(code)
         creation = bytes([0x60, size, 0x60, 0x0A, 0x5F, 0x39, 0x60, size, 0x5F, 0xF3]) + code
@@ -63,7 +63,7 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A JSON-RPC client, directly in front of the dispatcher."""
+    """A JSON-RPC client that calls the dispatcher directly."""
 
     dispatcher: Dispatcher
 

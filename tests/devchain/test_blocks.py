@@ -1,4 +1,4 @@
-"""The header of a block, checked against its published form."""
+"""Block headers, checked against the published format."""
 
 from typing import Any
 
@@ -20,12 +20,12 @@ def number(value: str) -> bytes:
     return unhex(value).lstrip(b"\0")
 
 
-def test_empty_root_and_empty_uncles_are_hashes_of_empty_values() -> None:
+def test_empty_root_and_empty_uncles_are_the_hashes_of_empty_values() -> None:
     assert keccak256(reference.encode(b"")) == EMPTY_ROOT
     assert keccak256(reference.encode([])) == EMPTY_UNCLES
 
 
-def test_a_block_is_named_by_the_hash_of_its_header(bench: Any, client: Any) -> None:
+def test_a_block_is_identified_by_the_hash_of_its_header(bench: Any, client: Any) -> None:
     bench.send(to=STRANGER, value=1)
     block = client.ask("eth_getBlockByNumber", "latest", False)
     header = [
@@ -53,7 +53,7 @@ def test_a_block_is_named_by_the_hash_of_its_header(bench: Any, client: Any) -> 
     assert unhex(block["hash"]) == keccak256(reference.encode(header))
 
 
-def test_a_transaction_is_named_by_the_hash_of_its_bytes(bench: Any) -> None:
+def test_a_transaction_is_identified_by_the_hash_of_its_bytes(bench: Any) -> None:
     key = bench.chain.wallet.addresses[0]
     fields = {"to": unhex(STRANGER), "value": 1, "gas": 21_000, "nonce": 0, "chainId": 31337}
     raw = bench.chain.wallet.sign_transaction(key, fields | {"gasPrice": 10**9})
@@ -62,7 +62,9 @@ def test_a_transaction_is_named_by_the_hash_of_its_bytes(bench: Any) -> None:
     assert Account.recover_transaction(raw).lower() == receipt.transaction.sender
 
 
-def test_the_bloom_holds_the_address_and_topics_of_each_log(bench: Any, marketplace: str) -> None:
+def test_the_bloom_filter_contains_the_address_and_topics_of_each_log(
+    bench: Any, marketplace: str
+) -> None:
     receipt = bench.publish(marketplace)
     bits = int.from_bytes(receipt.bloom, "big")
     for log in receipt.logs:

@@ -1,4 +1,4 @@
-"""Calls without a receiver: their data runs as the constructor of a contract that never exists."""
+"""Calls without a receiver run their data as a constructor, without deploying a contract."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ import pytest
 
 SENDER = "0x" + "5e" * 20
 WORD = "602a5f5260206000f3"
-"""Returns a word with 42."""
+"""Code that returns the word 42."""
 
 COUNTS = "5f54600101805f555f5260205ff3"
-"""Adds 1 to the first slot and returns it."""
+"""Code that adds 1 to the first storage slot and returns the result."""
 
 COUNTS_TRANSIENTLY = "5f5c600101805f5d5f5260205ff3"
-"""The same with transient storage."""
+"""Code that does the same with transient storage."""
 
 
 def call(client: Any, code: str, **fields: Any) -> str:
@@ -24,7 +24,7 @@ def test_a_constructor_returns_the_code_it_would_deploy(client: Any) -> None:
 
 
 @pytest.mark.parametrize(("code", "returned"), [("5f5ff3", "0x"), ("600160005360015ff3", "0x01")])
-def test_the_code_may_be_short(client: Any, code: str, returned: str) -> None:
+def test_the_returned_code_may_be_empty_or_short(client: Any, code: str, returned: str) -> None:
     assert call(client, code) == returned
 
 
@@ -39,7 +39,7 @@ def test_a_simulated_constructor_leaves_no_state(client: Any, bench: Any, code: 
     assert bench.chain.account(SENDER).nonce == 0
 
 
-def test_a_reverting_constructor_returns_its_reason(client: Any) -> None:
+def test_a_reverting_constructor_returns_the_revert_reason(client: Any) -> None:
     error = client.fail("eth_call", {"data": "0x602a5f5260205ffd"}, "latest")
     assert error["data"] == "0x" + (42).to_bytes(32).hex()
 
@@ -51,7 +51,7 @@ def test_a_constructor_gets_the_gas_of_the_call(client: Any) -> None:
     assert error["message"] == "out of gas"
 
 
-def test_a_constructor_has_a_longest_length(client: Any) -> None:
+def test_the_length_of_a_constructor_is_limited(client: Any) -> None:
     longest = {"data": "0x" + "00" * 49_152}
     assert client.ask("eth_call", longest, "latest") == "0x"
     error = client.fail("eth_call", {"data": longest["data"] + "00"}, "latest")
@@ -59,5 +59,5 @@ def test_a_constructor_has_a_longest_length(client: Any) -> None:
 
 
 @pytest.mark.parametrize("code", ["60ef60005360015ff3", "6160015ff3"])
-def test_code_that_may_not_be_deployed_is_an_error(client: Any, code: str) -> None:
+def test_returning_code_that_may_not_be_deployed_is_an_error(client: Any, code: str) -> None:
     client.fail("eth_call", {"data": "0x" + code}, "latest")

@@ -35,13 +35,13 @@ def refuse(bench: Any, raw: bytes) -> str:
     return str(caught.value)
 
 
-def test_the_accounts_are_those_of_the_public_mnemonic(bench: Any) -> None:
+def test_the_accounts_are_derived_from_the_public_mnemonic(bench: Any) -> None:
     assert bench.people[0] == "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266"
     assert bench.people[9] == "0xa0ee7a142d267c1f36714e4a8f75612f20a79720"
     assert all(bench.chain.account(one).balance == INITIAL_BALANCE for one in bench.people)
 
 
-def test_each_transaction_makes_a_block_on_top_of_the_last(bench: Any) -> None:
+def test_each_transaction_creates_a_block_on_top_of_the_last(bench: Any) -> None:
     first = bench.chain.submit(sign(bench))
     second = bench.chain.submit(sign(bench, nonce=1))
     assert (first.number, second.number) == (1, 2)
@@ -49,14 +49,14 @@ def test_each_transaction_makes_a_block_on_top_of_the_last(bench: Any) -> None:
     assert bench.chain.head is second
 
 
-def test_a_transfer_moves_value_and_takes_the_fee(bench: Any) -> None:
+def test_a_transfer_moves_value_and_charges_the_fee(bench: Any) -> None:
     bench.send(to=STRANGER, value=3 * ETHER, gas_price=2 * 10**9)
     assert bench.chain.account(STRANGER).balance == 3 * ETHER
     left = INITIAL_BALANCE - 3 * ETHER - 21_000 * 2 * 10**9
     assert bench.chain.account(bench.people[0]).balance == left
 
 
-def test_no_wei_appears_or_vanishes(bench: Any) -> None:
+def test_no_wei_is_created_or_lost(bench: Any) -> None:
     nobody = "0x" + "00" * 20
     bench.send(to=STRANGER, value=ETHER)
     bench.send(to=nobody, value=ETHER)
@@ -66,7 +66,7 @@ def test_no_wei_appears_or_vanishes(bench: Any) -> None:
     assert total == 10 * INITIAL_BALANCE
 
 
-def test_storage_is_kept_between_blocks(bench: Any) -> None:
+def test_storage_persists_between_blocks(bench: Any) -> None:
     counter = bench.deploy(COUNTER)
     for _ in range(3):
         bench.send(to=counter)
@@ -84,19 +84,19 @@ def message_to(bench: Any, address: str) -> Any:
     return Message(from_person, address)
 
 
-def test_every_transaction_starts_cold(bench: Any) -> None:
+def test_every_transaction_starts_with_cold_storage(bench: Any) -> None:
     counter = bench.deploy(COUNTER)
     first, second, third = (bench.send(to=counter).gas_used for _ in range(3))
     assert (first, second, third) == (43_126, 26_026, 26_026)
 
 
-def test_a_call_warms_nothing_for_the_next_transaction(bench: Any) -> None:
+def test_a_call_does_not_warm_storage_for_the_next_transaction(bench: Any) -> None:
     counter = bench.deploy(COUNTER)
     bench.chain.run(message_to(bench, counter))
     assert bench.send(to=counter).gas_used == 43_126
 
 
-def test_a_slot_in_the_access_list_is_charged_once_and_costs_less_to_read(bench: Any) -> None:
+def test_an_access_list_slot_is_charged_once_and_is_cheaper_to_read(bench: Any) -> None:
     counter = bench.deploy(COUNTER)
     bench.send(to=counter)
     listed = bench.send(to=counter, access_list=((counter, (0,)),))
@@ -106,14 +106,14 @@ def test_a_slot_in_the_access_list_is_charged_once_and_costs_less_to_read(bench:
     assert bench.chain.slot(counter, 0) == 3
 
 
-def test_a_contract_that_destroys_itself_in_its_constructor_leaves_nothing(bench: Any) -> None:
+def test_a_contract_that_self_destructs_in_its_constructor_leaves_nothing(bench: Any) -> None:
     receipt = bench.send(data=bytes.fromhex("33ff"), value=5, gas=100_000)
     assert receipt.success
     assert bench.chain.account(receipt.created).code == b""
     assert bench.chain.account(receipt.created).nonce == 0
 
 
-def test_a_reverted_transaction_is_mined_and_pays(bench: Any) -> None:
+def test_a_reverted_transaction_is_mined_and_charged(bench: Any) -> None:
     reverting = bench.deploy("5f5ffd")
     before = bench.chain.account(bench.people[0])
     receipt = bench.send(to=reverting, value=7, gas=50_000)
@@ -149,15 +149,15 @@ def test_a_used_nonce_is_refused(bench: Any) -> None:
     assert refuse(bench, sign(bench)) == "nonce too low: next nonce 1, tx nonce 0"
 
 
-def test_a_nonce_from_the_future_is_refused(bench: Any) -> None:
+def test_a_nonce_that_is_too_high_is_refused(bench: Any) -> None:
     assert refuse(bench, sign(bench, nonce=4)) == "nonce too high: next nonce 0, tx nonce 4"
 
 
-def test_another_chain_is_refused(bench: Any) -> None:
+def test_a_transaction_for_another_chain_is_refused(bench: Any) -> None:
     assert refuse(bench, sign(bench, chainId=1)) == "invalid chain id for signer: have 1 want 31337"
 
 
-def test_a_transaction_bound_to_no_chain_is_refused(bench: Any) -> None:
+def test_a_transaction_without_a_chain_id_is_refused(bench: Any) -> None:
     key = Account.create().key
     fields = {"to": STRANGER_BYTES, "value": 0, "gas": 21_000, "gasPrice": 0, "nonce": 0}
     raw = bytes(Account.sign_transaction(fields, key).raw_transaction)
@@ -173,7 +173,7 @@ def test_an_empty_account_cannot_pay(bench: Any) -> None:
     )
 
 
-def test_an_account_can_spend_all_it_has(bench: Any) -> None:
+def test_an_account_can_spend_its_whole_balance(bench: Any) -> None:
     poor = Account.create()
     bench.send(to=poor.address.lower(), value=42_001)
     fields = {"to": STRANGER_BYTES, "value": 1, "gas": 21_000, "gasPrice": 2, "nonce": 0}
@@ -181,11 +181,11 @@ def test_an_account_can_spend_all_it_has(bench: Any) -> None:
     assert bench.chain.account(poor.address.lower()).balance == 0
 
 
-def test_gas_below_the_least_is_refused(bench: Any) -> None:
+def test_a_gas_limit_below_the_minimum_is_refused(bench: Any) -> None:
     assert refuse(bench, sign(bench, gas=20_999)) == "intrinsic gas too low"
 
 
-def test_a_gas_limit_above_that_of_a_block_is_refused(bench: Any) -> None:
+def test_a_gas_limit_above_the_block_limit_is_refused(bench: Any) -> None:
     assert refuse(bench, sign(bench, gas=30_000_001)) == "exceeds block gas limit"
 
 
@@ -218,7 +218,7 @@ def test_block_times_follow_the_clock_and_always_increase(bench: Any) -> None:
     assert times == [start + 1, start + 2, start + 60, start + 1_060]
 
 
-def test_a_listener_is_called_for_each_block_until_it_stops(bench: Any) -> None:
+def test_a_listener_is_called_for_each_block_until_it_is_stopped(bench: Any) -> None:
     heard: list[int] = []
     stop = bench.chain.on_block(lambda block: heard.append(block.number))
     bench.chain.mine()
@@ -228,7 +228,7 @@ def test_a_listener_is_called_for_each_block_until_it_stops(bench: Any) -> None:
     assert heard == [1, 2]
 
 
-def test_a_listener_that_fails_does_not_stop_the_chain(bench: Any) -> None:
+def test_a_failing_listener_does_not_stop_the_chain(bench: Any) -> None:
     heard: list[int] = []
 
     def fail(_: Any) -> None:
@@ -248,13 +248,13 @@ def test_the_marketplace_has_a_fixed_address_and_is_deployed_once(bench: Any) ->
     assert bench.chain.head.number == 1
 
 
-def test_the_marketplace_cannot_be_deployed_after_the_first_account_was_used(bench: Any) -> None:
+def test_the_marketplace_can_be_deployed_only_by_an_unused_first_account(bench: Any) -> None:
     bench.send(to=STRANGER)
     with pytest.raises(DeploymentImpossible):
         deploy_marketplace(bench.chain)
 
 
-def test_returning_to_a_snapshot_undoes_blocks_and_state(bench: Any) -> None:
+def test_reverting_to_a_snapshot_undoes_blocks_and_state(bench: Any) -> None:
     counter = bench.deploy(COUNTER)
     name = bench.chain.snapshot()
     before = bench.chain.head

@@ -1,4 +1,4 @@
-"""The journal: a reopened chain is the same chain."""
+"""The journal: a chain is the same after it is reopened."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -57,7 +57,7 @@ def test_a_reopened_chain_has_the_same_blocks_and_state(path: Path, open_chain: 
     assert (hashes(again), again.account(STRANGER), again.account(marketplace)) == before
 
 
-def test_a_reopened_chain_continues(path: Path, open_chain: OpenChain) -> None:
+def test_a_reopened_chain_can_be_continued(path: Path, open_chain: OpenChain) -> None:
     chain = open_chain()
     pay(chain)
     chain.close()
@@ -69,7 +69,7 @@ def test_a_reopened_chain_continues(path: Path, open_chain: OpenChain) -> None:
     assert third.head.timestamp == 1_800_000_000
 
 
-def test_a_torn_last_line_is_dropped_for_good(path: Path, open_chain: OpenChain) -> None:
+def test_a_truncated_last_line_is_dropped_permanently(path: Path, open_chain: OpenChain) -> None:
     chain = open_chain()
     pay(chain)
     kept = hashes(chain)
@@ -88,7 +88,7 @@ def test_a_torn_last_line_is_dropped_for_good(path: Path, open_chain: OpenChain)
     assert third.account(STRANGER).balance == 10
 
 
-def test_a_journal_torn_in_its_first_line_is_started_again(
+def test_a_journal_truncated_in_its_first_line_starts_over(
     path: Path, open_chain: OpenChain
 ) -> None:
     path.parent.mkdir()
@@ -96,7 +96,7 @@ def test_a_journal_torn_in_its_first_line_is_started_again(
     assert open_chain().head.number == 0
 
 
-def test_damage_inside_the_journal_is_refused(path: Path, open_chain: OpenChain) -> None:
+def test_a_journal_damaged_in_the_middle_is_refused(path: Path, open_chain: OpenChain) -> None:
     chain = open_chain()
     pay(chain)
     chain.close()
@@ -105,7 +105,7 @@ def test_damage_inside_the_journal_is_refused(path: Path, open_chain: OpenChain)
         open_chain()
 
 
-def test_a_changed_entry_is_noticed(path: Path, open_chain: OpenChain) -> None:
+def test_a_changed_entry_is_detected(path: Path, open_chain: OpenChain) -> None:
     chain = open_chain()
     pay(chain)
     pay(chain)
@@ -117,7 +117,7 @@ def test_a_changed_entry_is_noticed(path: Path, open_chain: OpenChain) -> None:
         open_chain()
 
 
-def test_a_missing_entry_is_noticed(path: Path, open_chain: OpenChain) -> None:
+def test_a_missing_entry_is_detected(path: Path, open_chain: OpenChain) -> None:
     chain = open_chain()
     pay(chain)
     pay(chain)
@@ -128,7 +128,7 @@ def test_a_missing_entry_is_noticed(path: Path, open_chain: OpenChain) -> None:
         open_chain()
 
 
-def test_a_return_to_a_snapshot_survives_reopening(path: Path, open_chain: OpenChain) -> None:
+def test_a_revert_to_a_snapshot_survives_reopening(path: Path, open_chain: OpenChain) -> None:
     chain = open_chain()
     pay(chain)
     name = chain.snapshot()
@@ -142,7 +142,7 @@ def test_a_return_to_a_snapshot_survives_reopening(path: Path, open_chain: OpenC
     assert again.account(STRANGER).balance == 5
 
 
-def test_a_journal_has_one_user_at_a_time(path: Path, open_chain: OpenChain) -> None:
+def test_a_journal_can_be_opened_only_once_at_a_time(path: Path, open_chain: OpenChain) -> None:
     chain = open_chain()
     with pytest.raises(JournalInUse):
         open_chain()

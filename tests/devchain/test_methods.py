@@ -1,4 +1,4 @@
-"""Log filters, on a chain with two contracts that log different things."""
+"""Log filters, on a chain with two contracts that emit different logs."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ WORDS = {name: f"0x{number:064x}" for number, name in enumerate(["one", "two", "
 
 
 def speaker(first: int, second: int) -> str:
-    """Code that logs the word 42 under two topics."""
+    """Return code that logs the word 42 with two topics."""
     return f"602a5f52 60{second:02x} 60{first:02x} 60205fa2 00"
 
 
 @pytest.fixture
 def voices(bench: Any) -> tuple[str, str]:
-    """Two contracts, in blocks 1 and 2; they log in blocks 3, 4 and 5: left, right, left."""
+    """Two contracts from blocks 1 and 2 that log in blocks 3, 4 and 5: left, right, left."""
     left, right = bench.deploy(speaker(1, 2)), bench.deploy(speaker(1, 3))
     for one in (left, right, left):
         bench.send(to=one)
@@ -26,7 +26,7 @@ def numbers(client: Any, **wanted: Any) -> list[int]:
     return [int(log["blockNumber"], 16) for log in client.ask("eth_getLogs", asked)]
 
 
-def test_without_conditions_all_logs_come_in_order(client: Any, voices: Any) -> None:
+def test_without_conditions_all_logs_are_returned_in_order(client: Any, voices: Any) -> None:
     assert numbers(client) == [3, 4, 5]
 
 
@@ -34,7 +34,7 @@ def test_logs_are_filtered_by_address(client: Any, voices: Any) -> None:
     assert numbers(client, address=voices[1]) == [4]
 
 
-def test_an_address_may_be_spelled_in_any_case(client: Any, voices: Any) -> None:
+def test_an_address_may_be_in_any_case(client: Any, voices: Any) -> None:
     assert numbers(client, address="0x" + voices[1][2:].upper()) == [4]
 
 
@@ -101,13 +101,13 @@ def test_an_unknown_block_hash_is_refused(client: Any) -> None:
         [],
     ],
 )
-def test_a_bad_filter_is_refused(client: Any, bench: Any, wanted: Any) -> None:
+def test_an_invalid_filter_is_refused(client: Any, bench: Any, wanted: Any) -> None:
     bench.chain.mine()
     bench.chain.mine()
     assert client.fail("eth_getLogs", wanted)["code"] == -32602
 
 
-def test_a_log_is_shown_as_in_its_receipt(client: Any, voices: Any) -> None:
+def test_a_log_matches_its_receipt(client: Any, voices: Any) -> None:
     (log,) = client.ask("eth_getLogs", {})
     receipt = client.ask("eth_getTransactionReceipt", log["transactionHash"])
     assert receipt["logs"] == [log]

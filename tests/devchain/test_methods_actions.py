@@ -1,4 +1,4 @@
-"""The JSON-RPC methods that send, sign and steer."""
+"""JSON-RPC methods that send transactions, sign, and control the chain."""
 
 import json
 from typing import Any
@@ -63,7 +63,7 @@ def test_a_transaction_without_a_gas_limit_that_reverts_is_not_sent(
         ({"maxFeePerGas": "0x9", "maxPriorityFeePerGas": "0x2"}, "0x2"),
     ],
 )
-def test_the_fees_decide_the_transaction_type(
+def test_the_fee_fields_determine_the_transaction_type(
     client: Any, bench: Any, fees: dict[str, Any], kind: str
 ) -> None:
     request = {"from": bench.people[0], "to": STRANGER} | fees
@@ -77,7 +77,7 @@ def test_gas_price_together_with_max_fee_is_refused(client: Any, bench: Any) -> 
     assert error["message"].startswith("both gasPrice and")
 
 
-def test_a_signed_transaction_is_mined_under_its_hash(client: Any) -> None:
+def test_a_signed_transaction_is_mined_with_its_own_hash(client: Any) -> None:
     fields = {"to": bytes.fromhex(STRANGER[2:]), "value": 3, "gas": 21_000, "nonce": 0}
     fields |= {"maxFeePerGas": 2, "maxPriorityFeePerGas": 1, "chainId": 31337, "type": 2}
     signed = Account.sign_transaction(fields, FIRST_KEY)
@@ -91,7 +91,7 @@ def test_a_signed_transaction_is_mined_under_its_hash(client: Any) -> None:
     assert (again["code"], again["message"]) == (-32000, "nonce too low: next nonce 1, tx nonce 0")
 
 
-def test_a_personal_signature_is_the_one_wallets_make(client: Any, bench: Any) -> None:
+def test_a_personal_signature_matches_that_of_other_wallets(client: Any, bench: Any) -> None:
     expected = Account.sign_message(encode_defunct(text="hello"), FIRST_KEY).signature
     text = "0x" + b"hello".hex()
     assert client.ask("personal_sign", text, bench.people[0]) == "0x" + bytes(expected).hex()
@@ -99,7 +99,9 @@ def test_a_personal_signature_is_the_one_wallets_make(client: Any, bench: Any) -
 
 
 @pytest.mark.parametrize("as_text", [True, False])
-def test_a_typed_signature_is_the_one_wallets_make(client: Any, bench: Any, as_text: bool) -> None:
+def test_a_typed_data_signature_matches_that_of_other_wallets(
+    client: Any, bench: Any, as_text: bool
+) -> None:
     message = encode_typed_data(full_message=TYPED_DATA)
     expected = Account.sign_message(message, FIRST_KEY).signature
     given = json.dumps(TYPED_DATA) if as_text else TYPED_DATA

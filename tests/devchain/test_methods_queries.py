@@ -1,4 +1,4 @@
-"""The JSON-RPC methods that read."""
+"""JSON-RPC methods that read."""
 
 from typing import Any
 
@@ -34,13 +34,13 @@ def test_an_account_can_be_read(client: Any, bench: Any) -> None:
 
 
 @pytest.mark.parametrize("tag", ["latest", "pending", "safe", "finalized", "0x1"])
-def test_every_block_tag_names_the_newest_block(client: Any, bench: Any, tag: str) -> None:
+def test_every_block_tag_refers_to_the_newest_block(client: Any, bench: Any, tag: str) -> None:
     bench.deploy(COUNTER)
     assert client.ask("eth_getBalance", STRANGER, tag) == "0x0"
     assert client.ask("eth_getBlockByNumber", tag, False)["number"] == "0x1"
 
 
-def test_a_call_may_name_the_newest_block_by_hash_or_number(client: Any, bench: Any) -> None:
+def test_a_call_may_specify_the_newest_block_by_hash_or_number(client: Any, bench: Any) -> None:
     request = {"to": bench.deploy(COUNTER)}
     newest = client.ask("eth_getBlockByNumber", "latest", False)["hash"]
     for name in ({"blockHash": newest, "requireCanonical": True}, {"blockNumber": "0x1"}, "0x1"):
@@ -54,13 +54,13 @@ def test_older_state_is_refused_with_a_reason(client: Any, bench: Any) -> None:
     assert "state of block 0 is not kept" in error["message"]
 
 
-def test_an_unknown_block_is_refused_for_state(client: Any) -> None:
+def test_reading_state_at_an_unknown_block_is_refused(client: Any) -> None:
     assert client.fail("eth_getBalance", STRANGER, "0x5")["message"] == "header not found"
     unknown = {"blockHash": "0x" + "11" * 32}
     assert client.fail("eth_call", {"to": STRANGER}, unknown)["message"] == "header not found"
 
 
-def test_an_unknown_block_or_transaction_is_null(client: Any) -> None:
+def test_an_unknown_block_or_transaction_is_returned_as_null(client: Any) -> None:
     nothing = "0x" + "11" * 32
     assert client.ask("eth_getBlockByNumber", "0x5", False) is None
     assert client.ask("eth_getBlockByHash", nothing, True) is None
@@ -72,16 +72,16 @@ def test_an_unknown_block_or_transaction_is_null(client: Any) -> None:
 @pytest.mark.parametrize(
     "name", ["0x01", "1", "0xg", "0x", "newest", 1, {}, {"blockNumber": 1}, {"blockHash": "0x1"}]
 )
-def test_a_bad_block_name_is_refused(client: Any, name: Any) -> None:
+def test_an_invalid_block_identifier_is_refused(client: Any, name: Any) -> None:
     assert client.fail("eth_getBlockByNumber", name, False)["code"] == -32602
 
 
 @pytest.mark.parametrize("address", ["", "0x", "0x12", "ab" * 20, "0x" + "zz" * 20, 5, None])
-def test_a_bad_address_is_refused(client: Any, address: Any) -> None:
+def test_an_invalid_address_is_refused(client: Any, address: Any) -> None:
     assert client.fail("eth_getBalance", address, "latest")["code"] == -32602
 
 
-def test_a_transaction_is_shown_the_same_everywhere(client: Any, bench: Any) -> None:
+def test_a_transaction_has_the_same_representation_everywhere(client: Any, bench: Any) -> None:
     receipt = bench.send(to=STRANGER, value=5, data=b"\x01")
     shown = client.ask("eth_getTransactionByHash", "0x" + receipt.transaction.hash.hex())
     (in_block,) = client.ask("eth_getBlockByNumber", "latest", True)["transactions"]
@@ -118,7 +118,7 @@ def test_a_call_changes_nothing(client: Any, bench: Any) -> None:
         assert client.ask("eth_call", {"to": counter}, "latest") == "0x" + "1".zfill(64)
 
 
-def test_a_call_that_creates_returns_the_code(client: Any) -> None:
+def test_a_contract_creation_call_returns_the_code(client: Any) -> None:
     creation = "0x602a5f5260205ff3"
     assert client.ask("eth_call", {"data": creation}, "latest") == "0x" + f"{42:064x}"
 
@@ -130,7 +130,7 @@ def test_a_custom_error_is_returned_as_data(client: Any, marketplace: str) -> No
     assert error == {"code": 3, "message": "execution reverted", "data": expected}
 
 
-def test_a_sentence_in_a_revert_is_part_of_the_message(client: Any, bench: Any) -> None:
+def test_a_revert_string_is_part_of_the_error_message(client: Any, bench: Any) -> None:
     revert_data = bytes.fromhex("08c379a0") + encode(["string"], ["no ink left"])
     # Copies everything after its own ten bytes of code, and reverts with it.
     size = f"{len(revert_data):02x}"
@@ -141,7 +141,7 @@ def test_a_sentence_in_a_revert_is_part_of_the_message(client: Any, bench: Any) 
     assert error["data"] == "0x" + revert_data.hex()
 
 
-def test_code_that_cannot_run_fails_without_data(client: Any, bench: Any) -> None:
+def test_invalid_code_fails_without_error_data(client: Any, bench: Any) -> None:
     broken = bench.deploy("fe")
     error = client.fail("eth_call", {"to": broken}, "latest")
     assert error["code"] == -32000
@@ -156,7 +156,7 @@ def test_a_call_without_enough_gas_fails_with_the_reason(client: Any, bench: Any
     )
 
 
-def test_an_estimate_is_just_enough(client: Any, bench: Any, marketplace: str) -> None:
+def test_a_gas_estimate_is_exactly_sufficient(client: Any, bench: Any, marketplace: str) -> None:
     counter = bench.deploy(COUNTER)
     gas = int(client.ask("eth_estimateGas", {"from": bench.people[0], "to": counter}), 16)
     assert client.ask("eth_call", {"to": counter, "gas": hex(gas)})
@@ -183,11 +183,11 @@ def test_state_overrides_are_refused(client: Any) -> None:
         None,
     ],
 )
-def test_a_bad_call_is_refused(client: Any, request_: Any) -> None:
+def test_an_invalid_call_is_refused(client: Any, request_: Any) -> None:
     assert client.fail("eth_call", request_, "latest")["code"] == -32602
 
 
-def test_the_limit_on_the_block_range_of_logs_is_enforced(bench: Any, client: Any) -> None:
+def test_the_block_range_limit_for_logs_is_enforced(bench: Any, client: Any) -> None:
     for _ in range(5):
         bench.chain.mine()
     limited = type(client)(Dispatcher(bench.chain, log_range_limit=3))

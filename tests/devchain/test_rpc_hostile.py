@@ -1,4 +1,4 @@
-"""Every request of a client gets a response, and none makes the chain itself fail."""
+"""Every request from a client gets a response, and none makes the chain itself fail."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""The HTTP side of JSON-RPC."""
+"""JSON-RPC over HTTP."""
 
 import json
 from collections.abc import AsyncIterator
@@ -32,12 +32,12 @@ async def test_a_malformed_body_still_gets_status_200(http: httpx2.AsyncClient) 
     assert response.json()["error"]["code"] == -32700
 
 
-async def test_a_notification_gets_no_content(http: httpx2.AsyncClient) -> None:
+async def test_a_notification_gets_an_empty_response(http: httpx2.AsyncClient) -> None:
     response = await http.post("/", json={"jsonrpc": "2.0", "method": "eth_chainId"})
     assert (response.status_code, response.content) == (204, b"")
 
 
-async def test_a_body_over_the_limit_is_refused(http: httpx2.AsyncClient) -> None:
+async def test_a_body_above_the_limit_is_refused(http: httpx2.AsyncClient) -> None:
     response = await http.post("/", content=b" " * (MAX_BODY_BYTES + 1))
     assert response.status_code == 413
 
@@ -84,7 +84,7 @@ OTHER_ORIGINS = [
 
 
 @pytest.mark.parametrize("origin", OTHER_ORIGINS)
-async def test_another_origin_gets_403(http: httpx2.AsyncClient, origin: str) -> None:
+async def test_a_disallowed_origin_gets_403(http: httpx2.AsyncClient, origin: str) -> None:
     for response in (
         await http.post("/", json=ASK, headers={"Origin": origin}),
         await http.options("/", headers={"Origin": origin} | PREFLIGHT),
@@ -118,7 +118,7 @@ async def test_a_loopback_or_configured_host_header_is_accepted(
     "host",
     ["example.org", "localhost.example.org", "example.org:8545", "192.168.7.7", "", "[", "x@y"],
 )
-async def test_another_host_header_gets_403(http: httpx2.AsyncClient, host: str) -> None:
+async def test_an_unknown_host_header_gets_403(http: httpx2.AsyncClient, host: str) -> None:
     for page in ({}, {"Origin": f"http://{host}"}):
         response = await http.post("/", json=ASK, headers={"Host": host} | page)
         assert response.status_code == 403
@@ -139,7 +139,7 @@ async def test_a_repeated_host_header_gets_403(http: httpx2.AsyncClient) -> None
         ("example.org", "example.org", False),
     ],
 )
-async def test_a_host_header_is_accepted_if_it_is_the_address_of_the_connection(
+async def test_a_host_header_that_is_the_connection_address_is_accepted(
     bench: Any, address: str, host: str, known: bool
 ) -> None:
     sent: list[Any] = []

@@ -1,4 +1,4 @@
-"""Raw transactions: one canonical encoding each, everything else is refused."""
+"""Raw transactions: only the canonical encoding is accepted."""
 
 import pytest
 import rlp
@@ -56,7 +56,7 @@ def test_the_canonical_encoding_is_accepted() -> None:
         "bytes instead of a list",
     ],
 )
-def test_other_encodings_are_refused(raw: bytes) -> None:
+def test_non_canonical_encodings_are_refused(raw: bytes) -> None:
     with pytest.raises(TransactionRefused):
         decode_transaction(raw)
 
@@ -86,6 +86,6 @@ def test_deep_nesting_is_refused(depth: int) -> None:
         decode_transaction(deep)
 
 
-def test_a_transaction_above_the_size_of_nodes_is_refused_undecoded() -> None:
+def test_a_transaction_above_the_node_size_limit_is_refused_undecoded() -> None:
     with pytest.raises(TransactionRefused, match="oversized data"):
         decode_transaction(b"\xfa" + bytes(MAX_TRANSACTION_BYTES))

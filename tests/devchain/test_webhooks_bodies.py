@@ -1,4 +1,4 @@
-"""The bodies and signatures of deliveries."""
+"""The bodies and signatures of webhook deliveries."""
 
 import gzip
 import hashlib
@@ -46,7 +46,7 @@ def test_provider_a_wraps_the_block_in_an_envelope(block: Any, marketplace: str)
     assert (found["number"], found["timestamp"]) == (block.number, block.timestamp)
 
 
-def test_provider_a_gives_logs_with_their_transaction(
+def test_provider_a_sends_logs_with_their_transactions(
     bench: Any, client: Any, block: Any, marketplace: str
 ) -> None:
     logs = body_a(block, marketplace)["event"]["data"]["block"]["logs"]
@@ -65,7 +65,7 @@ def test_provider_a_gives_logs_with_their_transaction(
     }
 
 
-def test_provider_a_names_the_network_where_there_is_one(block: Any, marketplace: str) -> None:
+def test_provider_a_names_the_network_if_one_is_given(block: Any, marketplace: str) -> None:
     assert "network" not in body_a(block, marketplace)["event"]
     assert body_a(block, marketplace, network="ETH_SEPOLIA")["event"]["network"] == "ETH_SEPOLIA"
 
@@ -77,7 +77,9 @@ def test_provider_a_signs_the_body(block: Any) -> None:
     assert delivery.headers["X-Alchemy-Signature"] == expected
 
 
-def test_provider_b_gives_logs_as_nodes_do(client: Any, block: Any, marketplace: str) -> None:
+def test_provider_b_sends_logs_in_the_format_of_nodes(
+    client: Any, block: Any, marketplace: str
+) -> None:
     body = json.loads(build_body_b(block, marketplace))
     assert body["data"] == [client.ask("eth_getLogs", {})]
     assert body["metadata"]["batch_start_range"] == block.number
@@ -85,7 +87,7 @@ def test_provider_b_gives_logs_as_nodes_do(client: Any, block: Any, marketplace:
 
 
 @pytest.mark.parametrize("compress", [False, True])
-def test_provider_b_signs_nonce_time_and_plain_body(compress: bool) -> None:
+def test_provider_b_signs_the_nonce_the_time_and_the_uncompressed_body(compress: bool) -> None:
     delivery = sign_body_b(b"[]", SECRET, nonce="n1", timestamp=1_700_000_000, compress=compress)
     expected = hmac.new(SECRET.encode(), b"n11700000000[]", hashlib.sha256).hexdigest()
     assert delivery.headers["X-QN-Signature"] == expected

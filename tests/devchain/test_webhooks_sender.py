@@ -1,4 +1,4 @@
-"""The sender of deliveries, against a webhook that records them."""
+"""The webhook sender, tested with a webhook that records deliveries."""
 
 import asyncio
 import contextlib
@@ -109,7 +109,7 @@ async def test_blocks_without_logs_of_the_marketplace_are_not_delivered(
     assert post.webhook.received == []
 
 
-async def test_blocks_arrive_in_order_although_one_is_refused_at_first(
+async def test_blocks_are_delivered_in_order_even_if_one_is_refused_at_first(
     bench: Any, marketplace: str, post: Post, draw: Any
 ) -> None:
     post.webhook.statuses = [503, 201]
@@ -124,7 +124,7 @@ async def test_blocks_arrive_in_order_although_one_is_refused_at_first(
     assert int(bodies[3]["event"]["sequenceNumber"]) > int(bodies[0]["event"]["sequenceNumber"])
 
 
-async def test_provider_b_draws_a_new_nonce_for_each_attempt(
+async def test_provider_b_uses_a_new_nonce_for_each_attempt(
     bench: Any, marketplace: str, post: Post, draw: Any
 ) -> None:
     post.webhook.statuses = [500]
@@ -135,7 +135,7 @@ async def test_provider_b_draws_a_new_nonce_for_each_attempt(
     assert first != second
 
 
-async def test_a_webhook_that_never_accepts_is_given_up_and_the_next_block_is_delivered(
+async def test_the_next_block_is_delivered_after_giving_up_on_one(
     bench: Any, marketplace: str, post: Post, draw: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     post.webhook.statuses = [500, 500, 500]
@@ -149,7 +149,7 @@ async def test_a_webhook_that_never_accepts_is_given_up_and_the_next_block_is_de
     assert post.url not in caplog.text
 
 
-async def test_a_dead_webhook_does_not_hold_up_the_other(
+async def test_an_unresponsive_webhook_does_not_delay_the_other(
     bench: Any, marketplace: str, post: Post, draw: Any
 ) -> None:
     dead = Destination(Provider.A, "http://127.0.0.1:9/", SECRETS[Provider.A])
@@ -168,7 +168,7 @@ async def test_a_stopped_sender_delivers_no_further_blocks(
     assert post.webhook.received == []
 
 
-def test_a_destination_does_not_show_its_secret() -> None:
+def test_the_repr_of_a_destination_does_not_show_its_secret() -> None:
     shown = repr(Destination(Provider.A, "http://127.0.0.1:9/hook", "hush"))
     assert "hush" not in shown
     assert "hook" not in shown

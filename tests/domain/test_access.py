@@ -51,7 +51,7 @@ def test_access_to_a_missing_post_is_denied(
 @pytest.mark.parametrize(
     ("author", "price", "reader", "balance"), list(product(AUTHORS, PRICES, READERS, BALANCES))
 )
-def test_access_is_granted_exactly_to_free_posts_authors_and_holders(
+def test_access_is_granted_only_for_free_posts_authors_and_holders(
     author: Address, price: int, reader: Address | None, balance: int
 ) -> None:
     granted = author != ZERO_ADDRESS and (

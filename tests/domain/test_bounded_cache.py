@@ -1,4 +1,4 @@
-"""A bounded cache holds the newest entries that its capacity allows."""
+"""The bounded cache: it holds the newest entries that fit its capacity."""
 
 from collections import OrderedDict
 
@@ -10,21 +10,21 @@ from imprint.domain.bounded_cache import BoundedCache
 
 
 def cache_of(capacity: int, *texts: str) -> BoundedCache[str, str]:
-    """A cache of texts that weigh their lengths, by their first characters."""
+    """Create a cache of texts, keyed by first character and weighted by length."""
     cache: BoundedCache[str, str] = BoundedCache(capacity, len)
     for text in texts:
         cache.put(text[0], text)
     return cache
 
 
-def test_entries_count_as_one_each_and_the_oldest_is_evicted() -> None:
+def test_each_entry_counts_as_one_and_the_oldest_is_evicted() -> None:
     cache: BoundedCache[int, None] = BoundedCache(3)
     assert [list(cache.put(number, None)) for number in range(5)] == [[], [], [], [0], [1]]
     assert list(cache) == [2, 3, 4]
     assert (len(cache), cache.weight) == (3, 3)
 
 
-def test_a_read_does_not_renew_an_entry_and_a_touch_does() -> None:
+def test_reading_an_entry_does_not_renew_it_but_touching_does() -> None:
     cache = cache_of(3, "a", "b", "c")
     assert cache.get("a") == "a"
     cache.touch("b")
@@ -39,13 +39,13 @@ def test_a_missing_key_has_the_default_and_cannot_be_touched() -> None:
         cache.touch("a")
 
 
-def test_a_value_put_again_is_the_newest() -> None:
+def test_a_value_that_is_put_again_becomes_the_newest() -> None:
     cache = cache_of(3, "a", "b", "c", "a")
     cache.put("d", "d")
     assert list(cache) == ["c", "a", "d"]
 
 
-def test_a_heavy_value_evicts_as_many_as_it_takes() -> None:
+def test_a_heavy_value_evicts_as_many_entries_as_needed() -> None:
     cache = cache_of(10, "aaa", "bbb", "ccc")
     assert cache.put("d", "ddddd") == ["a", "b"]
     assert cache.weight == 8
@@ -56,7 +56,7 @@ def test_a_replaced_value_no_longer_counts() -> None:
     assert (list(cache), cache.weight) == (["a", "b"], 10)
 
 
-def test_a_value_above_the_capacity_replaces_its_predecessor_and_evicts_no_other() -> None:
+def test_a_value_above_the_capacity_removes_its_predecessor_and_no_other() -> None:
     cache = cache_of(10, "aaa", "bbb")
     assert cache.put("a", "a" * 11) == ()
     assert (list(cache), cache.weight) == (["b"], 3)
@@ -73,7 +73,7 @@ def test_a_removed_value_no_longer_counts() -> None:
     assert (len(cache), cache.weight, cache.get("b")) == (0, 0, None)
 
 
-def test_none_is_a_value() -> None:
+def test_none_can_be_stored_as_a_value() -> None:
     cache: BoundedCache[str, None] = BoundedCache(2)
     cache.put("a", None)
     assert "a" in cache
@@ -86,7 +86,7 @@ CALLS = st.tuples(st.sampled_from(["put", "pop", "touch"]), st.integers(0, 4), s
 
 
 @given(st.lists(CALLS, max_size=60))
-def test_a_cache_agrees_with_a_model(calls: list[tuple[str, int, int]]) -> None:
+def test_the_cache_matches_a_simple_model(calls: list[tuple[str, int, int]]) -> None:
     cache: BoundedCache[int, int] = BoundedCache(5, lambda weight: weight)
     model: OrderedDict[int, int] = OrderedDict()
     for call, key, weight in calls:

@@ -1,4 +1,4 @@
-"""The errors that the service foresees."""
+"""Errors that the service anticipates."""
 
 import ast
 import inspect
@@ -19,7 +19,7 @@ from imprint.domain.errors import (
 )
 
 
-def test_a_problem_carries_its_code_and_its_detail() -> None:
+def test_a_problem_has_a_code_and_a_detail() -> None:
     problem = Problem(Code.NOT_FOUND, "There is no such file.")
     assert (problem.code, problem.detail) == ("not_found", "There is no such file.")
     assert str(problem) == "There is no such file."
@@ -36,12 +36,12 @@ def test_a_problem_carries_its_code_and_its_detail() -> None:
         (Unavailable.database(), Code.DATABASE_UNAVAILABLE),
     ],
 )
-def test_a_special_problem_has_its_own_code(problem: Problem, code: Code) -> None:
+def test_each_special_problem_has_its_own_code(problem: Problem, code: Code) -> None:
     assert problem.code is code
     assert problem.detail.endswith(".")
 
 
-def test_a_special_refusal_carries_what_the_response_needs() -> None:
+def test_a_special_refusal_has_the_values_needed_for_the_response() -> None:
     assert RateLimited(7).retry_after == 7
     assert OutOfRange(11).size == 11
     assert NonceUsed("create", None).file is None

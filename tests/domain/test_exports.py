@@ -1,4 +1,4 @@
-"""The blocks of an export: one form each, and forged ones are refused."""
+"""The blocks of an export: a single encoding each, and forged ones are refused."""
 
 import json
 from dataclasses import replace
@@ -60,7 +60,7 @@ def page_with(record):
 
 
 @pytest.mark.parametrize("exported", [ExportedFile(DRAFT), ExportedFile(POST, EVENT)])
-def test_a_page_holds_everything_about_a_file(exported):
+def test_a_page_contains_everything_about_a_file(exported):
     assert read_page(write_page([exported])) == [exported]
 
 
@@ -69,17 +69,17 @@ def test_an_index_links_to_pages():
 
 
 @pytest.mark.parametrize("owner", [None, OWNER])
-def test_a_manifest_is_read_as_it_was_written(owner):
+def test_a_manifest_is_read_back_unchanged(owner):
     manifest = Manifest(MOMENT, 31337, OWNER, owner, 2, (NODE,))
     assert read_manifest(write_manifest(manifest)) == manifest
 
 
-def test_a_signed_root_is_read_as_it_was_written():
+def test_a_signed_root_is_read_back_unchanged():
     root = SignedRoot(NODE, bytes(32), bytes(64))
     assert read_signed_root(write_signed_root(root)) == root
 
 
-def test_an_export_of_a_newer_version_is_refused_with_a_message():
+def test_an_export_from_a_newer_version_is_refused_with_a_message():
     with pytest.raises(NotAnExport, match="newer version"):
         read_signed_root(
             write_signed_root(SignedRoot(NODE, b"", b"")).replace(b'"version":1', b'"version":2')
@@ -140,7 +140,7 @@ def test_an_empty_or_oversized_page_or_index_is_refused():
 
 
 @pytest.mark.parametrize("number", [-1, 2**63, 10**4000])
-def test_a_manifest_with_a_number_out_of_range_is_refused(number):
+def test_a_manifest_with_an_out_of_range_number_is_refused(number):
     for manifest in (
         Manifest(MOMENT, number, OWNER, None, 2, (NODE,)),
         Manifest(MOMENT, 31337, OWNER, None, number, (NODE,)),
@@ -150,7 +150,7 @@ def test_a_manifest_with_a_number_out_of_range_is_refused(number):
 
 
 @pytest.mark.parametrize(("key", "signature"), [(31, 64), (33, 64), (32, 63), (10**6, 64)])
-def test_a_key_or_a_signature_of_another_size_is_refused(key, signature):
+def test_a_key_or_signature_of_the_wrong_size_is_refused(key, signature):
     with pytest.raises(NotAnExport, match="malformed"):
         read_signed_root(write_signed_root(SignedRoot(NODE, bytes(key), bytes(signature))))
 

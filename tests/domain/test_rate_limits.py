@@ -1,4 +1,4 @@
-"""Keys of clients, leaky buckets by key, and budgets with fair shares."""
+"""Client keys, leaky buckets by key, and budgets with fair shares."""
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ def after(seconds: float) -> float:
 
 
 def refused_for(limiter: RateLimiter, key: str, now: float, cost: int = 1) -> int | None:
-    """The seconds to wait, or None if the request is admitted."""
+    """Return the seconds to wait, or None if the request is admitted."""
     try:
         limiter.admit(key, now, cost)
     except RateLimited as refusal:
@@ -23,17 +23,17 @@ def refused_for(limiter: RateLimiter, key: str, now: float, cost: int = 1) -> in
     return None
 
 
-def test_without_a_rate_everything_is_admitted() -> None:
+def test_everything_is_admitted_without_a_rate() -> None:
     limiter = RateLimiter(None)
     assert [refused_for(limiter, "a", NOW) for _ in range(1000)] == [None] * 1000
 
 
-def test_as_many_requests_as_the_count_are_admitted_at_once() -> None:
+def test_requests_up_to_the_count_are_admitted_at_once() -> None:
     limiter = RateLimiter(Rate(3, 60))
     assert [refused_for(limiter, "a", NOW) for _ in range(4)] == [None, None, None, 20]
 
 
-def test_a_refused_request_has_the_code_rate_limited() -> None:
+def test_a_request_above_the_rate_has_the_code_rate_limited() -> None:
     limiter = RateLimiter(Rate(1, 60))
     limiter.admit("a", NOW)
     with pytest.raises(RateLimited) as caught:
@@ -41,7 +41,7 @@ def test_a_refused_request_has_the_code_rate_limited() -> None:
     assert caught.value.code is Code.RATE_LIMITED
 
 
-def test_one_request_is_admitted_after_its_share_of_the_time() -> None:
+def test_one_more_request_is_admitted_after_its_share_of_the_period() -> None:
     limiter = RateLimiter(Rate(3, 60))
     for _ in range(3):
         limiter.admit("a", NOW)
@@ -50,28 +50,28 @@ def test_one_request_is_admitted_after_its_share_of_the_time() -> None:
     assert refused_for(limiter, "a", after(20)) == 20
 
 
-def test_the_wait_is_long_enough_and_at_least_a_second() -> None:
+def test_the_wait_is_sufficient_and_at_least_a_second() -> None:
     limiter = RateLimiter(Rate(100, 1))
     for _ in range(100):
         limiter.admit("a", NOW)
     assert refused_for(limiter, "a", NOW) == 1
 
 
-def test_a_refused_request_does_not_prolong_the_wait() -> None:
+def test_a_refused_request_does_not_extend_the_wait() -> None:
     limiter = RateLimiter(Rate(1, 10))
     limiter.admit("a", NOW)
     assert [refused_for(limiter, "a", after(second)) for second in (1, 5, 9)] == [9, 5, 1]
     assert refused_for(limiter, "a", after(10)) is None
 
 
-def test_keys_do_not_share_a_bucket() -> None:
+def test_each_key_has_its_own_bucket() -> None:
     limiter = RateLimiter(Rate(1, 60))
     limiter.admit("a", NOW)
     assert refused_for(limiter, "b", NOW) is None
     assert refused_for(limiter, "a", NOW) == 60
 
 
-def test_the_least_recent_key_is_evicted() -> None:
+def test_the_least_recently_used_key_is_evicted() -> None:
     limiter = RateLimiter(Rate(1, 60))
     limiter.admit("old", NOW)
     limiter.admit("recent", NOW)
@@ -85,7 +85,7 @@ def test_the_least_recent_key_is_evicted() -> None:
 # Costs
 
 
-def test_a_request_is_counted_by_its_cost() -> None:
+def test_a_request_counts_by_its_cost() -> None:
     limiter = RateLimiter(Rate(100, 10))
     assert refused_for(limiter, "a", NOW, 70) is None
     assert refused_for(limiter, "a", NOW, 40) == 1
@@ -101,14 +101,14 @@ def test_the_wait_is_rounded_up() -> None:
     assert refused_for(limiter, "a", after(1.5)) is None
 
 
-def test_a_cost_above_the_whole_bucket_needs_an_empty_bucket() -> None:
+def test_a_cost_above_the_bucket_size_needs_an_empty_bucket() -> None:
     limiter = RateLimiter(Rate(100, 10))
     assert refused_for(limiter, "a", NOW, 1_000_000) is None
     assert refused_for(limiter, "a", NOW, 1_000_000) == 10
     assert refused_for(limiter, "a", after(10), 1_000_000) is None
 
 
-def test_requests_that_are_taken_back_do_not_count() -> None:
+def test_refunded_requests_do_not_count() -> None:
     limiter = RateLimiter(Rate(1, 60))
     for _ in range(5):
         limiter.admit("a", NOW)
@@ -117,7 +117,7 @@ def test_requests_that_are_taken_back_do_not_count() -> None:
     assert refused_for(limiter, "a", NOW) == 60
 
 
-def test_taking_back_from_an_unknown_key_gives_no_credit() -> None:
+def test_a_refund_to_an_unknown_key_gives_no_credit() -> None:
     limiter = RateLimiter(Rate(1, 60))
     limiter.take_back("a", 10)
     limiter.admit("a", NOW)
@@ -162,27 +162,25 @@ def test_a_client_that_waits_for_retry_after_is_admitted(
         ("", ""),
     ],
 )
-def test_the_key_of_a_client_is_its_ipv4_address_or_its_ipv6_network(
-    address: str, key: str
-) -> None:
+def test_a_client_key_is_the_ipv4_address_or_the_ipv6_network(address: str, key: str) -> None:
     assert client_key(address) == key
 
 
-def test_neighbouring_ipv6_networks_are_two_clients() -> None:
+def test_neighbouring_ipv6_networks_are_separate_clients() -> None:
     assert client_key("2001:db8:0:1::7") != client_key("2001:db8:0:2::7")
 
 
 # Budgets
 
 
-def test_a_client_holds_at_most_a_quarter_of_a_budget() -> None:
+def test_a_client_may_hold_at_most_a_quarter_of_a_budget() -> None:
     budget = Budget.of(100)
     assert budget.take("a", 25)
     assert not budget.take("a")
     assert budget.take("b", 25)
 
 
-def test_all_clients_together_hold_at_most_the_total() -> None:
+def test_all_clients_together_may_hold_at_most_the_total() -> None:
     budget = Budget.of(100)
     assert all(budget.take(client, 25) for client in "abcd")
     assert not budget.take("e")
@@ -190,7 +188,7 @@ def test_all_clients_together_hold_at_most_the_total() -> None:
     assert budget.take("e")
 
 
-def test_a_client_may_hold_one_item_of_the_largest_size() -> None:
+def test_a_client_may_always_hold_one_item_of_the_largest_size() -> None:
     assert Budget.of(100, largest=60).take("a", 60)
     assert Budget.of(100, largest=1000).take("a", 1000)
 
@@ -201,7 +199,7 @@ def test_a_refused_take_changes_nothing() -> None:
     assert (budget.taken, budget.held("a")) == (0, 0)
 
 
-def test_a_client_that_gave_everything_back_is_forgotten() -> None:
+def test_a_client_is_dropped_after_returning_everything() -> None:
     budget = Budget.of(100)
     budget.take("a", 20)
     budget.give_back("a", 5)

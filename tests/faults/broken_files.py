@@ -1,4 +1,4 @@
-"""Damage to SQLite files: pages that are zeroed, flipped, swapped or truncated."""
+"""Damage to SQLite files: zeroed, flipped, swapped or truncated pages."""
 
 import sqlite3
 from collections.abc import Callable
@@ -11,13 +11,13 @@ PAGE = 4096
 
 
 def settle(path: Path) -> None:
-    """Write the log into the file, so that the file has everything."""
+    """Checkpoint the write-ahead log into the database file."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def pages_of(path: Path, tree: str) -> list[int]:
-    """The pages of a table or an index, its root first."""
+    """Return the page numbers of a table or an index, root first."""
     with closing(sqlite3.connect(path)) as connection:
         (root,) = connection.execute(
             "SELECT rootpage FROM sqlite_schema WHERE name = ?", (tree,)
@@ -31,7 +31,7 @@ def pages_of(path: Path, tree: str) -> list[int]:
 
 
 def _children(page: bytes) -> list[int]:
-    """The pages below one; the first byte tells whether it is an interior page or a leaf."""
+    """Return the child pages; the first byte distinguishes interior pages from leaves."""
     if page[0] not in (2, 5):
         return []
     cells = int.from_bytes(page[3:5], "big")
@@ -51,7 +51,7 @@ def zero_page(path: Path, number: int) -> None:
 
 
 def flip(path: Path, at: int) -> None:
-    """Flip some bits of one byte."""
+    """Flip two bits of one byte."""
     with path.open("r+b") as file:
         file.seek(at)
         (byte,) = file.read(1)
@@ -66,13 +66,13 @@ def swap_pages(path: Path, one: int, other: int) -> None:
 
 
 def flip_text(path: Path, text: str) -> None:
-    """Change one letter of a text at its first occurrence in the file."""
+    """Change one letter in the first occurrence of a text in the file."""
     at = path.read_bytes().index(text.encode())
     flip(path, at + len(text) // 2)
 
 
 def cut(path: Path, share: float) -> None:
-    """Truncate the file after a share of its pages."""
+    """Truncate the file to a fraction of its pages."""
     pages = path.stat().st_size // PAGE
     with path.open("r+b") as file:
         file.truncate(int(pages * share) * PAGE)
@@ -83,7 +83,7 @@ def _page(tree: str, which: int) -> Callable[[Path], None]:
 
 
 def _cell_count(tree: str) -> Callable[[Path], None]:
-    """Let a page claim that it has one cell, so that the others are no longer seen."""
+    """Make a page claim to have a single cell, which hides the others."""
     return lambda path: overwrite(path, (pages_of(path, tree)[-1] - 1) * PAGE + 3, b"\0\1")
 
 
@@ -107,4 +107,4 @@ _ALL: dict[str, Callable[[Path], None]] = {
 }
 
 DAMAGES = _ALL if LONG else dict(list(_ALL.items())[::3])
-"""Kinds of damage to the file of a catalog, by name."""
+"""Kinds of damage to a catalog file, by name."""

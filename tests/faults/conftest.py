@@ -1,4 +1,4 @@
-"""A test that uses `records` is run with both databases; the others are about SQLite or neither."""
+"""Tests that use `records` run with both databases; others concern SQLite or neither."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -17,7 +17,7 @@ ALWAYS = {
     "test_supervisor_bounds",
     "test_workers",
 }
-"""Modules that run with every change: processes that start, serve and end."""
+"""Modules that always run: they start, serve with and end processes."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -26,14 +26,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let the cases of this suite rotate, except for those of `ALWAYS`."""
+    """Mark the cases of this suite as rotating, except those in `ALWAYS`."""
     if item.path.stem not in ALWAYS:
         item.add_marker("rotates")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def town(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """A chain with wallets that the tests of a module share."""
+    """A chain with wallets, shared by the tests in a module."""
     async with open_world(tmp_path_factory.mktemp("town")) as opened:
         yield opened
 

@@ -1,4 +1,4 @@
-"""Small separate disks, which a test fills to the last byte."""
+"""Small separate disks that a test can fill completely."""
 
 import itertools
 import os
@@ -14,7 +14,7 @@ MEGABYTE = 1024 * 1024
 
 @contextmanager
 def small_disk(folder: Path, megabytes: int, files: int = 10_000) -> Iterator[Path]:
-    """The folder, on a disk of this size; skips the test without the right to mount one."""
+    """Mount a small disk at this folder; the test is skipped without permission to mount."""
     folder.mkdir(exist_ok=True)
     options = f"size={megabytes * MEGABYTE},nr_inodes={files}"
     command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
@@ -27,7 +27,7 @@ def small_disk(folder: Path, megabytes: int, files: int = 10_000) -> Iterator[Pa
 
 
 def fill(disk: Path) -> Path:
-    """Fill a disk; returns the file that does."""
+    """Fill a disk and return the file that fills it."""
     path = disk / "others"
     with path.open("ab", buffering=0) as file:
         for size in (MEGABYTE, 4096, 1):
@@ -38,7 +38,7 @@ def fill(disk: Path) -> Path:
 
 
 def fill_with_files(disk: Path) -> Path:
-    """Use up all inodes of a disk; returns the folder that does."""
+    """Use up all inodes of a disk and return the folder that holds them."""
     folder = disk / "other files"
     folder.mkdir()
     with suppress(OSError):

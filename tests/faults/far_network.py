@@ -1,8 +1,8 @@
-"""A program with slow connections: it stops a server while clients connect to it.
+"""A program with slow connections that stops a server while clients connect to it.
 
-It runs in its own network namespace (`unshare --map-root-user --net`). A device there sends every
-packet back to this machine after a delay, with its two addresses exchanged, so that what is sent to
-`FAR` arrives at `NEAR`. It prints the number of connections by outcome.
+It runs in its own network namespace (`unshare --map-root-user --net`). A device there
+returns every packet to this machine after a delay, with the two addresses swapped, so that
+packets sent to `FAR` arrive at `NEAR`. It prints the number of connections by outcome.
 """
 
 import asyncio
@@ -26,14 +26,14 @@ NEAR, FAR = "10.9.0.1", "10.9.0.2"
 PORT = 8000
 CONNECTIONS = 120
 PAUSE = 0.01
-"""Seconds between two connections; the server stops after the first half of them."""
+"""Seconds between two connections; the server stops after half of them."""
 
 _TUNSETIFF = 0x400454CA
 _TUN_WITHOUT_HEADER = 0x1001
 
 
 def open_device() -> int:
-    """A device whose packets this program reads and writes."""
+    """Open a network device whose packets this program reads and writes."""
     device = os.open("/dev/net/tun", os.O_RDWR)
     fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH", b"far0", _TUN_WITHOUT_HEADER))
     for command in (f"ip addr add {NEAR}/24 dev far0", "ip link set far0 up"):
@@ -42,7 +42,7 @@ def open_device() -> int:
 
 
 def reflect(device: int, delay: float) -> None:
-    """Send every IPv4 packet back after a delay, forever."""
+    """Return every IPv4 packet to its sender after a delay, forever."""
     packets: deque[tuple[float, bytes]] = deque()
     arrived = threading.Semaphore(0)
 
@@ -67,7 +67,7 @@ async def respond(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def request() -> str:
-    """Connect, send a request and read the response; returns the outcome."""
+    """Connect, send a request, read the response, and return the outcome."""
     try:
         reader, writer = await asyncio.open_connection(FAR, PORT)
     except ConnectionRefusedError:

@@ -1,4 +1,4 @@
-"""A service with known records whose files are damaged, and everything that can be read from it."""
+"""A service with known records whose files are damaged, and reading everything from it."""
 
 import asyncio
 import shutil
@@ -22,18 +22,18 @@ SETTINGS = {
     "WEBHOOK_A_SECRET": "8d1f0c81be27d4693b1f0c8e9d2a7465",
     "PUBLIC_URL": "http://flips.test",
 }
-"""A session is for one origin, and every service has another port."""
+"""A fixed origin, because sessions are bound to it while each service has its own port."""
 AUTHORS = 3
 DRAFTS = 30
 POSTS = 10
 
 Request = tuple[str, tuple[tuple[str, str], ...]]
-"""A path and its parameters."""
+"""A request path and its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """The responses before anything was damaged, and the session they need."""
+    """The responses before any damage, and the session they require."""
 
     responses: Mapping[Request, Any]
     session: Mapping[str, str]
@@ -41,7 +41,7 @@ class Truth:
 
 @dataclass(slots=True)
 class Tally:
-    """The responses afterwards."""
+    """The responses after the damage."""
 
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Tally:
 
 
 def facts(response: httpx2.Response) -> Any:
-    """The content of a response, without the token of the next page, which always differs."""
+    """Return the content of a response without the next page token, which always differs."""
     if "json" not in response.headers["content-type"]:
         return response.content
     said = response.json()
@@ -66,9 +66,9 @@ def facts(response: httpx2.Response) -> Any:
 
 @asynccontextmanager
 async def serve(scene: Scene, folder: Path) -> AsyncIterator[httpx2.AsyncClient]:
-    """The service on this folder: in this process, or with LONG in a separate one.
+    """Serve this folder in this process, or in a separate one if LONG is set.
 
-    Raises `CannotStart` if it refuses to start, which nobody can overlook.
+    Raises `CannotStart` if the service refuses to start, which is no silent failure.
     """
     if LONG:
         replica = scene.replica(DATA_DIR=str(folder))
@@ -95,8 +95,10 @@ async def serve(scene: Scene, folder: Path) -> AsyncIterator[httpx2.AsyncClient]
 
 
 async def fill(world: World) -> Truth:
-    """Create drafts, prepared drafts, posts, replaced and deleted drafts; returns all readable
-    responses."""
+    """Create drafts, prepared drafts, posts, and replaced and deleted drafts.
+
+    Returns all readable responses.
+    """
     requests: list[Request] = []
     cids: list[str] = []
     for number in range(DRAFTS):
@@ -144,13 +146,13 @@ async def ask(
 
 
 async def read_everything(client: httpx2.AsyncClient, truth: Truth, tally: Tally) -> None:
-    """Request everything."""
+    """Send every request and compare the responses with the expected ones."""
     for request, right in truth.responses.items():
         tally.add(request, await ask(client, request, truth.session), right)
 
 
 def flip(path: Path, random: Random) -> str:
-    """Damage a file: one bit, one byte or some bytes; returns the location."""
+    """Damage a bit, a byte or some bytes of a file and return the location."""
     content = bytearray(path.read_bytes())
     at = random.randrange(len(content))
     kind = random.choice(("bit", "byte", "bytes"))
@@ -167,7 +169,7 @@ def flip(path: Path, random: Random) -> str:
 async def read_damaged(
     scene: Scene, original: Path, name: str, seed: int, *, truth: Truth, tally: Tally
 ) -> None:
-    """Damage a file of a copy of the data, serve the copy and request everything."""
+    """Damage a file in a copy of the data, serve the copy, and request everything."""
     folder = original.with_name(f"{original.name}-{seed}")
     await asyncio.to_thread(shutil.copytree, original, folder)
     try:

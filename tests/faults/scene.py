@@ -21,14 +21,14 @@ from imprint.devchain.deployment import deploy_marketplace
 from imprint.settings import read_settings
 
 LONG = bool(os.environ.get("LONG"))
-"""Whether to run everything, and not only the share for every change."""
+"""Whether to run all cases rather than only a share of them."""
 
 POLL_SECONDS = 0.05
 TIMEOUT = 60.0
 
 
 def find_faketime() -> Path:
-    """The library that gives a process another clock."""
+    """Find the library that changes the clock of a process."""
     found = next(Path("/usr/lib").rglob("libfaketimeMT.so.1"), None)
     assert found is not None, "needs the package libfaketime: run `make test-faults`"
     return found
@@ -36,17 +36,16 @@ def find_faketime() -> Path:
 
 @dataclass(slots=True)
 class WrongClock:
-    """A wall clock that is this many seconds ahead of the real one, and can be set while it is
-    read.
+    """A wall clock ahead of the real one by `ahead` seconds, adjustable at run time.
 
-    The time since the machine was booted stays correct.
+    The time since boot stays correct.
     """
 
     file: Path
     ahead: float = 0.0
 
     def set(self, ahead: float) -> None:
-        """Be this many seconds ahead from now on."""
+        """Set the clock ahead by the given number of seconds from now on."""
         self.ahead = ahead
         written = self.file.with_suffix(".new")
         written.write_text(f"{ahead:+f}\n")
@@ -68,7 +67,7 @@ class WrongClock:
 
 @dataclass(slots=True)
 class PresentClockAhead(PresentClock):
-    """The clock of a wallet that agrees with a service whose clock is ahead."""
+    """The clock of a wallet that matches a service whose clock is ahead."""
 
     ahead: float = 0.0
 
@@ -81,7 +80,7 @@ class PresentClockAhead(PresentClock):
 
 
 def signing_ahead(wallet: Wallet, seconds: float) -> Wallet:
-    """The same wallet for a service whose clock is this far ahead."""
+    """Return the same wallet for a service whose clock is ahead by `seconds`."""
     return Wallet(wallet.account, PresentClockAhead(ahead=seconds))
 
 
@@ -109,16 +108,16 @@ class Replica:
 
     @property
     def log(self) -> str:
-        """Everything that it has logged."""
+        """Everything the replica has logged."""
         return self.process.log.read_text("utf-8", "replace")
 
     async def start(self, path: str = "/readyz") -> None:
-        """Run it and wait until it responds with 200 at `path`."""
+        """Start the replica and wait until it responds with 200 at `path`."""
         self.process.spawn()
         await self.wait_for(200, path)
 
     async def wait_for(self, status: int, path: str = "/readyz", seconds: float = TIMEOUT) -> None:
-        """Wait until it responds with this status at `path`."""
+        """Wait until the replica responds with this status at `path`."""
         deadline = time.monotonic() + seconds
         async with httpx2.AsyncClient(base_url=self.url, timeout=5, verify=PLAIN) as client:
             while time.monotonic() < deadline:
@@ -132,9 +131,9 @@ class Replica:
 
 @dataclass(slots=True)
 class Scene:
-    """A chain with a node, wallets, and any number of replicas on the same records and documents.
+    """A chain with a node, wallets, and any number of replicas that share records and documents.
 
-    `world.client` sends to the first replica.
+    `world.client` sends requests to the first replica.
     """
 
     folder: Path
@@ -143,7 +142,7 @@ class Scene:
     replicas: list[Replica] = field(default_factory=list)
 
     def replica(self, *, ahead: float | None = None, **given: str) -> Replica:
-        """A replica that is not running yet; with `ahead`, its clock is wrong by these seconds."""
+        """Create a replica, not yet running, with a clock that is wrong by `ahead` seconds."""
         name = f"replica-{len(self.replicas)}"
         clock = None if ahead is None else WrongClock(self.folder / f"{name}.clock", ahead)
         made = Replica(name, self.folder, {**self.given, **given}, clock)
@@ -155,9 +154,9 @@ class Scene:
 
 @asynccontextmanager
 async def open_scene(folder: Path, **given: str) -> AsyncIterator[Scene]:
-    """A scene in this folder; its records are in SQLite, or on the server of `records`.
+    """Open a scene in this folder, with records in SQLite or on the server of `records`.
 
-    Background tasks are off unless `given` says otherwise.
+    Background tasks are disabled unless `given` enables them.
     """
     clock = PresentClock()
     chain = Chain.open(folder / "chain.jsonl", lambda: clock.seconds)

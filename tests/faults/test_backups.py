@@ -1,4 +1,4 @@
-"""Backups that are killed, and backups of damaged catalogs."""
+"""Killed backups, and backups of damaged catalogs."""
 
 import asyncio
 import shutil
@@ -39,7 +39,7 @@ async def wait_until(condition: Callable[[], bool], process: Process) -> None:
 
 
 def end_leases(folder: Path, dead: Process | None = None) -> None:
-    """Do what a minute without their holder does to leases."""
+    """Expire the leases as if their holder had been gone for a minute."""
     with closing(sqlite3.connect(folder / "imprint.db", timeout=30)) as connection:
         holder = "%" if dead is None else f"%, process {dead.pid} #%"
         connection.execute("UPDATE leases SET held_until = 0 WHERE holder LIKE ?", (holder,))
@@ -47,7 +47,7 @@ def end_leases(folder: Path, dead: Process | None = None) -> None:
 
 
 async def end_leases_of(scene: Scene, dead: Process) -> None:
-    """The same, wherever the records of the scene are."""
+    """Expire the leases of a dead process, in whichever database the scene uses."""
     if "DATABASE_URL" not in scene.given:
         end_leases(scene.folder / "data", dead)
         return
@@ -60,7 +60,7 @@ async def end_leases_of(scene: Scene, dead: Process) -> None:
 
 
 def _holds(condition: Callable[[], bool]) -> bool:
-    """Whether a condition holds for files that may vanish at any moment."""
+    """Return whether a condition holds for files that may vanish at any moment."""
     with suppress(FileNotFoundError):
         return condition()
     return False
@@ -78,7 +78,7 @@ def _discard(out: Path) -> None:
 
 
 async def start_until(scene: Scene, out: Path, name: str, condition: Callable[[], bool]) -> Process:
-    """A backup that is frozen at this moment; it is restarted if it was already finished."""
+    """Start a backup and freeze it when the condition holds; retry if it already finished."""
     for attempt in range(ATTEMPTS):
         process = start_backup(scene, out, f"{name}-{attempt}")
         deadline = time.monotonic() + SECONDS
@@ -111,7 +111,7 @@ def leftovers(folder: Path) -> list[Path]:
 MOMENTS = ("waiting", "copying the catalog", "writing")
 
 
-async def test_a_killed_backup_is_begun_again_under_the_same_name(tmp_path: Path, records: None):
+async def test_a_killed_backup_can_be_restarted_under_the_same_name(tmp_path: Path, records: None):
     async with open_scene(tmp_path) as scene:
         world, replica = scene.world, scene.replica()
         await replica.start()
@@ -137,7 +137,7 @@ async def test_a_killed_backup_is_begun_again_under_the_same_name(tmp_path: Path
             shutil.rmtree(tmp_path / "new")
 
 
-async def test_a_waiting_backup_reports_until_when_and_a_name_in_use_is_refused(
+async def test_a_waiting_backup_reports_its_deadline_and_a_used_name_is_refused(
     tmp_path: Path,
 ):
     async with open_scene(tmp_path) as scene:
@@ -163,7 +163,7 @@ async def test_a_waiting_backup_reports_until_when_and_a_name_in_use_is_refused(
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data folder of an installation with some drafts and posts."""
+    """The data folder of an installation with several drafts and posts."""
     folder: Path = tmp_path_factory.mktemp("filled") / "data"
     folder.mkdir()
 

@@ -1,4 +1,4 @@
-"""Clocks that are wrong, jump and are corrected: leases and rate limits hold."""
+"""Leases and rate limits hold with clocks that are wrong, jump or are corrected."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ from imprint.services.tasks.leases import COLLECTOR_LEASE, LEASE_TIME, SHORT_LEA
 HOUR = 3600.0
 FOLLOW = "0.5"
 TAKEOVER_SECONDS = 10.0
-"""The time within which another process follows, whatever the clocks say."""
+"""Seconds within which another process must take over, regardless of clocks."""
 
 
 async def wait_until(happened: Callable[[], Awaitable[bool]], seconds: float = TIMEOUT) -> None:
@@ -39,7 +39,7 @@ async def wait_until(happened: Callable[[], Awaitable[bool]], seconds: float = T
 
 @asynccontextmanager
 async def opened(scene: Scene) -> AsyncIterator[Stores]:
-    """The catalog of the replicas, once one of them has made it."""
+    """Open the catalog of the replicas, after one of them has created it."""
     stores = open_stores(open_database(scene.world.settings))
     try:
         yield stores
@@ -48,7 +48,7 @@ async def opened(scene: Scene) -> AsyncIterator[Stores]:
 
 
 async def follows(stores: Stores, replica: Replica) -> bool:
-    """Whether this replica holds the follower's lease."""
+    """Return whether this replica holds the follower's lease."""
     found = await stores.leases.find_lease(FOLLOWER_LEASE)
     named = f", process {replica.process.worker} #"
     return found is not None and found.left > timedelta(0) and named in found.holder
@@ -61,7 +61,7 @@ async def is_published(scene: Scene, replica: Replica, cid: str) -> bool:
 
 
 async def see_death(stores: Stores, replica: Replica) -> None:
-    """Kill the follower; its lease ends early enough for another one to follow in time."""
+    """Kill the follower; its lease must end early enough for another to take over in time."""
     assert await follows(stores, replica)
     replica.process.kill()
     found = await stores.leases.find_lease(FOLLOWER_LEASE)
@@ -70,7 +70,7 @@ async def see_death(stores: Stores, replica: Replica) -> None:
 
 
 async def see_takeover(scene: Scene, stores: Stores, heir: Replica) -> None:
-    """The heir takes the lease, and applies the events of the chain."""
+    """Wait until the heir takes the lease and applies the events of the chain."""
     await wait_until(lambda: follows(stores, heir))
     wallet = scene.world.wallet(1)
     if heir.clock is not None:
@@ -169,7 +169,7 @@ async def test_readiness_reports_that_no_replica_follows_the_chain(tmp_path: Pat
 
 
 def tasks_reported(replica: Replica, message: str) -> list[str]:
-    """The tasks of the log lines with this message, sorted."""
+    """Return the sorted task names from the log lines with this message."""
     return sorted(re.findall(rf"{message} .*?\btask=(chain follower|indexer)", replica.log))
 
 
@@ -192,7 +192,7 @@ async def run_statement(tx: Transaction, text: str) -> None:
     await tx.execute(text)
 
 
-async def test_a_command_waits_at_most_a_minute_for_a_dead_one_and_reports_it(tmp_path: Path):
+async def test_a_command_reports_a_dead_lease_holder_and_waits_at_most_a_minute(tmp_path: Path):
     # Backups need records in SQLite, whatever the previous test used.
     database = f"sqlite:///{tmp_path / 'records.db'}"
     async with open_scene(tmp_path, DATABASE_URL=database) as scene:

@@ -1,4 +1,4 @@
-"""Concurrent garbage collectors, with wrong clocks or paused, destroy nothing live."""
+"""Concurrent garbage collectors, with wrong clocks or paused, destroy no live documents."""
 
 import asyncio
 import io
@@ -18,25 +18,25 @@ from tests.processes import PLAIN
 from tests.world import Wallet, World
 
 SKEWS = (-900.0, 0.0, 900.0)
-"""By how many seconds the clocks of the replicas are wrong."""
+"""Seconds by which the clocks of the replicas are wrong."""
 
 AUTHORS = 6
 
 THEFT_SECONDS = 0.02
-"""Seconds between two deletions of the lease, so that all collectors take it at once."""
+"""Seconds between two deletions of the lease, so that all collectors acquire it at once."""
 
 STEPS = 600 if LONG else 14
-"""The actions of each author, in order."""
+"""The number of actions of each author, made in sequence."""
 
 EAGER = {"JANITOR_SECONDS": "0.02", "GRACE_HOURS": "0", "RATE_LIMITS": "off"}
-"""Documents are repeatedly destroyed as soon as nothing refers to them."""
+"""Settings with which documents are destroyed as soon as nothing refers to them."""
 
 SETTLED = (200, 503)
-"""Every write takes effect, or is refused because its document is not safe."""
+"""The statuses of a write that took effect, or was refused as its document is not safe."""
 
 
 def paint(seed: int, side: int) -> bytes:
-    """A picture with this many pixels per side, the same for the same seed."""
+    """Create a picture with `side` pixels per side, always the same for the same seed."""
     pixels = random.Random(seed).randbytes(3 * side * side)
     file = io.BytesIO()
     Image.frombytes("RGB", (side, side), pixels).save(file, "PNG")
@@ -44,12 +44,12 @@ def paint(seed: int, side: int) -> bytes:
 
 
 PICTURES = [paint(seed, side) for seed, side in enumerate([8] * 8 + [160] * 2)]
-"""More than there are authors, so that some are unused; the last two are stored as files."""
+"""More pictures than authors, so that some are unused; the last two are stored as files."""
 
 
 @asynccontextmanager
 async def behind(scene: Scene, replica: Replica) -> AsyncIterator[World]:
-    """The world as seen through this replica, whose clock its authors share."""
+    """Open the world through this replica; its authors use the replica's clock."""
     ahead = 0.0 if replica.clock is None else replica.clock.ahead
     async with httpx2.AsyncClient(base_url=replica.url, timeout=30, verify=PLAIN) as client:
         yield replace(scene.world, client=client, clock=PresentClockAhead(ahead=ahead))
@@ -57,7 +57,7 @@ async def behind(scene: Scene, replica: Replica) -> AsyncIterator[World]:
 
 @dataclass(slots=True)
 class Author:
-    """Somebody who publishes, replaces and deletes drafts with the same few pictures as others."""
+    """An author who publishes, replaces and deletes drafts with pictures shared with others."""
 
     world: World
     wallet: Wallet
@@ -82,7 +82,7 @@ class Author:
                 self.published += response.status_code == 200
 
     async def _look(self) -> None:
-        """Check that this author's thumbnail exists, whatever others do."""
+        """Check that this author's thumbnail exists, regardless of what others do."""
         if self.thumbnail:
             response = await self.world.client.get(f"/ipfs/{self.thumbnail}")
             assert response.status_code == 200, (self.thumbnail, response.text)
@@ -105,7 +105,7 @@ class Author:
 
 @asynccontextmanager
 async def stolen_leases(scene: Scene) -> AsyncIterator[None]:
-    """Delete the lease of the collector repeatedly, as if every clock were wrong."""
+    """Delete the collector's lease repeatedly, as if every clock were wrong."""
     stealing = asyncio.create_task(_steal(scene))
     try:
         yield
@@ -151,7 +151,7 @@ async def check_readable(scene: Scene, authors: list[Author]) -> None:
                 assert response.status_code == 200, (thumbnail, response.text)
 
 
-async def test_collectors_with_clocks_15_minutes_apart_destroy_nothing_live(
+async def test_collectors_with_clocks_15_minutes_apart_destroy_no_live_documents(
     tmp_path: Path, records: None
 ):
     async with open_scene(tmp_path, **EAGER, WRITE_LEASE_SECONDS="7200") as scene:

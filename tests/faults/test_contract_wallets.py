@@ -1,4 +1,4 @@
-"""Nodes that lie or lag while contract wallets sign: a refusal, never a false acceptance."""
+"""Nodes that lie or lag while contract wallets sign never cause a false acceptance."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,7 +22,7 @@ from imprint.devchain.deployment import deploy_marketplace
 
 
 def contract_wallet(scene: Scene) -> ContractWallet:
-    """A wallet with one owner, on the chain of the scene."""
+    """A wallet with one owner on the chain of the scene."""
     owner = new_owner()
     address = deploy_on(scene.world.chain, creation("OwnedWallet", owner.address))
     return ContractWallet(owner, scene.world.clock, address)
@@ -39,7 +39,7 @@ async def second_node(chain: Chain) -> AsyncIterator[Node]:
 
 
 def accept_all(said: bytes) -> bytes:
-    """The response of a node that accepts every signature."""
+    """Change a response to that of a node that accepts every signature."""
     return said.replace(b'"0x00"', b'"0x01"')
 
 
@@ -71,7 +71,7 @@ async def test_one_lying_node_cannot_satisfy_a_quorum(tmp_path: Path):
         assert liar.asked > asked
 
 
-async def test_a_replaced_owner_cannot_sign_although_one_node_of_the_quorum_lags(
+async def test_a_replaced_owner_cannot_sign_even_if_one_quorum_node_lags(
     tmp_path: Path,
 ):
     async with open_scene(tmp_path, PUBLIC_URL=ORIGIN) as scene:

@@ -1,5 +1,7 @@
-"""A catalog or its log is deleted or replaced under a running service: afterwards no write is
-acknowledged and lost."""
+"""Deleting or replacing a catalog or its log under a running service.
+
+No write is acknowledged and then lost.
+"""
 
 import asyncio
 import shutil
@@ -12,10 +14,10 @@ from tests.faults.scene import Replica, Scene, open_scene
 
 WRITERS = 4
 BEFORE = 20
-"""The number of writes acknowledged before the file is removed."""
+"""Number of writes acknowledged before the file is removed."""
 
 REFUSED = 8
-"""The number of writes refused after it."""
+"""Number of writes refused after the file is removed."""
 
 
 def delete(*suffixes: str) -> Callable[[Path], None]:
@@ -56,12 +58,14 @@ FAULTS: dict[str, Callable[[Path], None]] = {
 }
 
 KEPT = {"log deleted", "index of the log deleted", "log and its index deleted"}
-"""After these, everything acknowledged is there again after a kill."""
+"""Cases in which all acknowledged writes are present again after a kill."""
 
 
 async def write_until_refused(scene: Scene, act: Callable[[], None]) -> tuple[list[str], list[str]]:
-    """Create drafts continuously, act in the middle; returns what was acknowledged before and
-    after."""
+    """Create drafts continuously and run `act` in between.
+
+    Returns the drafts acknowledged before and after.
+    """
     before: list[str] = []
     after: list[str] = []
     acted, refused = asyncio.Event(), 0
@@ -103,7 +107,7 @@ async def found_after_a_kill(scene: Scene, replica: Replica, cids: list[str]) ->
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_no_acknowledged_write_is_lost_by_the_next_kill(tmp_path: Path, fault: str):
+async def test_the_next_kill_loses_no_acknowledged_writes(tmp_path: Path, fault: str):
     async with open_scene(tmp_path, RATE_LIMITS="off") as scene:
         replica = scene.replica()
         await replica.start()
@@ -135,7 +139,7 @@ async def test_files_that_are_moved_back_are_used_again(tmp_path: Path):
 
 
 @pytest.mark.parametrize("suffix", ["", "-wal", "-shm"])
-async def test_small_documents_are_refused_when_their_file_or_log_is_missing(
+async def test_small_documents_are_refused_if_their_file_or_log_is_missing(
     tmp_path: Path, suffix: str
 ):
     async with open_scene(tmp_path, RATE_LIMITS="off") as scene:

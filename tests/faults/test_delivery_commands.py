@@ -1,4 +1,4 @@
-"""The commands of the docs page that sign a delivery, run in a shell, are accepted."""
+"""The commands on the docs page that sign a delivery, run in a shell."""
 
 import os
 import subprocess
@@ -41,16 +41,12 @@ def _run(service: Service, provider: str, secret: str) -> Any:
 
 
 @pytest.mark.parametrize("provider", SECRETS)
-def test_a_delivery_that_is_signed_by_the_commands_is_accepted(
-    service: Service, provider: str
-) -> None:
+def test_a_delivery_signed_by_the_commands_is_accepted(service: Service, provider: str) -> None:
     # The example is about the marketplace of another service, so its log is ignored.
     response = _run(service, provider, SECRETS[provider])
     assert (response["success"], response["ignored"]) == (True, 1)
 
 
 @pytest.mark.parametrize("provider", SECRETS)
-def test_a_delivery_that_is_signed_with_another_secret_is_refused(
-    service: Service, provider: str
-) -> None:
+def test_a_delivery_signed_with_another_secret_is_refused(service: Service, provider: str) -> None:
     assert _run(service, provider, "another-secret")["code"] == "webhook_signature_invalid"

@@ -1,4 +1,4 @@
-"""`imprint dev` with other settings: they take precedence, or the command says what is wrong."""
+"""`imprint dev` with other settings: they take precedence, or the command reports errors."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ def _refused(service: Service) -> str:
     return service.tail()
 
 
-def test_free_ports_are_found_and_printed_in_a_welcome(tmp_path: Path) -> None:
+def test_free_ports_are_found_and_printed_in_the_welcome_message(tmp_path: Path) -> None:
     service = Service(tmp_path, {"DEV_RPC_PORT": "0"}, "dev", port=0)
     service.process.start(lambda: "\nOpen http" in service.process.tail())
     try:
@@ -74,7 +74,7 @@ def test_a_public_host_causes_a_warning_and_the_chain_checks_the_host_header(
         assert "Warning: imprint dev listens on" in service.tail(200)
 
 
-def test_the_development_chain_keeps_its_given_chain_id(tmp_path: Path) -> None:
+def test_the_development_chain_uses_the_configured_chain_id(tmp_path: Path) -> None:
     given = {"DEV_RPC_PORT": str(free_port()), "CHAIN_ID": "5"}
     with running(Service(tmp_path, given, "dev")) as service:
         facts = httpx2.get(
@@ -93,7 +93,7 @@ def test_the_development_chain_keeps_its_given_chain_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_a_given_node_is_used_and_published_and_no_chain_is_started(
+async def test_a_configured_node_is_used_and_published_and_no_chain_is_started(
     town: World, tmp_path: Path
 ) -> None:
     rpc_port = free_port()

@@ -1,4 +1,4 @@
-"""The example client against a real `imprint dev`, which is stopped, disconnected and restarted."""
+"""The example client with a real `imprint dev` that is stopped, killed and restarted."""
 
 import asyncio
 import signal
@@ -31,7 +31,7 @@ def _run_example(service: Service) -> list[str]:
 
 
 def _read_as_bob(service: Service) -> Content:
-    """What Bob, who bought the first post, can currently read of it."""
+    """Return what Bob, who bought the first post, can currently read."""
 
     async def read() -> Content:
         async with Imprint.connect(service.url) as imprint:
@@ -48,7 +48,7 @@ async def test_the_facts_of_a_development_service_name_its_chain(service: Servic
         assert service.url.removeprefix("http://") in imprint.facts.login.domains
 
 
-def test_the_post_of_the_example_outlives_the_service_that_made_it(service: Service) -> None:
+def test_the_post_of_the_example_survives_restarts_of_the_service(service: Service) -> None:
     lines = _run_example(service)
     assert "Bob may not read it yet: not_entitled" in lines
     assert lines[-1] == "Bob bought a token and reads: A first line, and a better second."

@@ -1,4 +1,4 @@
-"""Damaged files: a read is correct, or 503; it is never wrong and never silently empty."""
+"""Damaged files: a read is correct or gets 503, and is never wrong or silently empty."""
 
 import shutil
 import sqlite3
@@ -26,12 +26,12 @@ from imprint.settings import PostgresqlDatabase
 FLIPS = 100 if LONG else 50
 VALUES = 100 if LONG else 30
 LOG_FLIPS = 100 if LONG else 25
-"""A log is read byte by byte before it is opened."""
+"""Number of flips in the log, which is read byte by byte before it is opened."""
 
 
 @asynccontextmanager
 async def filled_scene(folder: Path) -> AsyncIterator[tuple[Scene, Truth, Path, Path]]:
-    """A scene, its responses, its data, and its data as a kill would have left it."""
+    """Open a scene with its responses, its data, and its data as left by a kill."""
     async with open_scene(folder, **SETTINGS) as scene:
         data, killed = folder / "data", folder / "killed"
         async with serve(scene, data) as client:
@@ -56,7 +56,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "large document"])
-async def test_a_flipped_bit_is_never_read_as_wrong_data(tmp_path: Path, kind: str):
+async def test_a_flipped_bit_is_never_served_as_wrong_data(tmp_path: Path, kind: str):
     async with filled_scene(tmp_path) as (scene, truth, data, killed):
         original = killed if "log" in kind else data
         tally, flips = Tally(), LOG_FLIPS if "log" in kind else FLIPS
@@ -78,10 +78,10 @@ COLUMNS = {
     "files": ["id", "group_id", "name", "size", "created_at", "published_at", "tx_hash"],
     "file_groups": ["hashtags"],
 }
-"""The columns that are changed: not those in an index, because a statement changes that as well."""
+"""Columns to change; indexed ones are excluded, as a statement would also change the index."""
 
 
-async def test_a_changed_value_of_a_record_is_never_served(tmp_path: Path, records: None):
+async def test_a_changed_record_value_is_never_served(tmp_path: Path, records: None):
     async with open_scene(tmp_path, **SETTINGS) as scene:
         async with serve(scene, tmp_path / "data") as client:
             scene.world.client = client
@@ -97,7 +97,7 @@ async def test_a_changed_value_of_a_record_is_never_served(tmp_path: Path, recor
 
 
 async def _change_value(scene: Scene, random: Random) -> tuple[str, ...]:
-    """Change a value of a live record behind the triggers; returns how to undo it."""
+    """Change a value of a live record, bypassing triggers; returns how to undo it."""
     table = random.choice(sorted(COLUMNS))
     column = random.choice(COLUMNS[table])
     live = "SELECT group_id FROM files WHERE state IN ('pending', 'onchain')"
@@ -123,7 +123,7 @@ async def _change_value(scene: Scene, random: Random) -> tuple[str, ...]:
 
 
 async def _execute(scene: Scene, *statements: str) -> list[list[tuple[Any, ...]]]:
-    """Run statements without triggers and foreign keys, which damage ignores as well."""
+    """Run statements without triggers and foreign keys, as damage bypasses them too."""
     database = scene.world.settings.storage.database
     if isinstance(database, PostgresqlDatabase):
         connection = await asyncpg.connect(database.url.reveal())

@@ -1,4 +1,4 @@
-"""A frozen PostgreSQL server: every request that needs it is 503 within five seconds."""
+"""A frozen PostgreSQL server: every request that needs it gets 503 within five seconds."""
 
 import asyncio
 import time
@@ -13,18 +13,18 @@ from tests.postgresql import Server, keeping_records_on
 from tests.world import World, open_world
 
 LONGEST = 5.0
-"""Seconds within which a request is refused."""
+"""Seconds within which a request must be refused."""
 
 BEAT = 0.02
 
 ALONE = ("metadata", "posts", "create", "login")
-"""Requests of each kind, sent one after the other."""
+"""Requests of each kind that are sent one after another."""
 
 Send = Callable[[], Awaitable[httpx2.Response]]
 
 
 class Metronome:
-    """Measures how late this process is, which no deadline can know."""
+    """Measures the scheduling delay of this process, which no deadline accounts for."""
 
     def __init__(self) -> None:
         self.late = 0.0
@@ -65,7 +65,7 @@ def sign_login(world: World) -> dict[str, Any]:
 
 
 def requests_of(world: World, cid: str, post: int, session: dict[str, str]) -> dict[str, Send]:
-    """A request for every route that reads or writes records."""
+    """Return a request for every route that reads or writes records."""
     author, client = world.wallet(0), world.client
     address = author.address
 
@@ -102,7 +102,7 @@ def requests_of(world: World, cid: str, post: int, session: dict[str, str]) -> d
     }
 
 
-async def test_everything_that_needs_a_frozen_server_is_refused_in_time(tmp_path: Path) -> None:
+async def test_requests_that_need_a_frozen_server_are_refused_in_time(tmp_path: Path) -> None:
     server, metronome = Server(), Metronome()
     await asyncio.to_thread(server.make)
     await asyncio.to_thread(server.start)

@@ -1,5 +1,4 @@
-"""Full disks: a restart serves reads, readiness reports the outcome of writes, and space fixes it
-all."""
+"""Full disks: a restart serves reads, readiness reflects writes, and freeing space helps."""
 
 import asyncio
 import shutil
@@ -16,14 +15,13 @@ from tests.postgresql import Server, keeping_records_on
 from tests.world import problem
 
 REFUSALS = 20
-"""The number of refused writes on a full disk; after each, readiness is checked."""
+"""Number of refused writes on a full disk; readiness is checked after each."""
 
 MOST_WRITES = 500
-"""The number of writes after which one must have been refused: rows still fit into existing
-pages."""
+"""Number of writes by which one must be refused, as some rows still fit existing pages."""
 
 PAUSE = 2.5
-"""Seconds without writes, in which readiness relies on its probes."""
+"""Seconds without writes, during which readiness relies on its probes."""
 
 REFUSED = {(503, "storage_unavailable"), (503, "database_unavailable")}
 
@@ -36,7 +34,7 @@ async def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
 
 
 async def expect_reads(scene: Scene, file: dict[str, Any], session: dict[str, str]) -> None:
-    """Check that the draft exists, with its content."""
+    """Check that the draft exists with its content."""
     client, params = scene.world.client, {"cid": file["cid"]}
     read = await client.get("/fileByCid", params=params, headers=session)
     assert (read.status_code, read.json().get("content")) == (200, "Kept words.")
@@ -44,7 +42,7 @@ async def expect_reads(scene: Scene, file: dict[str, Any], session: dict[str, st
 
 
 async def wait_for_status(scene: Scene, status: str) -> None:
-    """Wait until the service reports this condition; reads are served all the time."""
+    """Wait until the service reports this status, while it stays able to serve reads."""
     deadline = time.monotonic() + 60
     while (said := await scene.world.client.get("/readyz")).json()["status"] != status:
         assert said.status_code == 200, said.text
@@ -53,12 +51,12 @@ async def wait_for_status(scene: Scene, status: str) -> None:
 
 
 async def expect_no_writes(scene: Scene) -> None:
-    """Check that a write is refused as one that may be repeated."""
+    """Check that a write is refused with an error that allows a retry."""
     assert problem(await scene.world.send_create(scene.world.wallet(0), "x" * 30_000)) in REFUSED
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-async def test_a_restart_on_a_full_disk_serves_reads(tmp_path: Path, end: str):
+async def test_reads_are_served_after_a_restart_on_a_full_disk(tmp_path: Path, end: str):
     with small_disk(tmp_path / "disk", 16) as disk:
         given = {"DATA_DIR": str(disk / "data"), "MIN_FREE_DISK_BYTES": "0"}
         async with open_scene(tmp_path, **given) as scene:
@@ -89,7 +87,7 @@ async def test_a_restart_on_a_full_disk_serves_reads(tmp_path: Path, end: str):
 
 
 @pytest.mark.parametrize("lack", ["space", "files"])
-async def test_a_start_without_a_reserve_waits_for_space(tmp_path: Path, lack: str):
+async def test_a_start_without_a_disk_reserve_waits_for_space(tmp_path: Path, lack: str):
     with small_disk(tmp_path / "disk", 16, files=200) as disk:
         given = {"DATA_DIR": str(disk / "data"), "MIN_FREE_DISK_BYTES": "0"}
         async with open_scene(tmp_path, **given) as scene:
@@ -113,7 +111,7 @@ async def test_a_start_without_a_reserve_waits_for_space(tmp_path: Path, lack: s
 
 
 async def look_after_refusals(scene: Scene) -> list[tuple[int, str]]:
-    """Write until enough writes were refused; returns the readiness after each of these."""
+    """Write until enough writes were refused, and return the readiness after each refusal."""
     said: list[tuple[int, str]] = []
     for number in range(MOST_WRITES):
         wallet = scene.world.wallet(number % 8)
@@ -128,8 +126,10 @@ async def look_after_refusals(scene: Scene) -> list[tuple[int, str]]:
 
 
 async def expect_true_readiness(scene: Scene, replica: Replica, disk: Path) -> None:
-    """Readiness matches the outcome of writes: degraded on the full disk, as reads continue; ready
-    with space."""
+    """Check that readiness matches the outcome of writes.
+
+    It is degraded on the full disk, as reads continue, and ready once there is space.
+    """
     others = fill(disk)
     assert await look_after_refusals(scene) == [(200, "degraded")] * REFUSALS
     await asyncio.sleep(PAUSE)
@@ -140,7 +140,7 @@ async def expect_true_readiness(scene: Scene, replica: Replica, disk: Path) -> N
     assert created.status_code == 200, created.text
 
 
-async def test_readiness_follows_writes_while_the_disk_of_the_service_is_full(tmp_path: Path):
+async def test_readiness_reflects_writes_while_the_disk_of_the_service_is_full(tmp_path: Path):
     with small_disk(tmp_path / "disk", 16) as disk:
         given = {"DATA_DIR": str(disk / "data"), "MIN_FREE_DISK_BYTES": "0"}
         async with open_scene(tmp_path, **given) as scene:
@@ -149,7 +149,7 @@ async def test_readiness_follows_writes_while_the_disk_of_the_service_is_full(tm
             await expect_true_readiness(scene, replica, disk)
 
 
-async def test_readiness_follows_writes_while_the_disk_of_postgresql_is_full(tmp_path: Path):
+async def test_readiness_reflects_writes_while_the_disk_of_postgresql_is_full(tmp_path: Path):
     # The server runs as another user, who cannot enter the folders of tests.
     with (
         tempfile.TemporaryDirectory(prefix="imprint-disk-", dir="/tmp") as folder,

@@ -1,4 +1,4 @@
-"""The index of posts while processes pause and continue, and while their database is away."""
+"""The post index while processes pause and resume, and while the database is unavailable."""
 
 import asyncio
 import sqlite3
@@ -17,14 +17,14 @@ from imprint.bootstrap import build_indexer, open_adapters
 from imprint.services.posts.indexer import take_index
 
 MARK = "In the middle of a step."
-"""A description: only the process that fills the index requests it, after it has read the logs."""
+"""A post description, requested only by the indexing process, after it has read the logs."""
 
 PAUSE = 0.2
-"""Seconds in which a process that waits for its node finishes its database work."""
+"""Seconds in which a process waiting for its node finishes its database work."""
 
 
 async def fill(scene: Scene, first: int, count: int) -> None:
-    """Posts that are bought."""
+    """Create posts and buy each of them."""
     world = scene.world
     for number in range(first, first + count):
         file = await world.create(world.wallet(0), f"Words {number}.")
@@ -33,7 +33,7 @@ async def fill(scene: Scene, first: int, count: int) -> None:
 
 
 async def wait_for_posts(scene: Scene, url: str, count: int) -> None:
-    """Wait until the index of a replica has this many posts."""
+    """Wait until the index of a replica has `count` posts."""
     deadline, posts = time.monotonic() + TIMEOUT, -1
     while time.monotonic() < deadline:
         response = await scene.world.client.get(f"{url}/stats")
@@ -45,7 +45,7 @@ async def wait_for_posts(scene: Scene, url: str, count: int) -> None:
 
 
 async def wait_for_log(replica: Replica, *texts: str) -> None:
-    """Wait until a replica has logged one of these."""
+    """Wait until a replica has logged one of these messages."""
     deadline = time.monotonic() + TIMEOUT
     while not any(text in replica.log for text in texts):
         assert time.monotonic() < deadline, replica.process.tail()
@@ -53,7 +53,7 @@ async def wait_for_log(replica: Replica, *texts: str) -> None:
 
 
 async def tables(scene: Scene, *, rebuilt: bool = False) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of the index, also after it was rebuilt."""
+    """Return the rows of the index, optionally after rebuilding it."""
     adapters = open_adapters(scene.world.settings)
     try:
         stores = adapters.stores
@@ -68,7 +68,7 @@ async def tables(scene: Scene, *, rebuilt: bool = False) -> dict[str, list[tuple
 
 
 async def end_leases(scene: Scene) -> None:
-    """Do what some seconds without their holders do to leases."""
+    """Expire the leases as if their holders had been gone for some seconds."""
     adapters = open_adapters(scene.world.settings)
     try:
         await free_leases(adapters.stores)
@@ -77,7 +77,7 @@ async def end_leases(scene: Scene) -> None:
 
 
 async def interrupt_step(scene: Scene, interrupt: Callable[[], object]) -> None:
-    """Publish the sixth post, and interrupt when the indexer has requested its description."""
+    """Publish the sixth post and interrupt when the indexer has requested its description."""
     happened = asyncio.Event()
 
     def look(said: bytes) -> bytes:
@@ -94,7 +94,7 @@ async def interrupt_step(scene: Scene, interrupt: Callable[[], object]) -> None:
 
 
 def freeze_without_locks(scene: Scene, replica: Replica) -> None:
-    """Freeze a replica at a moment in which it blocks nobody."""
+    """Freeze a replica at a moment when it holds no locks."""
     path = scene.world.settings.storage.data_dir / "imprint.db"
     while True:
         time.sleep(PAUSE)
@@ -134,7 +134,9 @@ async def test_a_frozen_replica_does_not_apply_a_step_twice(tmp_path: Path, reco
         assert await tables(scene, rebuilt=True) == followed
 
 
-async def test_a_step_is_repeated_after_the_database_comes_back(tmp_path: Path, own_server: Server):
+async def test_a_step_is_repeated_after_the_database_is_available_again(
+    tmp_path: Path, own_server: Server
+):
     async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="0.2") as scene:
         replica = scene.replica()
         await replica.start()

@@ -1,4 +1,4 @@
-"""The index of posts in SQLite: its pages damaged, its disk full, its file restored."""
+"""The post index in SQLite: damaged pages, a full disk, and a restored file."""
 
 import asyncio
 import sqlite3
@@ -15,7 +15,7 @@ from tests.faults.test_index import fill, interrupt_step, tables, wait_for_log, 
 from imprint.settings import read_settings
 
 
-async def test_damage_in_the_index_gives_503_and_files_are_still_served(tmp_path: Path):
+async def test_damage_in_the_index_causes_503_but_files_are_still_served(tmp_path: Path):
     async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="0.2") as scene:
         replica = scene.replica()
         await replica.start()
@@ -42,7 +42,7 @@ async def test_damage_in_the_index_gives_503_and_files_are_still_served(tmp_path
         assert connection.execute("SELECT count(*) FROM files").fetchone() == (8,)
 
 
-async def test_a_full_disk_stops_the_index_but_not_reads(tmp_path: Path):
+async def test_a_full_disk_stops_indexing_but_not_reads(tmp_path: Path):
     with small_disk(tmp_path / "disk", 16) as disk:
         given = {"DATA_DIR": str(disk / "data"), "MIN_FREE_DISK_BYTES": "0"}
         async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="0.2", **given) as scene:
@@ -63,7 +63,7 @@ async def test_a_full_disk_stops_the_index_but_not_reads(tmp_path: Path):
             assert await tables(scene, rebuilt=True) == followed
 
 
-async def test_a_restored_index_is_right_once_it_has_caught_up(tmp_path: Path):
+async def test_a_restored_index_is_correct_after_catching_up(tmp_path: Path):
     async with open_scene(tmp_path, CHAIN_FOLLOW_SECONDS="0.2") as scene:
         replica, world = scene.replica(), scene.world
         await replica.start()

@@ -1,4 +1,4 @@
-"""The service on PostgreSQL: as a process, and while the server goes away and comes back."""
+"""The service as a process with PostgreSQL, while the server stops and returns."""
 
 import asyncio
 import sys
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 class Load:
-    """Authors who continue whatever happens, and remember which writes were confirmed."""
+    """Authors who keep writing despite failures and record which writes were confirmed."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -90,7 +90,7 @@ async def refuse(service: Service) -> str:
     return service.tail()
 
 
-async def test_a_service_does_not_start_with_a_database_that_does_not_exist(
+async def test_a_service_does_not_start_with_a_nonexistent_database(
     town: World, tmp_path: Path, postgresql: Server
 ) -> None:
     said = await refuse(make_service(town, tmp_path, postgresql.url("nowhere")))
@@ -99,7 +99,9 @@ async def test_a_service_does_not_start_with_a_database_that_does_not_exist(
     assert "Create it, or correct its name in IMPRINT_DATABASE_URL." in said
 
 
-async def test_a_command_does_not_wait_for_a_server(town: World, tmp_path: Path) -> None:
+async def test_a_command_does_not_wait_for_an_unreachable_server(
+    town: World, tmp_path: Path
+) -> None:
     nowhere = "postgresql://someone:a-long-password@127.0.0.1:1/nowhere"
     service = make_service(town, tmp_path, nowhere)
     service.process.command = [sys.executable, "-m", "imprint", "events"]

@@ -18,25 +18,28 @@ WALLETS = 5
 CONTENT = ("Words. " * (600 * 1024))[: 4 * 1024 * 1024 - 64]
 
 GROWTH = 250
-"""Megabytes by which the memory of the service may grow. All bodies in flight take 128; without
-turns for large documents, 320 to 400 were measured, and 170 to 200 with them."""
+"""Megabytes by which the memory of the service may grow.
+
+All bodies in flight take 128. Without turns for large documents, 320 to 400 were measured,
+and 170 to 200 with them.
+"""
 
 RATES = ("RATE_READS", "RATE_SIGNED", "RATE_WRITES", "RATE_LOGINS", "RATE_BYTES")
 UNLIMITED = dict.fromkeys(RATES, "1000000000/60")
 
 
 def peak_megabytes(replica: Replica) -> int:
-    """The peak memory of the service."""
+    """Return the peak memory of the service in megabytes."""
     status = Path(f"/proc/{replica.process.worker}/status").read_text()
     (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) // 1024
 
 
 async def send_from(address: str, port: int, wallet: Wallet) -> tuple[int, dict[str, Any]]:
-    """Create a large draft from this address of the machine; returns the status and body.
+    """Create a large draft from this local address and return the status and body.
 
-    A request that is refused early may be interrupted: the connection is reset after the response,
-    which asyncio's streams would then not return.
+    A request that is refused early may be interrupted: the connection is reset after the
+    response, which asyncio's streams would then not return.
     """
     signed = json.dumps(wallet.sign("create")).encode()
     body = signed[:-1] + b', "content": "' + CONTENT.encode() + b'"}'
@@ -59,7 +62,7 @@ async def send_from(address: str, port: int, wallet: Wallet) -> tuple[int, dict[
     return int(head.split()[1]), json.loads(rest)
 
 
-async def test_large_creates_from_many_addresses_take_bounded_memory(tmp_path: Path):
+async def test_large_creates_from_many_addresses_use_bounded_memory(tmp_path: Path):
     async with open_scene(tmp_path, RATE_LIMITS="on", **UNLIMITED) as scene:
         replica, world = scene.replica(), scene.world
         await replica.start()

@@ -1,4 +1,4 @@
-"""Another process holds a lock: every write ends in time with 503, and none takes effect later."""
+"""Another process holds a lock: every write gets 503 in time, and none takes effect later."""
 
 import asyncio
 import sqlite3
@@ -15,17 +15,16 @@ from tests.faults.scene import Scene, open_scene
 from tests.world import Wallet, problem
 
 WRITERS = 12
-"""Concurrent writes: more than a process has connections."""
+"""Number of concurrent writes, more than a process has connections."""
 
 PROMISED = 5.0
-"""Seconds within which a call to the database or the content store ends."""
+"""Seconds within which a call to the database or the content store must end."""
 
 MARGIN = 4.0
-"""Additional seconds for a slow machine: earlier, two calls of five seconds ran one after the
-other."""
+"""Additional seconds for a slow machine, too few for a second call of five seconds."""
 
 ATTEMPTS = 3
-"""Attempts: a busy machine does not exceed the margin each time; two calls in sequence would."""
+"""Attempts; a slow machine exceeds the margin only sometimes, two calls in sequence always."""
 
 _HOLD = """
 import sqlite3, sys
@@ -38,7 +37,7 @@ sys.stdin.read()
 
 @contextmanager
 def locked_file(path: Path) -> Iterator[None]:
-    """Another process writes to this database, and does not finish."""
+    """Hold a lock on this database from another process until the context exits."""
     holder = subprocess.Popen(
         [sys.executable, "-c", _HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -52,7 +51,7 @@ def locked_file(path: Path) -> Iterator[None]:
 
 @asynccontextmanager
 async def locked_records(scene: Scene) -> AsyncIterator[None]:
-    """Another session has locked what writes need."""
+    """Lock the records that writes need from another session."""
     if "DATABASE_URL" not in scene.given:
         with locked_file(scene.folder / "data" / "imprint.db"):
             yield
@@ -72,7 +71,7 @@ async def timed(sending: "asyncio.Future[httpx2.Response]") -> tuple[httpx2.Resp
 
 
 async def write_all(scene: Scene, nonces: dict[str, Wallet]) -> list[tuple[httpx2.Response, float]]:
-    """Create a draft with every nonce concurrently; returns the duration of each."""
+    """Create drafts with all nonces concurrently and return the duration of each."""
     sending = (
         timed(asyncio.ensure_future(scene.world.send_create(wallet, f"Words {nonce}.", nonce)))
         for nonce, wallet in nonces.items()
@@ -86,7 +85,7 @@ def nonces_of(scene: Scene) -> dict[str, Wallet]:
 
 
 async def expect_in_time(scene: Scene, code: str) -> dict[str, Wallet]:
-    """Concurrent writes, and one behind them, are refused in time; returns their nonces."""
+    """Check that concurrent writes and a later one are refused in time; returns their nonces."""
     nonces = nonces_of(scene)
     slowest = []
     while len(slowest) < ATTEMPTS:
@@ -102,7 +101,7 @@ async def expect_in_time(scene: Scene, code: str) -> dict[str, Wallet]:
 
 
 async def expect_all_unused(scene: Scene, nonces: dict[str, Wallet]) -> None:
-    """Check that no refused write has taken effect: all nonces are accepted now, each once."""
+    """Check that no refused write took effect: each nonce is still accepted once."""
     for nonce, wallet in nonces.items():
         response = await scene.world.send_create(wallet, "Words again.", nonce)
         assert response.status_code == 200, response.text

@@ -1,4 +1,4 @@
-"""Reloads under load: new settings take effect, wrong ones change nothing, and nothing is lost."""
+"""Reloads under load: new settings apply, invalid ones change nothing, and nothing is lost."""
 
 import asyncio
 import os
@@ -24,14 +24,14 @@ from imprint.server.listeners import listen
 RELOADS = 10 if LONG else 1
 DONE = "reloaded: new workers serve"
 WATCHDOG = "10000000"
-"""Microseconds; few messages to systemd fit into its socket, and all others are dropped."""
+"""Microseconds; long, because the socket of systemd holds few messages and drops the rest."""
 
 KUBO = "kubo:http://127.0.0.1:1"
 FAILED = "reload failed; the service continues as before"
 
 
 def configure(folder: Path, **given: object) -> Path:
-    """Write the settings file of a service; settings of the environment would win over it."""
+    """Write the settings file of a service; environment settings would take precedence."""
     path = folder / "imprint.toml"
     lines = [f'{name.lower()} = "{value}"' for name, value in given.items()]
     path.with_suffix(".new").write_text("\n".join(lines))
@@ -43,7 +43,7 @@ def hang_up(replica: Replica) -> None:
 
 
 async def reload(replica: Replica) -> None:
-    """Reload it, and wait until the old workers have ended."""
+    """Reload the replica and wait until the old workers have ended."""
     old, before = workers_of(replica), replica.log.count(DONE)
     hang_up(replica)
     await until(lambda: replica.log.count(DONE) == before + 1)
@@ -51,7 +51,7 @@ async def reload(replica: Replica) -> None:
 
 
 async def scrape(port: int) -> dict[str, float]:
-    """The metrics, by their names with labels."""
+    """Return the metrics by name with labels."""
     async with httpx2.AsyncClient(verify=PLAIN, timeout=20) as client:
         response = await client.get(f"http://127.0.0.1:{port}/metrics")
     assert response.status_code == 200
@@ -68,7 +68,7 @@ def count_writes(counted: dict[str, float]) -> float:
 
 
 async def scrape_complete(port: int, writes: int) -> dict[str, float]:
-    """The metrics of all workers: a slow one may be missing for a moment."""
+    """Wait for the metrics of all workers; those of a slow one may be missing at first."""
     deadline = time.monotonic() + SECONDS
     while True:
         counted = await scrape(port)
@@ -79,7 +79,7 @@ async def scrape_complete(port: int, writes: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_reloads_under_load_drop_no_request_and_counters_never_decrease(
+async def test_reloads_under_load_drop_no_requests_and_counters_never_decrease(
     tmp_path: Path, workers: str
 ):
     metrics = free_port()
@@ -152,7 +152,7 @@ def execute(folder: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_a_reload_with_wrong_settings_changes_nothing_and_is_logged(
+async def test_a_reload_with_invalid_settings_changes_nothing_and_is_logged(
     tmp_path: Path, workers: str
 ):
     config, metrics = configure(tmp_path, WORKERS=workers), free_port()
@@ -204,7 +204,7 @@ async def test_systemd_is_notified_of_every_step(tmp_path: Path):
         receiver.settimeout(60)
 
         async def next_message() -> str:
-            """The first line of the next message, without watchdog notifications."""
+            """Return the first line of the next message, skipping watchdog notifications."""
             while True:
                 received = await asyncio.to_thread(receiver.recv, 4096)
                 if received != b"WATCHDOG=1":

@@ -1,4 +1,4 @@
-"""Damaged catalogs and stores are repaired from a backup and the chain, and losses are named."""
+"""Damaged catalogs and stores are repaired from a backup and the chain, and losses are listed."""
 
 import asyncio
 import json
@@ -45,11 +45,11 @@ POSSIBLY_LOST = (
     "What was written after the backup",
     "Files that no backup has, if there are more",
 )
-"""What a report says about rows without names, even if all of them are in the backup."""
+"""Report entries for rows that have no name, even if the backup has all of them."""
 
 
 async def fill(world: World, files: int = FILES) -> None:
-    """Drafts, some with versions, tags and thumbnails, and posts of three authors."""
+    """Create drafts, some with versions, tags and thumbnails, and posts by three authors."""
     for number in range(files):
         author = world.wallet(1 + number % 3)
         if number % (FILES // POSTED) == 0:
@@ -63,14 +63,14 @@ async def fill(world: World, files: int = FILES) -> None:
 
 
 def records(folder: Path) -> dict[str, dict[str, Any]]:
-    """Every version by its cid."""
+    """Every row of the catalog by its cid."""
     with closing(sqlite3.connect(folder / "imprint.db")) as connection:
         connection.row_factory = sqlite3.Row
         return {row["cid"]: dict(row) for row in connection.execute(RECORDS)}
 
 
 def unchecked(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The same without checksums, which a repair fills in."""
+    """The same rows without checksums, because a repair fills those in."""
     return {cid: row | {"checksum": None} for cid, row in found.items()}
 
 
@@ -80,7 +80,7 @@ def nonces(folder: Path) -> set[Any]:
 
 
 async def copy_of(world: World, folder: Path) -> Path:
-    """A copy of the data folder, as it is in the files."""
+    """Copy the data folder as it is on disk."""
     source = world.settings.storage.data_dir
     for path in source.rglob("*.db"):
         settle(path)
@@ -90,7 +90,7 @@ async def copy_of(world: World, folder: Path) -> Path:
 
 
 async def repair(world: World, folder: Path, *arguments: str | Path) -> tuple[int, dict[str, Any]]:
-    """The exit status and the report."""
+    """Run a repair; returns its exit status and report."""
     environ = environment_beside(world) | {"IMPRINT_DATA_DIR": str(folder)}
     result = await asyncio.to_thread(run, environ, "repair", "--json", *arguments)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exc_info
@@ -101,7 +101,7 @@ async def repair(world: World, folder: Path, *arguments: str | Path) -> tuple[in
 def differences(
     before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]], columns: tuple[str, ...]
 ) -> list[str]:
-    """The differences in live files; other versions do not matter."""
+    """The differences between live files; other versions are ignored."""
     found = []
     for cid, row in before.items():
         if row["state"] not in ("pending", "onchain"):
@@ -115,14 +115,14 @@ def differences(
 
 
 async def save(world: World, out: Path) -> Path:
-    """A backup of this moment."""
+    """Make a backup of the current state."""
     saved = await asyncio.to_thread(run, environment_beside(world), "backup", "--out", out)
     assert saved.exit_code == 0, saved.output
     return out
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
-    """The files of a data folder, without those of documents."""
+    """The top-level files of a data folder, which do not include documents."""
     return {path: path.read_bytes() for path in folder.glob("*") if path.is_file()}
 
 
@@ -146,7 +146,7 @@ async def test_with_a_backup_all_damage_is_repaired(tmp_path: Path):
             assert list(folder.glob("imprint.db.damaged-*")), name
 
 
-async def test_without_a_backup_a_catalog_that_lost_records_is_unchanged(tmp_path: Path):
+async def test_without_a_backup_a_catalog_with_lost_records_is_left_unchanged(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
         before = records(world.settings.storage.data_dir)
@@ -164,7 +164,7 @@ async def test_without_a_backup_a_catalog_that_lost_records_is_unchanged(tmp_pat
                 assert differences(before, records(folder), EXACT) == [], name
 
 
-async def test_records_that_are_newer_than_the_backup_are_kept_and_lost_ones_named(tmp_path: Path):
+async def test_records_newer_than_the_backup_are_kept_and_lost_ones_are_listed(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         author = world.wallet(1)
         await fill(world)
@@ -199,7 +199,7 @@ async def test_records_that_are_newer_than_the_backup_are_kept_and_lost_ones_nam
         assert after[changed["cid"]]["state"] == "superseded"
 
 
-async def test_an_unreadable_file_is_replaced_by_the_backup_as_a_whole(tmp_path: Path):
+async def test_an_unreadable_file_is_replaced_entirely_by_the_backup(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
         saved = await save(world, tmp_path / "saved.tar")
@@ -223,7 +223,7 @@ async def test_an_unreadable_file_is_replaced_by_the_backup_as_a_whole(tmp_path:
 
 FRAME = 24 + PAGE
 FEW_FILES = 16
-"""So few that SQLite has not moved any of the log into the database yet."""
+"""Few enough that SQLite has not checkpointed any of the log into the database yet."""
 
 
 def place_in_header(_: Path, at: int) -> int:
@@ -245,11 +245,11 @@ LOG_DAMAGES = [
     (place_in_first_frame, 9),
     *((place_in_middle_frame, at) for at in (9, 17, 2000)),
 ]
-"""The magic number and a salt of the header; of frames a salt, a checksum and the content."""
+"""The header's magic number and salt, and a frame's salt, checksum and content."""
 
 
 @pytest.mark.parametrize(("place", "at"), LOG_DAMAGES)
-async def test_a_damaged_log_is_given_up_only_with_a_backup_or_by_consent(
+async def test_a_damaged_log_is_discarded_only_with_a_backup_or_consent(
     tmp_path: Path, place: Callable[[Path, int], int], at: int
 ):
     async with open_world(tmp_path / "world") as world:
@@ -283,7 +283,7 @@ async def test_a_damaged_log_is_given_up_only_with_a_backup_or_by_consent(
             assert 0 < report["kept"] < len(before)
 
 
-async def test_commits_before_the_damage_in_a_log_are_kept_if_the_backup_is_older(tmp_path: Path):
+async def test_commits_before_the_log_damage_are_kept_if_the_backup_is_older(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         await fill(world)
         saved = await save(world, tmp_path / "saved.tar")
@@ -314,7 +314,7 @@ async def test_damage_in_a_database_index_loses_nothing(tmp_path: Path):
 
 
 def set_checksums(path: Path) -> None:
-    """Give every file and group its checksum."""
+    """Set the checksum of every file and group."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.row_factory = sqlite3.Row
         for table in CHECKED_TABLES:
@@ -326,7 +326,7 @@ def set_checksums(path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["id", "cid", "name", "owner", "group_id", "tx_hash"])
-async def test_a_record_with_a_flipped_byte_is_named_and_restored(tmp_path: Path, column: str):
+async def test_a_record_with_a_flipped_byte_is_reported_and_restored(tmp_path: Path, column: str):
     async with open_world(tmp_path / "world") as world:
         for number in range(3):
             await world.post(world.wallet(1), f"Post {number}.")
@@ -352,7 +352,7 @@ async def test_a_record_with_a_flipped_byte_is_named_and_restored(tmp_path: Path
         assert unchecked(records(folder)) == unchecked(before)
 
 
-async def test_a_thumbnail_can_be_destroyed_after_its_fence_was_lost(tmp_path: Path):
+async def test_a_thumbnail_can_be_destroyed_after_its_fence_is_lost(tmp_path: Path):
     async with open_world(tmp_path / "world") as world:
         author = world.wallet(1)
         for number in range(3):
@@ -375,7 +375,7 @@ async def test_a_thumbnail_can_be_destroyed_after_its_fence_was_lost(tmp_path: P
 
 
 async def collect(world: World) -> int:
-    """How many documents the garbage collector destroys now."""
+    """Run the garbage collector; returns how many documents it destroyed."""
     adapters, day = world.adapters, timedelta(hours=24)
     return await GarbageCollector(
         adapters.stores.garbage,
@@ -419,7 +419,7 @@ async def test_a_missing_catalog_is_restored_from_the_backup(tmp_path: Path, log
         assert deep.exit_code == 0, deep.output
 
 
-async def test_a_service_runs_again_after_a_repair_that_was_killed_at_any_moment(tmp_path: Path):
+async def test_a_service_runs_again_after_a_repair_killed_at_any_moment(tmp_path: Path):
     async with open_scene(tmp_path) as scene:
         world, replica = scene.world, scene.replica()
         await replica.start()
@@ -475,13 +475,13 @@ async def test_documents_are_restored_from_a_backup_or_reported_as_lost(tmp_path
 
 
 def command(scene: Scene, name: str, *arguments: str) -> Process:
-    """A command of this installation, in a separate process."""
+    """An `imprint` command for this installation, in a separate process."""
     environ = {f"IMPRINT_{key}": text for key, text in scene.given.items()}
     log = scene.folder / f"{name}.log"
     return Process([sys.executable, "-m", "imprint", *arguments], log, environ)
 
 
-async def test_a_lost_document_is_named_with_its_owner(tmp_path: Path, postgresql: Server):
+async def test_a_lost_document_is_reported_with_its_owner(tmp_path: Path, postgresql: Server):
     with keeping_records_on(postgresql):
         address = (await records_of(tmp_path))["IMPRINT_DATABASE_URL"]
     async with open_scene(tmp_path, DATABASE_URL=address) as scene:

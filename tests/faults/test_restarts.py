@@ -35,12 +35,13 @@ async def until(condition: Callable[[], bool], seconds: float = SECONDS) -> None
 
 
 def workers_of(replica: Replica) -> set[int]:
-    """The ids of a supervisor's current workers, without those that have just ended."""
+    """The ids of a supervisor's current workers, excluding those that have just exited."""
     return {pid for pid in replica.process.children if not has_ended(pid)}
 
 
 class Balancer(httpx2.AsyncBaseTransport):
-    """Sends to the replicas in turn; only a refused connection is retried elsewhere."""
+    """Sends requests to the replicas in turn; retries elsewhere only if the connection is
+    refused."""
 
     def __init__(self, replicas: Sequence[Replica]) -> None:
         self.ports = [replica.port for replica in replicas]
@@ -66,7 +67,7 @@ class Balancer(httpx2.AsyncBaseTransport):
 
 @dataclass(slots=True)
 class Load:
-    """Reads and signed writes through a balancer, and their outcomes."""
+    """Reads and signed writes sent through a balancer, and their outcomes."""
 
     scene: Scene
     replicas: Sequence[Replica]
@@ -86,7 +87,7 @@ class Load:
             await asyncio.gather(*tasks)
 
     async def go_on(self) -> None:
-        """Wait for some more reads and writes."""
+        """Wait until some more reads and writes have completed."""
         reads, writes = self.done["read"] + 8, self.done["write"] + 8
         await until(lambda: self.done["read"] > reads and self.done["write"] > writes)
 
@@ -154,7 +155,7 @@ def _refuses(port: int) -> bool:
     return False
 
 
-async def test_metrics_can_be_read_while_requests_are_finished(tmp_path: Path):
+async def test_metrics_can_be_read_while_running_requests_finish(tmp_path: Path):
     metrics = free_port()
     given = {"WORKERS": "2", "METRICS_PORT": str(metrics), "BODY_TIMEOUT_SECONDS": "60"}
     async with open_scene(tmp_path, **given) as scene:
@@ -172,7 +173,7 @@ async def test_metrics_can_be_read_while_requests_are_finished(tmp_path: Path):
 
 
 @pytest.mark.skipif(not LONG, reason="a machine that is busy delays packets even longer")
-def test_a_distant_client_is_served_or_refused_during_a_stop():
+def test_a_high_latency_client_is_served_or_refused_during_shutdown():
     alone = ("unshare", "--map-root-user", "--net")
     if subprocess.run([*alone, "ip", "link"], capture_output=True, check=False).returncode != 0:
         pytest.skip("needs the right to make a network")
@@ -183,7 +184,7 @@ def test_a_distant_client_is_served_or_refused_during_a_stop():
     assert ends.keys() == {"served", "refused"}, ends
 
 
-async def test_connections_waiting_for_a_worker_are_served_before_a_stop(tmp_path: Path):
+async def test_connections_waiting_for_a_worker_are_served_before_shutdown(tmp_path: Path):
     async with open_scene(tmp_path, WORKERS="2") as scene:
         replica = scene.replica()
         await replica.start()
@@ -206,7 +207,7 @@ async def test_connections_waiting_for_a_worker_are_served_before_a_stop(tmp_pat
         assert await asyncio.to_thread(replica.process.wait, 60) == 0
 
 
-async def test_workers_end_with_a_supervisor_that_is_killed(tmp_path: Path):
+async def test_workers_exit_when_their_supervisor_is_killed(tmp_path: Path):
     async with open_scene(tmp_path, WORKERS="2") as scene:
         replica = scene.replica()
         await replica.start()

@@ -16,7 +16,7 @@ from tests.postgresql import records_of
 DRAFTS = 60 if LONG else 8
 
 FAST = {"JANITOR_SECONDS": "1", "GRACE_HOURS": "0", "WRITE_LEASE_SECONDS": "5"}
-"""Settings with which a collector destroys strays after some seconds."""
+"""Settings with which the collector destroys strays after a few seconds."""
 
 
 def run_command(given: Mapping[str, str], *words: str) -> "subprocess.CompletedProcess[str]":
@@ -33,7 +33,7 @@ def run_command(given: Mapping[str, str], *words: str) -> "subprocess.CompletedP
 
 
 async def other_records(folder: Path) -> str:
-    """The address of a catalog without records: on the server of `records`, or a file."""
+    """The URL of an empty catalog: on the database server of `records`, or a file."""
     path = folder / "other" / "imprint.db"
     put_migrated_catalog(path)
     address = (await records_of(folder / "other")).get("IMPRINT_DATABASE_URL")
@@ -41,7 +41,7 @@ async def other_records(folder: Path) -> str:
 
 
 async def fill(scene: Scene) -> list[tuple[int, str]]:
-    """Create drafts of several wallets, some with a thumbnail; returns their wallets and cids."""
+    """Create drafts by several wallets, some with a thumbnail; returns their wallets and cids."""
     made = []
     for number in range(DRAFTS):
         author = scene.world.wallet(number % 3)
@@ -92,7 +92,7 @@ async def test_a_second_catalog_is_refused_until_it_adopts_the_documents(tmp_pat
         assert list_documents(tmp_path / "data" / "content") == documents
 
 
-async def test_a_service_whose_documents_were_adopted_stops_storing_and_destroying(
+async def test_a_service_stops_storing_and_destroying_once_its_store_is_adopted(
     tmp_path: Path,
 ) -> None:
     async with open_scene(tmp_path, **FAST) as scene:
@@ -141,7 +141,7 @@ async def test_a_lost_catalog_is_not_replaced_by_an_empty_one(tmp_path: Path) ->
         await expect_all(scene, files)
 
 
-async def test_several_replicas_start_on_a_new_folder_at_once(
+async def test_several_replicas_can_start_on_a_new_folder_at_once(
     tmp_path: Path, records: None
 ) -> None:
     async with open_scene(tmp_path) as scene:

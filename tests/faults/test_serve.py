@@ -1,4 +1,4 @@
-"""`imprint serve` as a process: what starts, and the reasons for not starting."""
+"""`imprint serve` as a process: successful starts, and reasons for refusing to start."""
 
 import asyncio
 import sqlite3
@@ -19,7 +19,7 @@ OTHER_SECRET = "c41d9e7720fb4a8f93b6e15d08a2c7f4"
 
 
 def _given(world: World, **changes: str) -> dict[str, str]:
-    """Good settings for a service with this world's chain, changed."""
+    """Valid settings for a service on this world's chain, with some changes."""
     good = {
         "CHAIN_RPC_URL": world.node.url,
         "CHAIN_ID": "31337",
@@ -31,7 +31,7 @@ def _given(world: World, **changes: str) -> dict[str, str]:
 
 
 async def _refused(service: Service) -> str:
-    """The message of a service that must not start."""
+    """The error message of a service that must not start."""
     service.process.spawn()
     try:
         status = await asyncio.to_thread(service.process.wait)
@@ -64,7 +64,7 @@ async def test_a_configured_service_starts_serves_and_stops(town: World, tmp_pat
     assert GOOD_SECRET not in service.tail(200)
 
 
-async def test_all_invalid_settings_are_named_at_once(town: World, tmp_path: Path) -> None:
+async def test_all_invalid_settings_are_reported_at_once(town: World, tmp_path: Path) -> None:
     wrong = {
         "CHAIN_ID": "zero",
         "MARKETPLACE_ADDRESS": "0x1234",
@@ -88,7 +88,7 @@ async def test_the_wrong_chain_is_refused(town: World, tmp_path: Path) -> None:
     assert "canarykey0123" not in said
 
 
-async def test_an_address_without_code_is_refused(town: World, tmp_path: Path) -> None:
+async def test_a_contract_address_without_code_is_refused(town: World, tmp_path: Path) -> None:
     nowhere = "0x" + "11" * 20
     said = await _refused(Service(tmp_path, _given(town, MARKETPLACE_ADDRESS=nowhere)))
     assert nowhere in said
@@ -117,7 +117,7 @@ async def test_a_data_folder_that_is_a_file_is_reported(town: World, tmp_path: P
     assert str(tmp_path / "data") in await _refused(Service(tmp_path, _given(town)))
 
 
-async def test_a_node_that_is_down_does_not_prevent_a_start(tmp_path: Path) -> None:
+async def test_a_service_can_start_while_the_node_is_down(tmp_path: Path) -> None:
     given = {
         "CHAIN_RPC_URL": f"http://127.0.0.1:{free_port()}/v2/canarykey0123",
         "CHAIN_ID": "31337",

@@ -1,4 +1,4 @@
-"""Writing sessions and logouts while replicas freeze, clocks differ and databases fail."""
+"""Writing sessions and logouts while replicas freeze, clocks disagree and databases fail."""
 
 import asyncio
 import random
@@ -35,7 +35,7 @@ async def send(
 
 
 def outcome(response: httpx2.Response) -> tuple[int, str | None]:
-    """The status, and the code of a refusal."""
+    """The status, and the error code if the request was refused."""
     code = response.json().get("code") if response.status_code >= 400 else None
     return response.status_code, code
 
@@ -46,7 +46,7 @@ ENDED = (401, "session_ended")
 
 
 async def create(replica: Replica, key: WritingKey) -> tuple[int, str | None]:
-    """The outcome of a create that the key has signed."""
+    """The outcome of creating a draft with a signature by this key."""
     return outcome(await send(replica, "/create/group", key.create_body()))
 
 
@@ -61,13 +61,15 @@ async def log_out(replica: Replica, session: dict[str, str], **body: bool) -> No
 
 
 async def pair(scene: Scene, **ahead: float) -> tuple[Replica, Replica]:
-    """Two running replicas."""
+    """Start two replicas."""
     first, second = scene.replica(), scene.replica(**ahead)
     await asyncio.gather(first.start(), second.start())
     return first, second
 
 
-async def test_a_frozen_replica_refuses_sessions_ended_meanwhile(tmp_path: Path, records: None):
+async def test_a_frozen_replica_refuses_sessions_that_ended_in_the_meantime(
+    tmp_path: Path, records: None
+):
     async with open_scene(tmp_path, PUBLIC_URL=ORIGIN) as scene:
         first, second = await pair(scene)
         author = scene.world.wallet(1)
@@ -136,7 +138,7 @@ async def test_a_fast_clock_ends_sessions_earlier_and_never_later(tmp_path: Path
         assert await read(fast, session) == await create(fast, key) == WORKS
 
 
-async def test_ended_sessions_stay_ended_whatever_the_clocks_say(tmp_path: Path, records: None):
+async def test_ended_sessions_stay_ended_whatever_the_clock_says(tmp_path: Path, records: None):
     async with open_scene(tmp_path, PUBLIC_URL=ORIGIN) as scene:
         right, moved = await pair(scene, ahead=600.0)
         author = scene.world.wallet(1)
@@ -165,7 +167,7 @@ async def test_ended_sessions_stay_ended_whatever_the_clocks_say(tmp_path: Path,
 # A database that is away
 
 
-async def test_acknowledged_session_changes_survive_a_killed_database_server(
+async def test_acknowledged_session_changes_survive_killing_the_database_server(
     tmp_path: Path, own_server: Server
 ):
     async with open_scene(tmp_path, PUBLIC_URL=ORIGIN) as scene:
@@ -187,7 +189,7 @@ async def test_acknowledged_session_changes_survive_a_killed_database_server(
             assert await author.find_faults(world) == []
 
 
-async def test_a_request_refused_for_a_locked_file_has_no_later_effect(tmp_path: Path):
+async def test_a_request_refused_because_of_a_locked_file_has_no_later_effect(tmp_path: Path):
     # Records in SQLite, whatever the previous test used.
     database = f"sqlite:///{tmp_path / 'records.db'}"
     async with open_scene(tmp_path, PUBLIC_URL=ORIGIN, DATABASE_URL=database) as scene:

@@ -1,4 +1,4 @@
-"""The supervisor of workers, in a separate process: signals at the worst moments."""
+"""The worker supervisor in a separate process: signals at the worst moments."""
 
 import signal
 import subprocess
@@ -48,7 +48,7 @@ def test_a_signal_at_any_moment_stops_every_process():
     assert (out, running.returncode) == ("done\n", 0), err
 
 
-def test_a_stop_while_a_worker_waits_to_be_replaced_starts_none():
+def test_a_stop_before_a_dead_worker_is_replaced_starts_no_new_worker():
     running = _start(
         """
         import logging, sys
@@ -79,7 +79,7 @@ def test_a_stop_while_a_worker_waits_to_be_replaced_starts_none():
 
 
 def _end(running: "subprocess.Popen[str]") -> str:
-    """Its further output; it must exit with 0."""
+    """The remaining output of the process, which must exit with 0."""
     try:
         out, err = running.communicate(timeout=SECONDS)
     finally:
@@ -134,7 +134,7 @@ def _start_program(
     return _start(PROGRAM.format(folder=str(folder), body=indented, options=options, plan=plan))
 
 
-def test_a_worker_that_cannot_start_ends_the_service_if_none_was_ready(tmp_path: Path):
+def test_a_worker_that_cannot_start_stops_the_service_if_none_was_ready(tmp_path: Path):
     running = _start_program(
         tmp_path,
         """
@@ -149,7 +149,7 @@ def test_a_worker_that_cannot_start_ends_the_service_if_none_was_ready(tmp_path:
     assert running.returncode == MISCONFIGURED
 
 
-def test_a_worker_that_cannot_start_is_tried_again_while_others_serve(tmp_path: Path):
+def test_a_worker_that_cannot_start_is_retried_while_others_serve(tmp_path: Path):
     running = _start_program(
         tmp_path,
         """
@@ -209,8 +209,8 @@ FAILED = "reload failed; the service continues as before"
 def _start_generations(
     folder: Path, new: str = "pass", more: str = "", options: str = ""
 ) -> "subprocess.Popen[str]":
-    """Workers that report when they serve and when they have stopped; later ones run `new`
-    first."""
+    """Start workers that report when they serve and when they stop; later generations run
+    `new` first."""
     return _start_program(folder, GENERATIONS.format(new=new, more=more), options)
 
 
@@ -235,7 +235,7 @@ def test_old_workers_exit_once_all_new_ones_serve(tmp_path: Path):
 
 
 def _fail_to_reload(running: "subprocess.Popen[str]") -> None:
-    """Fail to reload, and stop: only the first workers have served until then."""
+    """Expect a reload to fail, then stop: only the first workers have served."""
     try:
         assert sorted(_lines(running, 2)) == FIRST
         running.send_signal(signal.SIGHUP)
@@ -245,18 +245,18 @@ def _fail_to_reload(running: "subprocess.Popen[str]") -> None:
         assert sorted(_end(running).splitlines()) == LEFT
 
 
-def test_no_new_worker_serves_if_one_of_them_fails(tmp_path: Path):
+def test_no_new_worker_serves_if_one_new_worker_fails(tmp_path: Path):
     running = _start_generations(tmp_path, "if place == 1: return 1")
     _fail_to_reload(running)
 
 
-def test_a_reload_fails_if_a_new_worker_is_late(tmp_path: Path):
+def test_a_reload_fails_if_a_new_worker_starts_too_slowly(tmp_path: Path):
     new = "return serve()"
     running = _start_generations(tmp_path, new, options="successor_seconds=0.3")
     _fail_to_reload(running)
 
 
-def test_a_refused_reload_starts_nothing(tmp_path: Path):
+def test_a_refused_reload_starts_no_workers(tmp_path: Path):
     more = """
     def reread():
         raise ReloadRefused(["It is wrong."])
@@ -277,7 +277,7 @@ def test_an_exception_while_reading_settings_fails_only_the_reload(tmp_path: Pat
     _fail_to_reload(running)
 
 
-def test_a_failing_fork_fails_only_the_reload(tmp_path: Path):
+def test_a_failed_fork_fails_only_the_reload(tmp_path: Path):
     more = """
     fork = os.fork
 
@@ -319,7 +319,7 @@ def test_a_reload_changes_the_number_of_workers(tmp_path: Path):
         assert _end(running).splitlines() == ["left 2 0"]
 
 
-def test_hangups_during_a_reload_cause_one_more(tmp_path: Path):
+def test_hangup_signals_during_a_reload_cause_one_more_reload(tmp_path: Path):
     new = """
             if which == 2 and place == 0:
                 os.kill(os.getppid(), signal.SIGHUP)
@@ -340,7 +340,7 @@ def test_hangups_during_a_reload_cause_one_more(tmp_path: Path):
         assert sorted(_end(running).splitlines()) == ["left 3 0", "left 3 1"]
 
 
-def test_a_stop_during_a_reload_ends_everything(tmp_path: Path):
+def test_a_stop_during_a_reload_stops_all_processes(tmp_path: Path):
     running = _start_generations(tmp_path, 'say("new"); return serve()')
     try:
         assert sorted(_lines(running, 2)) == FIRST
@@ -351,7 +351,7 @@ def test_a_stop_during_a_reload_ends_everything(tmp_path: Path):
         assert sorted(_end(running).splitlines()) == LEFT
 
 
-def test_an_old_worker_that_dies_during_a_reload_is_replaced_if_that_fails(tmp_path: Path):
+def test_an_old_worker_that_dies_during_a_failed_reload_is_replaced(tmp_path: Path):
     new = """
             if place == 0 and which == 2:
                 time.sleep(0.2)
@@ -387,7 +387,7 @@ def test_an_old_worker_that_dies_during_a_reload_is_replaced_if_that_fails(tmp_p
         assert sorted(_end(running).splitlines()) == ["left 1 0", "left 2 1"]
 
 
-def test_a_worker_that_hangs_when_it_should_stop_is_killed(tmp_path: Path):
+def test_a_worker_that_hangs_during_shutdown_is_killed(tmp_path: Path):
     more = """
     def hang(place, link):
         link.report_ready()

@@ -1,4 +1,4 @@
-"""A supervisor without what it needs: processes, metrics of a worker, good settings."""
+"""A supervisor that lacks processes, a worker's metrics or valid settings."""
 
 import subprocess
 import sys
@@ -8,14 +8,14 @@ SECONDS = 90
 
 
 def _run(program: str) -> str:
-    """The output of a program that exits with 0."""
+    """The output of a program, which must exit with 0."""
     command = [sys.executable, "-c", dedent(program)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 
 
-def test_a_scraper_that_timed_out_is_not_waited_for():
+def test_the_supervisor_does_not_wait_for_a_scraper_that_timed_out():
     said = _run(
         """
         import signal, socket, sys, time
@@ -52,7 +52,7 @@ def test_a_scraper_that_timed_out_is_not_waited_for():
     assert said == "closed True\n"
 
 
-def test_a_service_starts_with_the_workers_that_the_system_allows():
+def test_a_service_starts_with_as_many_workers_as_the_system_allows():
     said = _run(
         """
         import logging, os, signal, sys
@@ -86,7 +86,7 @@ def test_a_service_starts_with_the_workers_that_the_system_allows():
     assert said.splitlines() == ["no worker can be started", "serves 1", "serves 0"]
 
 
-def test_a_reload_that_fails_during_the_start_does_not_end_the_start():
+def test_a_failed_reload_during_startup_does_not_abort_the_startup():
     said = _run(
         """
         import os, signal, sys

@@ -32,7 +32,7 @@ def own_server() -> Iterator[Server]:
 
 @pytest.fixture
 def server(own_server: Server) -> Iterator[Server]:
-    """The same; the scene of the test keeps its records there."""
+    """A PostgreSQL server that the tests may kill, which also stores the scene's records."""
     with keeping_records_on(own_server):
         yield own_server
 
@@ -43,7 +43,7 @@ async def fetch(replica: Replica, path: str, method: str = "GET", **more: Any) -
 
 
 async def expect_waiting(scene: Scene, replica: Replica, workers: int) -> None:
-    """It is alive, not ready, and refuses everything else with the code of its database."""
+    """Check that the service is alive, not ready, and refuses all else as database unavailable."""
     await replica.wait_for(503)
     # One that starts late would find the database running, and not wait at all.
     await until(lambda: replica.log.count(WAITS) == workers)
@@ -64,13 +64,15 @@ async def expect_waiting(scene: Scene, replica: Replica, workers: int) -> None:
 
 
 async def start_all(replica: Replica, workers: int) -> None:
-    """Start it, and wait until every worker serves; it is ready as soon as one does."""
+    """Start a replica and wait until every worker serves; one is enough for it to be ready."""
     await replica.start()
     await until(lambda: replica.log.count("Started server process") == workers)
 
 
 @pytest.mark.parametrize("workers", ["2", "1"])
-async def test_a_service_starts_when_its_server_does(tmp_path: Path, server: Server, workers: str):
+async def test_a_service_starts_once_its_database_server_is_up(
+    tmp_path: Path, server: Server, workers: str
+):
     async with open_scene(tmp_path, WORKERS=workers) as scene:
         server.kill()
         replica = scene.replica()
@@ -90,7 +92,7 @@ async def test_a_service_starts_when_its_server_does(tmp_path: Path, server: Ser
         assert await asyncio.to_thread(replica.process.stop, 60) == 0
 
 
-async def test_a_service_starts_when_the_file_is_no_longer_locked(tmp_path: Path):
+async def test_a_service_starts_once_the_database_file_is_unlocked(tmp_path: Path):
     async with open_scene(tmp_path, WORKERS="2") as scene:
         replica = scene.replica()
         await replica.start()
@@ -105,7 +107,9 @@ async def test_a_service_starts_when_the_file_is_no_longer_locked(tmp_path: Path
 
 
 @pytest.mark.parametrize("workers", ["2", "1"])
-async def test_a_service_that_waits_is_not_ready_and_stops_at_once(tmp_path: Path, workers: str):
+async def test_a_service_waiting_for_its_database_is_not_ready_and_stops_at_once(
+    tmp_path: Path, workers: str
+):
     nowhere = "postgresql://someone:a-long-password@127.0.0.1:1/nowhere"
     given = {"WORKERS": workers, "DATABASE_URL": nowhere, "METRICS_PORT": str(free_port())}
     async with open_scene(tmp_path, **given) as scene:
@@ -119,7 +123,7 @@ async def test_a_service_that_waits_is_not_ready_and_stops_at_once(tmp_path: Pat
 
 
 @pytest.mark.parametrize("workers", ["2", "1"])
-async def test_a_worker_that_dies_while_the_server_is_down_is_replaced_later(
+async def test_a_worker_that_dies_while_the_database_is_down_is_replaced_later(
     tmp_path: Path, server: Server, workers: str
 ):
     async with open_scene(tmp_path, WORKERS=workers) as scene:
@@ -143,7 +147,7 @@ async def test_a_worker_that_dies_while_the_server_is_down_is_replaced_later(
 
 
 @pytest.mark.parametrize("workers", ["2", "1"])
-async def test_a_reload_while_the_server_is_down_keeps_the_old_workers(
+async def test_a_reload_while_the_database_is_down_keeps_the_old_workers(
     tmp_path: Path, server: Server, workers: str
 ):
     async with open_scene(tmp_path, WORKERS=workers) as scene:
@@ -161,7 +165,7 @@ async def test_a_reload_while_the_server_is_down_keeps_the_old_workers(
         assert len(workers_of(replica)) == int(workers)
 
 
-async def test_a_reload_ends_a_wait_for_the_wrong_server(tmp_path: Path, server: Server):
+async def test_a_reload_ends_the_wait_for_a_wrong_database_server(tmp_path: Path, server: Server):
     address = tmp_path / "address"
     address.write_text("postgresql://someone:a-long-password@127.0.0.1:1/nowhere")
     async with open_scene(tmp_path) as scene:

@@ -1,4 +1,4 @@
-"""`imprint serve` with several workers: one that dies is replaced, and all end together."""
+"""`imprint serve` with several workers: a dead worker is replaced, and all stop together."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ def _await(holds: Callable[[], bool], seconds: float = 30) -> None:
         time.sleep(0.05)
 
 
-def test_a_killed_worker_is_replaced_and_all_end_together(tmp_path: Path) -> None:
+def test_a_killed_worker_is_replaced_and_all_workers_stop_together(tmp_path: Path) -> None:
     with running(_service(tmp_path)) as service:
         _await(lambda: len(_workers(service)) == 2)
         old = _workers(service)

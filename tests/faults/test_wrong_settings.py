@@ -1,4 +1,4 @@
-"""Wrong settings: a service refuses to start with them, or reports them, and changes nothing."""
+"""Wrong settings: the service refuses to start, or reports them, and changes nothing."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ async def expect_refused(replica: Replica, *words: str) -> None:
 
 
 async def start_instead(scene: Scene, replica: Replica) -> None:
-    """Start a replica, and send its requests to it from now on."""
+    """Start a replica, and send the scene's requests to it from now on."""
     await replica.start()
     scene.world.client.base_url = replica.url
 
@@ -71,12 +71,12 @@ async def test_documents_whose_key_is_lost_can_be_abandoned(tmp_path: Path) -> N
         await other.start()
 
 
-async def test_a_data_folder_that_nobody_can_make_is_refused_at_once(tmp_path: Path) -> None:
+async def test_a_data_folder_that_cannot_be_created_is_refused_at_once(tmp_path: Path) -> None:
     async with open_scene(tmp_path) as scene:
         await expect_refused(scene.replica(DATA_DIR="/proc/x"), "/proc/x cannot be created")
 
 
-async def test_a_start_block_from_which_no_post_is_found_is_refused(tmp_path: Path) -> None:
+async def test_a_start_block_that_would_miss_every_post_is_refused(tmp_path: Path) -> None:
     async with open_scene(tmp_path) as scene:
         await expect_refused(
             scene.replica(CHAIN_START_BLOCK="1000000"),
@@ -85,7 +85,7 @@ async def test_a_start_block_from_which_no_post_is_found_is_refused(tmp_path: Pa
         )
 
 
-async def test_the_start_line_names_the_stores_and_later_lines_name_the_problems(
+async def test_the_startup_line_names_the_stores_and_later_lines_report_problems(
     tmp_path: Path, records: None
 ) -> None:
     password = secrets.token_hex(16)

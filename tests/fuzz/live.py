@@ -1,4 +1,4 @@
-"""A whole world behind a real socket, in a separate thread, with data in it."""
+"""A complete service with data, behind a real socket, in a separate thread."""
 
 import asyncio
 import threading
@@ -16,12 +16,12 @@ from imprint.server.listeners import listen
 
 @dataclass(slots=True)
 class Live:
-    """The address of the service, and its data for a reader with a session."""
+    """The address of a running service, and test data for a logged-in reader."""
 
     origin: str = ""
     session: dict[str, str] = field(default_factory=dict)
     ending: dict[str, str] = field(default_factory=dict)
-    """The session of another reader, for trying out a logout."""
+    """The session of another reader, for testing a logout."""
     reader: str = ""
     draft_cid: str = ""
     thumbnail_cid: str = ""
@@ -33,7 +33,7 @@ class Live:
 
 @contextmanager
 def run_live(folder: Path) -> Iterator[Live]:
-    """Serve a filled world until the end of the block."""
+    """Serve a world with test data until the block ends."""
     live, ready, done = Live(), threading.Event(), threading.Event()
     thread = threading.Thread(target=_run, args=(folder, live, ready, done))
     thread.start()

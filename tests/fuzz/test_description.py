@@ -1,4 +1,4 @@
-"""The running service compared with its own description: it does what it promises."""
+"""The running service compared with its own OpenAPI description."""
 
 import itertools
 import os
@@ -29,34 +29,34 @@ LABELS = [
 ]
 
 IGNORES_EMPTY = ["/posts", "/me/library", "/me/sales", "/ipfs/{cid}"]
-"""An empty parameter breaks its schema, and was not given. A limit of a table is refused without
-`text/csv`."""
+"""An empty parameter violates its schema but is treated as absent. A table's limit is refused
+without `text/csv`."""
 
 UNPROMISED = ["/filesByNextPageToken"]
-"""No pattern makes up a page token."""
+"""No pattern can generate a valid page token."""
 
 UNREAD = ["/webhook/provider-b/publish", "/webhook/quicknode/publish"]
-"""Without its three headers a request is a connection test, whatever its body is."""
+"""Without the three signature headers, a request is a connection test, whatever its body."""
 
 TAGGED = [
     each.path
     for each in OPERATIONS
     if any(parameter.schema in ("Hashtag", "Hashtags") for parameter in each.parameters)
 ]
-"""A text that violates the narrowed pattern of a hashtag may still be one: a letter of a rarer
-script."""
+"""A text that violates the narrowed hashtag pattern may still be valid: it may use a letter of
+a rarer script."""
 
 REFUSED = [400, 401, 403, 404, 405, 406, 409, 413, 415, 422, 428, 429, "5xx"]
-"""How a request that violates its schema may be refused: as usual, or because it is too large."""
+"""Permitted statuses for a request that violates its schema, including "too large"."""
 
 LOGOUT = "/auth/logout"
-"""Ends its own session, which the others still need."""
+"""Would end the session that the other requests still need."""
 
 CASES = int(os.environ.get("CASES", "0"))
-"""The least number of requests to send; 0 is one short round."""
+"""The minimum number of requests to send; 0 means one short round."""
 
 EXAMPLES = min(100, max(5, CASES // len(LABELS)))
-"""Random requests per operation and round, besides its examples and edge cases."""
+"""Number of random requests per operation and round, besides examples and edge cases."""
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
 
 @pytest.fixture(scope="module")
 def description(live: Live) -> dict[str, Any]:
-    """The description, narrowed to this service, with examples that name what it holds."""
+    """The OpenAPI description, narrowed to this service, with examples that name existing data."""
     facts = httpx2.get(f"{live.origin}/.well-known/imprint.json", timeout=60).json()
     described = narrow(httpx2.get(f"{live.origin}/openapi.json", timeout=60).json(), facts)
     real = {
@@ -118,7 +118,7 @@ class Findings:
 
 @pytest.fixture(scope="module")
 def findings(description: dict[str, Any], live: Live) -> dict[str, Findings]:
-    """Rounds over the whole interface, each with another seed, sorted by method and path."""
+    """Fuzz the whole API in rounds with different seeds; results are sorted by method and path."""
     found: dict[str, Findings] = defaultdict(Findings)
     seeds = itertools.count(1)
     while not found or count_cases(found) < CASES:
@@ -128,7 +128,7 @@ def findings(description: dict[str, Any], live: Live) -> dict[str, Findings]:
 
 
 def fuzz(schema: BaseSchema, found: dict[str, Findings]) -> None:
-    """One round, which adds to the results."""
+    """Run one round and add its results to `found`."""
     for event in from_schema(schema).execute():
         if isinstance(event, events.FatalError):
             raise event.exception
@@ -155,7 +155,7 @@ def record(recorder: ScenarioRecorder, findings: Findings) -> None:
 
 
 @pytest.mark.parametrize("label", LABELS)
-def test_every_response_is_as_described(label: str, findings: dict[str, Findings]) -> None:
+def test_every_response_matches_the_description(label: str, findings: dict[str, Findings]) -> None:
     assert findings[label].statuses, "nothing was asked"
     assert not findings[label].failures, "\n\n".join(findings[label].failures)
 
@@ -185,7 +185,9 @@ def test_the_requested_number_of_cases_is_sent(
         "/filesMetaData",
     ],
 )
-def test_the_examples_of_reads_get_200(path: str, description: dict[str, Any], live: Live) -> None:
+def test_the_examples_of_read_operations_get_200(
+    path: str, description: dict[str, Any], live: Live
+) -> None:
     parameters = description["paths"][path]["get"]["parameters"]
     query = {each["name"]: each["example"] for each in parameters if "example" in each}
     response = httpx2.get(f"{live.origin}{path}", params=query, headers=live.session, timeout=60)

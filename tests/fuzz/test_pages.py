@@ -1,5 +1,4 @@
-"""Pages and files for crawlers, which the description leaves out: no request causes a server
-error."""
+"""Pages and crawler files, which the API description omits: no request causes a server error."""
 
 import time
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ PAGES = [
     "/sitemaps/{}.xml",
     "/assets/{}",
 ]
-"""Every page with parameters in its path."""
+"""Every page that has parameters in its path."""
 
 TEXTS = st.text(max_size=80) | st.integers(-1, 2**257).map(str) | st.binary(max_size=60)
 
@@ -49,7 +48,7 @@ def client(live: Live) -> Iterator[httpx2.Client]:
 @given(value=TEXTS)
 @example(value="0x" + "ab" * 20)
 @example(value='"ink" -')
-def test_no_path_of_a_page_causes_a_server_error(
+def test_no_page_path_causes_a_server_error(
     page: str, client: httpx2.Client, value: str | bytes
 ) -> None:
     response = client.get(page.format(quote(value, safe="")))
@@ -58,6 +57,6 @@ def test_no_path_of_a_page_causes_a_server_error(
 
 @settings(max_examples=30, deadline=None)
 @given(content=st.text(max_size=300))
-def test_no_text_of_a_preview_causes_a_server_error(client: httpx2.Client, content: str) -> None:
+def test_no_preview_text_causes_a_server_error(client: httpx2.Client, content: str) -> None:
     response = client.post("/studio/preview", json={"content": content})
     assert response.status_code < 500, response.text

@@ -1,4 +1,4 @@
-"""A front end's project: the description of a running service, and what is generated from it."""
+"""A front-end project with a running service's API description and the code generated from it."""
 
 import os
 import re
@@ -14,21 +14,21 @@ from tests.processes import Service, free_port, running
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 CLIENTS = ROOT / "docs" / "clients.md"
-"""The page with the commands for front ends."""
+"""The page that documents the commands for front ends."""
 
 DOCUMENTED = "http://127.0.0.1:8000"
-"""The address of the service in that page."""
+"""The service address that this page uses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """A folder with the generators installed and the walks copied into it."""
+    """A folder with the generators installed and the walk scripts copied into it."""
 
     folder: Path
     service: Service
 
     def run(self, *command: str) -> str:
-        """The output of a command; fails with all of it if the command failed."""
+        """Run a command and return its output; fails with that output if the command fails."""
         paths = [str(self.folder / "node_modules" / ".bin"), str(HERE / ".venv" / "bin")]
         environ = {
             **os.environ,
@@ -53,18 +53,18 @@ class Project:
         return done.stdout
 
     def generate(self, heading: str) -> None:
-        """Run the commands under this heading of the page about clients, unchanged."""
+        """Run the commands under this heading of `clients.md`, unchanged."""
         for command in documented_commands(heading):
             self.run("bash", "-euc", command.replace(DOCUMENTED, self.service.url))
 
     def walk(self, *command: str) -> None:
-        """Run a walk from a draft to a reader."""
+        """Run a walk script, from creating a draft to reading the post."""
         cover = str(ROOT / "examples" / "viem" / "cover.png")
         assert self.run(*command, self.service.url, cover).endswith("The walk is complete.\n")
 
 
 def documented_commands(heading: str) -> list[str]:
-    """The shell commands under a heading of the page about clients."""
+    """The shell commands under a heading of `clients.md`."""
     page = CLIENTS.read_text(encoding="utf-8")
     section = page.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     commands = re.findall(r"^```sh\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
@@ -81,7 +81,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture(scope="session")
 def project(service: Service, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """The project, with the description in it."""
+    """The project, including the API description."""
     folder = tmp_path_factory.mktemp("project")
     for source in [*(HERE / "walks").iterdir(), HERE / "package.json", HERE / "tsconfig.json"]:
         if source.is_file():

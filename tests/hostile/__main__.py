@@ -15,7 +15,7 @@ from tests.hostile.attacks import ATTACKS
 from tests.hostile.registry import Attack
 
 GRACE_SECONDS = 20.0
-"""How long an attack may run over its time before it is stopped."""
+"""How many seconds an attack may overrun before it is stopped."""
 
 
 async def attack(chosen: Attack, attacker: Attacker) -> Report:

@@ -15,11 +15,11 @@ from tests.hostile.wallets import FORM, JSON, Wallet
 from imprint.auth.typed_data import SigningDomain
 
 PATIENCE = 30.0
-"""Seconds that an attack waits for a response it needs."""
+"""How many seconds an attack waits for a response that it needs."""
 
 
 class Tally(msgspec.Struct):
-    """The requests and responses of an attack; `figures` are specific to one attack."""
+    """The requests and responses of an attack; `figures` are specific to each attack."""
 
     connections: int = 0
     turned_away: int = 0
@@ -42,12 +42,12 @@ class Tally(msgspec.Struct):
 
     @property
     def refused(self) -> int:
-        """Responses with 4xx and 5xx, and connections that got none."""
+        """Number of 4xx and 5xx responses, and of connections that got no response."""
         return self.turned_away + sum(n for s, n in self.statuses.items() if s[0] in "45")
 
 
 class Report(msgspec.Struct):
-    """The report of an attacker's process; times are monotonic."""
+    """The report of an attacking process; times are monotonic."""
 
     began: float
     ended: float
@@ -56,7 +56,7 @@ class Report(msgspec.Struct):
 
 @dataclass(slots=True)
 class Attacker:
-    """One address that attacks one service until the deadline."""
+    """An attacker with one address, which attacks one service until the deadline."""
 
     url: str
     source: str
@@ -73,7 +73,7 @@ class Attacker:
         return time.monotonic() < self.deadline
 
     async def connect(self, *, source: str = "", receive_buffer: int = 0) -> Connection | None:
-        """A new connection; None if the service refused it."""
+        """Open a connection; None if the service refuses it."""
         parts = urlsplit(self.url)
         self.tally.connections += 1
         try:
@@ -88,7 +88,7 @@ class Attacker:
             return None
 
     async def send(self, connection: Connection, data: bytes, requests: int = 0) -> bool:
-        """Send bytes, counted as this many requests; False if the connection has ended."""
+        """Send bytes that count as `requests` requests; False if the connection has ended."""
         try:
             await connection.send(data)
         except OSError:
@@ -120,7 +120,7 @@ class Attacker:
         connection: Connection | None = None,
         source: str = "",
     ) -> Response | None:
-        """The response to one request, on a new connection unless one is given."""
+        """Send one request, on a new connection unless one is given; returns the response."""
         used = connection or await self.connect(source=source)
         if used is None:
             return None
@@ -136,7 +136,7 @@ class Attacker:
                 used.abort()
 
     async def crowd(self, count: int, act: Callable[[int], Coroutine[Any, Any, None]]) -> None:
-        """Run this many attackers concurrently until the deadline; then stop the rest."""
+        """Run `count` attackers concurrently, and stop those still running at the deadline."""
         tasks = [asyncio.create_task(act(number)) for number in range(count)]
         try:
             _, _ = await asyncio.wait(tasks, timeout=max(0.0, self.deadline - time.monotonic()))
@@ -155,17 +155,17 @@ class Attacker:
             await asyncio.sleep(pause)
 
     async def pause(self, seconds: float) -> None:
-        """Wait, but not beyond the deadline."""
+        """Wait, but no longer than the deadline."""
         await asyncio.sleep(max(0.0, min(seconds, self.deadline - time.monotonic())))
 
     async def rest(self) -> None:
-        """Wait for the deadline."""
+        """Wait until the deadline."""
         await asyncio.sleep(max(0.0, self.deadline - time.monotonic()))
 
     # Actions of a wallet
 
     async def wallet(self, key: PrivateKey | None = None) -> Wallet:
-        """A wallet that signs for this service, a new one unless a key is given."""
+        """A wallet that signs for this service; a new one unless a key is given."""
         if self._facts is None:
             async with asyncio.timeout(PATIENCE):
                 described = await self.ask("GET", "/.well-known/imprint.json")
@@ -176,14 +176,14 @@ class Attacker:
         return Wallet(domain, self._facts["login"]["domains"][0], key or PrivateKey())
 
     async def create(self, wallet: Wallet, content: str) -> str | None:
-        """The cid of a new draft; None if it was refused."""
+        """Create a draft; returns its cid, or None if it was refused."""
         made = await self.ask("POST", "/create/group", JSON, wallet.creation(content))
         if made is None or made.status != 200:
             return None
         return str(made.json()["updatedUpload"]["cid"])
 
     async def publish(self, wallet: Wallet, cid: str, image: bytes) -> str | None:
-        """The cid of the draft's thumbnail; None if it was refused."""
+        """Publish a draft; returns its thumbnail's cid, or None if it was refused."""
         body = wallet.publication(image)
         published = await self.ask("POST", f"/publish/file?cid={cid}", FORM, body)
         if published is None or published.status != 200:
@@ -191,7 +191,7 @@ class Attacker:
         return str(published.json()["thumbnailCid"])
 
     async def session(self, wallet: Wallet) -> dict[str, str] | None:
-        """The header of a session; None if the login was refused."""
+        """Log in; returns the session header, or None if the login was refused."""
         login = await self.ask("POST", "/auth/login", JSON, wallet.login())
         if login is None or login.status != 200:
             return None

@@ -1,4 +1,4 @@
-"""One node for all attacks, and the table at the end."""
+"""One node for all attacks, and the results table at the end of the run."""
 
 from collections.abc import Iterator
 

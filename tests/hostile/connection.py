@@ -1,4 +1,4 @@
-"""The client side of an HTTP connection: sends any bytes, and reads responses on demand."""
+"""The client side of an HTTP connection: sends arbitrary bytes, and reads only on demand."""
 
 import asyncio
 import socket
@@ -10,14 +10,14 @@ from typing import Any, cast
 import msgspec
 
 MAX_HEAD = 64 * 1024
-"""The most bytes of the head of a response."""
+"""Maximum size of a response head in bytes."""
 
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A status, headers with lowercase names, and a body."""
+    """The status, headers with lowercase names, and body of a response."""
 
     status: int
     headers: Mapping[str, str]
@@ -28,7 +28,7 @@ class Response:
 
     @property
     def code(self) -> str:
-        """The code of a refusal; empty for another response."""
+        """The error code of a refusal; empty for any other response."""
         if not self.headers.get("content-type", "").startswith("application/problem+json"):
             return ""
         return str(self.json().get("code", ""))
@@ -65,12 +65,13 @@ class Connection:
             raise
 
     async def send(self, data: bytes) -> None:
-        """Send bytes; returns when the kernel has taken most of them. Raises OSError."""
+        """Send bytes; returns once the kernel has accepted most of them. Raises OSError."""
         self.writer.write(data)
         await self.writer.drain()
 
     async def response(self) -> Response:
-        """The next response. Raises OSError if the connection ends before it does."""
+        """Read the next response. Raises OSError if the connection ends before the response
+        does."""
         try:
             head = await self.reader.readuntil(b"\r\n\r\n")
             lines = head.decode("latin-1").split("\r\n")
@@ -89,7 +90,8 @@ class Connection:
             self.received += len(piece)
 
     def stop_reading(self) -> None:
-        """Leave all incoming bytes in the kernel, which tells the service to wait."""
+        """Leave all incoming bytes in the kernel's buffer, so that the service has to stop
+        sending."""
         cast(asyncio.Transport, self.writer.transport).pause_reading()
 
     def abort(self) -> None:
@@ -116,7 +118,7 @@ class Connection:
 def request(
     method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
 ) -> bytes:
-    """The bytes of a request; with a body, its length is declared unless the headers do."""
+    """The bytes of a request; a body gets a `Content-Length` unless the headers declare one."""
     given = {"Host": "imprint.test", **(headers or {})}
     if body is not None and "Transfer-Encoding" not in given:
         given.setdefault("Content-Length", str(len(body)))

@@ -1,8 +1,8 @@
 """An honest client in a separate process: it reads at a steady rate, and sometimes writes.
 
-It is started with the address of a service, its own address, and the things to read. Every request
-is one line of its output: when it was due, how long its response took, how late the client itself
-was, and the status, which is 0 if no response came.
+It is started with the address of a service, its own address, and a list of things to read.
+It prints one line per request: when it was due, how long the response took, how late the
+client itself was, and the status, which is 0 if there was no response.
 """
 
 import asyncio
@@ -22,23 +22,23 @@ from tests.hostile.wallets import DOMAIN, FORM, JSON, LOGIN_DOMAIN, READER_KEY, 
 
 READS_PER_SECOND = 50
 WRITES_PER_SECOND = 1.5
-"""Within the default rate limits of one address and of one signer for more than half a minute."""
+"""Stays within the default rate limits of one address and one signer for over half a minute."""
 
 TIMEOUT = 10.0
-"""Seconds after which it gives up on a response."""
+"""Seconds after which the client stops waiting for a response."""
 
 FRESH_EVERY = 4
-"""One in this many requests comes on a new connection, like that of a new visitor."""
+"""One in this many requests uses a new connection, like a new visitor."""
 
 IDLE_SECONDS = 2.0
-"""How long it keeps an idle connection: less than the service does."""
+"""Seconds for which the client keeps an idle connection; shorter than the service does."""
 
 TICK_SECONDS = 0.01
 TICKS_KEPT = 3000
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """One request; times are those of the monotonic clock, which all processes share."""
+    """One request; times are from the monotonic clock, which all processes share."""
 
     name: str
     at: float
@@ -53,7 +53,7 @@ class Sample(msgspec.Struct, frozen=True):
 
     @property
     def seconds(self) -> float:
-        """How long the service took, without the client's own wait for a processor."""
+        """The service's response time, without the time that the client waited for a CPU."""
         return max(0.0, self.took - self.late)
 
     @property
@@ -62,7 +62,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """The things to read: a free post, one that the reader has bought, another one, a thumbnail."""
+    """What to read: a free post, a post the reader has bought, another post, and a thumbnail."""
 
     free_post: int
     paid_post: int
@@ -72,7 +72,7 @@ class Facts(msgspec.Struct, frozen=True):
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """The command line of the client."""
+    """The client's command-line arguments."""
 
     host: str
     port: int
@@ -82,7 +82,7 @@ class Orders(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class HonestClient:
-    """Connections that are reused, and the wallet of the reader."""
+    """A client that reuses its connections and signs with the reader's wallet."""
 
     orders: Orders
     wallet: Wallet = field(
@@ -93,7 +93,7 @@ class HonestClient:
     _number: Iterator[int] = field(default_factory=itertools.count)
 
     async def run(self) -> None:
-        """Read and write until the process is ended."""
+        """Read and write until the process is terminated."""
         ticking = asyncio.create_task(self._tick())
         login = await self.ask("POST /auth/login", JSON, self.wallet.login())
         assert login is not None
@@ -104,7 +104,7 @@ class HonestClient:
     async def ask(
         self, name: str, headers: dict[str, str] | None = None, body: bytes | None = None
     ) -> Response | None:
-        """The response to one request, which is reported; None if none came."""
+        """Send one request and report it; returns the response, or None if there was none."""
         at, response = time.monotonic(), None
         method, _, path = name.partition(" ")
         try:
@@ -183,7 +183,7 @@ class HonestClient:
             await asyncio.sleep(1 / WRITES_PER_SECOND)
 
     async def _tick(self) -> None:
-        """Record how late this process is woken, which is not the service's fault."""
+        """Record how late this process wakes up, which is not the service's fault."""
         while True:
             began = time.monotonic()
             await asyncio.sleep(TICK_SECONDS)

@@ -1,4 +1,4 @@
-"""The service as an operator starts it, with posts to read, and a node in another process."""
+"""The service as an operator runs it, with posts to read, and a node in another process."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ OPERATOR = {
     "WEBHOOK_A_SECRET": "whsec_5f0c1b7a93e84d26a1f47c3b9e60",
     "WEBHOOK_B_SECRET": "qnsec_c41d9e7720fb4a8f93b6e15d08a2",
 }
-"""The settings of an operator, besides the node, the contract, the port and the folder."""
+"""An operator's settings, except for the node, contract, port and folder."""
 
 _POST = "(string,string,string,string,uint256,string[])"
 
@@ -61,19 +61,19 @@ class Node:
         return counts
 
     def enlarge(self, post: int, size: int) -> None:
-        """Make it respond to queries about this post with at least this many bytes."""
+        """Make the node respond to queries about this post with at least `size` bytes."""
         asked = {"post": post, "bytes": size}
         httpx2.post(f"{self.url}/huge", params=asked, timeout=60, verify=PLAIN)
 
     def transact(self, sender: str, contract: str, call: bytes, value: int = 0) -> dict[str, Any]:
-        """The receipt of a call."""
+        """Send a transaction and return its receipt."""
         sent = {"from": sender, "to": contract, "data": "0x" + call.hex(), "value": hex(value)}
         receipt = self._rpc("eth_getTransactionReceipt", self._rpc("eth_sendTransaction", sent))
         assert receipt["status"] == "0x1", receipt
         return dict(receipt)
 
     def create_post(self, author: str, contract: str, entry: Sequence[object]) -> int:
-        """The id of a new post."""
+        """Create a post and return its id."""
         receipt = self.transact(author, contract, _call(f"createPost({_POST})", [_POST], [entry]))
         return int(receipt["logs"][0]["topics"][1], 16)
 
@@ -84,7 +84,7 @@ class Node:
 
 @dataclass(slots=True)
 class Installation:
-    """A node, and folders of services that all begin with the same posts."""
+    """A node, and data folders for services that all start with the same posts."""
 
     folder: Path
     node: Node
@@ -96,7 +96,7 @@ class Installation:
 
     @contextmanager
     def serve(self, attack: Attack, postgresql: Server | None) -> Iterator[tuple[Service, Facts]]:
-        """A service that runs until the end of the block, and what can be read there."""
+        """Run a service until the block ends; yields it and what can be read from it."""
         # The attack before may have enlarged responses, also those that publish posts here.
         self.node.enlarge(0, 0)
         given, open_files = attack.settings, attack.open_files
@@ -146,7 +146,7 @@ class Installation:
 
 @contextmanager
 def open_installation(folder: Path) -> Iterator[Installation]:
-    """A node that runs until the end of the block, and no service yet."""
+    """Run a node until the block ends; no service is started yet."""
     port, log = free_port(), folder / "node.log"
     command = [sys.executable, "-m", "tests.hostile.node", str(port), str(folder / "chain.jsonl")]
     process = Process(command, log, {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)})
@@ -159,7 +159,7 @@ def open_installation(folder: Path) -> Iterator[Installation]:
 
 
 def fill(url: str, node: Node, marketplace: str) -> Facts:
-    """Publish a free post, one that the reader has bought, and one that nobody has."""
+    """Publish a free post, a post that the reader has bought, and one that nobody has bought."""
     author, reader = (
         Wallet(DOMAIN, LOGIN_DOMAIN, PrivateKey(bytes.fromhex(key)))
         for key in (AUTHOR_KEY, READER_KEY)
@@ -183,7 +183,7 @@ def fill(url: str, node: Node, marketplace: str) -> Facts:
 
 
 def publish_texts(url: str, node: Node, marketplace: str, attack: Attack) -> None:
-    """Publish the texts of an attack, without thumbnails, and wait until all are posts."""
+    """Publish an attack's texts without thumbnails, and wait until all of them are posts."""
     author, holder = (
         Wallet(DOMAIN, LOGIN_DOMAIN, PrivateKey(bytes.fromhex(key)))
         for key in (AUTHOR_KEY, HOLDER_KEY)

@@ -1,9 +1,8 @@
-"""A node in a separate process: the development chain, which counts requests and can be made to
-lie.
+"""A development chain in a separate process that counts requests and can return false data.
 
-It mines a block every two seconds, like a real chain. `GET /counts` returns how many batches it
-received, and how many of them were about a contract wallet; `POST /huge?post=7&bytes=9000000` makes
-its responses about one post that large.
+It mines a block every two seconds, like a real chain. `GET /counts` returns how many
+batches it received, and how many of them were about a contract wallet;
+`POST /huge?post=7&bytes=9000000` makes its responses about one post that large.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ _MINE = b'{"jsonrpc":"2.0","id":1,"method":"evm_mine"}'
 
 @dataclass(slots=True)
 class Node:
-    """The HTTP side of a chain; `huge` has the size of the response for each post it lies about."""
+    """The HTTP interface of a chain; `huge` maps posts to the size of their oversized responses."""
 
     chain: Chain
     counts: Counter[str] = field(default_factory=Counter)
@@ -54,7 +53,7 @@ class Node:
         return web.Response(body=said, content_type="application/json")
 
     async def _respond_hugely(self, request: web.BaseRequest, size: int) -> web.StreamResponse:
-        """White space in pieces, so that other requests are served in between."""
+        """Send white space in pieces, so that other requests are served in between."""
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         response.content_length = size
         await response.prepare(request)

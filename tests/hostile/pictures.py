@@ -11,7 +11,7 @@ END_OF_IMAGE = b"\xff\xd9"
 
 
 def progressive_jpeg(scans: int = 1200, side: int = 3900) -> bytes:
-    """A progressive JPEG of one colour whose last scan is repeated many times."""
+    """A single-colour progressive JPEG whose last scan is repeated many times."""
     file = io.BytesIO()
     Image.new("L", (side, side), 128).save(file, "JPEG", progressive=True, quality=90)
     written = file.getvalue().removesuffix(END_OF_IMAGE)
@@ -21,7 +21,7 @@ def progressive_jpeg(scans: int = 1200, side: int = 3900) -> bytes:
 
 
 def image_bomb(side: int = 4000) -> bytes:
-    """A PNG of a few KB with as many pixels as are allowed."""
+    """A PNG of a few KB with the maximum number of pixels."""
     header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
     rows = zlib.compress(bytes((side * 3 + 1) * side), 9)
     chunks = ((b"IHDR", header), (b"IDAT", rows), (b"IEND", b""))

@@ -1,4 +1,4 @@
-"""An attack, by its name, and the observations during it."""
+"""The definition of an attack, and what is observed during it."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,20 +9,21 @@ from tests.hostile.honest_client import Sample
 MAX_GROWTH_MEGABYTES = 200.0
 MAX_P99_SECONDS = 1.0
 MAX_RECOVERY_SECONDS = 5.0
-"""What no attack may cost: far above the measured cost, not a measurement of speed."""
+"""Limits for every attack, set far above the measured cost: they are not a benchmark."""
 
 FEWEST_READS = 100
-"""The number of reads during an attack below which their p99 is meaningless."""
+"""The minimum number of reads during an attack for a meaningful p99."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """One attack, its requirements, and what must hold besides the bounds of all attacks.
+    """One attack, its requirements, and checks beyond the bounds that apply to all attacks.
 
-    `attacked` tells whether a tally shows that the attack took place; `check` returns a sentence
-    for what does not hold; `node_bytes` is the size of the node's responses about the newest post;
-    `kept_open` are connections to the node that stay open for later; `texts` are published as free
-    posts before, or if they are `held`, as paid ones that the attacker buys.
+    `attacked` decides from a tally whether the attack took place; `check` returns a
+    sentence about a violation; `node_bytes` is the size of the node's responses about the
+    newest post; `kept_open` is the number of node connections that stay open for later;
+    `texts` are published beforehand as free posts or, if `held`, as paid posts that the
+    attacker buys.
     """
 
     name: str
@@ -43,11 +44,11 @@ class Attack:
 
 @dataclass(slots=True)
 class Observation:
-    """What an attack did, and how the service and its honest client fared.
+    """What an attack did, and how it affected the service and the honest client.
 
-    Pairs are values before and after the attack: open descriptors, requests to the node, and bytes
-    stored. `starved` is the part of the time in which the service could have run, but had to wait
-    for a processor.
+    Pairs are values before and after the attack: open descriptors, requests to the node,
+    and bytes stored. `starved` is the fraction of time in which the service was runnable
+    but had to wait for a CPU.
     """
 
     attack: Attack
@@ -75,17 +76,17 @@ class Observation:
 
     @property
     def refusals(self) -> list[Sample]:
-        """Requests of the honest client that were not served, from the start of the attack on."""
+        """Requests of the honest client that were not served since the attack began."""
         return [each for each in self.samples if each.ended >= self.began and each.status != 200]
 
     def quantile(self, part: float) -> float:
-        """The seconds within which this share of the reads completed."""
+        """The time in seconds within which this fraction of reads completed."""
         ordered = sorted(each.seconds for each in self.reads)
         return ordered[min(len(ordered) - 1, int(len(ordered) * part))] if ordered else 0.0
 
     @property
     def quiet_p99(self) -> float:
-        """The same for 99 of 100 reads without an attack."""
+        """The 99th percentile of read times outside the attack, in seconds."""
         during = {id(each) for each in self.during}
         quiet = [each for each in self.samples if id(each) not in during and not each.writes]
         ordered = sorted(each.seconds for each in quiet)
@@ -97,17 +98,18 @@ class Observation:
 
     @property
     def is_late(self) -> bool:
-        """Whether anything was late: reads, too few of them, or the recovery."""
+        """Whether reads were slow or too few, or the service did not recover in time."""
         recovered = self.recovery is not None or not self.survived
         return self.is_slow or len(self.reads) < FEWEST_READS or not recovered
 
     @property
     def took_place(self) -> bool:
-        """Whether this was an attack: the attacker leaves the processor to the others."""
+        """Whether the attack took place; on a busy machine, the attacker may get too little CPU
+        time."""
         return self.attack.attacked(self.tally)
 
     def asked(self, figure: str) -> int:
-        """How many such requests the node got during the attack."""
+        """How many requests of this kind the node received during the attack."""
         before, after = self.node
         return after.get(figure, 0) - before.get(figure, 0)
 
@@ -139,5 +141,5 @@ class Observation:
 
 
 Check = Callable[[Observation], str]
-"""What must hold besides the bounds of every attack: a sentence if it does not, otherwise
-nothing."""
+"""A check beyond the bounds that apply to every attack; it returns a sentence if violated,
+otherwise an empty string."""

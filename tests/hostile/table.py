@@ -1,4 +1,4 @@
-"""Tables: what each attack does, its effect and its cost."""
+"""Tables that show what each attack does, its effect and its cost."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ _HEAD = (
 
 
 def write_table(observations: Sequence[Observation]) -> list[str]:
-    """Lines of text, one per attack."""
+    """The results as lines of text, one per attack."""
     rows = [_HEAD, *(_row(each) for each in observations)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
     return [
@@ -48,6 +48,6 @@ def _row(seen: Observation) -> tuple[str, ...]:
 
 
 def write_rows(attacks: Sequence[Attack]) -> str:
-    """The table of the documentation: what each attack does and what bounds it."""
+    """The table for the documentation: what each attack does and what limits it."""
     rows = [f"| `{each.name}` | {each.does} | {each.bounded_by} |" for each in attacks]
     return "\n".join(["| attack | what it does | what bounds it |", "|---|---|---|", *rows])

@@ -1,7 +1,7 @@
-"""Hostile archives: a command that reads one ends soon, with a message, and in little memory.
+"""Hostile archives: commands that read one exit soon with a message, and use little memory.
 
-Each attack is a separate process. `pytest tests/hostile/test_archives.py -k NAME -s` replays one
-and prints what it took.
+Each attack is a separate process. `pytest tests/hostile/test_archives.py -k NAME -s`
+replays one and prints its cost.
 """
 
 import os
@@ -18,13 +18,13 @@ from tests.services.hostile_exports import EXPORTS
 from tests.services.hostile_exports import valid as valid_export
 
 SECONDS = 10
-"""Seconds of CPU time and of wall time within which a command ends; it takes about one."""
+"""Limit of CPU and wall time in seconds for a command, which normally needs about one."""
 
 MEMORY = 200 * 1024
-"""The most kilobytes that a command needs more than for a valid archive."""
+"""Maximum extra memory in kilobytes, compared with processing a valid archive."""
 
 WRITTEN = 16 * 1024**2
-"""The largest file that a command may write, in bytes."""
+"""Maximum size in bytes of a file that a command may write."""
 
 
 _LAUNCH = f"""
@@ -44,7 +44,7 @@ finally:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a command ended: its output and its cost."""
+    """The output and the cost of a command."""
 
     status: int
     text: str
@@ -53,7 +53,7 @@ class Outcome:
 
 
 def run(*arguments: str | Path) -> Outcome:
-    """Run a command under limits that end it if it does not end on its own."""
+    """Run a command under limits that terminate it if it does not exit on its own."""
     command = [sys.executable, "-c", _LAUNCH, *map(str, arguments)]
     kept = {name: text for name, text in os.environ.items() if not name.startswith("IMPRINT_")}
     process = subprocess.Popen(command, env=kept, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

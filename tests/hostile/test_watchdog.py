@@ -1,4 +1,4 @@
-"""No request holds the event loop for long, whatever texts are stored."""
+"""No request blocks the event loop for long, whatever texts are stored."""
 
 import asyncio
 import json
@@ -41,23 +41,23 @@ TEXTS = {
     "line separators": "a\N{LINE SEPARATOR}\v\f\x1c" * 250_000,
     "controls": "\x01\u202e" * 500_000,
 }
-"""Texts that are cheap to write, by what they are made of."""
+"""Texts that are cheap to write, by kind."""
 
 COPIES = {"empty links": 12, "ligatures": 12}
-"""How many free posts have such a text, each with another ending; others have two."""
+"""Number of free posts with such a text, each with a different ending; the default is two."""
 
 TITLE = 33
-"""Characters of a text that are the title and the description of its posts as well."""
+"""Number of leading characters of a text used as its posts' title and description."""
 
 TAG = "hostile"
 
 UNREACHED = {"/filesByNextPageToken", "/.well-known/security.txt"}
-"""Reads without a success here: for want of a page token, and of a contact."""
+"""Reads that cannot succeed in this test: it has no page token and no security contact."""
 
 
 @dataclass(frozen=True)
 class Town:
-    """Posts with one text, and their author, who was given one of them."""
+    """Posts with the same text, and their author, who also holds a token for one of them."""
 
     world: World
     text: str
@@ -71,7 +71,7 @@ class Town:
     token: str
 
     def paths(self, route: Route) -> list[str]:
-        """The paths of requests to a route. A parameter with another name needs a value here."""
+        """The paths to request for a route. Every path parameter needs a value here."""
         values = {
             "id": [self.feed] if route.path.startswith("/me/") else [self.free[0], self.paid],
             "cid": [self.thumbnail, self.cids[0]],
@@ -87,7 +87,7 @@ class Town:
         return paths
 
     def queries(self, route: Route) -> list[dict[str, str]]:
-        """The parameters of requests to a route."""
+        """The query parameters to request for a route."""
         author = self.world.wallet(1).address
         words = words_of(self.text[:4_000])[:16] or ["a"]
         phrase = " ".join(words)[:190]
@@ -112,7 +112,7 @@ class Town:
         return chosen.get(route.path, [{}])
 
     def body(self, route: Route) -> bytes:
-        """The body of a request that sends something to a route."""
+        """The body to send to a route."""
         if route.path == "/studio/preview":
             return json.dumps({"content": self.text}).encode()
         if route.path in ("/create/group", "/update/file"):
@@ -122,7 +122,7 @@ class Town:
 
 
 async def _publish(world: World, text: str, copies: int) -> Town:
-    """Publish free posts and a paid one with this text, each with another ending."""
+    """Publish free posts and a paid one with this text, each with a different ending."""
     author = world.wallet(1)
     cids, posts = [], []
     for number in range(copies + 1):
@@ -148,7 +148,7 @@ async def _publish(world: World, text: str, copies: int) -> Town:
 
 
 def _requests(town: Town) -> Iterator[tuple[Route, str, str]]:
-    """Every route with its methods, paths and parameters; what removes something comes last."""
+    """Every route with its methods, paths and parameters; deletions come last."""
     order = ["GET", "HEAD", "POST", "DELETE"]
     routes = town.world.app.routes  # type: ignore[attr-defined]
     methods = [(method, route) for route in routes for method in route.methods]
@@ -159,7 +159,7 @@ def _requests(town: Town) -> Iterator[tuple[Route, str, str]]:
 
 
 async def _call(town: Town, method: str, target: str, body: bytes) -> int:
-    """Send a request to the application, read all of the response, and return its status."""
+    """Send a request to the application, read the whole response, and return its status."""
     path, _, query = target.partition("?")
     headers = {"authorization": town.session, "host": "imprint.test"}
     if body:
@@ -197,7 +197,7 @@ async def _call(town: Town, method: str, target: str, body: bytes) -> int:
 @pytest.mark.rotates
 @pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
 @pytest.mark.parametrize("name", TEXTS)
-async def test_no_request_holds_the_event_loop(name: str, tmp_path: Path, records: None) -> None:
+async def test_no_request_blocks_the_event_loop(name: str, tmp_path: Path, records: None) -> None:
     async with open_world(tmp_path) as world:
         # What a process makes once, such as its description, is not the work of a text.
         usual = await _publish(world, "Some *words* in a text.", 1)

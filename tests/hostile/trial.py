@@ -1,4 +1,4 @@
-"""One attack on a separate service, while an honest client at another address uses it."""
+"""One attack on a separate service that an honest client uses from another address."""
 
 import subprocess
 import sys
@@ -18,13 +18,13 @@ from tests.postgresql import Server
 from tests.processes import PLAIN, Service
 
 WARM_UP_SECONDS = 1.5
-"""How long the honest client is alone before the attack: caches fill, and processes are started."""
+"""Seconds before the attack in which only the honest client is active, to warm up the service."""
 
 RECOVERED_SECONDS = 0.5
-"""How long everything must be as before to count as recovered."""
+"""Seconds for which everything must be back to normal to count as recovered."""
 
 MAX_LEFT_OPEN = 12
-"""Tolerated descriptors above those before the attack: the honest client opens and closes
+"""Additional open descriptors tolerated after the attack: the honest client opens and closes
 connections."""
 
 ATTACKER, HONEST = "127.0.0.1", "127.0.0.2"
@@ -35,8 +35,8 @@ ATTACKER_PATIENCE = 45.0
 
 
 MOST_STARVED = 0.2
-"""The share of an attack's time that a service may wait for a processor: above it, the machine is
-busy, and response times say nothing about the service."""
+"""The fraction of an attack during which a service may wait for a CPU. Above it, the machine
+is too busy, and response times say nothing about the service."""
 
 MOST_TRIALS = 3
 
@@ -44,7 +44,7 @@ MOST_TRIALS = 3
 def try_attack(
     installation: Installation, attack: Attack, postgresql: Server | None = None
 ) -> Observation:
-    """Attack a new service, and repeat if a busy machine explains a slow result."""
+    """Attack a new service, and retry if the machine was too busy for a meaningful result."""
     for _ in range(MOST_TRIALS):
         seen = run_trial(installation, attack, postgresql)
         if not (seen.is_late and seen.starved > MOST_STARVED) and seen.took_place:
@@ -100,14 +100,15 @@ def memory(pid: int, name: str = "VmRSS") -> float:
 
 
 def waited(pid: int) -> float:
-    """Seconds in which the first thread of a process, its event loop, waited for a processor."""
+    """Seconds for which the main thread of a process, its event loop, waited for a CPU."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
 
 
 def descriptors(pid: int) -> int:
     """How many files and sockets a process has open.
 
-    Without the file of small documents: each reading thread opens it once, and keeps it.
+    Excludes the file of small documents: each reading thread opens it once, and keeps it
+    open.
     """
     opened = 0
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
@@ -118,7 +119,7 @@ def descriptors(pid: int) -> int:
 
 
 def stored(service: Service) -> int:
-    """Bytes in the service's folder, whose files may come and go meanwhile."""
+    """Bytes in the service's folder; files may appear and disappear while they are counted."""
     size = 0
     for file in (service.folder / "data").rglob("*"):
         with suppress(FileNotFoundError):
@@ -140,7 +141,7 @@ class Lines:
         return [msgspec.json.decode(line, type=Sample) for line in lines]
 
     def since(self, moment: float) -> list[Sample]:
-        """The samples of requests that were sent after a moment."""
+        """Samples of requests that were sent after `moment`."""
         return [each for each in self.all() if each.at >= moment]
 
 
@@ -164,7 +165,7 @@ def _reading_honestly(service: Service, facts: Facts) -> Iterator[Lines]:
 
 
 def _check_peace(lines: Lines) -> None:
-    """Check that nobody is refused without an attack: otherwise the attack would prove nothing."""
+    """Check that nothing is refused before the attack; otherwise the attack would prove nothing."""
     refused = [each for each in lines.all() if each.status != 200]
     assert not refused, f"refused before the attack: {refused[:3]}"
 
@@ -174,7 +175,7 @@ def _check_peace(lines: Lines) -> None:
 
 @contextmanager
 def _attacking(service: Service, attack: Attack) -> Iterator[Callable[[], Report]]:
-    """An attacker that waits; it begins when it is called, and reports when it has ended."""
+    """Start an idle attacker; calling it runs the attack and returns its report."""
     command = [sys.executable, "-m", "tests.hostile", attack.name, "--address", service.url]
     command += ["--source", ATTACKER, "--seconds", str(attack.seconds), "--wait", "--json"]
     path = service.folder / "attacker.log"
@@ -202,7 +203,7 @@ def _attacking(service: Service, attack: Attack) -> Iterator[Callable[[], Report
 
 
 def _await_recovery(service: Service, lines: Lines, ended: float, most_open: int) -> float | None:
-    """Seconds after the attack until everything was as before; None if that took too long."""
+    """Seconds from the end of the attack to full recovery; None if it took too long."""
     since = ended
     while (now := time.monotonic()) < ended + MAX_RECOVERY_SECONDS + RECOVERED_SECONDS:
         samples = lines.since(since)
@@ -226,7 +227,7 @@ def _is_served(samples: Sequence[Sample]) -> bool:
 
 
 def _responds(service: Service) -> bool:
-    """Whether the attacking address is served again where no rate limit applies."""
+    """Whether the attacker's address is served again on a path without a rate limit."""
     try:
         return httpx2.get(f"{service.url}/healthz", timeout=1, verify=PLAIN).status_code == 200
     except httpx2.TransportError:

@@ -1,4 +1,4 @@
-"""Requests that wallets sign: logins and the four writes."""
+"""Requests signed by wallets: logins and the four writes."""
 
 import io
 import json
@@ -21,7 +21,7 @@ from imprint.domain.formats.addresses import Address, checksum_address, keccak25
 AUTHOR_KEY = "59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d"
 READER_KEY = "5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a"
 HOLDER_KEY = "7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6"
-"""Accounts 1 to 3 of every development chain, which have money; the last one is an attacker's."""
+"""Funded accounts 1 to 3 of every development chain; the last one is used by attackers."""
 
 DOMAIN = SigningDomain("Imprint", "1", 31337)
 LOGIN_DOMAIN = "reader.example"
@@ -34,7 +34,7 @@ FORM = {"Content-Type": f"multipart/form-data; boundary={_BOUNDARY}"}
 
 @dataclass(slots=True)
 class Wallet:
-    """A private key that signs for one service."""
+    """A wallet whose private key signs for one service."""
 
     domain: SigningDomain
     login_domain: str
@@ -46,7 +46,7 @@ class Wallet:
         self.address = parse_address("0x" + keccak256(public)[12:].hex())
 
     def sign(self, action: Action) -> dict[str, Any]:
-        """The members of every signed body."""
+        """The fields that every signed body contains."""
         nonce, timestamp = secrets.token_hex(16), str(int(time.time()))
         kind = f"{action.value.capitalize()}File"
         members = [{"name": name, "type": "string"} for name in ("action", "nonce", "timestamp")]
@@ -61,7 +61,7 @@ class Wallet:
         return {"salt": salt, "address": self.address, "signature": signature}
 
     def login(self) -> bytes:
-        """The body of a login."""
+        """The body of a login request."""
         issued = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         message = (
             f"{self.login_domain} wants you to sign in with your Ethereum account:\n"
@@ -73,15 +73,15 @@ class Wallet:
         return _dump({"salt": message, "address": self.address, "signature": signature})
 
     def creation(self, content: str) -> bytes:
-        """The body of a new draft."""
+        """The body of a request that creates a draft."""
         return _dump(self.sign(Action.CREATE) | {"content": content})
 
     def deletion(self) -> bytes:
-        """The body that deletes a draft."""
+        """The body of a request that deletes a draft."""
         return _dump(self.sign(Action.DELETE))
 
     def publication(self, image: bytes, hashtags: str = "") -> bytes:
-        """The form that publishes a draft with this thumbnail."""
+        """The form that publishes a draft with this image as its thumbnail."""
         signed = self.sign(Action.PUBLISH)
         texts = {**signed, "salt": json.dumps(signed["salt"]), "hashtags": hashtags}
         return form(texts, image)
@@ -92,7 +92,7 @@ class Wallet:
 
 
 def form(texts: Mapping[str, str], image: bytes) -> bytes:
-    """A multipart form with these fields and a file."""
+    """A multipart form with these fields and an image file."""
     parts = [
         f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{text}\r\n'.encode()
         for name, text in texts.items()
@@ -107,7 +107,7 @@ def _dump(value: object) -> bytes:
 
 
 def picture(side: int) -> bytes:
-    """A PNG of noise, which cannot be compressed."""
+    """A PNG of incompressible noise."""
     noise = Image.frombytes("RGB", (side, side), random.Random(side).randbytes(side * side * 3))
     file = io.BytesIO()
     noise.save(file, "PNG", compress_level=1)

@@ -1,7 +1,7 @@
-"""A watchdog over the event loop: how long each callback of a request keeps the processor.
+"""A watchdog for the event loop: measures how long each callback of a request runs.
 
-It counts the processor time of the loop's thread, not the time that passes: other processes and
-other threads add nothing to it.
+It measures the CPU time of the loop's thread, not wall time: other processes and other
+threads add nothing to it.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 LONGEST = 0.05
-"""Seconds of processor time that one callback may take."""
+"""Maximum CPU time of one callback, in seconds."""
 
 _REFERENCE = 0.005
-"""Seconds that `_work` takes on an ordinary machine of today."""
+"""Seconds that `_work` takes on a typical current machine."""
 
 _watched: ContextVar[bool] = ContextVar("watched", default=False)
 
@@ -31,18 +31,18 @@ class Watchdog:
     longest: float = 0.0
 
     async def watch(self, request: Coroutine[Any, Any, T]) -> T:
-        """Run a request in a task, so that each of its steps is a callback, and measure these.
+        """Run a request in a task, so that each of its steps is a callback, and measure those.
 
-        The tasks and callbacks that it begins are measured as well.
+        Tasks and callbacks started by the request are measured as well.
         """
         context = copy_context()
         context.run(_watched.set, True)
         return await asyncio.create_task(request, context=context)
 
     def seconds_too_long(self) -> float:
-        """The seconds of the longest callback since the last call; 0 if no callback took too long.
+        """Seconds of the longest callback since the last call; 0 if no callback took too long.
 
-        On a machine that is slow right now callbacks may take longer.
+        On a machine that is currently slow, callbacks may take longer.
         """
         longest, self.longest = self.longest, 0.0
         return longest if longest > LONGEST and longest > LONGEST * _slowness() else 0.0
@@ -50,7 +50,7 @@ class Watchdog:
 
 @contextmanager
 def watching() -> Iterator[Watchdog]:
-    """A watchdog; what it does not watch is not measured."""
+    """A watchdog; requests not passed to `watch` are not measured."""
     # A collection of the whole process is not the work of a request.
     gc.collect()
     gc.disable()
@@ -72,7 +72,7 @@ def watching() -> Iterator[Watchdog]:
 
 
 def _slowness() -> float:
-    """How many times longer than on an ordinary machine a little work takes here, now."""
+    """How many times slower than a typical machine this one is at the moment."""
     began = time.thread_time()
     _work()
     return (time.thread_time() - began) / _REFERENCE

@@ -20,7 +20,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 def kept_files() -> tuple[Path, ...]:
     """Every file of the project: tracked by git, or untracked and not ignored.
 
-    Without a git repository: every file, except what the make targets create.
+    Outside a git repository: every file except those that make targets create.
     """
     if not (ROOT / ".git").exists():
         found = (path for path in ROOT.rglob("*") if path.is_file())
@@ -34,7 +34,7 @@ def python_files(*folders: str) -> list[Path]:
 
 
 def script_files() -> list[Path]:
-    """The scripts and style sheets of the pages, and the client that they use."""
+    """The scripts and style sheets of the site's pages, and the client that they use."""
     return _files_below(("site", "clients"), (".ts", ".tsx", ".mjs", ".css"))
 
 
@@ -49,12 +49,12 @@ def _files_below(folders: Iterable[str], endings: Collection[str]) -> list[Path]
 
 @cache
 def syntax_tree(path: Path) -> ast.Module:
-    """The parsed file."""
+    """Parse a Python file."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def functions_in(path: Path) -> Iterator[Function]:
-    """Every function of a file, nested ones too."""
+    """Every function in a file, including nested ones."""
     for node in ast.walk(syntax_tree(path)):
         if isinstance(node, Function):
             yield node
@@ -70,5 +70,5 @@ def imports_in(tree: ast.AST) -> Iterator[str]:
 
 
 def place(path: Path) -> str:
-    """The path relative to the project."""
+    """The path relative to the project root."""
     return path.relative_to(ROOT).as_posix()

@@ -1,4 +1,4 @@
-"""Statements of the documentation that a machine can check."""
+"""Statements in the documentation that can be checked automatically."""
 
 import re
 from functools import cache
@@ -44,7 +44,7 @@ def test_the_table_of_settings_is_up_to_date():
     assert page == update_settings(page), "run: make fix"
 
 
-def test_every_setting_has_its_own_name_and_a_sentence():
+def test_every_setting_has_a_unique_name_and_a_sentence():
     assert len({each.name for each in SETTINGS}) == len(SETTINGS)
     assert [each.name for each in SETTINGS if not each.sentence.endswith(".")] == []
 
@@ -74,7 +74,7 @@ def test_the_table_of_suites_is_up_to_date():
     assert page == update_suites(page), "run: make fix"
 
 
-def test_the_records_of_the_typescript_client_are_up_to_date():
+def test_the_record_types_of_the_typescript_client_are_up_to_date():
     source = RECORDS_FILE.read_text(encoding="utf-8")
     assert source == update_records(source), "run: make fix"
 
@@ -110,7 +110,7 @@ def test_every_make_target_named_in_a_page_exists():
     assert {(page, target) for page, target in named if target not in targets} == set()
 
 
-def test_every_link_between_pages_has_a_target():
+def test_every_link_between_pages_resolves():
     broken = [
         (place(page), place(target), anchor)
         for page in _pages()
@@ -139,7 +139,7 @@ def _has_heading(name: str, anchor: str) -> bool:
 
 
 def _links_in(page: Path) -> list[tuple[Path, str]]:
-    """The files of the project that a page links to, each with the heading behind `#`, or ""."""
+    """The project files that a page links to, each with the anchor after `#`, or ""."""
     links = re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]*))?[^)]*\)", page.read_text(encoding="utf-8"))
     return [
         ((page.parent / target).resolve() if target else page, anchor)
@@ -150,7 +150,7 @@ def _links_in(page: Path) -> list[tuple[Path, str]]:
 
 @cache
 def _anchors_in(page: Path) -> set[str]:
-    """The anchors of the headings of a page, as the hosts of repositories derive them."""
+    """The anchors of a page's headings, as repository hosts derive them."""
     text = re.sub(r"(?ms)^```.*?^```", "", page.read_text(encoding="utf-8"))
     headings = re.findall(r"(?m)^#+ (.+)$", text)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -163,7 +163,7 @@ def test_every_page_is_listed_in_an_index():
     assert [place(path) for path in pages if path not in listed] == []
 
 
-def test_the_pages_that_people_open_first_are_short():
+def test_the_pages_that_people_read_first_are_short():
     def count_lines(page: Path) -> int:
         return len(page.read_text(encoding="utf-8").splitlines())
 
@@ -193,7 +193,7 @@ def test_the_page_about_the_contract_agrees_with_its_abi():
 
 
 def _signature(entry: dict[str, Any]) -> str:
-    """A function or event with the names of its parameters, as the page spells it."""
+    """A function or event with its parameter names, as the page spells it."""
 
     def write(part: dict[str, Any]) -> str:
         if part["type"] != "tuple":

@@ -1,4 +1,4 @@
-"""The page about three requests lists exactly the files that each of them runs through."""
+"""The page about three requests lists exactly the files that each request runs through."""
 
 import re
 import sys
@@ -17,7 +17,7 @@ from tools.files import ROOT
 from imprint.devchain.webhooks import sign_body_a
 
 NOT_TRACED = {"server/connection.py"}
-"""Listed, but never entered: the test calls the app without a server."""
+"""Listed in the page, but never run: the test calls the app without a server."""
 
 NOT_LISTED = (
     "devchain/",
@@ -26,28 +26,28 @@ NOT_LISTED = (
     "adapters/database/sqlite/connections.py",
     "domain/bounded_cache.py",
 )
-"""Entered, but not listed: the node of the test, failpoints, which
-do nothing unless a crash test arms them, the clock around every call, connections, which a thread
-opens once, and the dictionary inside every cache."""
+"""Run, but not listed in the page: the test node; failpoints, which do nothing unless a crash
+test arms them; the clock around every call; connections, which each thread opens once; and
+the dictionary inside every cache."""
 
 
 def listed_files(heading: str) -> set[str]:
-    """The files that the items of a numbered list begin with."""
+    """The files at the start of each item in the numbered list under this heading."""
     page = (ROOT / "docs" / "contributing" / "flows.md").read_text(encoding="utf-8")
     section = page.partition(f"## {heading}\n")[2].partition("\n#")[0]
     return set(re.findall(r"^\d+\. `([\w/]+\.py)`", section, re.MULTILINE))
 
 
 WRITERS = ("catalog-writer", "content-writer")
-"""The threads that commit for requests."""
+"""The threads that commit on behalf of requests."""
 
 in_request: ContextVar[bool] = ContextVar("in_request", default=False)
-"""Set in the context of the traced request, which the tasks that it starts inherit: timers of
-earlier requests and background tasks have another one."""
+"""Set in the context of the traced request and inherited by tasks that it starts; timers of
+earlier requests and background tasks have a different context."""
 
 
 class Trace:
-    """Records the source files of every function that one request enters."""
+    """Records the source files of all functions that one request calls."""
 
     def __init__(self) -> None:
         self.files: set[str] = set()
@@ -55,9 +55,9 @@ class Trace:
 
     @contextmanager
     def request(self, *, writes: bool) -> Iterator[None]:
-        """Record what is entered in this block, and by the threads that commit if it `writes`.
+        """Record the functions called in this block and, if it `writes`, by the committing threads.
 
-        After an earlier request such a thread may still be on its way back to its queue.
+        After an earlier request, such a thread may still be returning to its queue.
         """
         self._on, self._with_writers = True, writes
         before = in_request.set(True)
@@ -83,7 +83,8 @@ class Trace:
 
 
 def clear_caches() -> None:
-    """Clear function caches: an earlier test may have filled them, and then they would not run."""
+    """Clear function caches that an earlier test may have filled: a cached function does not
+    run."""
     for name, module in list(sys.modules.items()):
         if name.startswith("imprint."):
             for value in vars(module).values():
@@ -93,7 +94,7 @@ def clear_caches() -> None:
 
 @contextmanager
 def tracing() -> Iterator[Trace]:
-    """A trace of this thread and of all threads that start meanwhile."""
+    """Trace this thread and all threads started in the meantime."""
     clear_caches()
     trace = Trace()
     threading.setprofile(trace)
@@ -144,7 +145,7 @@ async def receive_a_webhook(world: World, trace: Trace) -> None:
         ("A webhook: `POST /webhook/provider-a/publish`", receive_a_webhook),
     ],
 )
-async def test_a_flow_runs_through_the_files_that_are_listed(
+async def test_a_flow_runs_through_exactly_the_listed_files(
     tmp_path: Path, heading: str, flow: Callable[[World, Trace], Awaitable[None]]
 ) -> None:
     with tracing() as trace:

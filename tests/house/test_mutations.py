@@ -1,4 +1,4 @@
-"""The deliberate faults: each applies to the current code, and names existing tests."""
+"""The deliberate faults: each one applies to the current code and names existing tests."""
 
 import tomllib
 
@@ -11,10 +11,10 @@ from tools.suites import SUITES
 FEWEST = 36
 
 APART = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pytest"]
-"""Has the folders that `make test` leaves to other suites."""
+"""The pytest settings, which list the folders that `make test` leaves to other suites."""
 
 
-def test_there_are_many_faults_and_each_has_its_own_promise():
+def test_there_are_many_faults_and_each_breaks_a_different_promise():
     promises = [each.promise for each in MUTATIONS]
     assert len(promises) >= FEWEST
     assert len(set(promises)) == len(promises)
@@ -58,5 +58,7 @@ def test_every_fault_applies_to_the_code_and_its_tests_exist(mutation: Mutation)
         ),
     ],
 )
-def test_only_a_test_that_failed_is_a_finding(status: int, text: str, outcome: tuple[Outcome, str]):
+def test_only_a_failed_test_counts_as_a_detected_fault(
+    status: int, text: str, outcome: tuple[Outcome, str]
+):
     assert judge(status, text) == outcome

@@ -1,4 +1,4 @@
-"""What must hold for a fresh clone on another machine."""
+"""Requirements for a fresh clone on another machine."""
 
 import os
 import re
@@ -29,7 +29,7 @@ def _texts() -> list[tuple[str, str]]:
     return found
 
 
-def test_no_lock_names_the_url_of_a_registry():
+def test_no_lock_file_contains_a_registry_url():
     assert [
         (name, line.strip())
         for name, text in _texts()
@@ -39,14 +39,14 @@ def test_no_lock_names_the_url_of_a_registry():
     ] == []
 
 
-def test_every_package_in_the_lock_has_hashes():
+def test_every_package_in_the_lock_file_has_hashes():
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=[a-z])", lock)[1:]
     assert entries
     assert [entry.splitlines()[0] for entry in entries if "--hash=sha256:" not in entry] == []
 
 
-def test_the_lock_has_a_version_in_the_range_of_every_declared_dependency():
+def test_the_lock_file_has_a_matching_version_of_every_declared_dependency():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     lists = [project["project"]["dependencies"], *project["dependency-groups"].values()]
     lists += project["project"]["optional-dependencies"].values()
@@ -61,8 +61,8 @@ def test_the_lock_has_a_version_in_the_range_of_every_declared_dependency():
     ] == []
 
 
-def test_the_changelog_has_the_version_below_unreleased():
-    """Between releases, the one before."""
+def test_the_changelog_lists_the_version_below_unreleased():
+    """Between releases, this is the previous version."""
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     headings = re.findall(r"^## \[(.+?)\](?: - \d{4}-\d\d-\d\d)?$", changelog, re.MULTILINE)
     assert headings[0] == "Unreleased"
@@ -70,7 +70,7 @@ def test_the_changelog_has_the_version_below_unreleased():
     assert newest < Version(RELEASE) if RELEASE.endswith(".dev") else newest == Version(RELEASE)
 
 
-def test_files_and_pages_for_deployments_name_this_version():
+def test_deployment_files_and_pages_name_this_version():
     named = re.compile(
         r"(?:imprint:|imprint-press==|imprint_press-|newTag: |VERSION: )(\d+\.\d+\.\d+)"
     )
@@ -84,23 +84,23 @@ def test_files_and_pages_for_deployments_name_this_version():
     assert {version for _, version in found} == {RELEASE.removesuffix(".dev")}
 
 
-def test_the_locks_of_the_image_are_parts_of_the_lock():
+def test_the_lock_files_of_the_image_are_subsets_of_the_main_one():
     written = render_deploy_locks()
     assert {name: (ROOT / "deploy" / name).read_text("utf-8") for name in written} == written
 
 
-def test_no_file_names_a_path_outside_the_project():
+def test_no_file_mentions_a_path_outside_the_project():
     outside = "../" + "shared"
     assert [name for name, text in _texts() if outside in text or HOME_PATHS.search(text)] == []
 
 
 def _foreign_installs(text: str) -> list[str]:
-    """Instructions in a text that install something other than our package or our lock."""
+    """Install instructions in a text for anything other than our package or lock file."""
     told = INSTALLS.findall(text.replace("\\\n", " "))
     return [each for each in told if not OURS.search(each) or STRANGERS.search(each)]
 
 
-def test_an_install_instruction_of_a_foreign_package_is_detected():
+def test_an_install_instruction_for_a_foreign_package_is_detected():
     good = "pip install 'imprint-press[s3]' # for imprint\npip install -r requirements.lock\n"
     assert _foreign_installs(good) == []
     bad = "Run `pip install 'imprint[s3]'`.\npipx install imprint\nuv tool install other"

@@ -1,4 +1,4 @@
-"""The shape of the code: sizes of functions, names, imports and layers."""
+"""The structure of the code: function sizes, names, imports and layers."""
 
 import ast
 import sys
@@ -78,13 +78,13 @@ def test_no_folder_has_too_many_modules():
     assert full == {}
 
 
-def test_no_module_name_is_used_in_many_folders():
+def test_no_module_name_is_used_in_too_many_folders():
     names = Counter(path.stem for path in python_files("src") if path.stem != "__init__")
     repeated = {name: count for name, count in names.items() if count > MOST_OF_A_NAME}
     assert set(repeated) <= SUBJECTS, repeated
 
 
-def test_no_module_is_named_with_a_gerund():
+def test_no_module_name_is_a_gerund():
     scripts = [path for path in script_files() if path.suffix != ".css"]
     gerunds = [
         place(path)
@@ -105,13 +105,13 @@ def test_every_test_module_is_named_after_a_source_module():
 
 
 def _tested_modules(path: Path) -> list[str]:
-    """The modules that `test_<module>.py` or `test_<module>_<aspect>.py` can be named after."""
+    """The modules that `test_<module>.py` or `test_<module>_<aspect>.py` may be named after."""
     folder = SOURCE / path.parent.relative_to(ROOT / "tests")
     modules = {each.stem for each in folder.glob("*.py")} - {"__init__"} | {folder.name}
     return [each for each in modules if f"{path.stem}_".startswith(f"test_{each}_")]
 
 
-def test_no_function_begins_with_a_vague_verb():
+def test_no_function_name_begins_with_a_vague_verb():
     vague = [
         f"{place(path)}:{node.name}"
         for path in python_files("src", "tools")
@@ -122,7 +122,7 @@ def test_no_function_begins_with_a_vague_verb():
     assert vague == []
 
 
-def test_nothing_but_the_wiring_imports_inside_a_function():
+def test_only_the_wiring_imports_inside_functions():
     inside = [
         f"{place(path)}:{node.name}"
         for path in python_files("src", "tools")
@@ -133,7 +133,7 @@ def test_nothing_but_the_wiring_imports_inside_a_function():
     assert inside == []
 
 
-def test_every_module_opens_with_one_sentence():
+def test_every_module_starts_with_a_one_sentence_docstring():
     silent = []
     for path in python_files("src", "tools"):
         sentence = (ast.get_docstring(syntax_tree(path)) or "").splitlines()[:1]
@@ -142,7 +142,7 @@ def test_every_module_opens_with_one_sentence():
     assert silent == []
 
 
-def test_every_script_opens_with_a_sentence():
+def test_every_script_starts_with_a_sentence():
     silent = [
         place(path)
         for path in script_files()
@@ -165,7 +165,7 @@ def test_every_dataclass_has_slots():
     assert bare == []
 
 
-def test_the_domain_imports_the_standard_library_and_two_packages():
+def test_the_domain_imports_only_the_standard_library_and_two_packages():
     allowed = set(sys.stdlib_module_names) | {"imprint"}
     foreign = {
         (place(path), name)

@@ -1,4 +1,4 @@
-"""The rules by which CI chooses suites, and shares of them."""
+"""How CI selects suites and divides them into shares."""
 
 import asyncio
 import re
@@ -38,12 +38,12 @@ def reaching(suite: Suite) -> set[Path]:
 # Suites
 
 
-def test_every_test_target_is_a_suite():
+def test_every_make_target_for_tests_is_a_suite():
     targets = set(re.findall(r"^(test[a-z0-9-]*|check|fuzz|simulate):", MAKEFILE, re.MULTILINE))
     assert {suite.target for suite in SUITES} == targets - {"test-everything"}
 
 
-def test_every_suite_that_the_python_tests_leave_out_has_a_target():
+def test_every_suite_excluded_from_make_test_has_a_target():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     left_out = project["tool"]["pytest"]["ini_options"]["norecursedirs"]
     suites = [name for name in left_out if (ROOT / "tests" / name).is_dir()]
@@ -54,7 +54,7 @@ def test_every_suite_that_the_python_tests_leave_out_has_a_target():
 # What a change reaches
 
 
-def test_only_three_suites_are_ever_skipped():
+def test_only_three_suites_can_be_skipped():
     assert {*SKIPPABLE} == {"test-deploy", "test-generators", "test-pinata"}
 
 
@@ -78,12 +78,12 @@ def test_every_pattern_matches_a_file(pattern: str):
         *(place(path) for path in python_files("src/imprint/settings", "src/imprint/cli")),
     ],
 )
-def test_a_lock_a_setting_or_a_command_reaches_every_suite(target: str, changed: str):
+def test_a_changed_lock_setting_or_command_triggers_every_suite(target: str, changed: str):
     assert ROOT / changed in reaching(SKIPPABLE[target])
 
 
 @pytest.mark.parametrize("target", SKIPPABLE)
-def test_a_schema_reaches_every_suite(target: str):
+def test_a_changed_schema_triggers_every_suite(target: str):
     schemas = {
         path
         for path in python_files("src")
@@ -101,7 +101,7 @@ def test_a_schema_reaches_every_suite(target: str):
         ("test-pinata", "tests/pinata_sdk"),
     ],
 )
-def test_a_test_module_reaches_the_suites_that_import_it(target: str, folder: str):
+def test_a_changed_test_module_triggers_the_suites_that_import_it(target: str, folder: str):
     waiting, imported = python_files(folder), set()
     while waiting:
         path = waiting.pop()
@@ -140,7 +140,7 @@ def checkout(tmp_path: Path) -> Path:
         ("src/imprint/settings/groups.py", False),
     ],
 )
-def test_a_suite_is_skipped_while_its_files_are_those_it_passed_with(
+def test_a_suite_is_skipped_while_its_files_match_its_last_pass(
     checkout: Path, changed: str | None, skipped: bool
 ):
     suite = Suite("test-deploy", "", 0, reach=("deploy/**",))
@@ -152,7 +152,7 @@ def test_a_suite_is_skipped_while_its_files_are_those_it_passed_with(
     assert not is_unreached(suite, TENTH, passed, checkout)
 
 
-def test_a_deleted_file_and_another_description_are_changes(checkout: Path):
+def test_a_deleted_file_and_a_changed_description_count_as_changes(checkout: Path):
     said = ["one"]
     suite = Suite("test-deploy", "", 0, reach=("deploy/**",), reads=lambda: said[0])
     first = digest_of(suite, checkout)
@@ -167,7 +167,7 @@ def test_a_suite_that_never_passed_runs(checkout: Path):
     assert not is_unreached(suite, 1, {}, checkout)
 
 
-def test_a_suite_that_every_change_reaches_runs(checkout: Path):
+def test_a_suite_triggered_by_every_change_runs(checkout: Path):
     suite = Suite("test", "", 0)
     assert not is_unreached(suite, 1, {"test": digest_of(suite, checkout)}, checkout)
 
@@ -176,7 +176,7 @@ def test_a_suite_that_every_change_reaches_runs(checkout: Path):
 
 
 def case(name: str, *together: str, **parameters: str) -> Any:
-    """A case that rotates."""
+    """A test case that is run in rotation."""
     path = Path(name.partition("::")[0])
     marker = SimpleNamespace(args=together)
     callspec = SimpleNamespace(params=parameters)
@@ -205,7 +205,7 @@ def test_a_case_that_does_not_rotate_is_in_every_share():
     ]
 
 
-def test_cases_that_share_a_module_or_a_parameter_go_together():
+def test_cases_with_the_same_module_or_parameter_are_in_the_same_share():
     modules = [case(f"tests/{name}.py::{n}", "module") for name in "ab" for n in range(2)]
     assert kept(modules, "1/2") == ["tests/b.py::0", "tests/b.py::1"]
     proxies = [case(f"a.py::{n}[{p}]", "proxy", proxy=p) for n in range(2) for p in ("x", "y")]
@@ -215,7 +215,7 @@ def test_cases_that_share_a_module_or_a_parameter_go_together():
 # The runner
 
 
-async def test_suites_run_side_by_side_as_far_as_the_cores_allow():
+async def test_suites_run_in_parallel_as_far_as_the_cores_allow():
     events: list[str] = []
     lanes: dict[str, str] = {}
 
@@ -242,7 +242,7 @@ async def test_no_suite_starts_after_one_has_failed():
     assert [each.suite.target for each in outcomes] == ["a"]
 
 
-def test_cases_are_counted_from_the_closing_lines():
+def test_cases_are_counted_from_the_summary_lines():
     log = (
         "ℹ pass 12\n...\n3 passed, 1 skipped, 2 deselected in 1.24s\n"
         "===== 5 passed in 65.02s (0:01:05) =====\n"

@@ -1,4 +1,4 @@
-"""Real Kubo nodes: one for all tests, and the workbench of the conformance tests on it."""
+"""Real Kubo nodes: one for all tests, and the workbench for the conformance tests."""
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -14,7 +14,7 @@ from imprint.domain.installation import Identity
 
 
 class KuboWorkbench:
-    """A store on a real node, and that node's files."""
+    """A content store on a real node, and that node's files."""
 
     def __init__(self, node: KuboNode) -> None:
         self.node = node

@@ -15,7 +15,7 @@ START_TIMEOUT = 90.0
 
 
 class KuboNode:
-    """One node: isolated without `swarm`, otherwise open to neighbours on loopback."""
+    """One node; isolated unless `swarm` is set, which lets it connect to neighbours on loopback."""
 
     def __init__(self, folder: Path, swarm: bool = False, authorization: str = "") -> None:
         self.folder = folder
@@ -32,7 +32,7 @@ class KuboNode:
         }
 
     async def prepare(self) -> None:
-        """Create the repository, if there is none."""
+        """Create the repository if there is none."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "repo").exists():
             await self.run("init", "--empty-repo", "--profile=test")
@@ -52,7 +52,7 @@ class KuboNode:
             await self._wait_until_ready()
 
     def _write_settings(self) -> None:
-        """Let the node listen only on loopback, on its own ports, and search for nobody."""
+        """Make the node listen only on loopback, on its own ports, and not search for peers."""
         path = self.folder / "repo" / "config"
         settings = json.loads(path.read_text())
         settings["Routing"]["Type"] = "none"
@@ -88,11 +88,11 @@ class KuboNode:
             self._process = None
 
     async def fetch(self, cid: str) -> bytes:
-        """A document, from this node or from its neighbours."""
+        """Fetch a document from this node or its neighbours."""
         return await self._run("cat", "--timeout=60s", cid)
 
     async def run(self, *arguments: str) -> str:
-        """The output of a command of the node's own client."""
+        """Run a command of the node's own client and return its output."""
         return (await self._run(*arguments)).decode().strip()
 
     async def _run(self, *arguments: str) -> bytes:
@@ -109,6 +109,7 @@ class KuboNode:
         return out
 
     def block_file(self, cid: Cid) -> Path:
-        """Where the node keeps one block: named after its multihash, in upper-case base 32."""
+        """The file in which the node stores a block: named after its multihash in upper-case
+        base 32."""
         name = b32encode(cid_bytes(cid)[2:]).decode().rstrip("=")
         return self.folder / "repo" / "blocks" / name[-3:-1] / f"{name}.data"

@@ -11,7 +11,7 @@ from tests.world import World
 
 
 async def import_car(node: KuboNode, car: bytes) -> list[str]:
-    """The roots that the node pinned, with everything below them."""
+    """Import a CAR into the node; returns the roots that it pinned recursively."""
     async with httpx2.AsyncClient(timeout=30) as client:
         response = await client.post(
             f"{node.api}/api/v0/dag/import",
@@ -32,7 +32,7 @@ async def export_car_from(node: KuboNode, root: str) -> bytes:
     return response.content
 
 
-async def test_a_node_imports_and_exports_a_whole_export(
+async def test_a_node_can_import_an_export_and_export_it_again(
     node: KuboNode, world: World, tmp_path: Path
 ) -> None:
     await fill(world)

@@ -1,4 +1,4 @@
-"""Installations that share a real Kubo node: the tests of the double, and races."""
+"""Installations that share a real Kubo node: the same tests as with the fake, and races."""
 
 import asyncio
 
@@ -18,7 +18,7 @@ def shared(bench: KuboWorkbench) -> KuboWorkbench:
     return bench
 
 
-async def test_concurrent_storing_and_destroying_loses_nothing(bench: KuboWorkbench) -> None:
+async def test_concurrent_puts_and_removals_lose_nothing(bench: KuboWorkbench) -> None:
     first, second = bench.open(FIRST), bench.open(SECOND)
     await mark(first, FIRST)
     await mark(second, SECOND)
@@ -43,7 +43,9 @@ async def test_concurrent_storing_and_destroying_loses_nothing(bench: KuboWorkbe
     await second.close()
 
 
-async def test_an_operator_can_read_a_marker(bench: KuboWorkbench) -> None:
+async def test_an_operator_can_read_a_marker_with_the_nodes_own_client(
+    bench: KuboWorkbench,
+) -> None:
     await bench.store.claim(FIRST.id)
     marker, _ = write_marker(FIRST.id)
     assert await bench.node.run("cat", marker) == f"imprint installation {FIRST.id}"

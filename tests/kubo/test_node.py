@@ -25,9 +25,9 @@ def kept_blocks(node: KuboNode) -> set[bytes]:
 
 
 async def expect_nothing_left(node: KuboNode, before: set[bytes], document: bytes) -> None:
-    """Only the unpinned directory that `add` creates, with an entry for the document.
+    """Expect at most the unpinned directory that `add` creates, with an entry for the document.
 
-    It is removed when the node collects garbage.
+    The node's garbage collection removes that directory.
     """
     left = kept_blocks(node) - before
     assert len(left) <= 1
@@ -47,7 +47,7 @@ async def test_nothing_is_left_of_a_removed_document(bench: KuboWorkbench, docum
     assert "imprint" not in await bench.node.run("pin", "ls", "--names", "--type=all")
 
 
-async def test_a_block_that_another_document_shares_is_kept(bench: KuboWorkbench) -> None:
+async def test_a_block_shared_with_another_document_is_kept(bench: KuboWorkbench) -> None:
     other = LARGE[:262_144] + b"another end"
     for document in (LARGE, other):
         await bench.store.put(document_cid(document), document, PRIVATE)
@@ -68,7 +68,7 @@ async def test_an_interrupted_removal_can_be_repeated(bench: KuboWorkbench) -> N
 
 
 @pytest.mark.parametrize("document", [SMALL, LARGE], ids=["small", "large"])
-async def test_the_garbage_collection_of_the_node_keeps_documents(
+async def test_garbage_collection_on_the_node_keeps_documents(
     bench: KuboWorkbench, document: bytes
 ) -> None:
     cid = document_cid(document)
@@ -114,7 +114,7 @@ async def test_blocks_added_outside_imprint_are_not_documents(bench: KuboWorkben
 
 
 @pytest.mark.parametrize("document", [SMALL, LARGE], ids=["small", "large"])
-async def test_labels_are_the_names_of_pins(bench: KuboWorkbench, document: bytes) -> None:
+async def test_labels_are_stored_as_pin_names(bench: KuboWorkbench, document: bytes) -> None:
     cid = document_cid(document)
     await bench.store.put(cid, document, PRIVATE, LABEL)
     names = await bench.node.run("pin", "ls", "--names", "--type=all")
@@ -127,7 +127,7 @@ async def test_labels_are_the_names_of_pins(bench: KuboWorkbench, document: byte
     assert await bench.store.read(cid, PRIVATE) == document
 
 
-async def test_a_label_does_not_bring_a_document_back(bench: KuboWorkbench) -> None:
+async def test_labelling_a_removed_document_does_not_restore_it(bench: KuboWorkbench) -> None:
     await bench.store.put(document_cid(SMALL), SMALL, PRIVATE)
     await bench.store.remove(document_cid(SMALL), PRIVATE)
     await bench.store.relabel(document_cid(SMALL), PRIVATE, LABEL)

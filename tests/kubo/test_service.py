@@ -1,4 +1,4 @@
-"""The whole service with its documents on a real node that has a neighbour."""
+"""The whole service with its documents on a real node that has a peer."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.world import open_world
 KEY = "5c7d1f0e93ab48260d51be7fa94c836217e0db3f68a5924cc1f7053eb8d26a94"
 
 
-async def test_a_peer_of_the_node_can_fetch_thumbnails_but_no_content(
+async def test_a_peer_of_the_node_can_fetch_thumbnails_but_not_content(
     tmp_path: Path, neighbours: tuple[KuboNode, KuboNode]
 ) -> None:
     first, second = neighbours

@@ -1,4 +1,4 @@
-"""Pinata's own client works with our double of Pinata."""
+"""Pinata's own SDK works with our fake of Pinata."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ TIMEOUT = 100
 
 
 async def run_client(fake: PinataFake, *options: str, stored: int = 0) -> str:
-    """The output of the client's suite; fails with it if a test there failed."""
+    """Run the SDK's tests and return their output; fails with that output if a test fails."""
     process = await asyncio.create_subprocess_exec(
         "node",
         "--test",
@@ -52,7 +52,7 @@ async def test_the_sdk_works_with_the_fake(fake: PinataFake) -> None:
     assert "ℹ pass 8" in said
 
 
-async def test_the_sdk_finds_a_document_that_the_store_wrote(fake: PinataFake) -> None:
+async def test_the_sdk_finds_a_document_written_by_the_store(fake: PinataFake) -> None:
     bench = PinataWorkbench(fake, public=False)
     owner = Address("0x" + "ab" * 20)
     label = Label("name", owner, "group", State.PENDING)

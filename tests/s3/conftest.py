@@ -1,4 +1,4 @@
-"""A real MinIO server for all tests of a process, and the workbench of the conformance tests."""
+"""A real MinIO server for all tests of a process, and the workbench for the conformance tests."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -15,7 +15,7 @@ from imprint.domain.installation import UNNAMED, Identity
 def access_to(
     server: MinioServer, bucket: str, prefix: str = "imprint", endpoint: str | None = None
 ) -> BucketAccess:
-    """The access to a bucket of the server."""
+    """Access settings for a bucket on the server."""
     endpoint = endpoint or server.endpoint
     return BucketAccess("s3", bucket, prefix, endpoint, "us-east-1", KEY_ID, SECRET)
 
@@ -27,7 +27,7 @@ def keys_in(server: MinioServer, bucket: str, prefix: str = "imprint") -> list[s
 
 
 class BucketWorkbench:
-    """A store in a separate bucket, and the objects in it."""
+    """A content store in a separate bucket, and the objects in it."""
 
     def __init__(self, server: MinioServer) -> None:
         self.server = server

@@ -1,4 +1,4 @@
-"""An HTTP proxy in front of an object store that makes a share of all requests fail."""
+"""An HTTP proxy in front of an object store that makes a fraction of all requests fail."""
 
 import asyncio
 import random
@@ -14,15 +14,15 @@ SLOW_DOWN = (
     b"<Message>Reduce your request rate.</Message></Error>"
 )
 FAULTS = ("reset", "error", "slow down", "silence", "truncation", "lost response")
-"""The outcomes of a request: all but the last two happen before the object store sees it."""
+"""The ways a request can fail: all but the last two before the object store sees it."""
 
 SILENCE = 10.0
-"""Seconds without a response, longer than any client waits for a small document."""
+"""Seconds without a response; longer than any client waits for a small document."""
 
 
 @dataclass(slots=True)
 class FlakyProxy:
-    """One listener; `share` of the requests fail, each in one of the ways of `faults`."""
+    """A proxy in which a fraction `share` of the requests fails, each with one of `faults`."""
 
     target: int
     share: float = 0.0
@@ -37,7 +37,7 @@ class FlakyProxy:
         return f"http://127.0.0.1:{self.port}"
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One request of one connection."""
+        """Serve one request on one connection."""
         task = asyncio.current_task()
         assert task is not None
         self._connections.add(task)
@@ -83,7 +83,7 @@ class FlakyProxy:
             await writer.drain()
 
     async def _ask(self, request: bytes) -> bytes:
-        """The whole response of the object store."""
+        """Forward a request to the object store and return the whole response."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.target)
         try:
             head, _, body = request.partition(b"\r\n\r\n")
@@ -96,7 +96,7 @@ class FlakyProxy:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """End a connection with RST, like a killed process does."""
+    """Close a connection with RST, as when a process is killed."""
     sock = writer.get_extra_info("socket")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
@@ -111,7 +111,7 @@ async def _read_message(reader: asyncio.StreamReader) -> bytes:
 
 @asynccontextmanager
 async def open_proxy(target: int, share: float = 0.0) -> AsyncIterator[FlakyProxy]:
-    """A proxy on its own port."""
+    """Run a proxy on its own port."""
     proxy = FlakyProxy(target, share)
     listener = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
     proxy.port = listener.sockets[0].getsockname()[1]

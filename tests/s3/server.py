@@ -20,7 +20,7 @@ KEY_ID, SECRET = "imprint-tests", "imprint-tests-secret-5e1f"
 
 @dataclass(slots=True)
 class MinioServer:
-    """One server; it can be killed, frozen and started again on the same objects."""
+    """A MinIO server that can be killed, frozen and started again with the same objects."""
 
     folder: Path
     region: str = ""
@@ -32,7 +32,7 @@ class MinioServer:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Run it until it responds."""
+        """Start the server and wait until it responds."""
         (self.folder / "objects").mkdir(parents=True, exist_ok=True)
         environ = {
             "PATH": os.environ["PATH"],
@@ -68,14 +68,14 @@ class MinioServer:
         raise TimeoutError("MinIO did not start.")
 
     def kill(self) -> None:
-        """Kill it, like a power loss."""
+        """Kill the server, as in a power cut."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
 
     def freeze(self) -> None:
-        """Let it accept connections and respond to none."""
+        """Make the server accept connections but not respond."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WNOWAIT)  # until it has stopped
@@ -85,13 +85,14 @@ class MinioServer:
         self._process.send_signal(signal.SIGCONT)
 
     def make_bucket(self) -> str:
-        """A new bucket: on one disk it is a folder."""
+        """Create a bucket, which is a folder on a single-disk server."""
         name = f"imprint-{uuid4().hex[:12]}"
         (self.folder / "objects" / name).mkdir()
         return name
 
     def settings(self, bucket: str, endpoint: str | None = None) -> Mapping[str, str]:
-        """The settings of a service with its documents there, named without their prefix."""
+        """The settings of a service whose documents are in this bucket, named without their
+        prefix."""
         return {
             "CONTENT_STORE": f"s3://{bucket}/imprint",
             "S3_ENDPOINT": endpoint or self.endpoint,

@@ -1,4 +1,4 @@
-"""Requests to S3 that the library does not send: policies of buckets, signed with version 4."""
+"""S3 requests that the library does not send: bucket policies, signed with Signature V4."""
 
 import hashlib
 import hmac
@@ -11,7 +11,7 @@ from tests.s3.server import KEY_ID, SECRET, MinioServer
 
 
 def open_to_strangers(server: MinioServer, bucket: str, below: str) -> None:
-    """Let anybody read the objects of a bucket with this prefix."""
+    """Let anybody read the objects with this prefix in a bucket."""
     policy = {
         "Version": "2012-10-17",
         "Statement": [

@@ -1,4 +1,4 @@
-"""Commands, and services without a disk, with documents in a bucket."""
+"""Commands, and services without a local disk, with documents in a bucket."""
 
 import asyncio
 import json
@@ -16,11 +16,11 @@ from tests.world import picture
 from imprint.adapters.content.bucket import open_objects
 
 NOWHERE = "/proc/imprint-has-no-disk"
-"""A folder that nobody can create."""
+"""A folder that cannot be created."""
 
 
 async def command(given: Mapping[str, str], *words: str) -> str:
-    """The output of a command that exits with 0."""
+    """Run a command, which must exit with 0, and return its output."""
     done = await asyncio.to_thread(run_command, given, *words)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -103,7 +103,7 @@ async def expect_all(scene: Scene, files: list[dict[str, str]], thumbnail: str) 
     assert (await world.client.get(f"/ipfs/{thumbnail}")).status_code == 200
 
 
-async def test_a_backup_has_the_documents_of_the_bucket(
+async def test_a_backup_contains_the_documents_in_the_bucket(
     tmp_path: Path, server: MinioServer
 ) -> None:
     bucket = server.make_bucket()
@@ -153,7 +153,7 @@ async def test_a_backup_has_the_documents_of_the_bucket(
 
 
 @pytest.mark.parametrize("in_bucket", [True, False], ids=["bucket", "files"])
-async def test_a_backup_of_postgresql_is_restored_to_a_folder_and_to_both_again(
+async def test_a_postgresql_backup_is_restored_to_a_folder_and_back(
     tmp_path: Path, server: MinioServer, postgresql: Server, in_bucket: bool
 ) -> None:
     there = server.settings(server.make_bucket())

@@ -1,4 +1,4 @@
-"""An object store that fails, is silent or dies: nothing acknowledged is lost, the rest is 503."""
+"""An object store that fails, hangs or dies loses no acknowledged write; the rest get 503."""
 
 import asyncio
 import random
@@ -27,11 +27,11 @@ AUTHORS = 8
 SECONDS = 60.0 if LONG else 4.0
 DOCUMENTS = 400 if LONG else 60
 GENEROUS = 15.0
-"""Seconds within which a refusal after about five seconds arrives on a busy machine."""
+"""Seconds allowed on a busy machine for a refusal that normally takes about five seconds."""
 
 
 async def store_all(store: BucketStore, documents: list[bytes]) -> list[bytes]:
-    """The writes that were stored; the others are unavailable."""
+    """Store documents; returns those that were stored, and skips those refused as unavailable."""
     stored = []
     for document in documents:
         try:
@@ -70,7 +70,7 @@ async def test_stored_documents_are_read_back_despite_faults(
         await store.close()
 
 
-async def test_most_operations_succeed_although_a_third_of_all_requests_fail(
+async def test_most_operations_succeed_although_a_third_of_requests_fail(
     bench: BucketWorkbench,
 ) -> None:
     async with open_proxy(bench.server.port) as proxy:
@@ -121,7 +121,7 @@ async def test_a_service_behind_a_failing_network_loses_nothing(
 
 
 async def expect_tidy(world: World, drafts: int) -> None:
-    """Once all leases have ended, the bucket has exactly the documents of the drafts."""
+    """Check that the bucket contains exactly the drafts' documents once all leases have expired."""
     world.clock.advance(24 * 3600)
     content, catalog = world.adapters.content, world.adapters.stores
     assert isinstance(content, BucketStore)
@@ -135,7 +135,7 @@ async def expect_tidy(world: World, drafts: int) -> None:
     assert len(listed) - len(strays) == drafts
 
 
-async def test_a_silent_or_dead_store_is_refused_in_time(
+async def test_requests_to_a_hung_or_dead_store_are_refused_in_time(
     tmp_path: Path, own_server: MinioServer
 ) -> None:
     given = own_server.settings(own_server.make_bucket())
@@ -167,7 +167,7 @@ async def test_a_silent_or_dead_store_is_refused_in_time(
             assert response.json()["content"] == "Words."
 
 
-async def test_a_service_that_waits_for_a_silent_store_can_be_stopped(
+async def test_a_service_waiting_for_a_hung_store_can_be_stopped(
     tmp_path: Path, own_server: MinioServer
 ) -> None:
     given = own_server.settings(own_server.make_bucket())
@@ -185,7 +185,7 @@ async def test_a_service_that_waits_for_a_silent_store_can_be_stopped(
         own_server.thaw()
 
 
-async def test_a_service_starts_while_the_store_is_away(
+async def test_a_service_starts_while_the_store_is_unreachable(
     tmp_path: Path, own_server: MinioServer
 ) -> None:
     given = own_server.settings(own_server.make_bucket())

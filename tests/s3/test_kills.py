@@ -1,4 +1,4 @@
-"""A service that is killed at any step leaves its bucket with whole effects, or none."""
+"""A service killed at any step has either completed its change to the bucket, or not made it."""
 
 import asyncio
 import random
@@ -29,7 +29,7 @@ AUTHORS = 8
 
 
 async def stored(world: World) -> dict[Network, list[str]]:
-    """The documents in the bucket; none of them twice."""
+    """The documents in the bucket, by network."""
     content = world.adapters.content
     assert isinstance(content, BucketStore)
     return {network: [cid async for cid in content.list_documents(network)] for network in Network}
@@ -62,7 +62,7 @@ async def test_a_write_interrupted_by_a_crash_is_complete_or_absent(
 
 
 @pytest.mark.parametrize("at", COLLECTING)
-async def test_a_collection_interrupted_by_a_crash_is_finished_by_the_next_one(
+async def test_a_collection_interrupted_by_a_crash_is_completed_by_the_next_one(
     tmp_path: Path, fork_server: ForkServer, server: MinioServer, at: str
 ) -> None:
     given = server.settings(server.make_bucket())

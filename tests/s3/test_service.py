@@ -12,7 +12,7 @@ from imprint.adapters.content.bucket import open_objects
 KEY = "5c7d1f0e93ab48260d51be7fa94c836217e0db3f68a5924cc1f7053eb8d26a94"
 
 
-async def test_documents_are_stored_in_and_removed_from_the_bucket(
+async def test_documents_are_stored_in_the_bucket_and_removed_from_it(
     tmp_path: Path, server: MinioServer
 ) -> None:
     bucket = server.make_bucket()

@@ -1,4 +1,4 @@
-"""Starts that are refused, because the bucket cannot be used."""
+"""Startup is refused if the bucket cannot be used."""
 
 import asyncio
 from pathlib import Path
@@ -22,7 +22,7 @@ async def expect_refused(replica: Replica, words: str) -> None:
         assert secret not in replica.log
 
 
-async def test_wrong_settings_are_refused_at_the_start(tmp_path: Path, server: MinioServer) -> None:
+async def test_wrong_settings_are_refused_at_startup(tmp_path: Path, server: MinioServer) -> None:
     good = server.settings(server.make_bucket())
     async with open_scene(tmp_path, **good) as scene:
         for wrong, words in (
@@ -38,7 +38,7 @@ async def test_wrong_settings_are_refused_at_the_start(tmp_path: Path, server: M
         await scene.replica(WORKERS="2").start()
 
 
-async def test_the_wrong_region_is_refused_at_the_start(
+async def test_the_wrong_region_is_refused_at_startup(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     server = MinioServer(tmp_path_factory.mktemp("minio"), region="eu-central-1")

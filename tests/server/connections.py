@@ -24,7 +24,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def count_body(scope: Scope, receive: Receive, send: Send) -> None:
-    """Respond with the length of the body, after a moment."""
+    """Respond with the length of the body after a short delay."""
     size = len(await Request(scope, receive).body())
     await asyncio.sleep(0.05)
     await Response(f"{size} bytes")(scope, receive, send)
@@ -45,7 +45,7 @@ class Place:
         return await asyncio.open_connection("127.0.0.1", self.port, local_addr=(source, 0))
 
     async def connect_deaf(self) -> socket.socket:
-        """A connection whose client reads nothing, and whose system buffers little."""
+        """A connection whose client does not read, with small system buffers."""
         client = socket.socket()
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.setblocking(False)
@@ -108,7 +108,7 @@ _servers: list[HttpServer] = []
 
 
 def connections() -> list[HttpConnection]:
-    """The open connections, as their servers see them."""
+    """The open connections on the server side."""
     found = [each for server in _servers for each in server._server.server_state.connections]
     return [each for each in found if isinstance(each, HttpConnection)]
 
@@ -125,7 +125,7 @@ async def read_all(reader: asyncio.StreamReader) -> bytes:
 
 
 def split(responses: bytes) -> list[tuple[int, dict[str, str], bytes]]:
-    """Status, headers and body of each response, all of which have a `Content-Length`."""
+    """The status, headers and body of each response; all must have a `Content-Length`."""
     found = []
     while responses:
         head, _, responses = responses.partition(b"\r\n\r\n")
@@ -138,7 +138,7 @@ def split(responses: bytes) -> list[tuple[int, dict[str, str], bytes]]:
 
 
 def problem(response: bytes) -> tuple[int, str, str]:
-    """Status, code and detail of the only response."""
+    """The status, error code and detail of the only response."""
     ((status, headers, body),) = split(response)
     assert headers["content-type"] == "application/problem+json"
     content: dict[str, Any] = json.loads(body)

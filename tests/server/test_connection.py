@@ -1,4 +1,4 @@
-"""Connections: request heads that are too long, too slow or not allowed are refused or closed."""
+"""Connections: request heads that are too long, too slow or invalid are refused or closed."""
 
 import asyncio
 import logging
@@ -30,7 +30,7 @@ HURRIED = ConnectionLimits(head_seconds=0.5)
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A refused client's further bytes are drained, however long it takes."""
+    """Allow plenty of time for draining what a refused client still sends."""
     for module in (connection, middleware):
         monkeypatch.setattr(module, "DRAIN_SECONDS", 60.0)
 
@@ -109,7 +109,7 @@ async def test_a_connection_without_a_request_is_closed() -> None:
 
 
 @pytest.mark.parametrize("byte", [b"a", b"\r\n"], ids=["a letter", "an empty line"])
-async def test_a_head_that_trickles_is_timed_out(byte: bytes) -> None:
+async def test_a_head_that_arrives_too_slowly_is_timed_out(byte: bytes) -> None:
     async with connected(limits=HURRIED) as (reader, writer):
         writer.write(REQUEST)
         await reader.readuntil(b"0 bytes")
@@ -133,7 +133,7 @@ async def test_an_idle_keep_alive_connection_has_no_head_timeout() -> None:
             await asyncio.sleep(2 * HURRIED.head_seconds)
 
 
-async def test_a_partial_head_after_a_request_has_its_own_timeout() -> None:
+async def test_a_partial_head_after_a_request_has_a_timeout_of_its_own() -> None:
     async with connected(limits=HURRIED) as (reader, writer):
         writer.write(REQUEST + REQUEST[:10])
         await reader.readuntil(b"0 bytes")
@@ -217,13 +217,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("sent", "reason"), REFUSED.values(), ids=REFUSED.keys())
-async def test_a_head_that_breaks_a_rule_is_refused(sent: bytes, reason: str) -> None:
+async def test_an_invalid_head_is_refused(sent: bytes, reason: str) -> None:
     async with connected() as (reader, writer):
         writer.write(sent)
         assert reason in refusal(await read_all(reader))
 
 
-async def test_http_1_0_needs_no_host() -> None:
+async def test_http_1_0_needs_no_host_header() -> None:
     async with connected() as (reader, writer):
         writer.write(b"GET / HTTP/1.0\r\n\r\n")
         ((status, _, _),) = split(await read_all(reader))
@@ -234,7 +234,9 @@ ENCODINGS = ["gzip, chunked", "gzip", "identity", "chunked;q=1", "x"]
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-async def test_a_transfer_encoding_other_than_chunked_is_not_implemented(encoding: str) -> None:
+async def test_a_transfer_encoding_other_than_chunked_is_refused_as_unimplemented(
+    encoding: str,
+) -> None:
     async with connected() as (reader, writer):
         head = f"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: {encoding}\r\n\r\n"
         writer.write(head.encode() + b"0\r\n\r\n")
@@ -299,7 +301,7 @@ SPOKEN = {
 
 
 @pytest.mark.parametrize(("sent", "status", "code"), SPOKEN.values(), ids=SPOKEN.keys())
-async def test_a_refusal_has_the_headers_of_all_responses_and_is_counted_and_logged(
+async def test_a_refusal_has_the_common_headers_and_is_counted_and_logged(
     sent: bytes, status: int, code: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     counter = RESPONSES.labels("other", status, code)

@@ -1,4 +1,4 @@
-"""Limits on connections: in total, per address, and below the limit of open files."""
+"""Connection limits: in total, per address, and below the open-file limit."""
 
 import resource
 import socket
@@ -37,7 +37,7 @@ from imprint.server.connection_limits import (
 
 
 async def ask(place: Place, source: str) -> int:
-    """The status of a request from this address; 0 if the connection is closed without one."""
+    """The status of a request from this address; 0 if the connection closes without a response."""
     try:
         reader, writer = await place.connect(source)
         writer.write(REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
@@ -52,7 +52,7 @@ async def open_idle(place: Place, count: int) -> list[Streams]:
     return [await place.connect() for _ in range(count)]
 
 
-async def test_an_address_with_too_many_connections_is_refused_and_others_are_served() -> None:
+async def test_an_address_with_too_many_connections_is_refused_but_others_are_not() -> None:
     async with serving(name_path, ConnectionLimits(connections=20, per_address=5)) as place:
         idle = await open_idle(place, 5)
         reader, writer = await place.connect()
@@ -71,7 +71,7 @@ async def test_an_address_with_too_many_connections_is_refused_and_others_are_se
         assert await ask(place, "127.0.0.1") == 200
 
 
-async def test_connections_beyond_the_limit_of_the_process_are_closed() -> None:
+async def test_connections_beyond_the_process_limit_are_closed() -> None:
     async with serving(name_path, ConnectionLimits(connections=5, per_address=5)) as place:
         idle = await open_idle(place, 5)
         assert await ask(place, "127.0.0.2") == 0
@@ -82,7 +82,7 @@ async def test_connections_beyond_the_limit_of_the_process_are_closed() -> None:
             writer.close()
 
 
-async def test_a_trusted_proxy_has_no_limit() -> None:
+async def test_a_trusted_proxy_has_no_connection_limit() -> None:
     limits = ConnectionLimits.within(
         10_000, connections=20, per_address=2, proxies=["127.0.0.0/30"], write_seconds=1
     )
@@ -147,7 +147,9 @@ PROXIES = [
 
 
 @pytest.mark.parametrize(("proxy", "address", "exempt"), PROXIES)
-def test_proxies_are_addresses_or_networks(proxy: object, address: str, exempt: bool) -> None:
+def test_trusted_proxies_are_addresses_or_networks(
+    proxy: object, address: str, exempt: bool
+) -> None:
     limits = ConnectionLimits.within(
         10_000, connections=100, per_address=1, proxies=[proxy], write_seconds=1
     )
@@ -166,7 +168,7 @@ FILES = [
 
 
 @pytest.mark.parametrize(("files", "connections", "per_address"), FILES)
-def test_connections_stay_below_the_limit_of_open_files(
+def test_connections_stay_below_the_open_file_limit(
     files: int, connections: int, per_address: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     limits = ConnectionLimits.within(files, connections=4096, per_address=128, write_seconds=15)
@@ -174,7 +176,7 @@ def test_connections_stay_below_the_limit_of_open_files(
     assert ("IMPRINT_MAX_CONNECTIONS" in caplog.text) == (connections < 4096)
 
 
-def test_the_soft_limit_of_open_files_is_raised() -> None:
+def test_the_soft_open_file_limit_is_raised() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 512), hard))
     try:
@@ -218,8 +220,8 @@ def test_a_process_out_of_file_descriptors_recovers() -> None:
 
 
 def besiege(hard: int, connections: int, per_address: int, sockets: int) -> tuple[list[int], int]:
-    """Open idle connections to a process; returns what another address gets meanwhile and
-    afterwards."""
+    """Open idle connections to a process; returns the statuses that another address gets
+    meanwhile, and the one afterwards."""
     arguments = [str(each) for each in (hard, connections, per_address)]
     process = subprocess.Popen(
         [sys.executable, "-c", dedent(SERVER), *arguments], stdout=subprocess.PIPE, text=True
@@ -244,7 +246,7 @@ def besiege(hard: int, connections: int, per_address: int, sockets: int) -> tupl
 
 
 def probe(port: int) -> int:
-    """The status of a request from another address; 0 if the connection ends without one."""
+    """The status of a request from another address; 0 if the connection ends without a response."""
     try:
         with socket.create_connection(
             ("127.0.0.1", port), SECONDS, source_address=("127.0.0.2", 0)

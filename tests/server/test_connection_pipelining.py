@@ -1,4 +1,4 @@
-"""Connections that send requests before the responses to earlier ones."""
+"""Pipelined connections, which send requests before earlier responses have arrived."""
 
 import asyncio
 import json
@@ -38,7 +38,7 @@ def post(number: int, body: bytes) -> bytes:
 
 
 class Gate:
-    """An application whose responses wait until it is opened."""
+    """An application that responds only once the gate is opened."""
 
     def __init__(self) -> None:
         self.opened = asyncio.Event()
@@ -100,7 +100,7 @@ async def test_the_pipeline_queue_is_bounded(separate: bool) -> None:
     assert len(gate.paths) == 101
 
 
-async def test_bytes_behind_a_full_pipeline_queue_are_bounded() -> None:
+async def test_bytes_beyond_a_full_pipeline_queue_are_bounded() -> None:
     gate = Gate()
     async with connected(gate) as (reader, writer):
         writer.write(TINY * 100_000)
@@ -116,7 +116,7 @@ async def test_bytes_behind_a_full_pipeline_queue_are_bounded() -> None:
 
 
 async def read_or_reset(reader: asyncio.StreamReader) -> bytes:
-    """Everything that is read until the connection ends in any way."""
+    """Read until the connection is closed or reset; returns what was read."""
     found = b""
     async with asyncio.timeout(SECONDS):
         try:
@@ -136,7 +136,7 @@ async def test_a_client_that_pipelines_and_never_reads_is_aborted() -> None:
         await until(lambda: connections() == [])
 
 
-async def test_the_next_request_starts_after_the_response_before_it_is_read() -> None:
+async def test_the_next_request_starts_once_the_previous_response_is_read() -> None:
     started: list[str] = []
 
     async def respond_at_length(scope: Scope, receive: Receive, send: Send) -> None:
@@ -178,7 +178,7 @@ async def test_a_disconnect_is_reported_to_the_running_request() -> None:
 
 
 @pytest.mark.parametrize("separate", [False, True], ids=["in one read", "in the next read"])
-async def test_a_write_gets_its_response_before_a_malformed_request_is_refused(
+async def test_a_write_gets_its_response_before_a_later_malformed_request_fails(
     separate: bool, tmp_path: Path
 ) -> None:
     async with open_world(tmp_path) as world, serving(world.app) as place:
@@ -213,7 +213,7 @@ async def test_a_refusal_is_sent_after_every_earlier_response(waiting: int) -> N
 
 
 @pytest.mark.parametrize("count", [MAX_QUEUED, MAX_QUEUED + 1, 50])
-async def test_malformed_http_behind_a_full_queue_is_refused_last(count: int) -> None:
+async def test_malformed_http_beyond_a_full_queue_is_refused_last(count: int) -> None:
     async with connected(Gated()) as (reader, writer):
         writer.write(b"".join(get(number) for number in range(count)) + b"HELLO\r\n\r\n" + get(7))
         *responses, last = split(await read_all(reader))
@@ -232,7 +232,7 @@ async def test_a_malformed_body_fails_only_its_own_request() -> None:
     assert (first[2], second[0], gate.paths) == (b"/0", 400, ["/0"])
 
 
-async def test_bytes_after_the_last_request_of_a_connection_are_ignored() -> None:
+async def test_bytes_after_the_last_request_on_a_connection_are_ignored() -> None:
     async with connected(name_path) as (reader, writer):
         writer.write(LAST + b"HELLO\r\n\r\n")
         ((status, _, body),) = split(await read_all(reader))
@@ -255,7 +255,7 @@ async def test_complete_requests_get_responses_after_a_half_close(count: int) ->
 
 
 class Gated:
-    """An application that responds late enough for the end of the input to be seen first."""
+    """An application that responds only after the server has seen the end of the input."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await asyncio.sleep(0.01)
@@ -279,12 +279,12 @@ async def test_an_incomplete_request_before_a_half_close_is_dropped(rest: bytes)
 
 
 @pytest.mark.parametrize("rest", INCOMPLETE.values(), ids=INCOMPLETE.keys())
-async def test_an_incomplete_request_alone_has_no_response(rest: bytes) -> None:
+async def test_a_single_incomplete_request_gets_no_response(rest: bytes) -> None:
     async with connected() as streams:
         assert await half_close(streams, rest) == b""
 
 
-async def test_an_endless_request_behind_a_running_one_is_refused() -> None:
+async def test_an_endless_request_queued_behind_a_running_one_is_refused() -> None:
     gate = Gate()
     async with connected(gate) as (reader, writer):
         writer.write(REQUEST)

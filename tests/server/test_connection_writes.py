@@ -24,7 +24,7 @@ CLOSING = REQUEST.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
 
 
 class Pieces:
-    """An application that responds in pieces."""
+    """An application that sends its response in pieces."""
 
     def __init__(self, count: int, size: int = PIECE) -> None:
         self.count = count
@@ -49,7 +49,7 @@ STALLED = {
 
 
 @pytest.mark.parametrize(("app", "request_"), STALLED.values(), ids=STALLED.keys())
-async def test_a_client_that_reads_nothing_is_aborted(app: Pieces, request_: bytes) -> None:
+async def test_a_client_that_never_reads_is_aborted(app: Pieces, request_: bytes) -> None:
     counter = CONNECTIONS_CLOSED.labels("write_timeout")
     before = counter._value.get()
     async with serving(app, HURRIED) as place:
@@ -86,7 +86,7 @@ async def test_a_client_that_reads_slowly_keeps_its_connection() -> None:
             await until(lambda: connections() == [])
 
 
-async def test_a_connection_buffers_one_piece_of_a_response() -> None:
+async def test_a_connection_buffers_one_piece_of_a_response_at_a_time() -> None:
     app = Pieces(1000)
     async with serving(app, ConnectionLimits()) as place:
         client = await place.connect_deaf()

@@ -1,4 +1,4 @@
-"""The server: replacing an application, and start-up that ends or is interrupted."""
+"""The HTTP server: replacing an application, and startup that fails or is interrupted."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from imprint.server.listeners import listen
 
 @dataclass(slots=True)
 class Named:
-    """Responds with its name, and records when it is started and shut down."""
+    """An application that responds with its name, and records its startup and shutdown."""
 
     name: str
     fails: bool = False
@@ -33,7 +33,7 @@ class Named:
         await Response(f"I am {self.name}.")(scope, receive, send)
 
 
-async def test_an_application_takes_over_on_open_connections() -> None:
+async def test_a_replacement_application_takes_over_open_connections() -> None:
     second = Named("second")
     async with serving_until_stopped(Named("first")) as (server, place):
         reader, writer = await place.connect()
@@ -63,7 +63,7 @@ def _server(app: Named) -> tuple[HttpServer, Place]:
     return server, Place(listener.getsockname()[1])
 
 
-async def test_connections_wait_until_the_start_has_finished() -> None:
+async def test_connections_wait_until_startup_has_finished() -> None:
     server, place = _server(Named("first"))
     opened = asyncio.Event()
     ready: list[bool] = []
@@ -87,7 +87,7 @@ async def test_connections_wait_until_the_start_has_finished() -> None:
     await serving
 
 
-async def test_a_waiting_start_serves_the_first_application_and_stops_at_once() -> None:
+async def test_a_waiting_startup_serves_the_first_app_and_can_stop_at_once() -> None:
     server, place = _server(Named("first"))
     may_serve = asyncio.Event()
     serving = asyncio.create_task(
@@ -103,7 +103,7 @@ async def test_a_waiting_start_serves_the_first_application_and_stops_at_once() 
     writer.close()
 
 
-async def test_a_start_that_fails_ends_the_server_with_its_reason() -> None:
+async def test_a_failed_startup_stops_the_server_with_its_reason() -> None:
     server, place = _server(Named("first"))
     may_serve = asyncio.Event()
     may_serve.set()

@@ -1,4 +1,4 @@
-"""The end of a server: running requests are served, late ones are refused."""
+"""Draining a server: running requests are served, and late ones are refused."""
 
 import asyncio
 from contextlib import suppress
@@ -22,7 +22,7 @@ from imprint.web.api.about import DRAINING
 UPLOAD = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n"
 
 
-async def test_connections_that_wait_are_served_and_later_ones_refused() -> None:
+async def test_waiting_connections_are_served_and_later_ones_refused() -> None:
     async with serving_until_stopped(name_path) as (server, place):
         waiting = [await place.connect() for _ in range(5)]
         for _, writer in waiting:
@@ -54,7 +54,7 @@ async def test_an_idle_connection_is_closed_after_its_next_response() -> None:
 @pytest.mark.parametrize(
     ("others_serve", "told"), [(False, b"stopping/any"), (True, b"serving/any")]
 )
-async def test_the_application_is_told_that_the_service_stops(
+async def test_the_application_is_notified_that_the_service_is_stopping(
     others_serve: bool, told: bytes
 ) -> None:
     async def tell(scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,7 +126,7 @@ async def test_an_endless_body_is_refused_eventually() -> None:
         await draining
 
 
-async def test_a_head_that_does_not_arrive_is_refused() -> None:
+async def test_a_head_that_never_arrives_is_refused() -> None:
     async with serving_until_stopped(name_path, keep_alive=1) as (server, place):
         reader, writer = await place.connect()
         writer.write(REQUEST[:10])

@@ -1,4 +1,4 @@
-"""The link between a worker and its supervisor: messages are whole, ordered and bounded."""
+"""The link between a worker and its supervisor: messages are complete, ordered and bounded."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ def ends():
 
 
 def wait(supervisor: WorkerLink) -> list[tuple[Kind, bytes]]:
-    """The next messages."""
+    """Wait for the next messages."""
     assert select.select([supervisor], [], [], 10)[0]
     return [*supervisor.read()]
 
@@ -56,7 +56,7 @@ def test_a_message_in_pieces_is_read_when_it_is_complete(ends):
     assert found == [(Kind.FAILED, b"why"), (Kind.READY, b"")]
 
 
-def test_a_message_that_is_too_long_is_not_read(ends):
+def test_a_message_that_is_too_long_is_rejected(ends):
     supervisor, theirs = ends
     theirs.send(struct.pack("!Ic", MAX_MESSAGE_BYTES + 1, b"m"))
     assert read(supervisor) == []
@@ -71,13 +71,13 @@ def test_a_closed_link_is_detected_after_its_last_message(ends):
     assert not supervisor.is_open
 
 
-async def test_a_worker_that_is_not_gated_serves_at_once(ends):
+async def test_an_ungated_worker_serves_at_once(ends):
     await Link(ends[1]).wait_for_permission()
     assert read(ends[0]) == []
 
 
 @pytest.mark.parametrize("early", [True, False])
-async def test_a_gated_worker_waits_until_it_may_serve(ends, early):
+async def test_a_gated_worker_waits_for_permission_to_serve(ends, early):
     supervisor, theirs = ends
     link = Link(theirs, is_gated=True)
     listening = threading.Thread(target=link.listen)
@@ -96,7 +96,7 @@ async def test_a_gated_worker_waits_until_it_may_serve(ends, early):
     listening.join()
 
 
-async def test_samples_are_sent_when_the_supervisor_asks(ends):
+async def test_samples_are_sent_when_the_supervisor_requests_them(ends):
     supervisor, theirs = ends
     link = Link(theirs, collect=lambda: b"values")
     listening = threading.Thread(target=link.listen)
@@ -108,7 +108,7 @@ async def test_samples_are_sent_when_the_supervisor_asks(ends):
     listening.join()
 
 
-def test_a_supervisor_that_does_not_read_does_not_hold_its_worker(ends):
+def test_a_supervisor_that_does_not_read_does_not_block_its_worker(ends):
     supervisor, theirs = ends
     link = Link(theirs, collect=lambda: b"x" * 1_000_000)
     link.report_samples()
@@ -118,7 +118,7 @@ def test_a_supervisor_that_does_not_read_does_not_hold_its_worker(ends):
     assert not supervisor.is_open
 
 
-def test_a_process_stops_when_its_supervisor_has_ended():
+def test_a_process_stops_once_its_supervisor_has_ended():
     supervisor, theirs = open_link()
     pid = os.fork()
     if pid == 0:
@@ -133,7 +133,7 @@ def test_a_process_stops_when_its_supervisor_has_ended():
     assert os.waitstatus_to_exitcode(status) == -signal.SIGTERM
 
 
-def test_a_dismissed_worker_knows_that_it_is_replaced():
+def test_a_dismissed_worker_knows_that_it_is_being_replaced():
     supervisor, theirs = open_link()
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""Listening sockets: waiting connections are kept, and no new one begins."""
+"""Listening sockets: waiting connections are kept, and new ones are refused."""
 
 import errno
 import select
@@ -19,7 +19,7 @@ def listen_on(host: str) -> socket.socket:
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_waiting_connections_are_accepted_after_new_ones_are_refused(host: str) -> None:
+def test_waiting_connections_are_accepted_while_new_ones_are_refused(host: str) -> None:
     with listen_on(host) as listener:
         listener.setblocking(False)
         clients = [socket.create_connection(listener.getsockname()[:2]) for _ in range(3)]
@@ -36,7 +36,7 @@ def test_waiting_connections_are_accepted_after_new_ones_are_refused(host: str) 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux has the filter")
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
-def test_a_late_connection_is_refused_and_not_reset(host: str) -> None:
+def test_a_late_connection_is_refused_rather_than_reset(host: str) -> None:
     with listen_on(host) as listener:
         address = listener.getsockname()
         refuse_connections(listener)
@@ -51,7 +51,7 @@ def test_a_late_connection_is_refused_and_not_reset(host: str) -> None:
             assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNREFUSED
 
 
-def test_refusing_connections_of_a_closed_socket_is_not_an_error() -> None:
+def test_refusing_connections_on_a_closed_socket_is_not_an_error() -> None:
     listener = listen("127.0.0.1", 0)
     listener.close()
     refuse_connections(listener)

@@ -1,4 +1,4 @@
-"""The metrics port: one request per connection, with bounds on clients."""
+"""The metrics port: one request per connection, and limits on clients."""
 
 import select
 import socket
@@ -39,7 +39,7 @@ def _values() -> MergedSamples:
 
 
 def _turn(server: MetricsServer) -> None:
-    """What its owner does when something has arrived, or nothing has for a moment."""
+    """Run one iteration of the owner's loop: handle ready sockets, or time out shortly."""
     found, writable, _ = select.select([*server.readers], server.writers, [], 0.2)
     server.on_readable(found)
     server.on_writable(writable)
@@ -118,7 +118,7 @@ def test_a_long_head_closes_the_connection(server: MetricsServer):
     assert _fetch(server, b"GET /" + b"x" * MAX_HEAD_BYTES) == b""
 
 
-def test_clients_that_send_nothing_are_closed_in_time(
+def test_clients_that_send_nothing_are_disconnected_in_time(
     server: MetricsServer, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(metrics_server, "CLIENT_SECONDS", -1.0)
@@ -127,7 +127,7 @@ def test_clients_that_send_nothing_are_closed_in_time(
         assert client.recv(1) == b""
 
 
-def test_silent_clients_do_not_block_a_scraper(server: MetricsServer):
+def test_idle_clients_do_not_block_a_scraper(server: MetricsServer):
     silent = [_connect(server) for _ in range(3 * MAX_CLIENTS)]
     assert _fetch(server, GET).startswith(b"HTTP/1.1 200 OK\r\n")
     assert (
@@ -157,7 +157,7 @@ def test_the_number_of_waiting_clients_is_bounded(server: MetricsServer):
         each.close()
 
 
-def test_a_late_request_has_as_much_time_for_its_response(
+def test_a_late_request_still_has_the_full_time_for_its_response(
     server: MetricsServer, monkeypatch: pytest.MonkeyPatch
 ):
     with _connect(server) as client:

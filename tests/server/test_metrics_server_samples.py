@@ -1,4 +1,4 @@
-"""Merged metrics: sums that never fall, and the rule of each gauge."""
+"""Merged metrics: sums never decrease, and each gauge has its merge rule."""
 
 import math
 
@@ -15,7 +15,7 @@ from imprint.server.metrics_server import (
 
 
 def _process(responses: float, **gauges: float) -> list[Family]:
-    """The samples of a process with this many responses."""
+    """The samples of a process that has sent `responses` responses."""
     registry = CollectorRegistry()
     counter = Counter("imprint_responses", "Responses.", ["path"], registry=registry)
     counter.labels("/healthz").inc(responses)
@@ -36,7 +36,7 @@ def _merged(*processes: list[Family], ended: tuple[list[Family], ...] = ()) -> d
     return {name: float(value) for name, _, value in pairs}
 
 
-def test_counters_and_histograms_of_all_processes_are_added_up():
+def test_counters_and_histograms_of_all_processes_are_summed():
     found = _merged(_process(2), _process(3))
     assert found['imprint_responses_total{path="/healthz"}'] == 5
     assert found['imprint_response_seconds_bucket{le="1.0"}'] == 2
@@ -44,7 +44,7 @@ def test_counters_and_histograms_of_all_processes_are_added_up():
     assert found["imprint_response_seconds_sum"] == 1
 
 
-def test_an_ended_process_counts_towards_sums_only():
+def test_an_ended_process_counts_only_towards_sums():
     gone = _process(4, imprint_connections=7)
     found = _merged(_process(1, imprint_connections=2), ended=(gone, gone))
     assert found['imprint_responses_total{path="/healthz"}'] == 9
@@ -59,7 +59,7 @@ def test_totals_of_ended_processes_can_be_merged_again():
     assert found['imprint_responses_total{path="/healthz"}'] == 4
 
 
-def test_every_gauge_has_its_rule():
+def test_each_gauge_is_merged_by_its_rule():
     one = _process(0, imprint_connections=1, imprint_head_block=9, imprint_follower_running=1)
     two = _process(0, imprint_connections=2, imprint_head_block=7, imprint_follower_running=0)
     found = _merged(one, two)
@@ -68,17 +68,17 @@ def test_every_gauge_has_its_rule():
     assert found["imprint_follower_running"] == 0
 
 
-def test_a_gauge_without_a_value_is_not_shown():
+def test_a_gauge_without_a_value_is_not_exported():
     unknown = _process(0, imprint_posts=math.nan)
     assert "imprint_posts" not in _merged(unknown)
     assert _merged(unknown, _process(0, imprint_posts=3), unknown)["imprint_posts"] == 3
 
 
-def test_the_creation_time_of_a_counter_is_not_shown():
+def test_the_creation_time_of_a_counter_is_not_exported():
     assert not [name for name in _merged(_process(1)) if "_created" in name]
 
 
-def test_encoded_samples_are_decoded_by_the_supervisor():
+def test_the_supervisor_can_decode_encoded_samples():
     def known(families: list[Family]) -> list[str]:
         return [each.name for each in families]
 
@@ -91,14 +91,14 @@ def test_encoded_samples_are_decoded_by_the_supervisor():
     ]
 
 
-def test_gauges_with_a_rule_exist():
+def test_all_gauges_with_a_merge_rule_exist():
     known = {each.name for each in read_samples()} | {
         each.name for each in read_samples(metrics.SUPERVISOR)
     }
     assert known >= metrics.SUMMED | metrics.LEAST
 
 
-def test_workers_do_not_export_the_metrics_of_the_supervisor():
+def test_workers_do_not_export_the_supervisors_metrics():
     theirs = {each.name for each in read_samples(metrics.SUPERVISOR)}
     ours = {each.name for each in read_samples() if each.name.startswith("imprint_")}
     assert not ours & theirs

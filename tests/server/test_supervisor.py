@@ -1,4 +1,4 @@
-"""Messages to systemd, received on a socket like systemd's."""
+"""Notifications sent to systemd, received on a socket like systemd's."""
 
 import os
 import socket
@@ -53,12 +53,12 @@ def test_the_watchdog_is_notified_at_half_its_interval(tmp_path: Path):
         assert notifier.due == first
 
 
-def test_a_watchdog_of_another_process_is_ignored(tmp_path: Path):
+def test_a_watchdog_for_another_process_is_ignored(tmp_path: Path):
     environ = {"NOTIFY_SOCKET": str(tmp_path), "WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "1"}
     assert ServiceNotifier(environ).due is None
 
 
-def test_without_a_service_manager_notifications_do_nothing(tmp_path: Path):
+def test_notifications_do_nothing_without_a_service_manager(tmp_path: Path):
     for environ in ({}, {"NOTIFY_SOCKET": str(tmp_path / "nobody")}, {"WATCHDOG_USEC": "1000"}):
         notifier = ServiceNotifier(environ)
         notifier.ready("serving")

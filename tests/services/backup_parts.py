@@ -1,4 +1,4 @@
-"""Parts of backups, from which tests assemble good and bad ones."""
+"""Parts from which tests assemble valid and invalid backups."""
 
 import io
 import json
@@ -26,7 +26,7 @@ DOCUMENTS = (b"A document.", b"Another document.")
 
 
 def catalog_of(documents: Mapping[str, int], script: str = "") -> bytes:
-    """The file of a catalog that refers to these documents, after a script has changed it."""
+    """The bytes of a catalog that refers to these documents, modified by an SQL script."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "imprint.db")
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -71,7 +71,7 @@ def manifest_of(catalog: bytes, cids: tuple[str, ...] | None = None, **given: An
 
 
 def entries_of(catalog: bytes | None = None, manifest: bytes | None = None) -> dict[str, bytes]:
-    """The entries of a backup in Imprint's order, by name."""
+    """The entries of a backup by name, in the order that Imprint writes."""
     catalog = good_catalog() if catalog is None else catalog
     manifest = manifest_of(catalog) if manifest is None else manifest
     return {"imprint.db": catalog, **document_entries(), "backup.json": manifest}
@@ -118,7 +118,7 @@ def valid_folder(folder: Path) -> Path:
 
 
 def valid_in_another_order(folder: Path) -> Path:
-    """A repacked backup, with folders and extended headers."""
+    """A valid backup that was repacked in another order, with folders and extended headers."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for name, data in reversed(entries_of().items()):

@@ -1,4 +1,4 @@
-"""A real catalog, a scripted chain, and a follower between them."""
+"""A real catalog, a scripted chain, and a follower that connects them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -33,7 +33,7 @@ DEPTH = 8
 
 @dataclass
 class Ledger:
-    """The catalog and the chain, with shortcuts to change both."""
+    """The catalog and the chain, with helpers that change both."""
 
     folder: Path
     clock: MovableClock = field(default_factory=MovableClock)
@@ -49,7 +49,7 @@ class Ledger:
         self.follower = self.new_follower()
 
     def new_follower(self, chain: ChainReader | None = None, depth: int = DEPTH) -> Follower:
-        """Another follower, like that of another process."""
+        """Another follower, as in another process."""
         chain, elapsed = chain or self.chain, self.clock.monotonic
         stream, stores = LogStream(chain, elapsed), self.stores
         return Follower(stream, stores.events, stores.leases, self.clock, CHAIN, 0, depth)
@@ -96,7 +96,7 @@ class Ledger:
         return intent
 
     def post(self, file: File, post_id: int = 1) -> ScriptedBlock:
-        """A block in which the owner publishes this file."""
+        """Mine a block in which the owner publishes this file."""
         return self.chain.mine(say_created(post_id, file.owner, file.cid))
 
     async def deliver(self, *events: PostCreated) -> list[EventStatus]:
@@ -127,7 +127,7 @@ class Ledger:
 async def running(
     interval: float, *projections: Follower | Indexer | EntitlementWatcher
 ) -> AsyncIterator[None]:
-    """Run projections, and the stream of the first one."""
+    """Run projections and the log stream of the first one."""
     tasks = [asyncio.create_task(each.run()) for each in projections]
     tasks.append(asyncio.create_task(projections[0].stream.run(interval)))
     yield
@@ -137,14 +137,14 @@ async def running(
 
 
 async def wait_until(happened: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until something has happened; fails after half a minute."""
+    """Wait until `happened` returns true; fails after half a minute."""
     async with asyncio.timeout(30):
         while not await happened():  # noqa: ASYNC110 - most of it has no event
             await asyncio.sleep(0.002)
 
 
 def forge(event: PostCreated, **place: object) -> PostCreated:
-    """The same event at another position."""
+    """A copy of the event at another position."""
     return replace(event, place=replace(event.place, **place))
 
 

@@ -1,6 +1,6 @@
 """Hostile backups: one function per attack, so that a finding can be replayed.
 
-Each function makes a backup in a folder and returns its path.
+Each function creates a backup in a folder and returns its path.
 """
 
 import os
@@ -70,7 +70,7 @@ def catalog_whose_migrations_are_a_view_without_end(folder: Path) -> Path:
 
 
 def catalog_with_a_costly_check(folder: Path) -> Path:
-    """Evaluated for every row by the integrity check."""
+    """A catalog with an expensive constraint that the integrity check evaluates for every row."""
     return _changed_catalog(
         folder,
         """CREATE TABLE more (a, CHECK (length(replace(hex(zeroblob(200000000)), '00', a)) > 0));
@@ -104,7 +104,8 @@ def catalog_whose_schema_is_no_sql(folder: Path) -> Path:
 
 
 def catalog_that_names_a_device(folder: Path) -> Path:
-    """A content store that uses the name as a path reads endless zeros."""
+    """A document named `/dev/zero`: a store that used the name as a path would read endless
+    zeros."""
     catalog = catalog_of({"/dev/zero": 1})
     return _with_catalog(folder, catalog, ("/dev/zero",))
 
@@ -122,7 +123,7 @@ def catalog_with_a_dangling_reference(folder: Path) -> Path:
 
 
 def catalog_whose_pages_lead_to_each_other(folder: Path) -> Path:
-    """The table of the schema becomes a tree in which every child of a node is the node itself."""
+    """The schema table becomes a tree in which every child of a node is the node itself."""
     page_size = 4096
     good = bytearray(good_catalog())
     page = bytearray(page_size)
@@ -177,7 +178,7 @@ def folder_whose_document_is_a_link(folder: Path) -> Path:
 
 
 def folder_whose_document_is_a_pipe(folder: Path) -> Path:
-    """Opening it waits for a writer."""
+    """Opening the pipe would block until there is a writer."""
     return _changed_folder(folder, entry_of(document_cid(DOCUMENTS[0])), os.mkfifo)
 
 
@@ -221,4 +222,4 @@ BACKUPS: dict[str, Callable[[Path], Path]] = TARS | {
     for name, value in globals().items()
     if getattr(value, "__module__", None) == __name__ and not name.startswith("_")
 }
-"""Every attack by its name."""
+"""All attacks by name."""

@@ -1,6 +1,6 @@
 """Hostile exports: one function per attack, so that a finding can be replayed.
 
-Each is signed and small: its cost comes from its claims.
+Each export is signed and small: its cost comes from what it claims.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,7 +51,7 @@ Block = tuple[Cid, bytes]
 
 
 def car_of(root: bytes, *parts: bytes | Block) -> bytes:
-    """A CAR of DAG-JSON nodes and other blocks, each of them once."""
+    """A CAR of DAG-JSON nodes and other blocks, each block once."""
     sections = [(node_cid(each), each) if isinstance(each, bytes) else each for each in parts]
     unique = dict([(node_cid(root), root), *sections])
     written = b"".join(write_section(cid, block) for cid, block in unique.items())
@@ -119,7 +119,7 @@ def link_to(cid: Cid, size: int = 0) -> bytes:
 
 
 def tree_above(child: Block, levels: int, width: int) -> list[Block]:
-    """Nodes each of which links to the one below it `width` times."""
+    """Levels of nodes, each linking `width` times to the node below it."""
     made = [child]
     for _ in range(levels):
         data = field(0x0A, b"\x08\x02\x18" + write_varint(2**40))
@@ -132,7 +132,7 @@ def document(content: str, number: int = 0) -> bytes:
 
 
 def valid() -> bytes:
-    """A valid export of three files; one of them has a tree."""
+    """A valid export of three files, one of which consists of a tree of blocks."""
     documents = [document("A.", 0), document("B. " * 200_000, 1), document("C.", 2)]
     files = [
         file_of(number, document_cid(each), len(each)) for number, each in enumerate(documents)
@@ -145,7 +145,7 @@ def valid() -> bytes:
 
 
 def index_that_names_pages_twice() -> bytes:
-    """8 KB that seem to contain 2^40 pages."""
+    """8 KB that appear to contain 2^40 pages."""
     nodes = [write_node({"files": []})]
     for _ in range(40):
         nodes.append(write_index([node_cid(nodes[-1])] * 2))
@@ -299,13 +299,13 @@ def link_of_a_million_numbers() -> bytes:
 
 
 def tree_that_repeats_a_large_leaf() -> bytes:
-    """Two megabytes that expand to gigabytes, although they claim to be fifteen."""
+    """Two megabytes that expand to gigabytes, but claim to be fifteen megabytes."""
     made = tree_above(raw(b"a" * 2_000_000), 3, WIDTH)
     return with_document(made[-1][0], 15_000_000, *made)
 
 
 def tree_that_repeats_a_leaf() -> bytes:
-    """The same with a leaf of the right size."""
+    """A tree that expands to gigabytes from one leaf of a valid size."""
     made = tree_above(raw(b"a" * LEAF), 3, WIDTH)
     return with_document(made[-1][0], 15_000_000, *made)
 
@@ -331,7 +331,7 @@ def tree_too_deep() -> bytes:
 
 
 def documents_that_repeat_a_leaf() -> bytes:
-    """Valid documents of 12 MB each, which share their blocks."""
+    """Valid documents of 12 MB each that share their blocks."""
     made = {}
     files = []
     for number in range(5):
@@ -342,7 +342,7 @@ def documents_that_repeat_a_leaf() -> bytes:
 
 
 def sizes_that_lie() -> bytes:
-    """A tree whose node claims other sizes for its two leaves."""
+    """A tree whose node claims wrong sizes for its two leaves."""
     leaves = [raw(bytes([each]) * LEAF) for each in range(2)]
     data = field(0x0A, b"\x08\x02\x18\x05\x20\x02\x20\x03")
     node = dag_pb(b"".join(link_to(cid, 2**62) for cid, _ in leaves) + data)
@@ -365,7 +365,7 @@ def link_to_an_identity_cid() -> bytes:
 
 
 def document_of_lists() -> bytes:
-    """Sixteen megabytes that become a gigabyte of Python lists."""
+    """Sixteen megabytes that are decoded to a gigabyte of Python lists."""
     data = b'{"content":[' + b"[]," * 5_400_000 + b'[]],"name":"","salt":""}'
     parts = [(cid, bytes(block)) for cid, block in blocks(data)]
     return with_document(document_cid(data), len(data), *parts)
@@ -456,4 +456,4 @@ def _attacks() -> dict[str, Callable[[], bytes]]:
 
 
 EXPORTS: dict[str, Callable[[], bytes]] = _attacks()
-"""Every attack by its name."""
+"""All attacks by name."""

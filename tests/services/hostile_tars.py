@@ -1,7 +1,7 @@
-"""Hostile tar files instead of backups: one function per attack.
+"""Hostile tar files in place of backups: one function per attack.
 
-Each function makes a file in a folder and returns its path. Few of them take space on disk: large
-ones are sparse.
+Each function creates a file in a folder and returns its path. Few of them take up disk
+space: large ones are sparse.
 """
 
 import io
@@ -31,7 +31,7 @@ GIGABYTES = 3 * 1024**3
 
 
 def sparse_member_that_writes_3_gigabytes(folder: Path) -> Path:
-    """A kilobyte that unpacks to three gigabytes of zeros: GNU's old format of sparse files."""
+    """A kilobyte that unpacks to three gigabytes of zeros, in GNU's old sparse format."""
     header = bytearray(header_of("imprint.db", 0, tarfile.GNUTYPE_SPARSE))
     header[386:410] = b"%011o\0%011o\0" % (GIGABYTES, 0)
     header[483:495] = b"\x80" + GIGABYTES.to_bytes(11, "big")
@@ -77,14 +77,14 @@ def extended_header_of_3_megabytes(folder: Path) -> Path:
 
 
 def extended_header_that_claims_gigabytes(folder: Path) -> Path:
-    """The header is a hole on disk; reading it whole takes the memory."""
+    """A sparse header that takes up no disk space, but exhausts memory when read whole."""
     path = write_tar(folder, header_of("x", GIGABYTES, tarfile.XHDTYPE))
     os.truncate(path, GIGABYTES + 4096)
     return path
 
 
 def extended_header_of_digits(folder: Path) -> Path:
-    """Quadratic for a search that restarts at every digit."""
+    """A header that takes quadratic time if a search restarts at every digit."""
     return _with_extended(folder, b"1" * 60_000)
 
 
@@ -101,7 +101,7 @@ def long_names_without_end(folder: Path) -> Path:
 
 
 def size_below_zero(folder: Path) -> Path:
-    """A reader that continues at header + size stands still, or goes back."""
+    """A negative size: a reader that skips by it would loop forever or go backwards."""
     header = bytearray(header_of("imprint.db", 0))
     header[124:136] = (-512).to_bytes(12, "big", signed=True)
     return write_tar(folder, _with_checksum(header))
@@ -162,7 +162,7 @@ def name_that_is_no_utf_8(folder: Path) -> Path:
 
 
 def _beside(folder: Path, member: bytes) -> Path:
-    """A valid backup with one more member."""
+    """A valid backup with an additional member."""
     return write_tar(folder, member, tar_of(entries_of()))
 
 
@@ -188,7 +188,7 @@ def many_documents_that_nothing_names(folder: Path) -> Path:
 
 
 def document_of_3_gigabytes(folder: Path) -> Path:
-    """A hole in the tar file where a document of a few bytes should be."""
+    """A hole of 3 GB in the tar file in place of a document of a few bytes."""
     entries = entries_of()
     name, _ = entries.popitem()
     assert name == "backup.json"
@@ -203,7 +203,7 @@ def document_of_3_gigabytes(folder: Path) -> Path:
 
 
 def catalog_of_3_gigabytes(folder: Path) -> Path:
-    """A hole where the catalog should be, of the size that a false manifest claims."""
+    """A hole in place of the catalog, with the size that a forged manifest claims."""
     path = folder / "saved.tar"
     manifest = manifest_of(good_catalog())
     with path.open("wb") as file:
@@ -214,7 +214,7 @@ def catalog_of_3_gigabytes(folder: Path) -> Path:
 
 
 def manifest_that_hides_in_a_document(folder: Path) -> Path:
-    """The apparent manifest at the end is the content of another member."""
+    """What looks like the manifest at the end is the content of another member."""
     hidden = tar_of({"backup.json": manifest_of(good_catalog())})
     entries = {"imprint.db": good_catalog(), **document_entries(), "content/more": hidden}
     return write_tar(folder, tar_of(entries))
@@ -314,4 +314,4 @@ TARS: dict[str, Callable[[Path], Path]] = {
     for name, value in globals().items()
     if getattr(value, "__module__", None) == __name__ and not name.startswith("_")
 }
-"""Every attack by its name."""
+"""All attacks by name."""

@@ -1,4 +1,4 @@
-"""A scripted chain with a marketplace on it, and an index of it in a database of either kind."""
+"""A scripted chain with a marketplace, and an index of it in either kind of database."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -44,12 +44,12 @@ SHOWN = (
     "market_days",
     "market_totals",
 )
-"""The tables that readers are shown."""
+"""The tables whose content readers can see."""
 
 
 @dataclass
 class IndexedChain:
-    """A chain, a database, and an indexer between them."""
+    """A chain, a database, and an indexer that connects them."""
 
     database: Database
     clock: MovableClock = field(default_factory=MovableClock)
@@ -67,7 +67,7 @@ class IndexedChain:
     def new_indexer(
         self, chain: ChainReader | None = None, source: IndexSource = SOURCE, depth: int = DEPTH
     ) -> Indexer:
-        """Another indexer, like that of another process."""
+        """Another indexer, as in another process."""
         stream = LogStream(chain or self.chain, self.clock.monotonic)
         stores = self.stores
         return Indexer(stream, stores.events, stores.leases, stores.index_writer, source, depth)
@@ -80,20 +80,20 @@ class IndexedChain:
         self.indexer = self.new_indexer()
 
     async def settle(self) -> None:
-        """Index the chain twice, with a block in between: deep enough blocks are then final."""
+        """Index the chain twice, with a new block in between, so that deep blocks become final."""
         await self.indexer.index_once()
         self.chain.mine()
         await self.indexer.index_once()
 
     def publish(self, *hashtags: bytes) -> list[Said]:
-        """The logs of a new post."""
+        """The logs that a new post emits."""
         self.posts += 1
         author = WALLETS[self.posts % len(WALLETS)]
         tagged = [say_tagged(self.posts, hashtag) for hashtag in hashtags]
         return [say_created(self.posts, author, f"cid {self.posts}"), *tagged]
 
     def happen(self, random: Random) -> list[Said]:
-        """The logs of an event on a marketplace."""
+        """The logs of a random marketplace event."""
         kind = random.choice(["publish", "buy", "buy", "move", "price"])
         if kind == "publish" or not self.posts:
             return self.publish(*random.sample([b"poetry", b"law", b"\xff"], 2))
@@ -105,12 +105,12 @@ class IndexedChain:
         return [say_transferred(reader, random.choice([*WALLETS, ZERO_ADDRESS]), post_id)]
 
     async def shown(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Everything that readers are shown."""
+        """Everything that readers can see."""
         tables = {name: await self.database.rows(f"SELECT * FROM {name}") for name in SHOWN}
         return {name: sorted(map(_plain, rows), key=repr) for name, rows in tables.items()}
 
     async def expected(self, folder: Path) -> dict[str, list[tuple[Any, ...]]]:
-        """The content of an index that is filled from scratch."""
+        """The content of an index that is built from scratch."""
         fresh = IndexedChain(
             SqliteFile.migrated(folder / f"fresh-{next(self._fresh)}.db"), self.clock
         )
@@ -125,7 +125,7 @@ class IndexedChain:
 
 @dataclass
 class Omitting:
-    """A node that leaves out the logs at some indexes of its blocks."""
+    """A node that omits some logs of its blocks."""
 
     chain: ScriptedChain
     omitted: set[tuple[int, int]] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Exports and imports between the installations of a test."""
+"""Exports and imports between installations in a test."""
 
 import io
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def say_nothing(sentence: str) -> None:
 
 
 def ignore(done: int, total: int) -> None:
-    """Ignore the progress."""
+    """Ignore progress reports."""
 
 
 def export_of(world: World, **given: Any) -> Export:
@@ -67,7 +67,7 @@ def opened_car(folder: Path, car: bytes) -> Iterator[CarFile]:
 
 
 def verify(folder: Path, car: bytes, key: bytes | None = None) -> Manifest:
-    """The manifest of a valid export; raises `NotAnExport` for any other."""
+    """Verify an export and return its manifest; raises `NotAnExport` if it is invalid."""
     with opened_car(folder, car) as archive:
         opened = open_export(archive, key)
         check_export(archive, opened, ignore)
@@ -83,6 +83,6 @@ async def import_car(world: World, folder: Path, car: bytes) -> dict[str, int]:
 
 
 async def files_of(world: World) -> list[ExportedFile]:
-    """Everything about every live file except its position, in order."""
+    """All live files in order, with everything about them except their position."""
     walked = world.adapters.stores.archives.walk_files(None, 100)
     return [each async for files in walked for each in files]

@@ -1,4 +1,4 @@
-"""A chain under the control of a test: blocks with logs, forks, refusals, lagging nodes."""
+"""A chain controlled by a test: blocks with logs, forks, refusals, lagging nodes."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import suppress
@@ -62,7 +62,7 @@ def say_priced(post_id: int, price: int) -> Said:
 
 
 def tx_hash_of(index: int) -> str:
-    """The hash of the transaction that wrote the log of this index."""
+    """The hash of the transaction that emitted the log with this index."""
     return f"0x{index:064x}".replace("0x0", "0x7")
 
 
@@ -75,13 +75,13 @@ class ScriptedBlock:
 
 @dataclass
 class ScriptedChain:
-    """A `ChainReader` in memory; like a real node it remembers blocks that left the chain.
+    """An in-memory `ChainReader`; like a real node, it remembers blocks that left the chain.
 
-    `most` is how many blocks it looks through at once, and `oversized` are those whose logs it
-    never returns at once. `hidden` blocks have no logs, and no receipts that explain their bloom
-    filters; `seemingly` has topics that the filters of blocks name though no log has them. The
-    receipts of `unreadable` transactions and the entries of `undescribed` posts are refused.
-    `fault` is called with each question and may raise.
+    `most` is the largest block range it searches at once, and `oversized` are blocks whose
+    logs it never returns. `hidden` blocks have no logs, and no receipts that explain their
+    bloom filters; `seemingly` has topics that blocks' filters contain although no log has
+    them. The receipts of `unreadable` transactions and the entries of `undescribed` posts
+    are refused. `fault` is called with the name of each request and may raise.
     """
 
     clock: MovableClock
@@ -105,7 +105,7 @@ class ScriptedChain:
         self.mine()
 
     def mine(self, *said: Said, blocks: int = 1) -> ScriptedBlock:
-        """Mine blocks; the logs are in the last one."""
+        """Mine blocks; the last one contains the logs."""
         for left in range(blocks, 0, -1):
             block = self._make(said if left == 1 else ())
             self.blocks.append(block)
@@ -113,7 +113,7 @@ class ScriptedChain:
         return self.blocks[-1]
 
     def fork(self, depth: int) -> list[ScriptedBlock]:
-        """Remove the newest blocks; returns them."""
+        """Remove the newest `depth` blocks and return them."""
         gone = self.blocks[-depth:]
         del self.blocks[-depth:]
         return gone
@@ -248,7 +248,7 @@ class ScriptedChain:
 
 
 def copy_chain(chain: ScriptedChain, blocks: int) -> ScriptedChain:
-    """Another node of the same chain, which has only its first blocks."""
+    """Another node of the same chain that has only the first `blocks` blocks."""
     copy = ScriptedChain(chain.clock, _hashes=count(1_000_000))
     copy.blocks, copy.ever = chain.blocks[:blocks], dict(chain.ever)
     return copy

@@ -1,4 +1,4 @@
-"""The sitemap: pages that cover every post once, and are walked once."""
+"""The sitemap: its pages cover every post exactly once, and are computed once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 @dataclass
 class Index:
-    """Posts at these positions."""
+    """An index with posts at these positions."""
 
     places: list[int]
     asked: list[int] = field(default_factory=list)
@@ -35,13 +35,13 @@ async def covered(sitemap: Sitemap) -> list[int]:
     return [post.place for page in pages for post in page]
 
 
-async def test_the_pages_have_every_post_once() -> None:
+async def test_the_pages_contain_every_post_once() -> None:
     for count in (0, 1, 2, 3, 4, 9):
         index = Index([place << 20 for place in range(count)])
         assert await covered(Sitemap(index, 3)) == index.places
 
 
-async def test_starts_of_settled_pages_are_cached() -> None:
+async def test_the_starts_of_settled_pages_are_cached() -> None:
     index = Index([place * UNSETTLED for place in range(10)])
     sitemap = Sitemap(index, 2)
     first = await sitemap.pages()

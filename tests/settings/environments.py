@@ -1,4 +1,4 @@
-"""Settings for the tests: an environment with everything that is required."""
+"""Settings for tests: an environment with all required settings."""
 
 import pytest
 
@@ -17,12 +17,12 @@ PINATA = {"PINATA_JWT": "issued-by-pinata", "PINATA_GATEWAY": "gateway.example"}
 
 
 def read(**given: str) -> Settings:
-    """The required settings and these, by their names without the prefix."""
+    """Read the required settings plus these, named without their prefix."""
     return read_settings(REQUIRED | {f"IMPRINT_{name}": text for name, text in given.items()})
 
 
 def problems_of(**given: str) -> list[str]:
-    """The problems of the required settings and these."""
+    """The problems reported for the required settings plus these."""
     with pytest.raises(SettingsProblems) as raised:
         read(**given)
     return raised.value.problems

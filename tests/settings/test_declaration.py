@@ -32,7 +32,7 @@ def test_a_group_declares_its_settings_by_field_name_in_order():
     assert list(DECLARED) == ["name", "berths", "password", "pilot", "code"]
 
 
-def test_a_declaration_keeps_the_sentence_the_parser_and_the_default_as_text():
+def test_a_declaration_stores_the_sentence_the_parser_and_the_default_text():
     assert DECLARED["berths"] == Setting(
         "IMPRINT_BERTHS", "How many ships fit in.", int, "12", required=False, secret=False
     )
@@ -47,18 +47,18 @@ def test_an_optional_setting_has_no_default():
     assert DECLARED["pilot"].default is None
 
 
-def test_only_what_is_declared_secret_is_secret():
+def test_only_settings_declared_secret_are_secret():
     assert [name for name, each in DECLARED.items() if each.secret] == ["password", "code"]
 
 
 @pytest.mark.parametrize(
     ("name", "key"), [("name", "harbour_name"), ("berths", "berths"), ("code", "code")]
 )
-def test_the_key_in_a_file_is_the_name_in_lower_case_without_the_prefix(name: str, key: str):
+def test_the_key_in_a_file_is_the_lower_case_name_without_the_prefix(name: str, key: str):
     assert DECLARED[name].key == key
 
 
-def test_a_declared_setting_without_a_value_is_missing():
+def test_a_group_cannot_be_created_without_every_declared_setting():
     with pytest.raises(TypeError, match="berths"):
         Harbour(name="Rye")
 

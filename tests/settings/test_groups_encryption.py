@@ -45,12 +45,12 @@ def test_encryption_without_a_key_is_refused(given: dict[str, str]):
 
 
 @pytest.mark.parametrize("place", [KUBO, "pinata-public"])
-def test_encryption_cannot_be_switched_off_alone_on_a_public_network(place: str):
+def test_encryption_off_alone_is_refused_on_a_public_network(place: str):
     (problem,) = problems_of(CONTENT_STORE=place, **PINATA, ENCRYPTION="off", ENCRYPTION_KEY=KEY)
     assert "IMPRINT_ALLOW_READABLE_DOCUMENTS=on" in problem
 
 
-def test_encryption_can_be_switched_off_on_a_public_network_explicitly():
+def test_encryption_can_be_explicitly_switched_off_on_a_public_network():
     assert not encrypts(CONTENT_STORE=KUBO, ENCRYPTION="off", ALLOW_READABLE_DOCUMENTS="on")
 
 
@@ -70,7 +70,7 @@ def test_a_key_is_hex_or_base64(spelled: str):
 
 
 @pytest.mark.parametrize("text", [KEY[:-2], KEY + "00", "not a key at all, not at all, no", "AAAA"])
-def test_a_malformed_key_is_refused_and_not_quoted(text: str):
+def test_a_malformed_key_is_refused_without_quoting_it(text: str):
     problems = problems_of(ENCRYPTION_KEY=text)
     assert problems[0].startswith("IMPRINT_ENCRYPTION_KEY must be 32 bytes")
     assert text not in "".join(problems)

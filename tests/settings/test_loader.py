@@ -1,4 +1,4 @@
-"""Where settings come from, which source wins, and which problems are reported."""
+"""Sources of settings, their precedence, and the problems reported."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def write_config(folder: Path, text: str) -> Path:
     return path
 
 
-def test_the_four_required_settings_are_enough():
+def test_the_four_required_settings_are_sufficient():
     settings = read()
     assert settings.server.port == 8000
     assert settings.chain.id == 1
@@ -35,24 +35,24 @@ def test_the_four_required_settings_are_enough():
     assert settings.limits.content_bytes == 4 * 1024 * 1024
 
 
-def test_a_compatible_service_accepts_larger_contents_for_longer():
+def test_compatibility_mode_raises_the_content_limit_and_the_body_timeout():
     limits = read(COMPATIBILITY="InkDAO").limits
     assert limits.content_bytes == 16 * 1024 * 1024
     assert limits.body_seconds == 60
 
 
-def test_given_limits_win_over_those_of_a_compatible_service():
+def test_explicit_limits_override_those_of_compatibility_mode():
     limits = read(COMPATIBILITY="inkdao", MAX_CONTENT_BYTES="1000", BODY_TIMEOUT_SECONDS="9").limits
     assert (limits.content_bytes, limits.body_seconds) == (1000, 9)
 
 
-def test_an_unknown_compatibility_is_refused():
+def test_an_unknown_compatibility_mode_is_refused():
     assert read(COMPATIBILITY="").server.compatibility is Compatibility.NONE
     (problem,) = problems_of(COMPATIBILITY="medium")
     assert "must be one of: none, inkdao" in problem
 
 
-def test_every_missing_setting_is_reported_at_once():
+def test_all_missing_settings_are_reported_at_once():
     with pytest.raises(SettingsProblems) as raised:
         read_settings({})
     names = [problem.split()[0] for problem in raised.value.problems]
@@ -77,7 +77,7 @@ def test_all_problems_are_reported_together():
         "X_FILE",
     ],
 )
-def test_an_unknown_name_is_only_a_warning(name: str):
+def test_an_unknown_name_causes_only_a_warning(name: str):
     settings = read(**{name: "tcp://10.0.0.1:8000"})
     assert settings.warnings == (f"IMPRINT_{name} is not a setting and is ignored.",)
 
@@ -100,18 +100,18 @@ def test_a_misspelled_name_is_an_error_with_a_suggestion(name: str, meant: str):
     ]
 
 
-def test_the_environment_wins_over_the_file(tmp_path: Path):
+def test_the_environment_overrides_the_file(tmp_path: Path):
     config = write_config(tmp_path, "port = 9000\nhost = '::1'\n")
     settings = read_settings(REQUIRED | {"IMPRINT_PORT": "9001"}, config)
     assert (settings.server.host, settings.server.port) == ("::1", 9001)
 
 
-def test_an_option_wins_over_the_environment():
+def test_an_option_overrides_the_environment():
     settings = read_settings(REQUIRED | {"IMPRINT_PORT": "1"}, options={"IMPRINT_PORT": "2"})
     assert settings.server.port == 2
 
 
-def test_the_environment_may_name_the_file(tmp_path: Path):
+def test_the_settings_file_can_be_named_in_the_environment(tmp_path: Path):
     config = write_config(tmp_path, "public_drafts = true\ncors_origins = ['https://a.example']\n")
     settings = read_settings(REQUIRED | {"IMPRINT_CONFIG": str(config)})
     assert settings.retention.public_drafts
@@ -127,7 +127,7 @@ def test_the_environment_may_name_the_file(tmp_path: Path):
         ("[server]\nport = 1", "must be a text, number, switch or list"),
     ],
 )
-def test_a_problem_of_the_file_is_reported(tmp_path: Path, text: str, expected: str):
+def test_a_problem_in_the_file_is_reported(tmp_path: Path, text: str, expected: str):
     with pytest.raises(SettingsProblems, match=expected.replace("?", r"\?")):
         read_settings(REQUIRED, write_config(tmp_path, text))
 
@@ -145,11 +145,11 @@ def test_a_secret_may_be_read_from_a_file(tmp_path: Path):
     assert settings.sessions.jwt_secret == Secret(JWT)
 
 
-def test_a_setting_and_its_file_must_not_both_be_given():
+def test_a_setting_cannot_be_given_both_directly_and_as_a_file():
     assert "are both given" in problems_of(JWT_SECRET_FILE="/anywhere")[0]
 
 
-def test_an_empty_text_counts_as_not_given():
+def test_an_empty_value_counts_as_not_given():
     assert read(WEBHOOK_A_SECRET="", PORT="").webhooks.a_secret is None
     assert problems_of(JWT_SECRET="")[0].startswith("IMPRINT_JWT_SECRET is missing")
 
@@ -199,7 +199,7 @@ def test_an_empty_text_counts_as_not_given():
         ("CONTENT_STORE", "pinata"),
     ],
 )
-def test_an_invalid_text_is_one_problem(name: str, text: str):
+def test_an_invalid_value_is_reported_as_one_problem(name: str, text: str):
     assert len(problems_of(**{name: text})) == 1
 
 
@@ -211,7 +211,7 @@ def test_an_invalid_text_is_one_problem(name: str, text: str):
         ("postgresql://me:pw@host/db", PostgresqlDatabase(Secret("postgresql://me:pw@host/db"))),
     ],
 )
-def test_a_database_is_a_file_or_a_server(text: str, database: object):
+def test_a_database_url_names_a_file_or_a_server(text: str, database: object):
     assert read(DATABASE_URL=text).storage.database == database
 
 
@@ -229,11 +229,11 @@ def test_several_nodes_keep_their_order():
     assert [url.reveal() for url in urls] == ["http://b/x", "http://a/y"]
 
 
-def test_the_database_follows_the_data_folder():
+def test_the_default_database_is_in_the_data_folder():
     assert read(DATA_DIR="/srv/i").storage.database == SqliteDatabase(Path("/srv/i/imprint.db"))
 
 
-def test_the_public_url_follows_where_the_service_listens():
+def test_the_default_public_url_is_the_listening_address():
     assert read(HOST="::1", PORT="81").server.public_url == "http://[::1]:81"
 
 
@@ -251,14 +251,14 @@ def test_no_setting_is_required_for_development():
     assert not settings.limits.rate_limits
 
 
-def test_a_given_setting_wins_over_a_development_default():
+def test_an_explicit_setting_overrides_a_development_default():
     given = {"IMPRINT_CHAIN_ID": "5", "IMPRINT_CORS_ORIGINS": ""}
     settings = read_settings(given, defaults=DEVELOPMENT, check_secrets=False)
     assert settings.chain.id == 5
     assert settings.server.cors_origins == ()
 
 
-def test_development_secrets_are_refused_elsewhere():
+def test_development_secrets_are_refused_outside_development():
     problems = problems_of(JWT_SECRET=DEVELOPMENT["IMPRINT_JWT_SECRET"])
     assert problems == ["IMPRINT_JWT_SECRET is a placeholder; make one with: openssl rand -hex 32."]
 
@@ -274,5 +274,7 @@ def test_development_secrets_are_refused_elsewhere():
         ("", "host", 4),
     ],
 )
-def test_an_edit_is_one_character_or_a_swap_of_neighbours(first: str, second: str, distance: int):
+def test_an_edit_is_one_character_or_a_swap_of_adjacent_ones(
+    first: str, second: str, distance: int
+):
     assert edit_distance(first, second) == edit_distance(second, first) == distance

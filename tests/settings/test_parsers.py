@@ -1,4 +1,4 @@
-"""The value that each parser returns for a text, and the message with which it refuses others."""
+"""The value that each parser returns for a text, and the error message for invalid ones."""
 
 import os
 from collections.abc import Callable
@@ -60,7 +60,9 @@ CHECKSUMMED = "0x5FbDB2315678afecb367f032d93F642f64180aa3"
         (FORMAT, "JSON", "json"),
     ],
 )
-def test_a_valid_text_has_its_value(parse: Callable[[str], object], text: str, value: object):
+def test_a_valid_text_is_parsed_to_its_value(
+    parse: Callable[[str], object], text: str, value: object
+):
     assert parse(text) == value
 
 
@@ -113,7 +115,7 @@ def test_a_duration_is_written_as_a_plain_decimal(text: str):
 @pytest.mark.parametrize(
     "text", ["https://a", "a/b", "a?b", "a#b", "me@a", "a b", "", ":80", "a:port", "a:*"]
 )
-def test_a_domain_is_only_a_host_and_a_port(text: str):
+def test_a_domain_consists_only_of_a_host_and_a_port(text: str):
     with pytest.raises(InvalidSetting):
         parsers.parse_domain(text)
 
@@ -124,7 +126,7 @@ def test_an_origin_with_a_path_query_or_fragment_is_refused(after: str):
         parsers.parse_origin(f"https://example.org{after}")
 
 
-def test_an_origin_names_no_user():
+def test_an_origin_with_a_user_name_is_refused():
     with pytest.raises(InvalidSetting, match="must be an origin"):
         parsers.parse_origin("https://me@example.org")
 
@@ -144,12 +146,14 @@ def test_a_secret_url_is_not_printed():
     assert "canary" not in f"{url} {url!r}"
 
 
-def test_a_path_may_begin_with_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_a_tilde_in_a_path_stands_for_the_home_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert parsers.parse_path("~/data") == tmp_path / "data"
 
 
-def test_several_values_keep_their_order_and_lose_duplicates():
+def test_lists_keep_their_order_and_drop_duplicates():
     assert NAMES("b, a ,b,c") == ("b", "a", "c")
 
 
@@ -162,12 +166,12 @@ def test_a_list_may_be_empty(text: str):
     assert NAMES(text) == ()
 
 
-def test_one_invalid_value_among_several_is_refused():
+def test_a_list_with_one_invalid_value_is_refused():
     with pytest.raises(InvalidSetting):
         parsers.several(parsers.parse_proxy)("10.0.0.1,proxy.example")
 
 
-def test_an_address_with_host_bits_is_refused_with_what_may_be_meant():
+def test_an_address_with_host_bits_is_refused_with_suggestions():
     with pytest.raises(InvalidSetting, match=r"write 10\.0\.0\.0/8 .* or 10\.0\.0\.1 for the one"):
         parsers.parse_proxy("10.0.0.1/8")
 
@@ -178,12 +182,12 @@ on_linux = pytest.mark.skipif(not CPUS, reason="this system pins no process")
 
 
 @pytest.mark.parametrize("text", ["auto", "AUTO"])
-def test_auto_names_no_cpu(text: str):
+def test_auto_selects_no_specific_cpu(text: str):
     assert parsers.parse_cpus(text) == ()
 
 
 @on_linux
-def test_cpus_are_listed_and_ranges_are_filled():
+def test_cpu_lists_are_parsed_and_ranges_are_expanded():
     every = ",".join(map(str, CPUS))
     assert parsers.parse_cpus(every) == tuple(CPUS)
     assert parsers.parse_cpus(f"{CPUS[-1]}, {CPUS[0]} ,{CPUS[0]}")[0] == CPUS[-1]

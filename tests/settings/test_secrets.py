@@ -30,7 +30,7 @@ def test_a_random_text_is_not_weak(text: str):
 
 
 @pytest.mark.parametrize("text", ["a" * 32, "0123456789abcdef" * 2])
-def test_a_repetitive_secret_is_a_warning(text: str):
+def test_a_repetitive_secret_causes_a_warning(text: str):
     settings = read_settings(REQUIRED | {"IMPRINT_JWT_SECRET": text})
     assert [warning.split(" and ")[0] for warning in settings.warnings] == [
         "IMPRINT_JWT_SECRET repeats itself"
@@ -38,12 +38,12 @@ def test_a_repetitive_secret_is_a_warning(text: str):
     assert text not in str(settings.warnings)
 
 
-def test_good_secrets_need_no_warning():
+def test_strong_secrets_cause_no_warning():
     assert read_settings(REQUIRED).warnings == ()
 
 
 @pytest.mark.parametrize("name", ["JWT_SECRET", "WEBHOOK_A_SECRET", "WEBHOOK_B_SECRET"])
-def test_without_the_check_a_weak_secret_is_accepted(name: str):
+def test_a_weak_secret_is_accepted_if_the_check_is_off(name: str):
     given = {f"IMPRINT_{name}": "changeme"}
     settings = read_settings(given, defaults=DEVELOPMENT, check_secrets=False)
     assert "changeme" in settings.secrets
@@ -52,7 +52,7 @@ def test_without_the_check_a_weak_secret_is_accepted(name: str):
 
 @pytest.mark.parametrize("own", ["JWT_SECRET", "JWT_SECRET_PREVIOUS", "PAGE_TOKEN_SECRET"])
 @pytest.mark.parametrize("shared", ["WEBHOOK_A_SECRET", "WEBHOOK_B_SECRET"])
-def test_a_secret_of_our_own_must_differ_from_those_of_webhook_providers(own: str, shared: str):
+def test_our_own_secrets_must_differ_from_those_of_webhook_providers(own: str, shared: str):
     given = {f"IMPRINT_{own}": JWT[::-1], f"IMPRINT_{shared}": JWT[::-1]}
     with pytest.raises(SettingsProblems) as raised:
         read_settings(REQUIRED | given)
@@ -61,7 +61,7 @@ def test_a_secret_of_our_own_must_differ_from_those_of_webhook_providers(own: st
     ]
 
 
-def test_one_secret_for_two_providers_is_a_warning():
+def test_using_one_secret_for_two_providers_causes_a_warning():
     given = dict.fromkeys(("IMPRINT_WEBHOOK_A_SECRET", "IMPRINT_WEBHOOK_B_SECRET"), JWT[::-1])
     assert read_settings(REQUIRED | given).warnings == (
         "IMPRINT_WEBHOOK_B_SECRET is the same as IMPRINT_WEBHOOK_A_SECRET;"
@@ -69,7 +69,7 @@ def test_one_secret_for_two_providers_is_a_warning():
     )
 
 
-def test_a_secret_may_equal_its_previous_one():
+def test_a_secret_may_equal_its_previous_value():
     assert read_settings(REQUIRED | {"IMPRINT_JWT_SECRET_PREVIOUS": JWT}).warnings == ()
 
 
@@ -83,14 +83,14 @@ def test_a_secret_cannot_be_pickled():
         pickle.dumps(Secret(JWT))
 
 
-def test_no_problem_quotes_a_secret():
+def test_no_reported_problem_quotes_a_secret():
     given = {"IMPRINT_JWT_SECRET": "hunter2", "IMPRINT_CHAIN_RPC_URL": "ftp://node/hunter2"}
     with pytest.raises(SettingsProblems) as raised:
         read_settings(REQUIRED | given)
     assert "hunter2" not in str(raised.value)
 
 
-def test_a_secret_that_a_provider_issued_may_be_shorter():
+def test_a_secret_issued_by_a_provider_may_be_shorter():
     text = "whsec_9f3hQ2mLzX7kVb1Tg8Rp"
     assert find_weakness(Secret(text), issued=True) is None
     assert find_weakness(Secret(text)) == "is 26 bytes long; it must have at least 32"

@@ -26,7 +26,7 @@ HALVES = {"S3_ACCESS_KEY_ID": "AKIAEXAMPLE00", "S3_SECRET_ACCESS_KEY": "c2VjcmV0
         ("basic:u:p:w", "Basic dTpwOnc=", ["p:w", "dTpwOnc="]),
     ],
 )
-def test_an_authorization_becomes_a_header(text: str, header: str, credentials: list[str]):
+def test_an_authorization_setting_becomes_a_header(text: str, header: str, credentials: list[str]):
     secret = parse_authorization(text)
     assert secret == Secret(text)
     assert authorization_header(secret) == header
@@ -58,7 +58,7 @@ def test_a_base_url_has_no_trailing_slash():
         ("az://container/imprint", BucketContent("az", "container", "imprint")),
     ],
 )
-def test_a_bucket_has_a_name_and_perhaps_a_prefix(text: str, place: BucketContent):
+def test_a_bucket_address_has_a_name_and_an_optional_prefix(text: str, place: BucketContent):
     assert parse_content_store(text) == place
 
 
@@ -108,14 +108,14 @@ def test_plain_http_to_another_machine_is_refused(endpoint: str, exposed: bool):
 
 
 @pytest.mark.parametrize("lone", HALVES)
-def test_an_access_key_has_two_halves(lone: str):
+def test_an_access_key_needs_both_halves(lone: str):
     (problem,) = problems_of(**{lone: HALVES[lone]})
     (other,) = HALVES.keys() - {lone}
     assert problem == f"IMPRINT_{other} is missing: an access key has two halves."
     assert HALVES[lone] not in problem
 
 
-def test_the_credentials_of_buckets_are_secrets():
+def test_bucket_credentials_are_secrets():
     others = {"GS_SERVICE_ACCOUNT_KEY": '{"private_key": "x"}', "AZ_ACCESS_KEY": "YXp1cmUta2V5"}
     settings = read(**HALVES, **others)
     assert {*HALVES.values(), *others.values()} <= set(settings.secrets)

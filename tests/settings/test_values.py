@@ -1,4 +1,4 @@
-"""Values derived from the settings: login domains, page token secrets, texts to hide in logs."""
+"""Values derived from settings: login domains, page token secrets, text to redact in logs."""
 
 import pytest
 from tests.settings.environments import JWT, REQUIRED, read
@@ -11,7 +11,7 @@ def test_the_host_of_the_public_url_is_always_a_login_domain():
     assert settings.login_domains == ("imprint.example", "app.example:3000")
 
 
-def test_every_development_default_is_a_setting():
+def test_every_development_default_belongs_to_a_setting():
     assert set(DEVELOPMENT) <= {each.name for each in SETTINGS}
 
 
@@ -21,7 +21,7 @@ def test_printed_settings_show_no_secret():
     assert "abcdefghijk" not in repr(settings)
 
 
-def test_the_secrets_include_the_keys_in_urls():
+def test_the_secrets_include_keys_in_urls():
     url = "postgresql://me:correcthorse@db/x"
     secrets = read_settings(REQUIRED | {"IMPRINT_DATABASE_URL": url}).secrets
     assert {JWT, "abcdefghijk", "correcthorse"} <= set(secrets)
@@ -40,34 +40,34 @@ def test_the_secrets_include_the_keys_in_urls():
         "https://node.example/?key=canary%2D0123",
     ],
 )
-def test_a_key_is_found_anywhere_in_the_url_of_a_node(address: str):
+def test_a_key_is_recognized_anywhere_in_the_url_of_a_node(address: str):
     assert "canary-0123" in read_settings(REQUIRED | {"IMPRINT_CHAIN_RPC_URL": address}).secrets
 
 
-def test_the_user_of_a_database_url_is_not_a_secret():
+def test_the_user_name_in_a_database_url_is_not_a_secret():
     url = "postgresql://postgres:correcthorse@db/x"
     assert "postgres" not in read_settings(REQUIRED | {"IMPRINT_DATABASE_URL": url}).secrets
 
 
-def test_the_host_and_name_of_a_database_are_not_secrets_but_its_password_is():
+def test_the_password_of_a_database_is_secret_but_not_its_host_or_name():
     url = "postgresql:///manuscripts?host=/run/postgresql&password=correcthorse"
     secrets = read_settings(REQUIRED | {"IMPRINT_DATABASE_URL": url}).secrets
     assert "correcthorse" in secrets
     assert not {"manuscripts", "/run/postgresql"} & {*secrets}
 
 
-def test_the_derived_secret_of_page_tokens_differs_from_that_of_sessions():
+def test_the_derived_page_token_secret_differs_from_the_session_secret():
     current, previous = read_settings(REQUIRED).page_token_secrets
     assert current.reveal() != JWT
     assert previous is None
 
 
-def test_a_given_page_token_secret_is_used_unchanged():
+def test_an_explicit_page_token_secret_is_used_unchanged():
     given = {"IMPRINT_PAGE_TOKEN_SECRET": JWT[::-1]}
     assert read_settings(REQUIRED | given).page_token_secrets == (Secret(JWT[::-1]), None)
 
 
-def test_derived_page_token_secrets_rotate_with_the_sessions():
+def test_derived_page_token_secrets_rotate_with_the_session_secret():
     old, _ = read_settings(REQUIRED).page_token_secrets
     rotated = {"IMPRINT_JWT_SECRET": JWT[::-1], "IMPRINT_JWT_SECRET_PREVIOUS": JWT}
     assert read_settings(REQUIRED | rotated).page_token_secrets[1] == old

@@ -1,4 +1,4 @@
-"""The actions of a simulation; each draws its details from the one random source."""
+"""The actions of a simulation; all of them take their randomness from a single source."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -46,7 +46,7 @@ async def update(universe: Universe, model: Model) -> None:
 def note_update(
     universe: Universe, model: Model, version: Version, response: httpx2.Response, content: str
 ) -> None:
-    """A new version replaces another one."""
+    """Record that a new version has replaced another one."""
     _check_not_published(model, version)
     model.retire(version.cid, universe.clock.now())
     model.add(response.json()["upload"]["cid"], version.owner, content, version)
@@ -84,7 +84,7 @@ async def dress(universe: Universe, model: Model) -> None:
 
 
 async def post(universe: Universe, model: Model) -> None:
-    """Publish a version: mostly a draft, sometimes a replaced one, and not always one's own."""
+    """Publish a version: usually a draft, sometimes a replaced one or another author's."""
     state = GONE if universe.random.random() < 0.25 else LIVE
     version = choose(universe, model, state)
     if version is None:
@@ -100,7 +100,7 @@ async def post(universe: Universe, model: Model) -> None:
 
 
 async def post_poison(universe: Universe, model: Model) -> None:
-    """Publish a text that is not a cid, or not a text at all."""
+    """Publish a text that is not a cid, or bytes that are not a text."""
     spelled = universe.random.choice([b"\xff\xfe", b"a\0b", b"x" * 600, b"no cid"])
     call = universe.market.creation(spelled, 0, universe.texts())
     block = universe.market.send(universe.anybody().address, call)
@@ -109,7 +109,7 @@ async def post_poison(universe: Universe, model: Model) -> None:
 
 
 async def post_foreign(universe: Universe, model: Model) -> None:
-    """Publish a cid that is nobody's file here."""
+    """Publish a cid that belongs to no file in this service."""
     block = universe.market.send(universe.anybody().address, _foreign(universe, model))
     universe.say(f"post of another service: {_outcome(block)}")
     universe.spread(block)
@@ -123,7 +123,7 @@ async def buy(universe: Universe, model: Model) -> None:
 
 
 async def transfer(universe: Universe, model: Model) -> None:
-    """Transfer tokens, also to oneself, to the contract, in zero amounts, or of no post."""
+    """Transfer tokens, including to oneself, to the contract, zero amounts, or of no real post."""
     holder, receiver, post_id, amount = _movement(universe)
     block = universe.market.send(holder, universe.market.transfer(receiver, post_id, amount))
     universe.say(
@@ -159,7 +159,8 @@ async def set_price(universe: Universe, model: Model) -> None:
 
 
 async def batch(universe: Universe, model: Model) -> None:
-    """Several calls in one transaction, often about one post, so that one block has many logs."""
+    """Make several calls in one transaction, often about one post, so that a block has many
+    logs."""
     market, random = universe.market, universe.random
     holder, receiver, post_id, amount = _movement(universe)
     author, _ = market.entry(post_id)
@@ -202,7 +203,7 @@ async def reorganize(universe: Universe, model: Model) -> None:
 
 
 async def deliver(universe: Universe, model: Model) -> None:
-    """Some of the pending deliveries of the providers, in any order."""
+    """Deliver some of the providers' pending webhooks in random order."""
     universe.random.shuffle(universe.undelivered)
     for _ in range(universe.random.randint(1, 6)):
         if not universe.undelivered:
@@ -215,7 +216,7 @@ async def deliver(universe: Universe, model: Model) -> None:
 
 
 async def lie(universe: Universe, model: Model) -> None:
-    """Somebody has the secret of a provider, and delivers lies."""
+    """Deliver false events signed with a provider's stolen secret."""
     version = universe.random.choice([*model.versions.values(), None])
     if version is None:
         return
@@ -251,7 +252,7 @@ async def follow(universe: Universe, model: Model) -> None:
 
 
 async def follow_in_trouble(universe: Universe, model: Model) -> None:
-    """A round during which the node fails, or the chain continues or is reorganized."""
+    """Run a round during which the node fails, or the chain advances or is reorganized."""
     random = universe.random
     kind = random.choice(["errors", "dies", "moves"])
     left = random.randint(0, 6)
@@ -286,14 +287,14 @@ async def index_twice(universe: Universe, model: Model) -> None:
 
 
 async def index_behind(universe: Universe, model: Model) -> None:
-    """A round with a node that has not seen the newest blocks."""
+    """Run a round with a node that lacks the newest blocks."""
     behind = universe.random.choice([1, 2, 5, 20, 70])
     turn = await universe.index(indexer=universe.random.choice([0, 1]), behind=behind)
     universe.say(f"index with a node {behind} behind: {turn}")
 
 
 async def index_texts(universe: Universe, model: Model) -> None:
-    """Make the texts of free posts searchable, as far as they are stored here."""
+    """Index the texts of free posts for search, as far as they are stored here."""
     for pending in await universe.search.pending_texts(-1, 100):
         contents = [
             model.versions[cid].content
@@ -307,7 +308,7 @@ async def index_texts(universe: Universe, model: Model) -> None:
 
 
 async def index_in_trouble(universe: Universe, model: Model) -> None:
-    """A round of the indexer during which the node fails, omits logs, or has another chain."""
+    """Run an indexer round during which the node fails, omits logs, or is on another chain."""
     random = universe.random
     kind = random.choice(["errors", "dies", "omits", "repeats", "moves"])
     left = random.randint(0, 8)
@@ -333,7 +334,7 @@ async def index_in_trouble(universe: Universe, model: Model) -> None:
 
 
 async def begin_lying(universe: Universe, model: Model) -> None:
-    """From now on the node leaves out logs, all or some, for good or until blocks are final."""
+    """From now on, the node omits some or all logs, permanently or until blocks are final."""
     random = universe.random
     lies = Lies(
         universe.market.chain,
@@ -352,7 +353,7 @@ async def end_lying(universe: Universe, model: Model) -> None:
 
 
 async def ask_two_nodes(universe: Universe, model: Model) -> None:
-    """Rounds of a process with two nodes, one of which lies."""
+    """Run rounds of a process with two nodes, one of which returns false data."""
     before, universe.node.lie = (
         universe.node.lie,
         universe.node.lie
@@ -381,7 +382,7 @@ async def collect(universe: Universe, model: Model) -> None:
 
 
 async def read(universe: Universe, model: Model) -> None:
-    """Read a post in the middle of everything: never one that the reader was never entitled to."""
+    """Read a post at any moment; a reader who was never entitled to it must not get it."""
     reader, post_id = universe.anybody(), _choose_post(universe)
     session = await universe.session(reader)
     _note_free(universe, model)
@@ -430,7 +431,7 @@ ACTIONS: dict[Action, int] = {
     collect: 2,
     read: 6,
 }
-"""The frequency of each action, before a run gives some of them more weight or none."""
+"""The default frequency of each action; a run may increase some and disable others."""
 
 
 def choose(universe: Universe, model: Model, state: str) -> Version | None:
@@ -443,7 +444,7 @@ def _choose_post(universe: Universe) -> int:
 
 
 def sign_create(universe: Universe, author: Wallet, content: str) -> dict[str, Any]:
-    """A signature in one of the forms."""
+    """Sign a create in a randomly chosen form."""
     if universe.random.random() < 0.5:
         return author.sign("create")
     at, hashed = universe.clock.seconds, hash_of(content)
@@ -471,7 +472,7 @@ def _foreign(universe: Universe, model: Model) -> Call:
 
 
 def _movement(universe: Universe) -> tuple[str, str, int, int]:
-    """A sender, a receiver, a post and an amount; mostly such that the sender has the tokens."""
+    """A sender, a receiver, a post and an amount; usually the sender has the tokens."""
     random, market = universe.random, universe.market
     post_id = _choose_post(universe) if random.random() < 0.95 else 10**30
     everybody = market.chain.wallet.addresses[1:6]
@@ -483,7 +484,7 @@ def _movement(universe: Universe) -> tuple[str, str, int, int]:
 
 
 def _move_chain(universe: Universe, model: Model) -> None:
-    """The chain continues, or is reorganized."""
+    """Advance or reorganize the chain."""
     random = universe.random
     if random.random() < 0.5:
         universe.market.mine(random.randint(1, 3))
@@ -494,7 +495,7 @@ def _move_chain(universe: Universe, model: Model) -> None:
 
 
 def _change_logs(universe: Universe, said: Any, kind: str) -> Any:
-    """Lists of logs in a response, with some of them left out, or twice."""
+    """Omit or duplicate some of the logs in a response."""
     if isinstance(said, list):
         if said and all(isinstance(each, dict) and "topics" in each for each in said):
             chance = universe.random.random
@@ -521,7 +522,7 @@ def _outcome(block: Block | None) -> str:
 
 
 def _check_not_published(model: Model, version: Version) -> None:
-    """A post whose events are all still on the chain can no longer change."""
+    """Check that this is not a post whose events are all still on the chain: it cannot change."""
     present = {event.block.hash for event in model.claims().get(version.cid, [])}
     blocks = model.post_blocks.get(version.cid)
     assert not blocks or not blocks <= present
@@ -550,7 +551,8 @@ def _note_free(universe: Universe, model: Model) -> None:
 
 
 def _note_holders(universe: Universe, model: Model) -> None:
-    """After a reorg a token may be for another post than the one that its holder bought."""
+    """Record current holders: after a reorg, a token may be for a different post than was
+    bought."""
     for event in universe.market.created():
         cid = model.spellings.get(event.spelled)
         for reader in universe.market.chain.wallet.addresses[1:6]:

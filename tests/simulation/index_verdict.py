@@ -1,4 +1,4 @@
-"""The verdict on the index: every row of it, compared with the ledger of the chain."""
+"""Compares every row of the index with the ledger of the chain."""
 
 import json
 from dataclasses import asdict
@@ -22,13 +22,13 @@ TABLES = {
     "market_days": "day",
     "market_totals": "only_row",
 }
-"""The tables of the index, and a column by which each is ordered."""
+"""The tables of the index, each with the column that orders it."""
 
 Rows = dict[str, list[Any]]
 
 
 async def check_index(universe: Universe, model: Model) -> Ledger:
-    """Fail where the index and the chain differ. The universe must be settled."""
+    """Fail if the index and the chain differ. The universe must be settled."""
     ledger = read_ledger(universe.market)
     stores = universe.adapters.stores
     rows = await stores.database.read(_read_tables)
@@ -90,7 +90,7 @@ def _check_posts(universe: Universe, model: Model, ledger: Ledger, rows: Rows) -
 
 
 def _check_hashtags(model: Model, post: Post, shown: list[str]) -> None:
-    """Those that the author gave the file; if there are none, those of the chain."""
+    """Check that a post shows its author's hashtags for the file, or else those of the chain."""
     version = model.versions.get(model.cid_of(post.spelled) or "")
     own = version.worn - {()} if version is not None and version.owner == post.author else set()
     assert tuple(shown) in own | {normal_tags(post.hashtags)}

@@ -1,6 +1,7 @@
-"""The expected index, computed from the receipts of the chain and the contract's state.
+"""The expected index, computed from the chain's receipts and the contract's state.
 
-Every sum is recomputed from single posts, purchases and holdings; no code of the service is used.
+Every sum is recomputed from single posts, purchases and holdings; no code of the service is
+used.
 """
 
 from collections import Counter
@@ -20,7 +21,7 @@ MOVED = keccak256(b"Transfer(address,address,address,uint256,uint256)")
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
 MOST_OF_A_CID = 512
-"""The number of bytes that are kept of a cid's text."""
+"""Maximum number of bytes stored of a cid's text."""
 
 
 @dataclass
@@ -41,7 +42,7 @@ class Post:
 
 @dataclass
 class Purchase:
-    """A token that was bought."""
+    """The purchase of a token."""
 
     post_id: int
     buyer: str
@@ -51,7 +52,7 @@ class Purchase:
 
 @dataclass
 class Holding:
-    """Tokens that an address has, and since when."""
+    """The tokens that an address holds, and since when."""
 
     balance: int
     arrived: int
@@ -77,18 +78,18 @@ class Account:
 
 @dataclass
 class Ledger:
-    """Everything that happened on the market, in chain order."""
+    """Everything that has happened on the market, in chain order."""
 
     posts: dict[int, Post] = field(default_factory=dict)
     purchases: dict[int, Purchase] = field(default_factory=dict)
     prices: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     holdings: dict[tuple[str, int], Holding] = field(default_factory=dict)
     given_away: dict[tuple[str, int], Holding] = field(default_factory=dict)
-    """Holdings of bought tokens whose holders have none at the moment."""
+    """Former holdings of bought tokens, whose owners currently hold none."""
     logs: dict[int, str] = field(default_factory=dict)
 
     def sales_of(self, post_id: int) -> tuple[int, int]:
-        """Number and sum of the purchases of a post."""
+        """The number and total price of a post's purchases."""
         paid = [each.price for each in self.purchases.values() if each.post_id == post_id]
         return len(paid), sum(paid)
 
@@ -96,7 +97,7 @@ class Ledger:
         return sum(held == post_id for _, held in self.holdings)
 
     def readers_of(self) -> Counter[tuple[str, str]]:
-        """How many posts of an author a reader holds."""
+        """How many posts each reader holds of each author."""
         return Counter((self.posts[post_id].author, holder) for holder, post_id in self.holdings)
 
     def accounts(self) -> dict[str, Account]:
@@ -121,7 +122,7 @@ class Ledger:
         return found
 
     def days(self) -> dict[int, tuple[int, int, int]]:
-        """Posts, sales and volume of each day that had any."""
+        """Posts, sales and volume of each day with any activity."""
         posts = Counter(post.at // DAY for post in self.posts.values())
         sales = Counter(each.at // DAY for each in self.purchases.values())
         volume: Counter[int] = Counter()
@@ -143,7 +144,7 @@ class Ledger:
 
 
 def read_ledger(market: Market) -> Ledger:
-    """Read all receipts. Fails if they and the state of the contract differ."""
+    """Read all receipts. Fails if they contradict the state of the contract."""
     ledger = Ledger()
     for block in market.blocks():
         if block.receipt is None or not block.receipt.success:

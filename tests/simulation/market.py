@@ -1,4 +1,4 @@
-"""The chain of a simulation: posts and purchases, and a chain that reorganizes."""
+"""The chain of a simulation: posts, purchases and reorgs."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from imprint.devchain.transactions import TransactionRefused
 from imprint.domain.formats.addresses import Address, keccak256
 
 DEPTH = 64
-"""The most blocks that a reorg may replace, as the service is configured."""
+"""The maximum depth of a reorg, as configured in the service."""
 
 CONTRACT_OWNER = 4
 """The account that owns the contract wallet."""
@@ -31,12 +31,12 @@ POST_IN_BYTES = "(bytes,bytes,bytes,bytes,uint256,bytes[])"
 ZERO = "0x" + "00" * 20
 
 CONTRACT = Path(__file__).with_name("OpenMarketplace.json")
-"""The marketplace of the simulation, on which tokens are also given away and burned."""
+"""The marketplace contract of the simulation, which also allows gifts and burning of tokens."""
 
 
 @dataclass(frozen=True)
 class Texts:
-    """An author's input for a post."""
+    """The texts that an author enters for a post."""
 
     title: bytes = b"A title"
     description: bytes = b""
@@ -45,7 +45,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of the marketplace."""
+    """A call to the marketplace."""
 
     data: bytes
     value: int = 0
@@ -53,7 +53,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Created:
-    """One PostCreated event, read from the block without any code of the service."""
+    """A PostCreated event, decoded without any code of the service."""
 
     post_id: int
     author: str
@@ -93,10 +93,10 @@ class ChainBehind:
 
 @dataclass(frozen=True)
 class Lies:
-    """How a node lies: it leaves out the logs of a share of all blocks and first topics.
+    """How a node lies: it omits the logs of a fraction of all blocks and first topics.
 
-    With `receipts`, these lack them too. With `until`, blocks that so many others follow are shown
-    as they are.
+    With `receipts`, receipts lack these logs too. With `until`, blocks that are at least
+    this deep are returned unaltered.
     """
 
     chain: Chain
@@ -105,7 +105,7 @@ class Lies:
     until: int | None = None
 
     def change(self, said: bytes) -> bytes:
-        """What the node says instead of the truth."""
+        """Replace a truthful response by the node's lie."""
         return json.dumps([self._change_one(each) for each in json.loads(said)]).encode()
 
     def _change_one(self, response: Any) -> Any:
@@ -129,13 +129,13 @@ class Lies:
 
 @dataclass
 class Market:
-    """A chain with the marketplace on it; every height can be restored."""
+    """A chain with the marketplace on it that can be rewound to any height."""
 
     clock: MovableClock
     chain: Chain = field(init=False)
     address: str = field(init=False)
     contract: Address = field(init=False)
-    """A contract wallet, which writes and publishes like an account."""
+    """A contract wallet that writes and publishes like an account."""
     highest: int = 0
     _heights: dict[int, int] = field(default_factory=dict)
     _created: dict[bytes, list[Created]] = field(default_factory=dict)
@@ -160,7 +160,7 @@ class Market:
             self._note()
 
     def catch_up(self) -> None:
-        """Grow past every earlier block, as the winning branch does in the end."""
+        """Grow past every earlier block, as the winning branch eventually does."""
         self.mine(max(1, self.highest + 1 - self.chain.head.number))
 
     def creation(self, spelled: str | bytes, price: int, texts: Texts) -> Call:
@@ -188,12 +188,13 @@ class Market:
         return _call("updatePostPrice(uint256,uint256)", ["uint256"] * 2, [post_id, price])
 
     def batch(self, calls: list[Call]) -> Call:
-        """Several calls in one transaction, which has one value for all of them."""
+        """Combine several calls in one transaction, which carries a single value for all of
+        them."""
         data = [call.data for call in calls]
         return _call("batch(bytes[])", ["bytes[]"], [data], max(call.value for call in calls))
 
     def send(self, sender: str, call: Call) -> Block | None:
-        """The block of a transaction, which may have failed; None if it was refused."""
+        """Send a transaction and return its block; it may have failed. None if it was refused."""
         receiver, data = self.address.lower(), call.data
         if sender == self.contract:
             sender, receiver = self._contract_owner, self.contract
@@ -208,7 +209,7 @@ class Market:
     def reorganize(self, random: Random, depth: int) -> tuple[int, list[Block]]:
         """Replace the newest blocks: their transactions come back shuffled, late, or never.
 
-        Returns the actual depth, and the new blocks with a transaction.
+        Returns the actual depth, and the new blocks that contain transactions.
         """
         head = self.chain.head.number
         fork = max(min(self._heights), self.highest - DEPTH, head - depth)
@@ -245,7 +246,7 @@ class Market:
                 continue
 
     def created(self) -> list[Created]:
-        """Every PostCreated event of the current chain, in order."""
+        """Every PostCreated event on the current chain, in order."""
         return [each for block in self.blocks() for each in self.created_in(block)]
 
     def created_in(self, block: Block) -> list[Created]:
@@ -254,7 +255,7 @@ class Market:
         return self._created[block.hash]
 
     def entry(self, post_id: int) -> tuple[str, int]:
-        """The current author and price of a post, from the contract."""
+        """The current author and price of a post according to the contract."""
         kinds = ["(address,bytes,bytes,bytes,bytes,uint256)"]
         data = self._ask("getPostInfo(uint256)", ["uint256"], [post_id])
         ((author, _, _, _, _, price),) = decode(kinds, data)

@@ -1,4 +1,4 @@
-"""The expected state, computed from the chain and from the writes that the service accepted."""
+"""The expected state, computed from the chain and the writes accepted by the service."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,7 +8,7 @@ from tests.simulation.universe import GRACE
 from tests.writing_sessions import WritingKey
 
 LIVE, GONE, DESTROYED = "live", "gone", "destroyed"
-"""A version that its author has; a replaced or deleted one; one whose document is destroyed."""
+"""States of a version: current, replaced or deleted, or with its document destroyed."""
 
 
 @dataclass
@@ -23,12 +23,12 @@ class Version:
     published: bool = False
     perhaps_destroyed: bool = False
     worn: set[tuple[str, ...]] = field(default_factory=lambda: {()})
-    """All hashtags that the file has had, which its versions share."""
+    """All hashtags that the file has had; shared by its versions."""
 
 
 @dataclass
 class OpenedSession:
-    """A writing session that was opened; `expires` are seconds."""
+    """A writing session that was opened; `expires` is in seconds."""
 
     key: WritingKey
     actions: tuple[str, ...]
@@ -48,7 +48,7 @@ class Model:
     posts: dict[str, int] = field(default_factory=dict)
     post_blocks: dict[str, set[bytes]] = field(default_factory=dict)
     foreign: dict[bytes, str] = field(default_factory=dict)
-    """CIDs that belong to no file here, by their spellings."""
+    """CIDs that belong to no file in this service, by their spellings."""
 
     def add(self, cid: str, owner: str, content: str, replaced: Version | None = None) -> None:
         self.versions[cid] = Version(cid, owner, content)
@@ -57,23 +57,24 @@ class Model:
         self.spellings[cid.encode()] = cid
 
     def retire(self, cid: str, at: datetime) -> None:
-        """An accepted update or delete: the version is inaccessible from now on."""
+        """Record an accepted update or delete: the version is inaccessible from now on."""
         version = self.versions[cid]
         version.state, version.detached_at = GONE, at
 
     def collect(self, now: datetime) -> None:
-        """The garbage collector ran: documents that have long been inaccessible may be
+        """Record a garbage collection: documents that have long been inaccessible may have been
         destroyed."""
         for version in self.versions.values():
             if version.detached_at is not None and version.detached_at < now - GRACE:
                 version.perhaps_destroyed = True
 
     def hear(self, cid: str) -> None:
-        """Somebody claims that this version is published, truly or not: it may come back."""
+        """Record a claim, true or false, that this version is published: it may become live
+        again."""
         self.versions[cid].published = True
 
     def claims(self) -> dict[str, list[Created]]:
-        """The events of the chain that publish a version as its owner, by cid."""
+        """The events on the chain by which owners publish their versions, by cid."""
         found: dict[str, list[Created]] = {}
         for event in self.market.created():
             cid = self.spellings.get(event.spelled)
@@ -82,11 +83,11 @@ class Model:
         return found
 
     def cid_of(self, spelled: bytes) -> str | None:
-        """The CID in a text on the chain, if it is one."""
+        """The CID that a text on the chain spells, or None."""
         return self.spellings.get(spelled) or self.foreign.get(spelled)
 
     def note_admission(self, reader: str, post_id: int) -> None:
-        """Remember which posts the chain has ever let this reader read."""
+        """Record that the chain has let this reader read this post."""
         for event in self.market.created():
             cid = self.spellings.get(event.spelled)
             if cid is not None and event.post_id == post_id:

@@ -1,4 +1,4 @@
-"""The verdict on the readers' view of the index: posts, authors, libraries, totals and search."""
+"""Compares what readers see of the index: posts, authors, libraries, totals and search."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,11 +10,11 @@ from tests.simulation.universe import AUTHORS, DESCRIPTIONS, READERS, TITLES, Un
 from imprint.domain.posts.search import parse_query
 
 PAGE = 7
-"""Posts on a page, so that lists have several."""
+"""Posts per page, small enough that lists have several pages."""
 
 
 async def check_posts(universe: Universe, model: Model, ledger: Ledger) -> None:
-    """Fail where a response and the ledger of the chain differ."""
+    """Fail if a response differs from the ledger of the chain."""
     await _check_lists(universe, ledger)
     await _check_accounts(universe, ledger)
     await _check_libraries(universe, ledger)
@@ -53,7 +53,7 @@ async def _check_lists(universe: Universe, ledger: Ledger) -> None:
 
 
 def _price_history(ledger: Ledger, post_id: int) -> list[dict[str, str | None]]:
-    """The latest prices of a post, the newest first."""
+    """The most recent prices of a post, newest first."""
     post = ledger.posts[post_id]
     changes = [(price, at) for changed, price, at in ledger.prices.values() if changed == post_id]
     prices = [(post.first_price, post.at), *changes]
@@ -118,7 +118,7 @@ async def _check_libraries(universe: Universe, ledger: Ledger) -> None:
 
 
 async def _check_words(universe: Universe, ledger: Ledger) -> None:
-    """A word of a title or a description finds the posts that have it, and no others."""
+    """Check that a word in a title or description finds exactly the posts that contain it."""
 
     def having(word: bytes, post_id: int, post: Post) -> bool:
         texts = post.title.split(b" ") + universe.market.description(post_id).split(b" ")
@@ -136,7 +136,7 @@ async def _check_words(universe: Universe, ledger: Ledger) -> None:
 
 
 async def _check_texts(universe: Universe, model: Model, ledger: Ledger) -> None:
-    """The text of a post is found only while the post is free."""
+    """Check that the text of a post can be found only while the post is free."""
     for post in ledger.posts.values():
         version = model.versions.get(model.cid_of(post.spelled) or "")
         if version is None:
@@ -157,7 +157,7 @@ async def _read(
     wanted: dict[str, str],
     headers: dict[str, str] | None = None,
 ) -> list[dict[str, Any]]:
-    """All pages of a list."""
+    """Fetch all pages of a list."""
     found: list[dict[str, Any]] = []
     asked = {**wanted, "limit": str(PAGE)}
     while True:

@@ -1,4 +1,4 @@
-"""Actions with sessions of readers and writing sessions, at both processes of the service."""
+"""Actions on reader sessions and writing sessions, in both processes of the service."""
 
 from datetime import timedelta
 
@@ -11,10 +11,10 @@ from tests.world import World
 from tests.writing_sessions import WritingKey, send_opening
 
 MOST = 20
-"""The most writing sessions that a wallet may have."""
+"""Maximum number of writing sessions per wallet."""
 
 EARLY = 5
-"""Seconds by which the clock of a client may be ahead."""
+"""Seconds by which a client's clock may be ahead."""
 
 
 async def open_writing_session(universe: Universe, model: Model) -> None:
@@ -37,7 +37,7 @@ async def open_writing_session(universe: Universe, model: Model) -> None:
 
 
 async def write_by_session(universe: Universe, model: Model) -> None:
-    """Create or update with the key of any session, live or not."""
+    """Create or update a draft with the key of any session, whether live or not."""
     if not model.sessions:
         return
     random, world = universe.random, universe.either
@@ -66,7 +66,7 @@ async def write_by_session(universe: Universe, model: Model) -> None:
 def _expect(
     universe: Universe, opened: OpenedSession, action: str, response: httpx2.Response
 ) -> bool:
-    """Whether a write by a session took effect; fails if that is wrong."""
+    """Whether a write in a session took effect; fails if the outcome is wrong."""
     code = None if response.status_code == 200 else response.json()["code"]
     refused = {"writing_session_invalid", "writing_session_expired", "writing_session_scope"}
     expired = universe.clock.seconds >= opened.expires
@@ -82,7 +82,7 @@ def _expect(
 
 
 async def revoke(universe: Universe, model: Model) -> None:
-    """Revoke one writing session, or all of a wallet."""
+    """Revoke one writing session, or all of a wallet's sessions."""
     if not model.sessions:
         return
     random, world = universe.random, universe.either
@@ -122,7 +122,7 @@ async def log_out(universe: Universe, model: Model) -> None:
 
 
 async def use_session(universe: Universe, model: Model) -> None:
-    """Send a request in any session, live or not."""
+    """Send a request in any session, whether live or not."""
     if not universe.issued:
         return
     chosen = universe.random.choice(universe.issued[-12:])
@@ -144,7 +144,7 @@ async def _ask(world: World, session: ReaderSession, drafts: bool) -> httpx2.Res
 
 
 def _is_certain(universe: Universe, session: ReaderSession) -> bool:
-    """Whether a session is valid, whatever the clock was set to."""
+    """Whether a session is certainly valid, however the clock was changed."""
     age = universe.clock.now() - session.issued_at
     return not session.ended and timedelta(0) <= age < SESSION
 

@@ -1,7 +1,7 @@
-"""Seeded simulation: a random history of everything, compared with the model at every rest.
+"""Seeded simulation: a random history of actions, compared with the model at every rest.
 
-One number determines a whole run. `make simulate SEEDS=500` runs as many, `SEEDS=501-900` others,
-and `make simulate SEED=7` runs that one again.
+One number determines a whole run. `make simulate SEEDS=500` runs 500 seeds, `SEEDS=501-900`
+a range, and `make simulate SEED=7` repeats a single one.
 """
 
 import os
@@ -22,23 +22,23 @@ from tests.simulation.verdict import check
 ACTIONS = WRITES_AND_EVENTS | SESSIONS
 
 ROUNDS = 6
-"""How often a run comes to rest."""
+"""How many times a run comes to rest."""
 
 STEPS = 24
 """The average number of actions between two rests."""
 
 POSTGRESQL = 5
-"""Every fifth seed keeps its records on PostgreSQL."""
+"""Every fifth seed stores its records in PostgreSQL."""
 
 FEW_SEEDS = 3
 """The default number of seeds."""
 
 MEMORY = Path("/dev/shm")
-"""A folder in memory, if there is one: runs are many, and none needs to survive."""
+"""An in-memory folder, if there is one: there are many runs, and no data needs to survive."""
 
 
 def choose_seeds() -> list[int]:
-    """One seed, or as many as requested and all that have ever failed; few by default."""
+    """One seed, or the requested range plus all seeds that have ever failed; few by default."""
     if one := os.environ.get("SEED"):
         return [int(one)]
     if not (asked := os.environ.get("SEEDS")):
@@ -87,7 +87,7 @@ async def test_a_simulated_history_ends_in_the_state_of_the_chain(
 
 
 def choose_weights(chance: random.Random) -> dict[Action, int]:
-    """Every run has its own habits: it does some things often, some never."""
+    """Give each run its own habits: it does some things often, and some never."""
     weights = {
         action: weight * chance.choice([0, 1, 1, 1, 3]) for action, weight in ACTIONS.items()
     }

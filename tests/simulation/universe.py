@@ -1,4 +1,4 @@
-"""One simulated world: a chain, a node with faults, both providers, and a service that restarts."""
+"""A simulated world: a chain, a faulty node, both providers, and a service that restarts."""
 
 import asyncio
 import json
@@ -40,16 +40,16 @@ START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 GRACE = timedelta(hours=24)
 SESSION = timedelta(hours=1, minutes=50)
 AUTHORS, READERS = (1, 2, 3), (4, 5)
-"""The accounts that write, and those that only read."""
+"""The accounts that write, and the accounts that only read."""
 
 TITLES = (b"Amber", b"birch", b"cedar", b"delta", "Émeraude".encode(), b"fjord")
-"""Words of titles, and of nothing else."""
+"""Words that occur only in titles."""
 
 DESCRIPTIONS = (b"granite", b"harbour", b"island", "日本".encode())
-"""Words of descriptions, and of nothing else."""
+"""Words that occur only in descriptions."""
 
 HOSTILE = (b"", b"\xff\xfe", b"\x00\x07", "\u202e".encode(), b"<script>", b'" OR *')
-"""Occasional separators of words: invalid UTF-8, control characters, marks, and syntax."""
+"""Occasional word separators: invalid UTF-8, control characters, marks, and markup."""
 
 TAGS: dict[bytes, str | None] = {
     b"ink": "ink",
@@ -63,21 +63,21 @@ TAGS: dict[bytes, str | None] = {
     b"\xff": None,
     b"x" * 33: None,
 }
-"""Hashtags on the chain, and their forms in the index."""
+"""Hashtags on the chain and their normalized forms in the index."""
 
 
 def normal_tags(spelled: Iterable[bytes]) -> tuple[str, ...]:
-    """The hashtags that these texts are, each once; others are none."""
+    """The normalized hashtags of these texts, without duplicates and invalid ones."""
     found = (TAGS[each] for each in spelled)
     return tuple(dict.fromkeys(tag for tag in found if tag is not None))
 
 
 TURNS = 12
-"""Rounds in which the index reaches the head of a chain at rest."""
+"""The number of rounds within which the index reaches the head of a resting chain."""
 
 
 class PlainRecoder:
-    """Accepts every image unchanged: pictures are not simulated."""
+    """Accepts every image unchanged, because pictures are not simulated."""
 
     async def recode(self, image: bytes, signer: Address) -> bytes:
         return image
@@ -88,7 +88,7 @@ class PlainRecoder:
 
 @dataclass
 class ReaderSession:
-    """An issued session, and whether a logout has ended it."""
+    """An issued session, and whether it was ended by a logout."""
 
     address: str
     headers: dict[str, str]
@@ -98,7 +98,7 @@ class ReaderSession:
 
 @dataclass
 class Universe:
-    """Everything in a run, and the one source of randomness."""
+    """The complete state of a run, and its only source of randomness."""
 
     random: Random
     folder: Path
@@ -113,7 +113,7 @@ class Universe:
     follower: Follower = field(init=False)
     indexers: tuple[Indexer, Indexer] = field(init=False)
     pair: tuple[Follower, Indexer] = field(init=False)
-    """Those of a process that knows two nodes, of which the second never lies."""
+    """The follower and indexer of a process with two nodes, the second of which never lies."""
     spare: Node = field(init=False)
     _rpc: JsonRpc = field(init=False)
     undelivered: list[tuple[str, Block]] = field(default_factory=list)
@@ -202,7 +202,7 @@ class Universe:
 
     @property
     def authors(self) -> list[Wallet]:
-        """The writers: accounts, and a contract."""
+        """The writing wallets: accounts and a contract."""
         owner = self.world.wallet(CONTRACT_OWNER)
         contract = ContractWallet(owner.account, self.clock, self.market.contract)
         return [*(self.world.wallet(index) for index in AUTHORS), contract]
@@ -211,7 +211,7 @@ class Universe:
         return self.world.wallet(self.random.choice(AUTHORS + READERS))
 
     def texts(self) -> Texts:
-        """An author's input for a post."""
+        """Random texts that an author enters for a post."""
         chance = self.random
         title = [chance.choice(TITLES) for _ in range(chance.randint(1, 3))]
         if chance.random() < 0.3:
@@ -223,7 +223,7 @@ class Universe:
         return Texts(b" ".join(title), b" ".join(description), tuple(tags))
 
     async def session(self, wallet: Wallet) -> dict[str, str]:
-        """The headers of a session that has not expired."""
+        """The headers of an unexpired session."""
         found, now = self._sessions.get(wallet.address), self.clock.now()
         if found is None or found.ended or not timedelta(0) <= now - found.issued_at < SESSION:
             found = ReaderSession(wallet.address, await self.either.login(wallet), now)
@@ -233,11 +233,11 @@ class Universe:
 
     @property
     def either(self) -> World:
-        """One of the two processes of the service."""
+        """One of the two processes of the service, chosen at random."""
         return self.random.choice((self.world, self.replica))
 
     def spread(self, block: Block | None) -> None:
-        """Let the providers hear of a block, or not."""
+        """Notify the providers of a block, or not."""
         if block is None or not self.market.created_in(block):
             return
         for provider in "ab":
@@ -245,7 +245,7 @@ class Universe:
                 self.undelivered.append((provider, block))
 
     async def deliver(self, provider: str, block: Block) -> httpx2.Response:
-        """A provider's delivery of a block, sometimes with parts left out."""
+        """Send a provider's delivery of a block, sometimes with parts omitted."""
         if provider == "a":
             body = json.loads(self.world.body_a(block))
             named = body["event"]["data"]["block"]
@@ -268,7 +268,7 @@ class Universe:
     async def lie(
         self, log: dict[str, Any], number: int | None, block_hash: str
     ) -> httpx2.Response:
-        """A correctly signed delivery of a lie."""
+        """Send a correctly signed delivery of a false log."""
         block: dict[str, Any] = {"hash": block_hash, "logs": [log]}
         if number is not None:
             block["number"] = number
@@ -286,7 +286,7 @@ class Universe:
             self.node.fault = None
 
     async def run_pair(self) -> tuple[bool, bool]:
-        """Run rounds of the process with two nodes, one of which leaves out logs."""
+        """Run rounds of the process with two nodes, one of which omits logs."""
         follower, indexer = self.pair
         turns = await follower.follow_once(), await indexer.index_once()
         assert not follower.stream.disputed, "the second node is not believed"
@@ -298,7 +298,7 @@ class Universe:
         indexer: int = 0,
         behind: int = 0,
     ) -> bool:
-        """Run a round of an indexer, which may fail if the node does or is behind."""
+        """Run a round of an indexer, which may fail if the node fails or lags."""
         chain = self.market.chain
         self.node.fault = trouble
         if behind:
@@ -317,7 +317,7 @@ class Universe:
                 assert not any(self._is_canonical(*each) for each in gone), "undone without a reorg"
 
     async def _indexed_places(self) -> set[tuple[int, str]]:
-        """The posts and purchases in the index, with their blocks."""
+        """The positions of posts and purchases in the index, with their blocks."""
         rows = await self.adapters.stores.database.read(_read_places)
         return {(row["place"], row["block_hash"]) for row in rows}
 
@@ -326,7 +326,7 @@ class Universe:
         return block is not None and "0x" + block.hash.hex() == block_hash
 
     async def index_twice(self) -> list[bool]:
-        """Run a round of both indexers at once."""
+        """Run one round of both indexers concurrently."""
         return await asyncio.gather(*(self.index(indexer=each) for each in (0, 1)))
 
     async def collect(self) -> None:
@@ -342,7 +342,7 @@ class Universe:
             pass
 
     async def come_to_rest(self) -> None:
-        """Let the winning branch grow, deliveries go stale, and the follower come to rest."""
+        """Let the winning branch grow, deliveries expire, and the follower catch up."""
         # Deliveries are older than they may be, also those that came before the clock went back.
         self.node.lie = None
         behind = self.latest - self.clock.now()

@@ -1,4 +1,4 @@
-"""The verdict: the service's responses, compared with the model."""
+"""Compares the service's responses with the model."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from tests.simulation.posts_verdict import check_posts
 from tests.simulation.universe import AUTHORS, READERS, Universe
 
 Record = dict[str, Any]
-"""A file, as the service shows it."""
+"""A file, as returned by the service."""
 
 SAMPLE = 3
-"""How many files and readers are checked closely; at the end of a run, all of them."""
+"""How many files and readers are checked in detail; at the end of a run, all of them are."""
 
 
 async def check(universe: Universe, model: Model, whole: bool) -> None:
-    """Fail where the service and the model differ. The universe must be settled."""
+    """Fail if the service and the model differ. The universe must be settled."""
     ledger = await check_index(universe, model)
     if whole or universe.random.random() < 0.3:
         await check_posts(universe, model, ledger)
@@ -135,7 +135,8 @@ async def _check_draft(universe: Universe, version: Version) -> None:
 
 
 async def _check_unbound(universe: Universe, model: Model) -> None:
-    """Post ids of no version of ours belong to nobody, whatever deliveries claimed."""
+    """Check that post ids without a version in this service are not found, whatever is
+    delivered."""
     bound = set(model.posts.values())
     reader = universe.anybody()
     session = await universe.session(reader)

@@ -1,9 +1,9 @@
-"""The description, narrowed to requests that a service with certain facts accepts.
+"""The API description, narrowed to requests accepted by a service with certain facts.
 
-The description is the same for all services, and its patterns accept every string that some service
-accepts. For random requests that must be accepted, this adds the restrictions of the facts and of
-the texts: the chain, the domains, checksums, the order of members. For responses it adds the codes
-that each one lists.
+The description is the same for all services, and its patterns accept every string that any
+service accepts. To generate random requests that must be accepted, this adds restrictions
+from the facts and the texts: the chain, the domains, checksums, the order of members. To
+responses it adds the codes that each one lists.
 """
 
 import copy
@@ -19,10 +19,10 @@ from imprint.web.docs.accounts import OPENING
 from imprint.web.docs.typed_data import component_of
 
 UNMIXED_ADDRESS_PATTERN = "^0x([0-9a-f]{40}|[0-9A-F]{40})$"
-"""An address that needs no checksum."""
+"""An address in a single case, which needs no checksum."""
 
 SIGNATURE_PATTERN = "^0x([0-9a-fA-F]{128}|[0-9a-fA-F]{130})$"
-"""A signature of an account with a key: those of contracts are too long to generate."""
+"""A signature by a key: contract signatures are too long to generate."""
 
 SHORT_POST_ID_PATTERN = "^(0|[1-9][0-9]{0,76})$"
 """A number of up to 77 digits, which is always below 2^256."""
@@ -31,10 +31,10 @@ TAG_CHARACTERS = "A-Za-z0-9_\\-À-ÖØ-öø-ÿа-яα-ωא-תぁ-ゖァ-ヺ一-�
 """Letters of common scripts that normalization does not change."""
 
 TAG = f"#?[{TAG_CHARACTERS}]{{1,{MAX_TAG_LENGTH}}}"
-"""A hashtag that needs no normalization except of case."""
+"""A hashtag that needs no normalization except for case."""
 
 TIMESTAMP = "#/components/schemas/Timestamp"
-"""Digits. Random integers would sometimes have a decimal point, as JSON Schema allows."""
+"""Replaced by digits: random integers sometimes have a decimal point, as JSON Schema allows."""
 
 DOMAIN_MEMBERS = [
     {"name": "name", "type": "string"},
@@ -56,7 +56,7 @@ _INSTANT = f"{_DAY}T{_TIME}{_ZONE}"
 
 
 def narrow(document: Mapping[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The description for a service with these facts."""
+    """The API description, narrowed to a service with these facts."""
     narrowed: dict[str, Any] = copy.deepcopy(dict(document))
     components = narrowed["components"]["schemas"]
     patterns = {
@@ -111,7 +111,7 @@ def _narrow_writing_sessions(components: dict[str, Any], facts: Mapping[str, Any
 
 
 def _narrow_problems(document: dict[str, Any]) -> None:
-    """Let each response have only the codes that it lists, and its own status."""
+    """Restrict each response to its own status and the codes that it lists."""
     for methods in document["paths"].values():
         for operation in methods.values():
             for status, response in operation["responses"].items():
@@ -125,13 +125,13 @@ def _narrow_problems(document: dict[str, Any]) -> None:
 
 
 def hashtags_pattern(none_allowed: bool) -> str:
-    """A comma-separated list of hashtags that need no normalization except of case."""
+    """A comma-separated list of hashtags that need no normalization except for case."""
     some = f"{TAG}(,{TAG}){{0,{MAX_TAGS - 1}}}"
     return f"^({some})?$" if none_allowed else f"^{some}$"
 
 
 def login_message_pattern(domains: Sequence[str], chain_id: int) -> str:
-    """Login messages for these domains; the host of the URI is the domain."""
+    """A pattern of login messages for these domains, with the domain as the host of the URI."""
     # A service for development accepts every port; this is one of them.
     ports = [domain.replace(":*", ":5173") for domain in domains]
     messages = [_login_message_pattern(_literal(domain), chain_id) for domain in ports]

@@ -1,4 +1,4 @@
-"""The distributions, and the environments that they are installed in; each is made once."""
+"""The built distributions and the environments they are installed in, each created once."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from tools.distributions import build, commit_epoch
 
 
 class Distributions(NamedTuple):
-    """The built files."""
+    """The built wheel and sdist."""
 
     wheel: Path
     sdist: Path
@@ -48,5 +48,5 @@ def with_dev(tmp_path_factory: pytest.TempPathFactory, distributions: Distributi
 
 @pytest.fixture(scope="session")
 def complete(tmp_path_factory: pytest.TempPathFactory, distributions: Distributions) -> Installed:
-    """The package with everything that a production service may need."""
+    """The package with all extras that a production service may need."""
     return _install(tmp_path_factory, distributions, "deploy", "otel", "postgresql", "s3")

@@ -1,4 +1,4 @@
-"""The package as an operator installs it: a separate environment, and the command in it."""
+"""The package as an operator installs it: a separate environment, and its `imprint` command."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from tests.processes import Process, free_port
 from tools.runtime_lock import Environment, render_requirements, runtime_entries
 
 PYTHON = os.environ.get("WHEEL_PYTHON") or sys.executable
-"""The Python that the environments are made with."""
+"""The Python with which environments are created."""
 
 UV = Path(sys.executable).parent / "uv"
 
@@ -36,7 +36,7 @@ print(json.dumps({
     "sys_platform": sys.platform,
 }))
 """
-"""Prints the environment markers of a Python that has no library for it."""
+"""Program that prints a Python's environment markers without any library."""
 
 LISTED = """
 import json
@@ -44,32 +44,32 @@ from importlib.metadata import distributions
 print(json.dumps({each.metadata["Name"].lower().replace("_", "-"): each.version
                   for each in distributions()}))
 """
-"""Prints the packages that a Python finds, with their versions."""
+"""Program that prints the packages that a Python finds, with their versions."""
 
 
 def plain_environ(given: Mapping[str, str] | None = None) -> dict[str, str]:
-    """This environment without anything of the project, and these settings."""
+    """The current environment variables without any of this project's, plus these settings."""
     ours = ("IMPRINT_", "PYTHON", "VIRTUAL_ENV", "WHEEL_", "COLUMNS", "_IMPRINT")
     kept = {name: text for name, text in os.environ.items() if not name.startswith(ours)}
     return {**kept, **(given or {})}
 
 
 def run_python(python: str | Path, code: str) -> str:
-    """The output of a program in another Python, which sees nothing of this one."""
+    """Run code in another Python, isolated from this one, and return its output."""
     command = [str(python), "-I", "-c", code]
     done = subprocess.run(command, env=plain_environ(), capture_output=True, text=True, check=True)
     return done.stdout
 
 
 def markers_of(python: str | Path) -> Environment:
-    """The environment markers of a Python."""
+    """The environment markers of a Python interpreter."""
     markers: dict[str, str] = json.loads(run_python(python, MARKERS))
     return markers
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """The package alone in an environment, with some of its extras."""
+    """An environment that contains only the package and some of its extras."""
 
     folder: Path
     extras: tuple[str, ...] = ()
@@ -83,7 +83,7 @@ class Installed:
         return self.folder / "bin" / "imprint"
 
     def install(self, wheel: Path) -> None:
-        """Create the environment, with the locked packages of these extras, and the wheel."""
+        """Create the environment with the wheel and the locked packages of its extras."""
         _run([PYTHON, "-m", "venv", "--without-pip", str(self.folder)])
         needed = self.folder / "requirements.txt"
         entries = runtime_entries(self.extras, [markers_of(PYTHON)])
@@ -93,7 +93,7 @@ class Installed:
         self._fetch(["--no-deps", "--no-index", str(wheel)])
 
     def _fetch(self, wanted: list[str]) -> None:
-        """Install with uv; where it cannot reach an index, with pip."""
+        """Install packages with uv, or with pip if uv cannot reach an index."""
         quiet = ["install", "--quiet"]
         try:
             _run([str(UV), "pip", *quiet, "--python", str(self.python), *wanted])
@@ -112,7 +112,7 @@ class Installed:
         settings: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> "subprocess.CompletedProcess[str]":
-        """Run the command like a shell does, with its output; it sees no other settings."""
+        """Run the installed command and capture its output, with no other settings than these."""
         return subprocess.run(
             [str(self.command), *map(str, arguments)],
             env=plain_environ(settings),
@@ -130,7 +130,7 @@ def _run(command: Iterable[str]) -> None:
 
 @dataclass(slots=True)
 class Installation:
-    """The settings of a service without a node, and the process that runs it."""
+    """The settings of a service without a node, and ways to run it."""
 
     installed: Installed
     folder: Path
@@ -155,10 +155,10 @@ class Installation:
         return f"http://127.0.0.1:{self.port}"
 
     def run(self, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-        """Run a command of the package with these settings."""
+        """Run a command of the package with this installation's settings."""
         return self.installed.run(*arguments, settings=self.settings, cwd=self.folder)
 
     def serve(self, command: str = "serve") -> Process:
-        """The process of the service, not started yet."""
+        """The process of the service, which is not started yet."""
         log = self.folder / f"{command}.log"
         return Process([str(self.installed.command), command], log, self.settings)

@@ -1,4 +1,4 @@
-"""The command of the bare package: every command loads, and reports what it lacks."""
+"""The `imprint` command without extras: every subcommand loads and reports what it lacks."""
 
 import shutil
 import subprocess
@@ -18,27 +18,27 @@ NEEDED = {
     "migrate-content": ["--to", "embedded:there"],
     "reconcile": ["--from-block", "0"],
 }
-"""The minimal arguments of commands."""
+"""The minimal arguments of commands that require some."""
 
 WITHOUT_SETTINGS = {
     "completion", "contract", "deploy", "dev", "migrate-catalog", "restore", "verify",
 }  # fmt: skip
-"""The commands that need no settings, or have defaults for them."""
+"""Commands that need no settings, or have defaults for all of them."""
 
 
 def sentence_of(done: "subprocess.CompletedProcess[str]") -> str:
-    """The message of a command that could not start: no traceback, and no output."""
+    """The message of a command that could not start, after checking that there is no traceback."""
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert "Traceback" not in done.stderr
     return done.stderr.strip()
 
 
-def test_the_version_is_that_of_the_source(bare: Installed):
+def test_the_version_matches_the_source(bare: Installed):
     assert bare.run("--version").stdout == f"imprint, version {__version__}\n"
 
 
 @pytest.mark.parametrize("command", ["contract", "deploy", "dev", "migrate-catalog"])
-def test_a_command_has_help_without_its_extra(bare: Installed, command: str):
+def test_a_command_shows_its_help_without_its_extra(bare: Installed, command: str):
     done = bare.run(command, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"Usage: imprint {command} ")
@@ -63,7 +63,7 @@ def test_bash_completes_commands_and_options(bare: Installed):
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS.keys() - WITHOUT_SETTINGS))
-def test_without_settings_a_command_lists_those_that_it_needs(
+def test_without_settings_a_command_lists_the_ones_it_needs(
     bare: Installed, tmp_path: Path, command: str
 ):
     (tmp_path / "file").touch()
@@ -75,7 +75,7 @@ def test_without_settings_a_command_lists_those_that_it_needs(
 
 
 @pytest.mark.parametrize("command", ["check", "serve", "events"])
-def test_postgresql_without_its_extra_is_refused_with_the_name_of_the_extra(
+def test_postgresql_without_its_extra_is_refused_naming_the_extra(
     bare: Installed, tmp_path: Path, command: str
 ):
     there = Installation(bare, tmp_path, {"IMPRINT_DATABASE_URL": "postgresql://localhost/imprint"})
@@ -90,7 +90,7 @@ def test_postgresql_without_its_extra_is_refused_with_the_name_of_the_extra(
     assert "Traceback" not in done.stderr
 
 
-def test_moving_records_without_the_extra_is_refused_with_the_name_of_the_extra(
+def test_moving_records_without_the_extra_is_refused_naming_the_extra(
     bare: Installed, tmp_path: Path
 ):
     done = bare.run(
@@ -101,7 +101,7 @@ def test_moving_records_without_the_extra_is_refused_with_the_name_of_the_extra(
     )
 
 
-def test_deploying_with_a_key_without_the_extra_is_refused_with_the_name_of_the_extra(
+def test_deploying_with_a_key_without_the_extra_is_refused_naming_the_extra(
     bare: Installed, tmp_path: Path
 ):
     key = tmp_path / "key"
@@ -113,7 +113,7 @@ def test_deploying_with_a_key_without_the_extra_is_refused_with_the_name_of_the_
     )
 
 
-def test_the_development_chain_without_its_extra_is_refused_with_a_sentence(
+def test_the_development_chain_without_its_extra_is_refused_with_a_message(
     bare: Installed, tmp_path: Path
 ):
     sentence = sentence_of(bare.run("dev", cwd=tmp_path))

@@ -23,13 +23,13 @@ ASSETS = (
 )
 
 
-def test_the_wheel_has_the_package_and_nothing_else(distributions: Distributions):
+def test_the_wheel_contains_only_the_package(distributions: Distributions):
     assert wheel_problems(distributions.wheel) == []
     assert set(ASSETS) <= set(read_wheel(distributions.wheel))
 
 
 @pytest.mark.parametrize("change", ["drop", "add"])
-def test_a_missing_and_a_superfluous_file_are_noticed(
+def test_missing_and_superfluous_files_are_detected(
     distributions: Distributions, tmp_path: Path, change: str
 ):
     files = read_wheel(distributions.wheel)
@@ -60,7 +60,7 @@ def test_a_missing_and_a_superfluous_file_are_noticed(
         (b"Requires-Dist: click", b"Requires-Dist: click click"),
     ],
 )
-def test_wrong_metadata_is_noticed(
+def test_wrong_metadata_is_detected(
     distributions: Distributions, pattern: bytes, replacement: bytes
 ):
     files = read_wheel(distributions.wheel)
@@ -71,10 +71,10 @@ def test_wrong_metadata_is_noticed(
     assert metadata_problems(changed) != []
 
 
-def test_the_sdist_has_what_a_builder_and_a_tester_need(distributions: Distributions):
+def test_the_sdist_has_everything_needed_for_building_and_testing(distributions: Distributions):
     assert sdist_problems(distributions.sdist) == []
 
 
-def test_the_sdist_gives_the_same_wheel(distributions: Distributions, tmp_path: Path):
+def test_building_from_the_sdist_gives_the_same_wheel(distributions: Distributions, tmp_path: Path):
     again = build_from_sdist(distributions.sdist, tmp_path, epoch=commit_epoch())
     assert read_wheel(again) == read_wheel(distributions.wheel)

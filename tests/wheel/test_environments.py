@@ -1,4 +1,4 @@
-"""The packages of an installation: the locked ones that it needs, and no others."""
+"""The packages of an installation: exactly the locked ones that it needs."""
 
 import subprocess
 
@@ -14,8 +14,8 @@ def installed(request: pytest.FixtureRequest) -> Installed:
     return found
 
 
-def test_the_lock_has_everything_that_the_package_needs(installed: Installed):
-    """Check that every package is installed in a version that the others accept."""
+def test_the_lock_file_has_everything_that_the_package_needs(installed: Installed):
+    """Check that every installed package has a version that the others accept."""
     command = [str(UV), "pip", "check", "--python", str(installed.python)]
     done = subprocess.run(command, env=plain_environ(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -31,6 +31,6 @@ def test_exactly_the_locked_packages_are_installed(installed: Installed):
     assert installed.packages() == locked | {NAME: read_version()}
 
 
-def test_the_bare_package_has_no_library_of_an_extra(bare: Installed):
+def test_the_bare_package_has_no_libraries_of_extras(bare: Installed):
     extras = {"asyncpg", "eth-account", "obstore", "pyrevm", "rlp"}
     assert extras & bare.packages().keys() == set()

@@ -1,4 +1,4 @@
-"""`make release`, in a copy of the project with its own history."""
+"""`make release`, run in a copy of the project with its own git history."""
 
 import json
 import re
@@ -43,7 +43,7 @@ def release(folder: Path) -> "subprocess.CompletedProcess[str]":
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project as it is now, committed as a release, with its part of the changelog."""
+    """A copy of the current project, committed as a release with its changelog entry."""
     folder = tmp_path_factory.mktemp("project")
     for path in kept_files():
         target = folder / path.relative_to(ROOT)
@@ -84,7 +84,7 @@ def test_the_checksums_can_be_verified_with_sha256sum(released: Path):
     assert subprocess.run(command, cwd=released, check=False, capture_output=True).returncode == 0
 
 
-def test_a_changed_a_missing_and_a_foreign_file_are_noticed(released: Path, tmp_path: Path):
+def test_changed_missing_and_foreign_files_are_detected(released: Path, tmp_path: Path):
     folder = tmp_path / "dist"
     shutil.copytree(released, folder)
     assert sums_problems(folder) == []
@@ -98,7 +98,7 @@ def test_a_changed_a_missing_and_a_foreign_file_are_noticed(released: Path, tmp_
     ]
 
 
-def test_the_bill_of_materials_names_what_the_lock_installs(released: Path):
+def test_the_bill_of_materials_lists_what_the_lock_file_installs(released: Path):
     bill = json.loads((released / f"imprint_press-{VERSION}.cdx.json").read_text("utf-8"))
     assert bill["metadata"]["component"]["version"] == VERSION
     named = {each["name"]: each for each in bill["components"]}
@@ -108,13 +108,13 @@ def test_the_bill_of_materials_names_what_the_lock_installs(released: Path):
     assert not named.keys() & {"pytest", "hatchling", "uv"}
 
 
-def test_the_files_are_the_same_if_they_are_built_again(project: Path, released: Path):
+def test_rebuilding_gives_identical_files(project: Path, released: Path):
     first = (released / "SHA256SUMS").read_text()
     assert release(project).returncode == 0
     assert (released / "SHA256SUMS").read_text() == first
 
 
-def test_a_changed_checkout_is_refused(project: Path, released: Path):
+def test_a_checkout_with_uncommitted_changes_is_refused(project: Path, released: Path):
     (project / "README.md").write_text("Changed.\n")
     try:
         done = release(project)
@@ -123,7 +123,7 @@ def test_a_changed_checkout_is_refused(project: Path, released: Path):
     assert (done.returncode, "has changes" in done.stderr) == (1, True)
 
 
-def test_a_tag_must_be_that_of_the_version_and_of_this_commit(project: Path, released: Path):
+def test_a_tag_must_match_the_version_and_the_commit(project: Path, released: Path):
     git(project, "tag", f"v{VERSION}")
     assert release(project).returncode == 0
     git(project, "tag", "v99.0.0")
@@ -134,7 +134,7 @@ def test_a_tag_must_be_that_of_the_version_and_of_this_commit(project: Path, rel
     git(project, "tag", "--delete", f"v{VERSION}")
 
 
-def test_a_state_between_releases_is_refused(project: Path, released: Path):
+def test_a_version_between_releases_is_refused(project: Path, released: Path):
     changelog = project / "CHANGELOG.md"
     text = changelog.read_text("utf-8").replace(RELEASED, UNRELEASED)
     changelog.write_text(text, "utf-8")
@@ -167,7 +167,7 @@ def test_an_image_is_checked_before_a_release(tmp_path: Path):
 OWN = f"registry.example/imprint:{VERSION}@sha256:{'a' * 64}"
 
 
-def test_every_image_of_the_deployment_files_is_pinned(tmp_path: Path):
+def test_every_image_in_the_deployment_files_is_pinned(tmp_path: Path):
     names = find_images()
     assert len(names) >= 5
     digests = {name: f"sha256:{number:064x}" for number, name in enumerate(sorted(names))}

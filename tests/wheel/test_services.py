@@ -1,4 +1,4 @@
-"""The installed service: started, used, backed up, moved, on each database and with its own
+"""The installed service: started, used, backed up and moved, on each database and with its own
 chain."""
 
 import asyncio
@@ -39,7 +39,7 @@ def start(installation: Installation, command: str = "serve") -> Process:
 
 
 def result_of(done: "subprocess.CompletedProcess[str]", status: int = 0) -> Any:
-    """The JSON object that a command has printed, and nothing else."""
+    """The JSON object that a command printed; fails if it printed anything else."""
     assert done.returncode == status, done.stderr
     return json.loads(done.stdout)
 
@@ -67,7 +67,7 @@ def test_the_style_sheet_of_the_docs_page_is_served(here: Installation):
     assert fetch(f"{here.url}{style}").status_code == 200
 
 
-def test_a_backup_is_restored_and_served(here: Installation, tmp_path: Path):
+def test_a_backup_can_be_restored_and_served(here: Installation, tmp_path: Path):
     saved = result_of(here.run("backup", "--out", tmp_path / "saved.tar", "--json"))
     assert saved["documents"]["private"] == 0
     again = here.run("backup", "--out", tmp_path / "saved.tar")
@@ -86,7 +86,7 @@ def test_a_backup_is_restored_and_served(here: Installation, tmp_path: Path):
         process.kill()
 
 
-def test_an_export_is_verified_and_imported(here: Installation, tmp_path: Path):
+def test_an_export_can_be_verified_and_imported(here: Installation, tmp_path: Path):
     out = tmp_path / "all.car"
     assert here.run("export", "--out", out).returncode == 0
     assert result_of(here.run("verify", out, "--json"))["files"] == 0
@@ -97,12 +97,12 @@ def test_an_export_is_verified_and_imported(here: Installation, tmp_path: Path):
     assert here.run("import", out).returncode == 0
 
 
-def test_documents_are_copied_to_another_folder(here: Installation, tmp_path: Path):
+def test_documents_can_be_copied_to_another_folder(here: Installation, tmp_path: Path):
     done = here.run("migrate-content", "--to", f"embedded:{tmp_path / 'there'}")
     assert done.returncode == 0, done.stderr
 
 
-def test_a_stopped_installation_is_repaired_and_moved_to_postgresql(
+def test_a_stopped_installation_can_be_repaired_and_moved_to_postgresql(
     with_postgresql: Installed, tmp_path: Path, postgresql: Server
 ):
     asyncio.run(postgresql.create_database("wheel"))
@@ -138,7 +138,7 @@ def run_example(python: str | Path, *addresses: str) -> None:
 
 
 def start_dev(python: str | Path, folder: Path) -> tuple[Process, str, str]:
-    """A running `imprint dev` with the URLs of its service and of its node."""
+    """Start `imprint dev`; returns its process and the URLs of its service and its node."""
     ports = {name: str(free_port()) for name in ("IMPRINT_PORT", "IMPRINT_DEV_RPC_PORT")}
     settings = ports | {"IMPRINT_DATA_DIR": str(folder / "dev")}
     process = Process([str(python), "-m", "imprint", "dev"], folder / "dev.log", settings)

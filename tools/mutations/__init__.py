@@ -1,1 +1,1 @@
-"""Deliberate faults in the code, and a runner that checks that the suites find each."""
+"""Deliberate faults in the code, and a runner that checks that the suites find each one."""

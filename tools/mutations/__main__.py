@@ -1,7 +1,8 @@
-"""Puts deliberate faults into a copy of the code, one by one, and checks that suites find each.
+"""Puts deliberate faults into a copy of the code and checks that the suites find each one.
 
-`python -m tools.mutations [part of a promise ...]` tries all of them, or those whose promises
-contain one of the parts. `--list` shows them. `--baseline` runs their tests once without any fault.
+`python -m tools.mutations [part of a promise ...]` tries all faults, or those whose
+promises contain one of the parts. `--list` shows them. `--baseline` runs their tests once
+without any fault.
 """
 
 import os
@@ -25,29 +26,29 @@ from tools.mutations.mutation import Mutation
 from tools.mutations.service import OF_SERVICE
 
 MUTATIONS: tuple[Mutation, ...] = (*OF_ACCESS, *OF_SERVICE, *OF_SUITES)
-"""Every deliberate fault."""
+"""All deliberate faults."""
 
 BUILT = (
     *(".tools", "site/node_modules", "clients/typescript/node_modules", "clients/typescript/dist"),
     *("tests/*/node_modules", "examples/*/node_modules", "contracts/node_modules"),
     "tests/*/.venv",
 )
-"""Build results that no commit has: the copy uses those of the checkout."""
+"""Untracked build results; the copy uses those of the checkout."""
 
 PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
 
 SECONDS = 900
-"""How long the tests of one fault may take."""
+"""Timeout for the tests of one fault."""
 
 TEST_SECONDS = "300"
-"""How long one test may take: a fault may make it wait forever."""
+"""Timeout of a single test, because a fault may make it wait forever."""
 
 _FAILED = re.compile(
     r"^ *(?:FAILED |not ok \d+ - |✖ )(?!\S+\.m?js\b)(.+?)(?: - .*| \([\d.]+ms\))?$"
     r"|^(?P<contract>\S.*) BROKEN(?: \(|$)|^(?P<artifact>\S+ does not match \S+):",
     re.MULTILINE,
 )
-"""How pytest, Node's test runner, the import contracts and the compiler's check name what failed.
+"""Matches failures reported by pytest, Node, the import contracts and the compiler's check.
 
 A file that Node cannot load fails under its own name, which does not count as a finding.
 """
@@ -73,7 +74,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy of the tracked files, in which one file at a time is changed."""
+    """A copy of the tracked files, in which one file at a time is modified."""
 
     folder: Path
 
@@ -89,7 +90,7 @@ class Copy:
         return made
 
     def link_built(self) -> None:
-        """Use the build results of the checkout, replacing those of a command."""
+        """Link the build results of the checkout, replacing those built by a command."""
         for built in (path for pattern in BUILT for path in ROOT.glob(pattern)):
             link = self.folder / built.relative_to(ROOT)
             if link.is_symlink():
@@ -100,13 +101,13 @@ class Copy:
             link.symlink_to(built)
 
     def write(self, path: str, text: str) -> None:
-        """Change a file. Compiled Python may have the same size and time, so it is removed."""
+        """Write a file, and remove its compiled form, which may have the same size and time."""
         file = self.folder / path
         file.write_text(text, "utf-8")
         Path(cache_from_source(str(file))).unlink(missing_ok=True)
 
     def run(self, command: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-        """Run a command in the copy, with the code of the copy."""
+        """Run a command in the copy, using the copy's code."""
         tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
         environ = {**os.environ, "PYTHONPATH": str(self.folder / "src"), "PATH": tools}
         return subprocess.run(  # noqa: S603 - our own commands
@@ -123,15 +124,15 @@ class Copy:
 
 
 def command_of(mutation: Mutation) -> tuple[str, ...]:
-    """The tests that have to find a fault."""
+    """Return the command that runs the tests that must find a fault."""
     return mutation.command or (sys.executable, *PYTEST, "--timeout", TEST_SECONDS, *mutation.tests)
 
 
 def judge(status: int, text: str) -> tuple[Outcome, str]:
-    """The outcome of a run, and the test that failed.
+    """Return the outcome of a run, and the test that failed.
 
-    A run that ends without a failed test is not a finding: the fault may have kept the tests from
-    being imported.
+    A run that ends without a failed test is not a finding: the fault may have prevented the
+    tests from being imported.
     """
     if status == 0:
         return Outcome.NOT_FOUND, ""
@@ -160,7 +161,7 @@ def try_mutation(copy: Copy, mutation: Mutation) -> Finding:
 
 
 def render_table(findings: Iterable[Finding]) -> str:
-    """The findings as a table in Markdown."""
+    """Format the findings as a Markdown table."""
     lines = ["| promise | file | suite | found by |", "|---|---|---|---|"]
     for each in findings:
         by = f"`{each.by}`" if each.by else f"**{each.outcome}**"
@@ -172,7 +173,7 @@ def render_table(findings: Iterable[Finding]) -> str:
 
 
 def run_baseline(copy: Copy, chosen: Sequence[Mutation]) -> bool:
-    """Whether everything that has to find a fault passes without one."""
+    """Whether all tests that must find a fault pass without one."""
     tests = sorted({test for mutation in chosen for test in mutation.tests})
     commands = sorted({mutation.command for mutation in chosen if mutation.command})
     if tests:
@@ -187,8 +188,7 @@ def run_baseline(copy: Copy, chosen: Sequence[Mutation]) -> bool:
 
 
 def try_all(copy: Copy, chosen: Sequence[Mutation]) -> bool:
-    """Try these faults one after the other and print the outcomes; returns whether all are
-    found."""
+    """Try these faults one after another and print the outcomes; returns whether all are found."""
     findings = []
     for mutation in chosen:
         finding = try_mutation(copy, mutation)
@@ -208,7 +208,7 @@ def expect_own_code(copy: Copy) -> None:
 
 
 def main() -> int:
-    """Try what the arguments choose; the status is 1 if a fault was not found."""
+    """Try the faults that the arguments select; the exit status is 1 if one was not found."""
     parser = ArgumentParser(prog="python -m tools.mutations", description=__doc__)
     parser.add_argument("parts", nargs="*", help="parts of the promises to try")
     parser.add_argument("--list", action="store_true", help="show the faults and their tests")

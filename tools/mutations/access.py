@@ -9,7 +9,9 @@ ACCESS = (
         "    if spent is not None:\n",
         '    if spent is not None and spent["action"] != "create":\n',
         "test",
-        ("tests/web/api/test_drafts.py::test_a_repeated_write_is_refused_with_the_file_it_made",),
+        (
+            "tests/web/api/test_drafts.py::test_a_repeated_write_is_refused_with_the_file_that_it_created",
+        ),
     ),
     Mutation(
         "Nobody but its owner updates a draft",
@@ -25,7 +27,9 @@ ACCESS = (
         "    if abs(now.timestamp() - timestamp) > FRESHNESS_SECONDS:\n",
         "    if now.timestamp() - timestamp > FRESHNESS_SECONDS:\n",
         "test",
-        ("tests/web/api/test_drafts.py::test_a_write_is_at_most_60_seconds_from_now",),
+        (
+            "tests/web/api/test_drafts.py::test_the_timestamp_of_a_write_is_at_most_60_seconds_from_now",
+        ),
     ),
     Mutation(
         "A signature is for the content that it was made for",
@@ -34,7 +38,7 @@ ACCESS = (
         "    if write.body_hash is not None and not body:\n",
         "test",
         (
-            "tests/web/api/test_signing_forms.py::test_a_body_that_was_not_signed_stores_nothing_and_spends_no_nonce",
+            "tests/web/api/test_signing_forms.py::test_a_body_other_than_the_signed_one_stores_nothing_and_spends_no_nonce",
         ),
     ),
     Mutation(
@@ -56,7 +60,7 @@ ACCESS = (
         "        if write.action not in session.actions:\n",
         "        if not session.actions:\n",
         "test",
-        ("tests/web/api/test_writes.py::test_an_action_that_was_not_signed_is_refused",),
+        ("tests/web/api/test_writes.py::test_an_action_outside_the_scope_of_a_session_is_refused",),
     ),
     Mutation(
         "A login message is used once",
@@ -64,7 +68,7 @@ ACCESS = (
         "        if generation is None:\n            raise NonceUsed(LOGIN, None)\n",
         "        generation = generation or 0\n",
         "test",
-        ("tests/web/api/test_login.py::test_a_login_is_accepted_once",),
+        ("tests/web/api/test_login.py::test_a_login_message_is_accepted_only_once",),
     ),
     Mutation(
         "A login message is for one of the domains of this service",
@@ -72,7 +76,7 @@ ACCESS = (
         "        if not self._accepts(domain):\n",
         "        if not domain:\n",
         "test",
-        ("tests/web/api/test_login.py::test_a_message_for_another_service_is_refused",),
+        ("tests/web/api/test_login.py::test_a_login_message_for_another_service_is_refused",),
     ),
     Mutation(
         "A session ends with its logout",
@@ -80,7 +84,7 @@ ACCESS = (
         'IS_ENDED = f"(EXISTS ({_ENDED} = :session) OR EXISTS ({_ENDED} = :reader))"',
         'IS_ENDED = f"(:session IS NULL OR EXISTS ({_ENDED} = :reader))"',
         "test",
-        ("tests/web/api/test_logout.py::test_a_logout_ends_this_session_and_no_other",),
+        ("tests/web/api/test_logout.py::test_a_logout_ends_only_its_own_session",),
     ),
     Mutation(
         "A session is signed with a key of this service",
@@ -98,7 +102,7 @@ ACCESS = (
         "test",
         (
             "tests/adapters/chain/test_contract_wallets_nodes.py"
-            "::test_any_other_result_is_a_node_failure",
+            "::test_any_other_result_counts_as_a_node_failure",
         ),
     ),
     Mutation(
@@ -121,7 +125,7 @@ ACCESS = (
         ("tests/auth/test_sessions_operator_sessions.py",),
     ),
 )
-"""Who may write, and who is signed in."""
+"""Faults in write access and signing in."""
 
 READING = (
     Mutation(
@@ -139,7 +143,7 @@ READING = (
         "        if grant is not None and _describes(",
         "test",
         (
-            "tests/services/access/test_entitlement.py::test_a_grant_is_cached_for_its_time_and_no_longer",
+            "tests/services/access/test_entitlement.py::test_a_grant_is_cached_for_the_cache_time_and_no_longer",
         ),
     ),
     Mutation(
@@ -156,7 +160,7 @@ READING = (
         "        if file.owner != session.address:\n",
         "        if not session.address:\n",
         "test",
-        ("tests/web/api/test_reads.py::test_the_draft_of_another_owner_is_refused",),
+        ("tests/web/api/test_reads.py::test_reading_another_owners_draft_is_refused",),
     ),
     Mutation(
         "The gateway serves no private document",
@@ -174,7 +178,7 @@ READING = (
         "test",
         (
             "tests/web/api/test_feeds.py"
-            "::test_a_post_whose_price_was_raised_loses_its_text_before_the_index_knows",
+            "::test_a_price_raised_on_chain_hides_the_text_before_it_is_indexed",
         ),
     ),
     Mutation(
@@ -185,7 +189,7 @@ READING = (
         "test",
         (
             "tests/web/api/test_feeds.py"
-            "::test_a_post_whose_price_was_raised_loses_its_text_before_the_index_knows",
+            "::test_a_price_raised_on_chain_hides_the_text_before_it_is_indexed",
         ),
     ),
     Mutation(
@@ -199,7 +203,7 @@ READING = (
         "test",
         (
             "tests/web/api/test_feeds.py"
-            "::test_a_post_that_the_chain_refused_is_not_shown_while_it_is_silent",
+            "::test_a_post_denied_by_the_chain_stays_hidden_while_the_node_is_down",
         ),
     ),
     Mutation(
@@ -211,7 +215,7 @@ READING = (
         "test",
         (
             "tests/web/api/test_feeds.py"
-            "::test_free_posts_are_shown_for_an_hour_after_the_chain_was_heard",
+            "::test_free_posts_are_shown_for_an_hour_after_the_last_chain_response",
         ),
     ),
     Mutation(
@@ -221,7 +225,7 @@ READING = (
         "",
         "test",
         (
-            "tests/web/api/test_search.py::test_a_raised_price_removes_a_text_from_search_and_zero_restores_it",
+            "tests/web/api/test_search.py::test_raising_the_price_removes_a_text_from_search_and_zero_restores_it",
         ),
     ),
     Mutation(
@@ -242,7 +246,7 @@ READING = (
         "test",
         (
             "tests/web/api/test_private_feeds.py"
-            "::test_a_former_holder_reads_nothing_even_before_the_index_knows",
+            "::test_a_former_holder_gets_no_text_even_before_the_transfer_is_indexed",
         ),
     ),
     Mutation(
@@ -251,10 +255,10 @@ READING = (
         "            if getattr(start.which, name) != value:\n",
         "            if not hasattr(start.which, name):\n",
         "test",
-        ("tests/web/api/test_posts.py::test_a_page_token_belongs_to_its_list",),
+        ("tests/web/api/test_posts.py::test_a_page_token_is_valid_only_for_its_list",),
     ),
 )
-"""Who may read what."""
+"""Faults in read access."""
 
 BROWSERS = (
     Mutation(
@@ -311,7 +315,7 @@ BROWSERS = (
         '    yield f"<title>{xml_text(post.title)}</title>\\n"\n',
         '    yield f"<title>{post.title}</title>\\n"\n',
         "test",
-        ("tests/web/api/test_feeds.py::test_any_title_and_description_leave_feeds_well_formed",),
+        ("tests/web/api/test_feeds.py::test_feeds_stay_well_formed_for_any_title_and_description",),
     ),
     Mutation(
         "A form of another site does not sign the operator in",
@@ -322,7 +326,7 @@ BROWSERS = (
         ("tests/web/site/test_operator.py::test_a_cross_origin_form_is_refused",),
     ),
 )
-"""What a browser is told."""
+"""Faults in headers and policies sent to browsers."""
 
 SECRECY = (
     Mutation(
@@ -331,7 +335,9 @@ SECRECY = (
         "    secret = _BEFORE_SECRET.search(path)\n",
         "    secret = None\n",
         "test",
-        ("tests/web/api/test_private_feeds.py::test_the_token_is_in_no_log_metric_or_problem",),
+        (
+            "tests/web/api/test_private_feeds.py::test_the_token_appears_in_no_log_metric_or_problem",
+        ),
     ),
     Mutation(
         "Metrics have no path that a caller invents",
@@ -339,7 +345,9 @@ SECRECY = (
         '    return "/ipfs/{cid}" if path.startswith("/ipfs/") else OTHER_PATHS\n',
         '    return "/ipfs/{cid}" if path.startswith("/ipfs/") else path\n',
         "test",
-        ("tests/web/api/test_private_feeds.py::test_the_token_is_in_no_log_metric_or_problem",),
+        (
+            "tests/web/api/test_private_feeds.py::test_the_token_appears_in_no_log_metric_or_problem",
+        ),
     ),
     Mutation(
         "A secret of the settings is never printed",
@@ -355,7 +363,7 @@ SECRECY = (
         '                "path": _logged_path(path),\n',
         '                "path": f"{_logged_path(path)}?{scope[\'query_string\'].decode()}",\n',
         "test",
-        ("tests/web/api/test_logs.py::test_a_query_is_not_logged",),
+        ("tests/web/api/test_logs.py::test_query_strings_are_not_logged",),
     ),
     Mutation(
         "The key of a document is wrapped with a nonce of its own",
@@ -374,6 +382,6 @@ SECRECY = (
         ("tests/adapters/test_encryption.py",),
     ),
 )
-"""What nobody may learn."""
+"""Faults in confidentiality."""
 
 OF_ACCESS: tuple[Mutation, ...] = (*ACCESS, *READING, *BROWSERS, *SECRECY)

@@ -1,4 +1,4 @@
-"""Deliberate faults that suites other than `make test` find first, or find best."""
+"""Deliberate faults that suites other than `make test` find first or best."""
 
 from tools.mutations.mutation import Mutation
 
@@ -41,7 +41,7 @@ SCRIPTS = (
         "            f\"connect-src 'self'{origin}\",\n",
         '            f"connect-src{origin}",\n',
         "test-browser",
-        ("tests/browser/test_reading.py::test_a_post_is_refused_then_bought_and_read",),
+        ("tests/browser/test_reading.py::test_a_post_is_locked_then_bought_and_read",),
     ),
 )
 """Faults in code that runs outside the service."""
@@ -53,7 +53,7 @@ RANDOM = (
         '    size: Annotated[Count, doc("Bytes of the stored document.")]\n',
         '    size: Annotated[str, doc("Bytes of the stored document.")]\n',
         "fuzz",
-        ("tests/fuzz/test_description.py::test_every_response_is_as_described",),
+        ("tests/fuzz/test_description.py::test_every_response_matches_the_description",),
     ),
     Mutation(
         "A reorg leaves no trace in the totals",
@@ -72,7 +72,7 @@ RANDOM = (
         "test-generators",
         (
             "tests/generators/test_clients.py"
-            "::test_a_typescript_client_walks_from_a_draft_to_a_reader",
+            "::test_a_typescript_client_completes_the_walk_from_draft_to_reader",
         ),
     ),
 )
@@ -102,9 +102,7 @@ DISASTERS = (
         "        await self.content.put(intent.cid, made.document, intent.network)\n"
         "        reserved = await begin(intent)\n",
         "test-crash",
-        (
-            "tests/crash/test_failpoints.py::test_a_write_interrupted_by_a_crash_is_complete_or_absent",
-        ),
+        ("tests/crash/test_failpoints.py::test_a_write_interrupted_by_a_crash_is_all_or_nothing",),
     ),
     Mutation(
         "No write is acknowledged in a database that was deleted",
@@ -112,10 +110,7 @@ DISASTERS = (
         "            self._files.check()\n        self.commits += 1\n",
         "            pass\n        self.commits += 1\n",
         "test-faults",
-        (
-            "tests/faults/test_deleted_files.py"
-            "::test_no_acknowledged_write_is_lost_by_the_next_kill",
-        ),
+        ("tests/faults/test_deleted_files.py::test_the_next_kill_loses_no_acknowledged_writes",),
     ),
     Mutation(
         "Workers end with their supervisor",
@@ -123,7 +118,7 @@ DISASTERS = (
         "        self.listen()\n        os.kill(os.getpid(), signal.SIGTERM)\n",
         "        self.listen()\n        stop_seconds += 3600\n",
         "test-faults",
-        ("tests/faults/test_restarts.py::test_workers_end_with_a_supervisor_that_is_killed",),
+        ("tests/faults/test_restarts.py::test_workers_exit_when_their_supervisor_is_killed",),
     ),
     Mutation(
         "The addresses of one IPv6 network are one client",
@@ -141,10 +136,10 @@ DISASTERS = (
         "                made = await asyncio.to_thread(convert, await load(), running.work)\n",
         "                made = convert(await load(), running.work)\n",
         "test-hostile",
-        ("tests/hostile/test_watchdog.py::test_no_request_holds_the_event_loop[emphasis-sqlite]",),
+        ("tests/hostile/test_watchdog.py::test_no_request_blocks_the_event_loop[emphasis-sqlite]",),
     ),
 )
-"""Faults found by kills, faults and attacks."""
+"""Faults found by killing processes, injecting failures and attacks."""
 
 NEIGHBOURS = (
     Mutation(
@@ -163,7 +158,7 @@ NEIGHBOURS = (
         "test-chain",
         (
             "tests/anvil/test_hostile_chain.py"
-            "::test_a_preferred_node_that_is_behind_does_not_let_a_former_holder_read",
+            "::test_a_lagging_preferred_node_does_not_grant_access_to_a_former_holder",
         ),
     ),
     Mutation(
@@ -199,7 +194,7 @@ NEIGHBOURS = (
         'packages = ["src/imprint"]\n',
         'packages = ["src/imprint"]\nexclude = ["*.sql"]\n',
         "test-wheel",
-        ("tests/wheel/test_distributions.py::test_the_wheel_has_the_package_and_nothing_else",),
+        ("tests/wheel/test_distributions.py::test_the_wheel_contains_only_the_package",),
     ),
     Mutation(
         "A client behind nginx does not choose its own address",
@@ -209,7 +204,7 @@ NEIGHBOURS = (
         "test-proxies",
         (
             "tests/deploy/test_proxies_upstream.py"
-            "::test_rate_limits_count_the_address_that_the_proxy_was_called_from[nginx]",
+            "::test_rate_limits_apply_to_the_client_address_seen_by_the_proxy[nginx]",
         ),
     ),
     Mutation(
@@ -218,7 +213,7 @@ NEIGHBOURS = (
         "      IMPRINT_TRUSTED_PROXIES: 10.213.7.0/24\n",
         "      IMPRINT_TRUSTED_PROXIES: 10.0.0.0/8\n",
         "test-deploy",
-        ("tests/deploy/test_compose.py::test_only_the_proxy_is_trusted",),
+        ("tests/deploy/test_compose.py::test_only_the_proxy_network_is_trusted",),
     ),
 )
 """Faults found with other programs: nodes, stores, proxies, installers."""

@@ -1,4 +1,4 @@
-"""One deliberate fault, the promise that it breaks, and the tests that have to find it."""
+"""A deliberate fault, the promise that it breaks, and the tests that must find it."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class Mutation:
     """In the file `path`, `before` occurs once and is replaced by `after`.
 
-    `suite` is the target of the Makefile that runs `tests`. A fault that pytest does not look for
+    `suite` is the Makefile target that runs `tests`. A fault that pytest does not test for
     has a `command` instead, whose last lines name what failed.
     """
 

@@ -1,4 +1,4 @@
-"""Deliberate faults in limits, the handling of the chain, stored data, and operation."""
+"""Deliberate faults in limits, chain handling, stored data and operation."""
 
 from tools.mutations.mutation import Mutation
 
@@ -17,7 +17,7 @@ LIMITS = (
         "                limiter.admit(body.client, limits.monotonic())\n",
         "                limiter.admit(new_id(), limits.monotonic())\n",
         "test",
-        ("tests/web/http/test_middleware.py::test_a_rate_limited_client_learns_when_to_retry",),
+        ("tests/web/http/test_middleware.py::test_a_rate_limited_client_is_told_when_to_retry",),
     ),
     Mutation(
         "X-Forwarded-For is believed only of trusted proxies",
@@ -33,7 +33,7 @@ LIMITS = (
         "            if size > self.limit:\n                raise self.too_large()\n",
         "",
         "test",
-        ("tests/web/http/test_requests.py::test_a_body_is_cut_off_at_its_limit_while_it_streams",),
+        ("tests/web/http/test_requests.py::test_a_streamed_body_is_cut_off_at_its_limit",),
     ),
     Mutation(
         "A picture with too many pixels is refused before it is decoded",
@@ -52,7 +52,7 @@ LIMITS = (
         "test",
         (
             "tests/adapters/database/sqlite/test_database.py"
-            "::test_a_phrase_that_no_post_has_is_interrupted",
+            "::test_a_search_for_a_phrase_that_matches_no_post_is_interrupted",
         ),
     ),
     Mutation(
@@ -61,7 +61,7 @@ LIMITS = (
         "            await self.garbage.prune_feeds(now - FEED_MEMORY)\n",
         "",
         "test",
-        ("tests/web/api/test_private_feeds.py::test_a_feed_lives_as_long_as_somebody_fetches_it",),
+        ("tests/web/api/test_private_feeds.py::test_a_feed_is_kept_as_long_as_it_is_fetched",),
     ),
     Mutation(
         "A head of a request has a limit",
@@ -75,7 +75,7 @@ LIMITS = (
         ),
     ),
 )
-"""Limits of one client."""
+"""Faults in the limits per client."""
 
 CHAIN = (
     Mutation(
@@ -85,7 +85,7 @@ CHAIN = (
         "        return macs[0].digest()\n\n\ndef check_spelling",
         "test",
         (
-            "tests/web/api/test_webhooks.py::test_a_delivery_of_provider_a_without_a_valid_signature_is_refused",
+            "tests/web/api/test_webhooks.py::test_a_delivery_by_provider_a_without_a_valid_signature_is_refused",
         ),
     ),
     Mutation(
@@ -96,7 +96,7 @@ CHAIN = (
         "test",
         (
             "tests/services/publication/test_chain_sync_reorgs.py"
-            "::test_a_post_whose_block_was_replaced_is_a_draft_without_a_post_id",
+            "::test_a_post_whose_block_is_replaced_becomes_a_draft_without_a_post_id",
         ),
     ),
     Mutation(
@@ -107,7 +107,7 @@ CHAIN = (
         "test",
         (
             "tests/services/publication/test_chain_sync_reorgs.py"
-            "::test_a_reorg_of_every_depth_up_to_the_configured_one_is_followed",
+            "::test_reorgs_of_every_depth_up_to_the_configured_one_are_followed",
         ),
     ),
     Mutation(
@@ -118,7 +118,7 @@ CHAIN = (
         "test",
         (
             "tests/services/posts/test_indexer.py"
-            "::test_a_log_that_a_node_stops_showing_is_never_undone_in_a_block_of_the_chain",
+            "::test_a_log_that_a_node_stops_returning_is_not_undone",
         ),
     ),
     Mutation(
@@ -129,7 +129,7 @@ CHAIN = (
         "test",
         (
             "tests/services/posts/test_indexer.py"
-            "::test_a_log_hidden_until_its_block_is_final_is_found_when_the_node_is_honest",
+            "::test_a_log_hidden_until_finality_is_found_once_the_node_is_honest",
         ),
     ),
     Mutation(
@@ -139,9 +139,9 @@ CHAIN = (
         "",
         "test",
         (
-            "tests/services/posts/test_indexer.py::test_two_indexers_at_once_apply_nothing_twice",
+            "tests/services/posts/test_indexer.py::test_two_concurrent_indexers_apply_nothing_twice",
             "tests/adapters/stores/posts/test_index_writer.py"
-            "::test_advancing_the_index_from_a_stale_state_is_refused_and_changes_nothing",
+            "::test_advancing_the_index_from_a_stale_state_is_refused",
         ),
     ),
     Mutation(
@@ -160,11 +160,11 @@ CHAIN = (
         "test",
         (
             "tests/web/api/test_reads.py"
-            "::test_a_stranger_who_gets_the_id_of_a_post_in_a_reorg_does_not_open_its_text",
+            "::test_an_account_that_gains_a_post_id_by_reorg_cannot_unlock_the_text",
         ),
     ),
 )
-"""The handling of the chain."""
+"""Faults in chain handling."""
 
 STORAGE = (
     Mutation(
@@ -174,7 +174,7 @@ STORAGE = (
         "            return found\n",
         "test",
         (
-            "tests/web/api/test_corruption.py::test_a_document_replaced_by_that_of_another_owner_is_never_served",
+            "tests/web/api/test_corruption.py::test_a_document_replaced_by_another_owners_document_is_never_served",
         ),
     ),
     Mutation(
@@ -210,7 +210,7 @@ STORAGE = (
         "    if os.path.lexists(path):\n",
         "    if path.is_symlink():\n",
         "test",
-        ("tests/services/installation/test_backup.py::test_a_backup_replaces_nothing",),
+        ("tests/services/installation/test_backup.py::test_a_backup_overwrites_nothing",),
     ),
     Mutation(
         "A repair keeps no record whose checksum is wrong",
@@ -218,7 +218,9 @@ STORAGE = (
         "            return not is_damaged(table, values)\n",
         "            return True\n",
         "test",
-        ("tests/cli/test_repair.py::test_a_record_without_a_backup_is_given_up_by_consent_only",),
+        (
+            "tests/cli/test_repair.py::test_a_record_missing_from_backups_is_discarded_only_with_consent",
+        ),
     ),
     Mutation(
         "A repair without a backup changes nothing if records would be lost",
@@ -226,7 +228,7 @@ STORAGE = (
         "        if rebuilt.lost and not may_lose:\n",
         "        if False:\n",
         "test",
-        ("tests/cli/test_repair.py::test_an_unreadable_catalog_is_not_given_up_without_a_backup",),
+        ("tests/cli/test_repair.py::test_an_unreadable_catalog_is_not_discarded_without_a_backup",),
     ),
     Mutation(
         "A release does not open records of a newer one",
@@ -250,7 +252,7 @@ STORAGE = (
         "    if owner is None:\n        return\n",
         "    if owner is not None:\n        return\n",
         "test",
-        ("tests/cli/test_cli_access.py::test_no_command_makes_a_catalog_beside_documents",),
+        ("tests/cli/test_cli_access.py::test_no_command_creates_a_catalog_for_existing_documents",),
     ),
     Mutation(
         "A command that only looks leaves the files beside a database",
@@ -268,10 +270,10 @@ STORAGE = (
         '                connection.execute("COMMIT")\n'
         '                connection.execute("BEGIN IMMEDIATE")\n',
         "test",
-        ("tests/adapters/database/test_schema.py::test_a_migration_that_fails_leaves_nothing",),
+        ("tests/adapters/database/test_schema.py::test_a_failed_migration_leaves_nothing_behind",),
     ),
 )
-"""The integrity of stored data."""
+"""Faults in the integrity of stored data."""
 
 OPERATION = (
     Mutation(
@@ -297,7 +299,9 @@ OPERATION = (
         "            self._schedule(worker)\n",
         '            log.error("worker died and will be replaced", extra=fields)\n',
         "test-faults",
-        ("tests/faults/test_workers.py::test_a_killed_worker_is_replaced_and_all_end_together",),
+        (
+            "tests/faults/test_workers.py::test_a_killed_worker_is_replaced_and_all_workers_stop_together",
+        ),
     ),
     Mutation(
         "One process at a time holds a lease",
@@ -313,9 +317,9 @@ OPERATION = (
         "Code.INVALID_LOGIN_MESSAGE, Code.NONCE_USED, ",
         "Code.INVALID_LOGIN_MESSAGE, ",
         "test",
-        ("tests/web/api/test_login.py::test_a_login_is_accepted_once",),
+        ("tests/web/api/test_login.py::test_a_login_message_is_accepted_only_once",),
     ),
 )
-"""How the service runs, and what it reports about itself."""
+"""Faults in how the service runs and what it reports about itself."""
 
 OF_SERVICE: tuple[Mutation, ...] = (*LIMITS, *CHAIN, *STORAGE, *OPERATION)

@@ -39,7 +39,7 @@ export interface PostQuery {
 
 // records: begin
 
-/** Facts that differ between services, which a client must know. */
+/** Parameters of this service that a client must know. */
 export interface ServiceFacts {
   /** The name of the software. */
   name: string;
@@ -60,7 +60,7 @@ export interface ServiceFacts {
   now: number;
 }
 
-/** The domain of typed data (EIP-712): spread it into the `domain` of `salt`. */
+/** The EIP-712 domain of typed data; spread it into the `domain` of `salt`. */
 export interface SigningFacts {
   /** The name of the domain. */
   name: string;
@@ -70,7 +70,7 @@ export interface SigningFacts {
   chainId: number;
 }
 
-/** What login messages (EIP-4361) are checked against. */
+/** The rules that login messages (EIP-4361) are checked against. */
 export interface LoginFacts {
   /** The domains that messages may name; `:*` is any port. */
   domains: string[];
@@ -78,7 +78,7 @@ export interface LoginFacts {
   freshness_seconds: number;
 }
 
-/** Where posts are published. */
+/** The chain and the contract on which posts are published. */
 export interface ChainFacts {
   /** The id of the chain. */
   id: number;
@@ -88,7 +88,7 @@ export interface ChainFacts {
   rpc_url?: string;
 }
 
-/** What the service accepts. */
+/** The limits on what the service accepts. */
 export interface LimitFacts {
   /** Bytes of UTF-8 of a content. */
   content_bytes: number;
@@ -112,7 +112,7 @@ export interface LimitFacts {
   login_message_bytes: number;
 }
 
-/** How many records a page has. */
+/** The number of records per page. */
 export interface PageSizes {
   /** Of `GET /filesByTags`. */
   filesByTags: number;
@@ -124,7 +124,7 @@ export interface PageSizes {
   pendingFilesByOwner: number;
 }
 
-/** The marketplace contract, for libraries that call it. */
+/** The marketplace contract, for libraries that call it directly. */
 export interface MarketplaceFacts {
   /** The id of the chain. */
   chainId: number;
@@ -136,7 +136,7 @@ export interface MarketplaceFacts {
   abi: Record<string, unknown>[];
 }
 
-/** The state of the service and of its dependencies. */
+/** The state of the service and its dependencies. */
 export interface Readiness {
   /** The state in one word. */
   status: "ready" | "degraded" | "not ready";
@@ -145,7 +145,7 @@ export interface Readiness {
   details: string[];
 }
 
-/** One word for each dependency and task. */
+/** A one-word status for each dependency and task. */
 export interface Checks {
   /** `ok`, `read_only`, `unavailable` or `unknown`. */
   database: string;
@@ -165,7 +165,7 @@ export interface Checks {
   records: string;
 }
 
-/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has an `action` (`create`, `update`, `publish`, `delete`, `writing_session` or `login`) and a `file`: what spent the nonce, and the record that it produced, or `null`. If the action is not that of the request, the file is not its own. */
+/** The body of every error response (RFC 9457). Only a problem with the code `nonce_used` has the members `action` (`create`, `update`, `publish`, `delete`, `writing_session` or `login`) and `file`: the action that spent the nonce, and the record that it produced, or `null`. If the action differs from that of the request, the file was not produced by this request. */
 export interface Problem {
   /** A URI that identifies the code. */
   type: string;
@@ -186,7 +186,7 @@ export interface Problem {
   now?: number;
 }
 
-/** A file as writes return it; every update gives it another cid. */
+/** A file as returned by writes; every update changes its CID. */
 export interface Draft {
   /** A UUID. */
   id: string;
@@ -203,7 +203,7 @@ export interface Draft {
   keyvalues: KeyValues;
 }
 
-/** The metadata of a file; each hashtag is a further member whose value is its name. */
+/** The metadata of a file; each hashtag is an additional member whose value is its name. */
 export type KeyValues = {
   /** An Ethereum address in lower case. */
   owner: Address;
@@ -213,7 +213,7 @@ export type KeyValues = {
   publishedAt?: string;
 } & { [name: string]: string };
 
-/** A session of a reader; `token` is a secret. */
+/** A reader's session; `token` is a secret. */
 export interface Session {
   /** The session, a JWT for the Authorization header. */
   token: string;
@@ -225,7 +225,7 @@ export interface Session {
   expiresAt: string;
 }
 
-/** A writing session. Its key is not shown. */
+/** A writing session. Its key is not included. */
 export interface WritingSessionRecord {
   /** The `id` of a writing session. */
   id: string;
@@ -241,7 +241,7 @@ export interface WritingSessionRecord {
   createdAt: string;
 }
 
-/** A file as lists and reads return it, with its publication. */
+/** A file as returned by lists and reads, with its publication. */
 export interface HostedFile {
   /** A UUID. */
   id: string;
@@ -268,7 +268,7 @@ export interface HostedFile {
   tx_hash: Hex | null;
 }
 
-/** A text, and the file that contains it. */
+/** A text and the file that contains it. */
 export interface Content {
   /** The text. */
   content: string;
@@ -289,7 +289,7 @@ export interface DeletedDraft {
   status: "deleted";
 }
 
-/** A post as the index has it. */
+/** A post in the index. */
 export interface Post {
   /** The post's id, a decimal number below 2^256. */
   id: string;
@@ -328,7 +328,7 @@ export interface Post {
   priceHistory?: PricePoint[];
 }
 
-/** A block of the chain. */
+/** A block on the chain. */
 export interface Block {
   /** The number of the block. */
   number: number;
@@ -336,7 +336,7 @@ export interface Block {
   hash: Hex;
 }
 
-/** The number of purchases, and the total paid. */
+/** The number of purchases and the total paid. */
 export interface SalesTotal {
   /** How many purchases. */
   count: number;
@@ -344,7 +344,7 @@ export interface SalesTotal {
   volume: string;
 }
 
-/** Absolute addresses of a post. */
+/** Absolute URLs of a post. */
 export interface PostLinks {
   /** The address of this record. */
   self: string;
@@ -354,7 +354,7 @@ export interface PostLinks {
   page: string;
 }
 
-/** A price of a post. */
+/** A price of a post and when it was set. */
 export interface PricePoint {
   /** The price in wei. */
   price: string;
@@ -402,7 +402,7 @@ export interface HeldPost {
   held: Held;
 }
 
-/** How a reader holds a post. */
+/** A reader's holding of a post. */
 export interface Held {
   /** How many tokens. */
   balance: string;
@@ -412,7 +412,7 @@ export interface Held {
   paid: string | null;
 }
 
-/** What an author has published and sold. */
+/** An author's publications and sales. */
 export interface Author {
   /** An Ethereum address in lower case. */
   address: Address;
@@ -444,7 +444,7 @@ export interface Sale {
   title?: string;
 }
 
-/** Totals of the whole marketplace, and its last days. */
+/** Totals of the whole marketplace, and its most recent days. */
 export interface Stats {
   /** How many posts. */
   posts: number;
@@ -460,7 +460,7 @@ export interface Stats {
   days: Day[];
 }
 
-/** The activity of one day, UTC. */
+/** The activity of one UTC day. */
 export interface Day {
   /** The day, in UTC. */
   day: string;
@@ -510,7 +510,7 @@ export interface HolderMetrics {
   totalSpent: string;
 }
 
-/** The day of every post and of every purchase of an address, in order. */
+/** The days of all posts and purchases of an address, in order. */
 export interface HeatMap {
   /** Days as `D/M/YYYY`, in UTC, without leading zeros. */
   creator: string[];
@@ -518,7 +518,7 @@ export interface HeatMap {
   holder: string[];
 }
 
-/** A private feed and its addresses, which are secret and shown once. */
+/** A private feed and its URLs, which are secret and shown only once. */
 export interface FeedAccess {
   /** The id of the feed. */
   id: string;
@@ -528,7 +528,7 @@ export interface FeedAccess {
   json: string;
 }
 
-/** A private feed, without its addresses. */
+/** A private feed, without its URLs. */
 export interface PrivateFeed {
   /** The id of the feed. */
   id: string;
@@ -538,7 +538,7 @@ export interface PrivateFeed {
   fetchedAt: string | null;
 }
 
-/** A JSON Feed of version 1.1. */
+/** A JSON Feed, version 1.1. */
 export interface JsonFeed {
   /** `https://jsonfeed.org/version/1.1`. */
   version: string;
@@ -587,7 +587,7 @@ export interface FeedAuthor {
   url: string;
 }
 
-/** Fields that JSON Feed does not define. */
+/** Fields that are not part of the JSON Feed standard. */
 export interface FeedPost {
   /** The post's id, a decimal number below 2^256. */
   id: string;

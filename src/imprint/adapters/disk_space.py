@@ -1,7 +1,7 @@
-"""The free space of the disks that this process writes to, and a reserve for opening databases.
+"""Monitors free disk space, and reserves some for opening databases.
 
-A full disk stops everything that writes, including deletes and deliveries. So writes that store
-documents are refused while there is still space for the others. SQLite cannot open a database
+A full disk stops everything that writes, including deletes and webhook deliveries. So writes that
+store documents are refused while there is still space for the others. SQLite cannot open a database
 without some space, so each folder has a reserve, which is released when a service starts on a full
 disk (docs/decisions/disk-reserve.md).
 """
@@ -20,27 +20,27 @@ from imprint.domain.errors import Unavailable
 from imprint.metrics import FREE_DISK_BYTES
 
 _INTERVAL = 1.0
-"""Seconds between two measurements."""
+"""Seconds between measurements."""
 
 RESERVE_BYTES = 1024 * 1024
-"""The size of a reserve."""
+"""Size of a reserve file."""
 
 _STEP = 256 * 1024
-"""Bytes that are released at a time: three databases need 32 KiB each, and more with a long log."""
+"""Bytes released at a time: three databases need 32 KiB each, and more with a long log."""
 
 _ENOUGH = 4 * RESERVE_BYTES
 """Free bytes above which the reserve is created or restored."""
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _UNOPENED = frozenset({sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN})
-"""The errors that SQLite reports, among others, if there is no space for its shared memory."""
+"""Some of the errors SQLite reports when there is no space for its shared memory."""
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
 class DiskReserve:
-    """A file in a folder that reserves space for opening the databases there."""
+    """A file that reserves space for opening the databases in its folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -58,7 +58,7 @@ class DiskReserve:
                 os.close(descriptor)
 
     def release(self) -> bool:
-        """Release a part of the space; False if there is none left."""
+        """Release part of the space; returns False if none is left."""
         try:
             size = self._size()
             if size == 0:
@@ -93,9 +93,9 @@ class DiskReserve:
 
 
 def open_with_reserve(folder: Path, opening: Callable[[], _T]) -> _T:
-    """The result of `opening`; if the disk is full, the reserve of this folder is released for it.
+    """Run `opening` and return its result; on a full disk, release this folder's reserve for it.
 
-    Raises what `opening` does, but `OSError` with `ENOSPC` if the disk has no space or no inodes
+    Raises what `opening` raises, or `OSError` with `ENOSPC` if the disk has no space or no inodes
     and the reserve is not enough.
     """
     reserve = DiskReserve(folder)
@@ -121,9 +121,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 class LocalDiskSpace:
-    """`DiskSpace` of the disks below these folders; `low` while one has less than `floor` bytes.
+    """`DiskSpace` of the disks that hold these folders; `low` while one has less than `floor`
+    bytes.
 
-    Without a folder, or with a floor of 0, it is never low.
+    Without folders, or with a floor of 0, it is never low.
     """
 
     def __init__(self, folders: Iterable[Path], floor: int) -> None:
@@ -149,20 +150,20 @@ class LocalDiskSpace:
 
     @property
     def floor(self) -> int:
-        """The free bytes below which no more documents are stored."""
+        """Free bytes below which no more documents are stored."""
         return self._floor
 
     def free_bytes(self) -> int | None:
-        """The free bytes of the fullest disk; None without a folder, or with one that is gone."""
+        """Free bytes of the fullest disk; None without folders, or if one is gone."""
         try:
             return min(map(_free_bytes, self._folders), default=None)
         except OSError:
             return None
 
     def measure(self) -> None:
-        """Measure the disks, and log if space becomes scarce, or is sufficient again.
+        """Measure the disks, and log when space becomes scarce or sufficient again.
 
-        A folder that cannot be measured changes nothing: its users report that.
+        A folder that cannot be measured changes nothing: whatever uses it reports the failure.
         """
         free = self.free_bytes()
         if free is None:
@@ -180,7 +181,7 @@ class LocalDiskSpace:
 
 
 def _has_inodes(folder: Path) -> bool:
-    """Whether files can be created; file systems without a limit report no inodes at all."""
+    """Whether files can be created. File systems without an inode limit report no inodes."""
     try:
         disk = os.statvfs(folder)
     except OSError:
@@ -189,13 +190,13 @@ def _has_inodes(folder: Path) -> bool:
 
 
 def _free_bytes(folder: Path) -> int:
-    """The bytes available to an unprivileged process."""
+    """Bytes available to an unprivileged process."""
     disk = os.statvfs(folder)
     return disk.f_bavail * disk.f_frsize
 
 
 def sync_path(path: Path | str) -> None:
-    """Sync a file, or the names in a folder."""
+    """Sync a file or a folder's entries."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

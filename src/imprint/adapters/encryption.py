@@ -1,10 +1,10 @@
 """Envelope encryption of documents: AES-256-GCM with one key per document, wrapped by a master key.
 
-    stored document   nonce (12 bytes), ciphertext, tag (16); not distinguishable from random bytes
+    stored document   nonce (12 bytes), ciphertext, tag (16); indistinguishable from random bytes
     wrapped key       format (1), id of the master key (8), nonce (12), ciphertext (32), tag (16)
 
-The name of the file, which includes its owner, is authenticated in both: a document or key does
-not decrypt in the place of another file's.
+Both authenticate the file's name, which includes its owner: a document or key moved to another file
+does not decrypt.
 """
 
 import hashlib
@@ -19,16 +19,16 @@ from imprint.domain.errors import Unavailable
 from imprint.ports.content import DocumentCipher, EncryptedDocument
 
 KEY_BYTES = 32
-"""Bytes of a master key and of a document's key: AES-256."""
+"""Size in bytes of a master key and of a document key: AES-256."""
 
 KEY_ID_BYTES = 8
-"""Bytes of the id of a master key: enough to tell an operator's keys apart."""
+"""Size in bytes of a master key's id: enough to distinguish an operator's keys."""
 
 NONCE_BYTES = 12
-"""Random bytes at the start of each ciphertext: the nonce size that GCM is designed for."""
+"""Size in bytes of the random nonce at the start of each ciphertext, as GCM is designed for."""
 
 OVERHEAD = NONCE_BYTES + 16
-"""Bytes that encryption adds to a document."""
+"""Bytes by which encryption enlarges a document."""
 
 _FORMAT = b"\x01"
 _HEADER = len(_FORMAT) + KEY_ID_BYTES
@@ -59,7 +59,7 @@ class AesCipher:
         return EncryptedDocument(nonce + ciphertext, self._wrap(key, name))
 
     def decrypt(self, document: bytes, wrapped_key: bytes | None, name: str) -> bytes:
-        """Decrypt a document; without a wrapped key, it was stored in plaintext."""
+        """Decrypt a document. Without a wrapped key, it was stored in plaintext."""
         if wrapped_key is None:
             return document
         key = AESGCM(self._unwrap(wrapped_key, name))
@@ -71,7 +71,7 @@ class AesCipher:
             raise Unavailable.storage() from error
 
     def rewrap(self, wrapped_key: bytes, name: str) -> bytes | None:
-        """Wrap a key with the current master key; None if it already is."""
+        """Wrap a key with the current master key, or return None if it already is."""
         if wrapped_key[:_HEADER] == _FORMAT + self._current:
             return None
         return self._wrap(self._unwrap(wrapped_key, name), name)
@@ -102,7 +102,7 @@ class AesCipher:
 
 
 def identify_key(master: bytes) -> bytes:
-    """The id of a master key, which does not reveal it. Raises ValueError for other sizes."""
+    """The id of a master key, which does not reveal it. Raises ValueError for other key sizes."""
     if len(master) != KEY_BYTES:
         raise ValueError(f"A master key has {KEY_BYTES} bytes.")
     return hmac.new(master, _ID_LABEL, hashlib.sha256).digest()[:KEY_ID_BYTES]

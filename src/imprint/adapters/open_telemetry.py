@@ -18,19 +18,19 @@ from imprint import __version__
 _SERVER_ERROR = 500
 
 _EXPORT_SECONDS = 2.0
-"""Seconds that sending a batch may take with all attempts: a process that stops waits so long."""
+"""Seconds that sending a batch may take, retries included; a stopping process waits this long."""
 
 _TIMEOUTS = ("OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT")
-"""The variables that decide otherwise."""
+"""Environment variables that override the default."""
 
 _HEADERS = ("traceparent", "tracestate")
 """The headers of W3C Trace Context."""
 
 
 def open_provider(url: str) -> TracerProvider:
-    """A provider whose spans are sent to this address, from a thread of its own.
+    """Create a provider that sends its spans to this address from its own thread.
 
-    The variables `OTEL_*` decide about the rest: sampling, headers, timeouts, names.
+    The `OTEL_*` variables configure the rest: sampling, headers, timeouts, names.
     """
     name = {} if "OTEL_SERVICE_NAME" in os.environ else {SERVICE_NAME: "imprint"}
     provider = TracerProvider(resource=Resource.create(name))
@@ -41,7 +41,7 @@ def open_provider(url: str) -> TracerProvider:
 
 
 class OpenTelemetryTracer:
-    """Makes spans with a provider; no span has a path, a query, a statement or an address."""
+    """Creates spans with a provider; none contains a path, query, statement or address."""
 
     def __init__(self, provider: TracerProvider) -> None:
         self._provider = provider
@@ -49,7 +49,7 @@ class OpenTelemetryTracer:
         self._propagator = TraceContextTextMapPropagator()
 
     def start_request(self, method: str, headers: Mapping[bytes, bytes]) -> "_RequestSpan":
-        """The span of a request, in the trace that its headers name, if any."""
+        """Start a request's span, in the trace that its headers name, if any."""
         carrier = {
             name: headers[name.encode()].decode("latin-1")
             for name in _HEADERS
@@ -60,23 +60,23 @@ class OpenTelemetryTracer:
         return _RequestSpan(span, method)
 
     def start_call(self, dependency: str, operation: str) -> "_CallSpan":
-        """The span of a call, below the running one."""
+        """Start a call's span as a child of the current one."""
         kind = SpanKind.CLIENT
         return _CallSpan(self._tracer.start_span(f"{dependency} {operation}", kind=kind))
 
     def headers(self) -> Mapping[str, str]:
-        """The headers that continue the trace at another service."""
+        """Headers that continue the trace in another service."""
         carrier: dict[str, str] = {}
         self._propagator.inject(carrier)
         return carrier
 
     def close(self) -> None:
-        """Send the spans that are left; blocks until that is done or has failed."""
+        """Send the remaining spans; blocks until that has succeeded or failed."""
         self._provider.shutdown()
 
 
 class _CurrentSpan:
-    """A span that is the parent of those made in the same task until it ends."""
+    """A span that is the parent of those started in the same task until it ends."""
 
     def __init__(self, span: Span) -> None:
         self._span = span
@@ -91,7 +91,7 @@ class _CurrentSpan:
 
 class _CallSpan(_CurrentSpan):
     def end(self, result: str) -> None:
-        """End it: `ok`, `failed` or `cancelled`."""
+        """End the span as `ok`, `failed` or `cancelled`."""
         self._end(failed=result != "ok")
 
 
@@ -101,7 +101,7 @@ class _RequestSpan(_CurrentSpan):
         self._method = method
 
     def end(self, route: str, status: int) -> None:
-        """End it with the route that matched and the status of the response."""
+        """End the span with the matched route and the response status."""
         self._span.update_name(f"{self._method} {route}")
         self._span.set_attributes(
             {

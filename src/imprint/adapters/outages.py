@@ -1,4 +1,4 @@
-"""Distinguishes failures that may pass from those that somebody has to repair."""
+"""Distinguishes transient failures from those that need repair."""
 
 import errno
 import socket
@@ -7,8 +7,8 @@ import ssl
 from typing import NamedTuple
 
 _PASSING_STATES = ("08", "25006", "40", "53", "55", "57", "58")
-"""SQLSTATEs of PostgreSQL, or their classes: connections, a standby, conflicts, resources, locks,
-shutdown and restart, and errors of the system."""
+"""PostgreSQL SQLSTATEs or their classes: connections, a standby, conflicts, resources, locks,
+shutdown and restart, and system errors."""
 
 _PASSING_CODES = frozenset(
     {
@@ -20,13 +20,13 @@ _PASSING_CODES = frozenset(
         sqlite3.SQLITE_PROTOCOL,
     }
 )
-"""Primary result codes of SQLite that do not indicate a bad file."""
+"""SQLite's primary result codes that do not indicate a bad file."""
 
 _DAMAGE_CODES = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-"""Primary result codes of SQLite that indicate a bad file."""
+"""SQLite's primary result codes that indicate a bad file."""
 
 _PRIMARY = 0xFF
-"""The bits of a SQLite result code that are its primary code."""
+"""Mask for the primary code of a SQLite result code."""
 
 _LASTING_ERRORS = frozenset(
     {
@@ -47,7 +47,7 @@ _URL = "IMPRINT_DATABASE_URL"
 
 
 class _Failure(NamedTuple):
-    """Why a connection to a database fails, and what to do about it."""
+    """Why a database connection fails, and what to do about it."""
 
     reason: str
     remedy: str = ""
@@ -72,7 +72,7 @@ _FAILURES_BY_STATE = {
     ),
     "57P03": _Failure("the server is starting or stopping"),
 }
-"""What the errors of a PostgreSQL server mean, by their SQLSTATE."""
+"""Meaning of PostgreSQL server errors, by SQLSTATE."""
 
 _STANDBY = _Failure(
     "the server is a standby, which accepts no writes",
@@ -100,11 +100,11 @@ _FAILURES_BY_TYPE: tuple[tuple[type[BaseException], _Failure], ...] = (
     (TimeoutError, _Failure("the server does not respond in time")),
     (ValueError, _Failure("its address is malformed")),
 )
-"""The meaning of connection errors; the first matching type counts."""
+"""Meaning of connection errors; the first matching type counts."""
 
 
 def may_pass(error: BaseException | None) -> bool:
-    """Whether an operation that failed with this error may succeed later, with nothing changed.
+    """Whether an operation that failed with this error may succeed later without a repair.
 
     Refused connections, timeouts, locks, full disks and I/O errors may; wrong passwords, missing
     permissions, damaged files and invalid addresses do not.
@@ -124,13 +124,13 @@ def may_pass(error: BaseException | None) -> bool:
 
 
 def is_damage(error: BaseException | None) -> bool:
-    """Whether a SQLite file is damaged, or is not one at all."""
+    """Whether the error means that a SQLite file is damaged or is not one at all."""
     code = getattr(error, "sqlite_errorcode", None)
     return code is not None and code & _PRIMARY in _DAMAGE_CODES
 
 
 def remedy(error: BaseException | None) -> str:
-    """What the operator can do about it, as a sentence after the reason; often empty."""
+    """What the operator can do about the error, as a sentence to follow the reason; often empty."""
     if is_damage(error):
         return " It is damaged: run imprint repair, or restore a backup."
     known = _known_failure(error)

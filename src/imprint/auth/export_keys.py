@@ -1,4 +1,4 @@
-"""The Ed25519 key that an installation signs its exports with."""
+"""The Ed25519 key with which an installation signs its exports."""
 
 from dataclasses import dataclass, field
 
@@ -6,7 +6,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 SEED_BYTES = 32
-"""Bytes of the seed of a key."""
+"""Size of a key's seed in bytes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Login messages: the text of EIP-4361 ("Sign-In with Ethereum"), parsed and written.
+"""Parses and writes login messages: the text of EIP-4361 ("Sign-In with Ethereum").
 
-The file has three sections: the grammar of URIs (RFC 3986), instants (RFC 3339), and the message
+The file has three sections: the URI grammar (RFC 3986), timestamps (RFC 3339), and the message
 itself. Every pattern matches in linear time.
 """
 
@@ -46,7 +46,7 @@ class NotAUri(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A host; `userinfo` and `port` are None where their delimiter is missing."""
+    """A host; `userinfo` and `port` are None if their delimiter is missing."""
 
     host: str
     userinfo: str | None = None
@@ -55,7 +55,7 @@ class Authority:
 
 @dataclass(frozen=True, slots=True)
 class Uri:
-    """A URI as it was written, and the two parts of it that are compared."""
+    """A URI as written, and the two parts that are compared."""
 
     text: str
     scheme: str
@@ -84,12 +84,12 @@ def parse_authority(text: str) -> Authority:
 
 
 def is_scheme(text: str) -> bool:
-    """Whether `text` is the name of a scheme."""
+    """Whether `text` is a scheme name."""
     return _SCHEME_NAME.fullmatch(text) is not None
 
 
 def is_path_segment(text: str) -> bool:
-    """Whether `text` is a valid segment of a path (`*pchar`)."""
+    """Whether `text` is a valid path segment (`*pchar`)."""
     return _PATH_CHARACTERS.fullmatch(text) is not None
 
 
@@ -121,12 +121,12 @@ _INSTANT = re.compile(
 
 
 class NotAnInstant(ValueError):
-    """The text is not a date and time with a zone, or no such instant exists."""
+    """The text is not a date and time with a zone, or no such time exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """An instant as it was written, and its moment (UTC, cut to microseconds)."""
+    """A timestamp as written, and its UTC time truncated to microseconds."""
 
     text: str
     moment: datetime
@@ -135,7 +135,7 @@ class Instant:
 def parse_instant(text: str) -> Instant:
     """Parse a full date, time and zone.
 
-    Raises `NotAnInstant`, also for leap seconds, which `datetime` does not have.
+    Raises `NotAnInstant`, including for leap seconds, which `datetime` does not support.
     """
     match = _INSTANT.fullmatch(text)
     if match is None:
@@ -162,7 +162,7 @@ def _read_zone(sign: str | None, hours: int, minutes: int) -> timezone:
 # --- The message (EIP-4361) ---
 
 MAX_MESSAGE_BYTES = 4096
-"""The longest login message: ten times what wallets show."""
+"""Length limit of a login message: ten times what wallets show."""
 
 _OPENING = " wants you to sign in with your Ethereum account:"
 _STATEMENT = re.compile(r"[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;= ]*")
@@ -172,7 +172,7 @@ _NONCE = re.compile(r"[A-Za-z0-9]{8,}")
 
 @dataclass(frozen=True, slots=True)
 class LoginMessage:
-    """A parsed login message; absent fields are None, empty ones are empty."""
+    """A parsed login message; absent fields are None, empty ones are empty strings."""
 
     scheme: str | None
     domain: str
@@ -189,26 +189,26 @@ class LoginMessage:
 
 
 class _Lines:
-    """The lines of a message, taken one by one."""
+    """The lines of a message, consumed one at a time."""
 
     def __init__(self, text: str) -> None:
         self._waiting = text.split("\n")[::-1]
 
     def take(self, label: str = "") -> str:
-        """Take the next line, which must begin with `label`, and return the rest of it."""
+        """Consume the next line, which must begin with `label`, and return the rest of it."""
         rest = self.take_if(label)
         if rest is None:
             _refuse(f"The line '{label.strip()}' of the login message is missing or misplaced.")
         return rest
 
     def take_if(self, label: str) -> str | None:
-        """Take the next line if it begins with `label`, and return the rest of it, or None."""
+        """Consume the next line if it begins with `label` and return the rest of it, or None."""
         if not self._waiting or not self._waiting[-1].startswith(label):
             return None
         return self._waiting.pop()[len(label) :]
 
     def take_blank(self) -> None:
-        """Take the next line, which must be empty."""
+        """Consume the next line, which must be empty."""
         if self.take():
             _refuse("An empty line is missing.")
 
@@ -296,7 +296,7 @@ def _read_opening(line: str) -> tuple[str | None, str]:
 
 
 def _read_statement(lines: _Lines) -> str | None:
-    """Read the statement and the empty line after it; None if there is only the empty line."""
+    """Parse the statement and the empty line after it; None if there is only the empty line."""
     statement = lines.take()
     if not statement and not lines.next_is_blank:
         return None

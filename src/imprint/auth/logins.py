@@ -30,22 +30,22 @@ from imprint.domain.errors import Code, Refusal, SignatureStale
 from imprint.domain.formats.addresses import Address, parse_address
 
 LOGIN_FRESHNESS = timedelta(seconds=60)
-"""The maximum age of a message; fixed by the protocol."""
+"""Maximum age of a message; fixed by the protocol."""
 
 LOGIN_SKEW = timedelta(seconds=5)
-"""How far a reader's clock may run ahead of ours."""
+"""How far a reader's clock may be ahead of ours."""
 
 ANY_PORT = ":*"
-"""The suffix of a domain whose host may have any port."""
+"""Suffix of a domain whose host may have any port."""
 
 _SCHEMES = ("http", "https")
 
 
 @dataclass(frozen=True, slots=True)
 class LoginClaim:
-    """An unverified login: the exact text that was signed, the address and the signature.
+    """An unverified login: the exact signed text, the address and the signature.
 
-    `client` is the key of the client who sent it.
+    `client` is the key of the client that sent it.
     """
 
     message: str
@@ -56,7 +56,7 @@ class LoginClaim:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A proven login: the address, and the nonce that it uses up."""
+    """A proven login: the address and the nonce it spends."""
 
     address: Address
     nonce: str
@@ -74,7 +74,7 @@ class LoginVerifier:
     ) -> None:
         """Accept logins to `domains`: hosts, with a port unless it is the default one.
 
-        `localhost:*` accepts every port, and none. Raises `ValueError` for a domain that no message
+        `localhost:*` accepts any port, or none. Raises `ValueError` for a domain that no message
         can name.
         """
         domains = tuple(domains)
@@ -90,7 +90,7 @@ class LoginVerifier:
     def verify(self, claim: LoginClaim, now: datetime) -> Login | Unproved[Login]:
         """Return the login that `claim` proves, or would prove if its signer is a contract.
 
-        Whether its nonce is unused is checked later.
+        Whether the nonce is unused is checked later.
 
         Refuses `invalid_login_message`, `invalid_address`, `signature_stale` and
         `signature_invalid`, as listed at the top of this module.

@@ -1,4 +1,4 @@
-"""Page tokens: the encrypted and authenticated position in a list."""
+"""Page tokens: a list position, encrypted and authenticated."""
 
 import os
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from imprint.domain.posts.indexed_posts import ListFilter, OwnDrafts, PublicList
 from imprint.domain.sessions import Session
 
 MAX_PAGE_TOKEN_LENGTH = 2048
-"""Longer tokens are refused undecoded; the longest filter that a list accepts fits."""
+"""Longer tokens are refused undecoded; the longest filter a list accepts fits."""
 
 _LABEL = b"imprint page token 1"
 
@@ -30,8 +30,8 @@ NONCE_BYTES = 12
 class PagePosition:
     """A list, and the position after which it continues.
 
-    A list of drafts includes the session that it was read with. A token of an older release has
-    only `until`, the end of that session.
+    A list of drafts includes the session it was read with. An older release's token has only
+    `until`, the end of that session.
     """
 
     filter: ListFilter
@@ -73,12 +73,13 @@ class PageTokens:
         self._random_bytes = random_bytes
 
     def encode(self, page: PagePosition, expires_at: datetime) -> str:
-        """Encode a position as a token that is valid until `expires_at` (in whole seconds)."""
+        """Encode a position as a token valid until `expires_at` (in whole seconds)."""
         nonce = self._random_bytes(NONCE_BYTES)
         return self._ciphers.encrypt(nonce, _encode(_pack(page, int(expires_at.timestamp()))))
 
     def decode(self, text: str, now: datetime) -> PagePosition:
-        """Decode the position in a token. Refuses `invalid_page_token`, also after its expiry."""
+        """Decode the position in a token. Refuses `invalid_page_token`, including for expired
+        tokens."""
         if len(text) > MAX_PAGE_TOKEN_LENGTH:
             raise invalid_page_token()
         try:
@@ -91,12 +92,12 @@ class PageTokens:
 
 
 def derive_key(secret: bytes, label: bytes) -> bytes:
-    """Derive the key for one purpose, so that one secret may serve several."""
+    """Derive a key for one purpose, so that one secret may serve several."""
     return HKDF(SHA256(), length=32, salt=None, info=label).derive(secret)
 
 
 class TokenCiphers:
-    """Encrypts texts for one purpose with a secret, and decrypts with it or the previous one."""
+    """Encrypts text for one purpose with a secret, and decrypts with it or the previous one."""
 
     def __init__(self, secret: bytes, previous: bytes | None, label: bytes) -> None:
         keys = [derive_key(key, label) for key in (secret, previous) if key is not None]
@@ -108,7 +109,7 @@ class TokenCiphers:
         return encode_base64url(nonce + self._ciphers[0].encrypt(nonce, plain, self._label))
 
     def decrypt(self, text: str) -> bytes:
-        """The contents of a token. Raises ValueError, or `InvalidTag` if it was changed."""
+        """The contents of a token. Raises ValueError, or `InvalidTag` if it was altered."""
         encrypted = decode_base64url(text)
         nonce, body = encrypted[:NONCE_BYTES], encrypted[NONCE_BYTES:]
         for cipher in self._ciphers[:-1]:
@@ -141,5 +142,5 @@ def _unpack(packed: _PublicPosition | _DraftsPosition) -> PagePosition:
 
 
 def invalid_page_token() -> Refusal:
-    """The refusal of a token that was changed, has expired, or belongs to another list."""
+    """The refusal of a token that was altered, has expired, or belongs to another list."""
     return Refusal(Code.INVALID_PAGE_TOKEN, "This page token is not valid, or has expired.")

@@ -1,9 +1,9 @@
-"""Page tokens of the lists of posts, libraries and sales: the same page always has the same one.
+"""Deterministic page tokens for lists of posts, libraries and sales.
 
-A page that has not changed must keep its entity tag, and its body contains the token of the next
-page. So the nonce is derived from the position instead of chosen at random, and tokens expire at
-the end of a day instead of a fixed time after they were made. Equal positions give equal tokens,
-which reveals no more than the page itself does.
+A page that has not changed must keep its entity tag, and its body contains the next page's token.
+So the nonce is derived from the position instead of chosen at random, and tokens expire at the end
+of a day instead of a fixed time after they were issued. Equal positions give equal tokens, which
+reveals no more than the page itself does.
 """
 
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.indexed_posts import PostFilter, PostOrder, PostPosition
 
 MAX_POST_TOKEN_LENGTH = 4096
-"""Longer tokens are refused undecoded; the longest filter that a list accepts fits."""
+"""Longer tokens are refused undecoded; the longest filter a list accepts fits."""
 
 TOKEN_DAYS = timedelta(days=1)
-"""A token expires at the first end of a UTC day that is at least this far away."""
+"""A token expires at the first end of a UTC day at least this far away."""
 
 _LABEL = b"imprint post page token 1"
 _NONCE_LABEL = b"imprint post page token nonce 1"
@@ -42,7 +42,7 @@ class PostsPage:
 
 
 class OwnList(StrEnum):
-    """The lists of an address."""
+    """Lists that belong to an address."""
 
     LIBRARY = "library"
     SALES = "sales"
@@ -87,7 +87,7 @@ _decode = msgspec.msgpack.Decoder(_Posts | _Own).decode
 
 
 def token_expiry(now: datetime) -> datetime:
-    """When tokens made at this moment expire; it changes once a day."""
+    """When tokens issued at this time expire; changes once a day."""
     days = -(-int((now + TOKEN_DAYS).timestamp()) // _DAY)
     return datetime.fromtimestamp(days * _DAY, UTC)
 
@@ -100,13 +100,14 @@ class PostPageTokens:
         self._nonce_key = derive_key(secret, _NONCE_LABEL)
 
     def encode(self, page: PostsPage | OwnPage, expires_at: datetime) -> str:
-        """Encode a position as a token that is valid until `expires_at` (in whole seconds)."""
+        """Encode a position as a token valid until `expires_at` (in whole seconds)."""
         plain = _encode(_pack(page, int(expires_at.timestamp())))
         nonce = digest(self._nonce_key, plain, sha256)[:NONCE_BYTES]
         return self._ciphers.encrypt(nonce, plain)
 
     def decode(self, text: str, now: datetime) -> PostsPage | OwnPage:
-        """Decode the position in a token. Refuses `invalid_page_token`, also after its expiry."""
+        """Decode the position in a token. Refuses `invalid_page_token`, including for expired
+        tokens."""
         if len(text) > MAX_POST_TOKEN_LENGTH:
             raise invalid_page_token()
         try:

@@ -48,10 +48,10 @@ MAX_AUTHORIZATION_LENGTH = 2048
 """Longer Authorization headers are refused undecoded; a session has about 400 characters."""
 
 MAX_KNOWN = 10_000
-"""How many verified sessions are cached; the oldest are evicted first."""
+"""Number of verified sessions cached; the oldest are evicted first."""
 
 CLOCK_SKEW_SECONDS = 5
-"""How far the clock of another process of this service may run ahead."""
+"""How far another process's clock may be ahead of ours."""
 
 _SHAPE = re.compile(r"[Bb][Ee][Aa][Rr][Ee][Rr] (([\w-]{1,400})\.([\w-]+))\.([\w-]{43})", re.ASCII)
 
@@ -65,7 +65,7 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Claims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`address` repeats `sub` for pages that decode the token; sessions of older releases lack
+    """JWT claims; `address` repeats `sub` for pages that decode the token. Older releases lack
     it."""
 
     sub: str
@@ -84,7 +84,7 @@ _decode_claims = msgspec.json.Decoder(_Claims).decode
 
 @dataclass(frozen=True, slots=True)
 class SessionKeys:
-    """The key that signs, and the previous one, whose sessions are still accepted.
+    """The signing key, and the previous one, whose sessions are still accepted.
 
     The settings enforce a minimum length; only an empty key is refused here.
     """
@@ -98,13 +98,13 @@ class SessionKeys:
 
     @property
     def all(self) -> tuple[bytes, ...]:
-        """Every key whose sessions are accepted."""
+        """All keys whose sessions are accepted."""
         return (self.current,) if self.previous is None else (self.current, self.previous)
 
 
 @dataclass(frozen=True, slots=True)
 class IssuedSession:
-    """A new session, to be sent to its reader."""
+    """A new session to send to its reader."""
 
     token: str = field(repr=False)
     expires_at: datetime
@@ -113,9 +113,9 @@ class IssuedSession:
 
 
 class Sessions:
-    """Issues sessions of one issuer for one audience, and verifies them.
+    """Issues and verifies sessions of one issuer for one audience.
 
-    They last for `seconds`. Sessions issued with another setting keep their own expiry.
+    They last for `seconds`. Sessions issued under another setting keep their own expiry.
     """
 
     def __init__(
@@ -137,8 +137,7 @@ class Sessions:
         self._known: BoundedCache[str, Session] = BoundedCache(MAX_KNOWN)
 
     def issue(self, address: Address, now: datetime, generation: int = 0) -> IssuedSession:
-        """Issue a session for `address` that starts now, with the current generation of the
-        address."""
+        """Issue a session for `address` that starts now, with the address's current generation."""
         issued = int(now.timestamp())
         expires = issued + self._seconds
         jti = f"{generation}-{self._random_bytes(16).hex()}"
@@ -148,7 +147,7 @@ class Sessions:
         return IssuedSession(token, datetime.fromtimestamp(expires, UTC), self._seconds)
 
     def read(self, authorization: str | None, now: datetime) -> Session:
-        """Return the session in an Authorization header; None means that there is no header.
+        """Return the session in an Authorization header; None means the header is missing.
 
         Refuses `session_missing`, `session_invalid` for anything not issued here, and
         `session_expired`.
@@ -196,12 +195,12 @@ class Sessions:
 
 
 def key_id(key: bytes) -> str:
-    """Return the `kid` of a key: a digest that does not reveal it."""
+    """Return a key's `kid`: a digest that does not reveal it."""
     return hashlib.sha256(b"imprint session key id" + key).hexdigest()[:8]
 
 
 def _generation(jti: str) -> int:
-    """The generation in the id of a session; sessions of older releases have none."""
+    """The generation in a session's id; older releases' sessions have none."""
     generation, dash, _ = jti.partition("-")
     return int(generation) if dash else 0
 
@@ -220,14 +219,14 @@ def _invalid() -> Refusal:
 
 
 LIFETIME = timedelta(hours=12)
-"""How long the page stays open after signing in."""
+"""How long the operator's page stays open after signing in."""
 
 _PURPOSE = b"imprint operator session 1"
 _COOKIE = re.compile(r"([0-9]{1,12})\.([0-9a-f]{64})")
 
 
 class OperatorSessions:
-    """Verifies the operator's secret, and issues and verifies the session in the cookie.
+    """Verifies the operator's secret, and issues and verifies the cookie's session.
 
     A session is its expiry time and a keyed hash of it. Nothing is stored: changing the secret ends
     all sessions.
@@ -238,7 +237,7 @@ class OperatorSessions:
         self._key = hmac.digest(secret, _PURPOSE, "sha256")
 
     def is_secret(self, given: bytes) -> bool:
-        """Whether this is the secret, in constant time."""
+        """Compare the secret in constant time."""
         return hmac.compare_digest(sha256(given).digest(), self._expected)
 
     def issue(self, now: datetime) -> str:
@@ -247,7 +246,7 @@ class OperatorSessions:
         return f"{expires}.{self._sign(expires)}"
 
     def is_valid(self, session: str, now: datetime) -> bool:
-        """Whether this session was issued with the current secret, and has not expired."""
+        """Whether this session was issued with the current secret and has not expired."""
         found = _COOKIE.fullmatch(session)
         if found is None:
             return False

@@ -1,7 +1,7 @@
-"""Signatures of Ethereum accounts: parsing, and recovery of the signer.
+"""Ethereum signatures: parsing, and recovering the signer.
 
-A signature that does not recover to its signer may still be valid, if the signer is a contract: it
-is `Unproved` until the contract has been asked.
+A signature that does not recover to its signer may still be valid if the signer is a contract: it
+is `Unproved` until the contract has verified it.
 """
 
 import re
@@ -20,14 +20,15 @@ from imprint.domain.formats.addresses import (
 )
 
 CURVE_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-"""The order of secp256k1; `r` and `s` are numbers from 1 to below it."""
+"""The order of secp256k1; `r` and `s` are at least 1 and below it."""
 
 HIGHEST_S = CURVE_ORDER // 2
-"""The highest `s`: above it, every signature has a second form that anybody can compute (EIP-2)."""
+"""The highest accepted `s`: above it, anybody can compute a second form of the signature
+(EIP-2)."""
 
 MAX_SIGNATURE_BYTES = 16 * 1024
-"""The longest signature of a contract: with it, the code that calls the contract still fits into
-the 49 152 bytes that a chain runs (EIP-3860)."""
+"""Length limit of a contract signature, chosen so that the validator's call data still fits the
+49 152 bytes of init code that a chain runs (EIP-3860)."""
 
 _SHAPE = re.compile(r"0x(?:[0-9a-fA-F]{128}|[0-9a-fA-F]{130})")
 _HEX = re.compile("0x[0-9a-fA-F]*")
@@ -40,7 +41,7 @@ Proof = TypeVar("Proof")
 
 @dataclass(frozen=True, slots=True)
 class Unproved(Generic[Proof]):
-    """A proof that holds only if the contract at the signer's address accepts the signature."""
+    """A proof that is valid only if the contract at the signer's address accepts the signature."""
 
     proof: Proof
     signer: Address
@@ -50,7 +51,7 @@ class Unproved(Generic[Proof]):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A signature in range and with low `s`; `parity` selects one of two possible keys."""
+    """A signature in range with low `s`; `parity` selects one of two possible keys."""
 
     r: int
     s: int
@@ -58,7 +59,7 @@ class Signature:
 
 
 def parse_signature(text: str) -> Signature:
-    """Parse `0x` and 65 bytes in hex (r, s, v), or the 64 of EIP-2098.
+    """Parse `0x` and 65 bytes in hex (r, s, v), or the 64 bytes of EIP-2098.
 
     Refuses `signature_invalid` for any other length or `v`, a high `s`, and numbers out of range.
     """
@@ -76,9 +77,9 @@ def parse_signature(text: str) -> Signature:
 
 
 def recover_signer(digest: bytes, signature: Signature) -> Address:
-    """Return the address whose key signed the 32 bytes of `digest`.
+    """Return the address whose key signed the 32-byte `digest`.
 
-    Refuses `signature_invalid` if no key can have made this signature.
+    Refuses `signature_invalid` if no key can have produced this signature.
     """
     compact = signature.r.to_bytes(32) + signature.s.to_bytes(32) + bytes([signature.parity])
     try:
@@ -89,7 +90,7 @@ def recover_signer(digest: bytes, signature: Signature) -> Address:
 
 
 def parse_signer(text: str) -> Address:
-    """Parse the address of the claimed signer. Refuses `invalid_address`."""
+    """Parse the claimed signer's address. Refuses `invalid_address`."""
     try:
         return parse_address(text)
     except NotAnAddress as error:
@@ -97,10 +98,10 @@ def parse_signer(text: str) -> Address:
 
 
 def prove(proof: Proof, signer: Address, digest: bytes, signature: str) -> Proof | Unproved[Proof]:
-    """Return the proof if the key of `signer` signed `digest`, and an unproved one otherwise.
+    """Return the proof if `signer`'s key signed `digest`, and an unproved one otherwise.
 
-    Refuses `signature_invalid` for anything that no contract can verify either: a text that is not
-    hex or too long, and the zero address, which is never a signer.
+    Refuses `signature_invalid` for anything a contract cannot verify either: text that is not hex
+    or too long, and the zero address, which is never a signer.
     """
     if signer != ZERO_ADDRESS:
         try:
@@ -121,7 +122,7 @@ def _is_bytes(text: str) -> bool:
 
 
 def personal_digest(message: bytes) -> bytes:
-    """Return the 32 bytes that a wallet signs for a text (ERC-191, version `E`)."""
+    """Return the 32 bytes a wallet signs for a text (ERC-191, version `E`)."""
     return keccak256(b"\x19Ethereum Signed Message:\n%d%s" % (len(message), message))
 
 

@@ -27,10 +27,10 @@ from imprint.domain.formats.addresses import Address, NotAnAddress, keccak256, p
 from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 
 FRESHNESS_SECONDS = 60
-"""How far a write's timestamp may be from now, either way; fixed by the protocol."""
+"""How far a write's timestamp may be from now in either direction; fixed by the protocol."""
 
 MAX_NONCE_LENGTH = 200
-"""The longest nonce in characters: enough for an address and any number."""
+"""Length limit of a nonce: enough for an address and any number."""
 
 _DOMAIN_TYPE_HASH = keccak256(b"EIP712Domain(string name,string version,uint256 chainId)")
 _DOMAIN_MEMBERS = [
@@ -40,14 +40,14 @@ _DOMAIN_MEMBERS = [
 ]
 _TIMESTAMP = re.compile(r"[0-9]{1,12}")
 _LATEST = 10**12
-"""Timestamps are below this: twelve digits."""
+"""Upper bound of timestamps: twelve digits."""
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,77}")
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 
 
 class SigningForm(StrEnum):
-    """A form of signed writes, by its name in `/.well-known/imprint.json`."""
+    """A signing form, by its name in `/.well-known/imprint.json`."""
 
     IMPRINT_1 = "imprint-1"
     INKDAO_1 = "inkdao-1"
@@ -55,21 +55,21 @@ class SigningForm(StrEnum):
 
 
 BOUND_FORMS = (SigningForm.IMPRINT_2,)
-"""The forms whose signatures are for one body and one service only."""
+"""Forms whose signatures are valid for one body and one service only."""
 
 
 @dataclass(frozen=True, slots=True)
 class StructType:
-    """An EIP-712 type, with its constant parts precomputed."""
+    """An EIP-712 type with its constant parts precomputed."""
 
     name: str
     members: tuple[tuple[str, str], ...]
-    """The name and the type of each member, in order."""
+    """Name and type of each member, in order."""
     fixed: Mapping[str, bytes] = field(default_factory=dict, repr=False)
-    """The encoded values of members that can have only one value."""
+    """Encoded values of members that can have only one value."""
     type_hash: bytes = field(init=False, repr=False)
     declared: list[dict[str, str]] = field(init=False, repr=False)
-    """The members as JSON declares them."""
+    """The members as declared in JSON."""
     names: frozenset[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class StructType:
 
     @property
     def declaration(self) -> str:
-        """The type as EIP-712 writes it."""
+        """The type in EIP-712's notation."""
         return f"{self.name}({','.join(f'{kind} {name}' for name, kind in self.members)})"
 
     def hash_struct(self, values: Mapping[str, Any]) -> bytes:
@@ -100,7 +100,7 @@ class StructType:
 
 @dataclass(frozen=True, slots=True)
 class WriteType(StructType):
-    """The type of an action in one form."""
+    """An action's type in one form."""
 
     form: SigningForm = field(kw_only=True)
 
@@ -172,13 +172,13 @@ WRITE_TYPES: Mapping[SigningForm, Mapping[Action, WriteType]] = MappingProxyType
         )
     }
 )
-"""The types of every form, by their action."""
+"""Every form's types, by action."""
 
 Struct = TypeVar("Struct", bound=StructType)
 
 
 def _types_for(action: Action, service: str) -> tuple[WriteType, ...]:
-    """The types of an action in every form, for a service that accepts any."""
+    """An action's types in all forms, for a service that accepts any."""
     fixed = {"service": _encode_text(service)}
     kinds = (types[action] for types in WRITE_TYPES.values())
     return tuple(replace(kind, fixed={**kind.fixed, **fixed}) for kind in kinds)
@@ -203,11 +203,11 @@ class SigningDomain:
         object.__setattr__(self, "separator", keccak256(b"".join(parts)))
 
     def signed_bytes(self, struct_hash: bytes) -> bytes:
-        """Return the 66 bytes whose hash is signed for a message with this hash."""
+        """Return the 66 bytes that are hashed and signed for a message with this hash."""
         return b"\x19\x01" + self.separator + struct_hash
 
     def digest(self, action: Action, nonce: str, timestamp: str) -> bytes:
-        """Return the 32 bytes that a wallet signs for this write in the form `imprint-1`."""
+        """Return the 32 bytes a wallet signs for this write in the form `imprint-1`."""
         kind = WRITE_TYPES[SigningForm.IMPRINT_1][action]
         struct_hash = kind.hash_struct({"nonce": nonce, "timestamp": timestamp})
         return keccak256(self.signed_bytes(struct_hash))
@@ -230,7 +230,7 @@ class TypedDataClaim:
     """An unverified write: the decoded JSON of the typed data, the address and the signature.
 
     `session` is the id of the writing session whose key signed, if it was not the wallet.
-    `hashtags` is the form field as it was sent, and `client` the key of the client who sent it.
+    `hashtags` is the form field as sent, and `client` the key of the client that sent it.
     """
 
     envelope: object
@@ -253,7 +253,7 @@ class WriteVerifier:
     ) -> None:
         """Accept `forms` for the service at this URL.
 
-        `inkdao_domain` is the domain of the form `inkdao-1`, if it is not that of the others.
+        `inkdao_domain` is the domain of `inkdao-1`, if it differs from the others'.
         """
         self._service = service
         self._types = {action: _types_for(action, service) for action in Action}
@@ -267,7 +267,7 @@ class WriteVerifier:
     ) -> Write | Unproved[Write]:
         """Return the write that `claim` proves, or would prove if its signer is a contract.
 
-        Whether its nonce is unused is checked later, and the body by `check_body`. Refuses as
+        Whether the nonce is unused is checked later, and the body by `check_body`. Refuses as
         `read` does, and `signature_invalid`.
         """
         write, signed = self.read(claim, action, now, cid, self._forms)
@@ -283,9 +283,9 @@ class WriteVerifier:
     ) -> tuple[Write, bytes]:
         """Parse a claim into an unproven write and the 66 signed bytes.
 
-        `cid` is that of the draft which the request is about. Refuses, in this order:
-        `invalid_typed_data` unless the typed data is that of `action`, `form_not_accepted`,
-        `invalid_address`, `signature_stale`, `body_mismatch`.
+        `cid` names the draft the request is about. Refuses, in this order: `invalid_typed_data`
+        unless the typed data matches `action`, `form_not_accepted`, `invalid_address`,
+        `signature_stale`, `body_mismatch`.
         """
         kind, values = self._read_envelope(claim.envelope, action)
         if kind.form not in forms:
@@ -326,7 +326,7 @@ def check_service(signed: str, service: str) -> None:
 
 
 def check_body(write: Write, body: bytes) -> None:
-    """Refuse `body_mismatch` if the signature is bound to another content or thumbnail.
+    """Refuse `body_mismatch` if the signature covers another content or thumbnail.
 
     Takes a few milliseconds per megabyte.
     """
@@ -335,7 +335,7 @@ def check_body(write: Write, body: bytes) -> None:
 
 
 def check_fresh(timestamp: int, now: datetime) -> None:
-    """Refuse `signature_stale` for a timestamp that is too far from now, either way."""
+    """Refuse `signature_stale` if a timestamp is too far from now in either direction."""
     if abs(now.timestamp() - timestamp) > FRESHNESS_SECONDS:
         raise SignatureStale(
             f"The timestamp is more than {FRESHNESS_SECONDS} seconds away from now.", now
@@ -345,7 +345,7 @@ def check_fresh(timestamp: int, now: datetime) -> None:
 def find_type(envelope: object, kinds: Sequence[Struct]) -> tuple[Struct, dict[str, Any]]:
     """Return which of these types a client's typed data has, and its members.
 
-    It may declare this type and the domain's, and nothing else. Refuses `invalid_typed_data`.
+    It may declare only this type and the domain's. Refuses `invalid_typed_data`.
     """
     if not isinstance(envelope, dict):
         refuse_typed_data("The typed data must be an object.")
@@ -382,7 +382,7 @@ def read_nonce(nonce: object) -> str:
 
 
 def read_seconds(name: str, value: object) -> int:
-    """Return a time in Unix seconds, from a number or its digits. Refuses `invalid_typed_data`."""
+    """Parse a time in Unix seconds from a number or its digits. Refuses `invalid_typed_data`."""
     if isinstance(value, str) and _TIMESTAMP.fullmatch(value):
         return int(value)
     # `type`, not `isinstance`: True is an int, and a float may be rounded.
@@ -400,7 +400,7 @@ def read_address(name: str, value: object) -> Address:
 
 
 def read_text(name: str, value: object) -> str:
-    """Return a text in a message. Refuses `invalid_typed_data`."""
+    """Return a string from a message. Refuses `invalid_typed_data`."""
     if not isinstance(value, str) or not _is_unicode(value):
         refuse_typed_data(f"The member {name} is a text of Unicode characters.")
     return value
@@ -465,5 +465,5 @@ def refuse_typed_data(detail: str) -> NoReturn:
 
 
 def body_mismatch(detail: str) -> Refusal:
-    """The refusal of a signature that was made for something other than this request."""
+    """The refusal of a signature made for something other than this request."""
     return Refusal(Code.BODY_MISMATCH, detail)

@@ -1,7 +1,7 @@
-"""Writing sessions: a wallet signs once for a key, and the key then signs writes for the wallet.
+"""Writing sessions: a wallet authorizes a key once, and the key then signs its writes.
 
-The wallet signs typed data that names the service, the key, its actions and its times. It is a
-P-256 key, which browsers can keep as non-extractable, and it signs the bytes that a wallet would
+The wallet signs typed data that names the service, the key, its actions and its validity period. It
+is a P-256 key, which browsers can keep non-extractable, and it signs the bytes that a wallet would
 hash for the same write.
 """
 
@@ -41,7 +41,7 @@ from imprint.domain.sessions import (
 )
 
 EARLY = timedelta(seconds=5)
-"""How long before its `notBefore` a writing session can be opened, because clocks differ."""
+"""How early, before its `notBefore`, a writing session can be opened, because clocks differ."""
 
 OPENING_TYPE = StructType(
     "WritingSession",
@@ -55,7 +55,7 @@ OPENING_TYPE = StructType(
         ("nonce", "string"),
     ),
 )
-"""What a wallet signs to open a writing session."""
+"""The typed data a wallet signs to open a writing session."""
 
 _ACTIONS = {action.value: action for action in WRITING_ACTIONS}
 
@@ -77,7 +77,7 @@ class OpeningClaim:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a wallet has signed to open a writing session, with the nonce that it spends."""
+    """A wallet's proven request to open a writing session, with the nonce it spends."""
 
     wallet: Address
     public_key: bytes = field(repr=False)
@@ -102,7 +102,7 @@ class Opening:
 
 @dataclass(frozen=True, slots=True)
 class OpeningVerifier:
-    """Verifies that a claim opens a writing session for the service at this URL."""
+    """Verifies claims that open a writing session for the service at this URL."""
 
     domain: SigningDomain
     service: str
@@ -110,7 +110,7 @@ class OpeningVerifier:
     def verify(self, claim: OpeningClaim, now: datetime) -> Opening | Unproved[Opening]:
         """Return what `claim` proves, or would prove if its signer is a contract.
 
-        Whether its nonce is unused is checked later. Refuses, in this order: `invalid_typed_data`,
+        Whether the nonce is unused is checked later. Refuses, in this order: `invalid_typed_data`,
         `invalid_address`, `body_mismatch`, `signature_stale`, `writing_session_expired`,
         `signature_invalid`.
         """
@@ -162,14 +162,14 @@ class OpeningVerifier:
 
 @dataclass(frozen=True, slots=True)
 class WritingSessionKey:
-    """A writing session whose public key is loaded."""
+    """A writing session with its public key loaded."""
 
     session: WritingSession
     key: ec.EllipticCurvePublicKey = field(repr=False)
 
     @classmethod
     def load(cls, session: WritingSession) -> "WritingSessionKey":
-        """Load the key of a session. Raises `Damaged` if the stored bytes are not a key."""
+        """Load a session's key. Raises `Damaged` if the stored bytes are not a key."""
         try:
             key = ec.EllipticCurvePublicKey.from_encoded_point(_CURVE, session.public_key)
         except ValueError as error:
@@ -177,7 +177,7 @@ class WritingSessionKey:
         return cls(session, key)
 
     def check(self, write: Write, signed: bytes, signature: str) -> None:
-        """Refuse a write unless this key may sign it and has signed these bytes.
+        """Refuse a write unless this key may sign it and signed these bytes.
 
         Refuses `writing_session_invalid`, `writing_session_expired` and `writing_session_scope`.
         Whether the session is revoked is checked when the write is opened.
@@ -200,7 +200,7 @@ class WritingSessionKey:
 
 
 def _read_public_key(value: object) -> bytes:
-    """The 65 bytes of a point; the point at infinity has no such encoding."""
+    """A point's 65 bytes; the point at infinity has no such encoding."""
     if not isinstance(value, str) or not _POINT.fullmatch(value):
         refuse_typed_data("The member publicKey is 0x04 and 128 hex digits.")
     point = bytes.fromhex(value[2:])
@@ -212,7 +212,7 @@ def _read_public_key(value: object) -> bytes:
 
 
 def _read_actions(value: object) -> tuple[Action, ...]:
-    """The actions in the order that was signed."""
+    """The actions in signed order."""
     known = f"The member actions has one or more of {', '.join(WRITING_ACTIONS)}, each once."
     if not isinstance(value, list) or not 1 <= len(value) <= len(WRITING_ACTIONS):
         refuse_typed_data(known)
@@ -224,7 +224,7 @@ def _read_actions(value: object) -> tuple[Action, ...]:
 
 
 def beyond_scope(action: Action) -> Refusal:
-    """The refusal of an action that a writing session does not have."""
+    """The refusal of an action outside a writing session's scope."""
     return Refusal(
         Code.WRITING_SESSION_SCOPE, f"The key of this writing session may not sign a {action}."
     )

@@ -1,4 +1,4 @@
-"""The composition root: settings in, a service out."""
+"""Composition root: turns settings into a service."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -87,18 +87,18 @@ __all__ = [
 ]
 
 INKDAO_NAME = "InkDAO"
-"""The name of the signing domain of the earlier service, whose front end signs `inkdao-1`."""
+"""Name of the earlier service's signing domain, whose front end signs `inkdao-1`."""
 
 Check = tuple[str, Callable[[], bool]]
-"""A member of the readiness, and a function that reports whether all is well."""
+"""A readiness member, and the function that checks it."""
 
 
 def build_service(
     settings: Settings, adapters: Adapters, rpc_url: str | None = None, *, measures: bool = False
 ) -> ASGIApp:
-    """The web application over these adapters; `rpc_url` is shown to clients (development only).
+    """Build the web application; `rpc_url` is shown to clients (development only).
 
-    With `measures`, this process measures the stored amounts for the metrics of all processes.
+    With `measures`, this process measures stored amounts for all processes' metrics.
     """
     stores, content, cipher = adapters.stores, adapters.content, adapters.cipher
     marketplace, clock = adapters.marketplace, adapters.clock
@@ -276,7 +276,7 @@ def _checks(
     monitors: Mapping[str, LeaseMonitor],
     strays: StrayScan | None,
 ) -> list[Check]:
-    """The readiness checks besides the dependencies themselves."""
+    """Readiness checks besides the dependencies themselves."""
     checks: list[Check] = [(name, monitor.is_running) for name, monitor in monitors.items()]
     checks.append(("storage", claim.stands))
     checks.append(("records", lambda: not stores.database.damage.found))
@@ -286,7 +286,7 @@ def _checks(
 
 
 def build_starting_service(settings: Settings) -> StartingApp:
-    """The web application of a service that waits for a dependency before it can start."""
+    """Web application of a service that is waiting for a dependency to start."""
     return StartingApp(_facts(settings, None), _web_options(settings), monotonic)
 
 

@@ -1,4 +1,4 @@
-"""Opens the adapters that the settings name.
+"""Opens the adapters named by the settings.
 
 Optional adapters are imported by the function that opens them: importing aiohttp and asyncpg would
 slow down every start.
@@ -82,9 +82,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Adapters:
-    """The adapters of one process; tests replace some of them.
+    """One process's adapters; tests replace some of them.
 
-    `inventory` is the content store, if it holds only documents of this service.
+    `inventory` is the content store, if it holds only this service's documents.
     """
 
     stores: Stores
@@ -103,7 +103,7 @@ class Adapters:
 
     @property
     def claim(self) -> InstallationClaim:
-        """The claim of the installation on the content store."""
+        """The installation's claim on the content store."""
         stores = self.stores
         return InstallationClaim(stores.installation, stores.archives, self.content, self.inventory)
 
@@ -117,7 +117,7 @@ class Adapters:
 
 @dataclass(slots=True)
 class OpenDatabase:
-    """The database that a failed attempt to open all adapters left open, for the next attempt."""
+    """The database that a failed attempt to open all adapters left open for the next attempt."""
 
     database: Database | None = None
 
@@ -129,13 +129,13 @@ def open_adapters(
     left: OpenDatabase | None = None,
     access: Access = Access.MIGRATE,
 ) -> Adapters:
-    """Open the adapters that the settings name.
+    """Open the adapters named by the settings.
 
-    With `seconds`, leases also use this clock instead of that of the machine or the server.
+    With `seconds`, leases use this clock instead of the machine's or the server's.
 
     Raises `CannotStart`, `NeedsUpgrade` for an older schema, and `NotReachable` for what may be
-    possible later. Whoever tries again passes `left` each time, so that failed attempts leave no
-    more than one database open.
+    possible later. A retry must pass `left` each time, so that failed attempts leave at most one
+    database open.
     """
     left = left or OpenDatabase()
     if access.creates:
@@ -174,7 +174,7 @@ def _open_hub(address: str | None) -> Hub | None:
 def open_nodes(
     settings: Settings, clock: Clock
 ) -> tuple[JsonRpcMarketplace, JsonRpcChainReader, JsonRpcContractWallets]:
-    """The marketplace, the chain and its wallets, over the same nodes; no requests are made yet."""
+    """The marketplace, the chain and its wallets over the same nodes; sends no request yet."""
     chain = settings.chain
     rpc = JsonRpc([url.reveal() for url in chain.rpc_urls])
     calls = BlockCalls(rpc, chain.id, clock, max_head_age(settings))
@@ -187,7 +187,7 @@ def open_nodes(
 
 @contextmanager
 def tracing(settings: Settings) -> Iterator[None]:
-    """Make spans in this block, if the settings say where they are sent. Raises `CannotStart`."""
+    """Record spans in this block if the settings name a collector. Raises `CannotStart`."""
     url = settings.server.tracing_url
     if url is None:
         yield
@@ -206,12 +206,12 @@ def tracing(settings: Settings) -> Iterator[None]:
 
 
 def open_disk(settings: Settings) -> LocalDiskSpace:
-    """The disks of this machine that documents and records are written to."""
+    """This machine's disks that documents and records are written to."""
     return LocalDiskSpace(local_folders(settings), settings.limits.min_free_disk)
 
 
 def make_data_folder(settings: Settings) -> None:
-    """Make the data folder, unless records and documents are elsewhere. Raises `CannotStart`."""
+    """Create the data folder, unless records and documents are elsewhere. Raises `CannotStart`."""
     if not any(local_folders(settings)):
         return
     folder = settings.storage.data_dir
@@ -226,17 +226,17 @@ def make_data_folder(settings: Settings) -> None:
 
 
 def inventory_of(content: ContentStore) -> Inventory | None:
-    """The store, if it can be listed: then it holds documents of one installation only."""
+    """The store, if it can be listed: it then holds only one installation's documents."""
     return content if isinstance(content, Inventory) else None
 
 
 def claim_on(stores: Stores, content: ContentStore) -> InstallationClaim:
-    """The claim of an installation on a content store other than that of the settings."""
+    """An installation's claim on a content store other than the configured one."""
     return InstallationClaim(stores.installation, stores.archives, content, inventory_of(content))
 
 
 def local_folders(settings: Settings) -> Iterator[Path]:
-    """The folders on this machine that documents and records are written to."""
+    """Folders on this machine that documents and records are written to."""
     storage = settings.storage
     if isinstance(storage.content, EmbeddedContent):
         yield content_folder(settings)
@@ -250,7 +250,7 @@ def content_folder(settings: Settings) -> Path:
 
 
 def max_head_age(settings: Settings) -> float:
-    """Seconds after which a node's newest block is too old to be trusted; 0 without a limit."""
+    """Seconds after which a node's newest block is too old to trust; 0 for no limit."""
     chain = settings.chain
     return MAX_HEAD_AGES.get(chain.id, 0.0) if chain.max_head_age is None else chain.max_head_age
 
@@ -258,9 +258,9 @@ def max_head_age(settings: Settings) -> float:
 def open_content(
     settings: Settings, clock: Clock, identity: Identity, access: Access = Access.MIGRATE
 ) -> ContentStore:
-    """Open the content store for an installation, without probing it.
+    """Open an installation's content store without probing it.
 
-    Raises `CannotStart` for an unusable folder, `NeedsUpgrade` for one of an earlier release, and
+    Raises `CannotStart` for an unusable folder, `NeedsUpgrade` for an earlier release's, and
     `NotReachable` if it may be usable later.
     """
     store = settings.storage.content
@@ -310,7 +310,7 @@ def _open_pinata(
 
 
 def pinata_account(storage: Storage) -> "Account":
-    """The account of the settings, which are refused without a JWT and a gateway."""
+    """The configured account; settings without a JWT and a gateway are refused."""
     from imprint.adapters.content.pinata import Account
 
     jwt = storage.pinata_jwt.reveal() if storage.pinata_jwt is not None else ""
@@ -348,10 +348,10 @@ def _open_bucket(settings: Settings, store: BucketContent, identity: Identity) -
 def open_database(
     settings: Settings, access: Access = Access.MIGRATE, seconds: Monotonic | None = None
 ) -> Database:
-    """Open the database that the settings name.
+    """Open the configured database.
 
-    No catalog is made for documents that are there already: whose they are, a new one does not
-    know. Leases use the clock of the machine or of the server, or `seconds` if it is given.
+    No catalog is created beside existing documents, because it would not know their owners. Leases
+    use the machine's or the server's clock, or `seconds` if given.
 
     Raises `CannotStart`, `NoCatalogYet` if there is none, `NeedsUpgrade`, and `NotReachable` if the
     database may be opened later.
@@ -407,10 +407,10 @@ def describe_database(database: SqliteDatabase | PostgresqlDatabase) -> str:
 
 
 def refuse_documents(settings: Settings) -> None:
-    """Raise `CannotStart` if the content store has documents, for a catalog that is missing.
+    """Raise `CannotStart` if the catalog is missing but the content store has documents.
 
-    Whether a store has any that installations share, nobody can tell without the catalog. Raises
-    `NotReachable` for a bucket that does not respond.
+    In a store that installations share, nobody can tell without the catalog. Raises `NotReachable`
+    for a bucket that does not respond.
     """
     with ThreadPoolExecutor(1, "content-owner") as thread:
         try:
@@ -435,7 +435,7 @@ def refuse_documents(settings: Settings) -> None:
 
 
 async def _find_owner(settings: Settings) -> str | None:
-    """Whose documents the content store has; None if it has none. Raises `Unavailable`."""
+    """The installation whose documents the content store has, or None. Raises `Unavailable`."""
     if holder := await read_marker(settings):
         return f"the installation {holder}"
     folder = content_folder(settings)
@@ -453,7 +453,7 @@ async def _find_owner(settings: Settings) -> str | None:
 
 
 async def read_marker(settings: Settings) -> str | None:
-    """The id in the store; None without one, or if the marker is damaged, or in a shared one.
+    """The id in the store; None if it has none, if the marker is damaged, or if it is shared.
 
     Raises `Unavailable` for a bucket that cannot be reached.
     """
@@ -492,7 +492,7 @@ def _open_postgresql(
 
 
 def examine_postgresql(database: PostgresqlDatabase) -> tuple[int, int]:
-    """The schema of a database, 0 without a catalog, and its size. Raises `CannotStart`."""
+    """A database's schema version, 0 without a catalog, and its size. Raises `CannotStart`."""
     with _postgresql_library():
         from imprint.adapters.database.postgresql.database import examine_catalog
         from imprint.adapters.database.postgresql.schema import Unfinished, UnsuitableServer
@@ -507,7 +507,7 @@ def examine_postgresql(database: PostgresqlDatabase) -> tuple[int, int]:
 async def migrate_database(
     source: SqliteDatabase, target: PostgresqlDatabase, progress: Progress
 ) -> int:
-    """Move a catalog to an empty database; returns the number of rows. Raises `CannotStart`."""
+    """Move a catalog to an empty database and return the number of rows. Raises `CannotStart`."""
     with _postgresql_library():
         from imprint.adapters.database.postgresql.move import (
             INTERRUPTIONS,
@@ -536,7 +536,7 @@ def _postgresql_library() -> Iterator[None]:
 
 
 def make_cipher(settings: Settings) -> DocumentCipher:
-    """The cipher of the settings; with a key it reads encrypted documents. Raises `CannotStart`."""
+    """The configured cipher; with a key it reads encrypted documents. Raises `CannotStart`."""
     encryption = settings.encryption
     if encryption.key is None:
         return PlainCipher()
@@ -568,7 +568,7 @@ def _revealed(*secrets: Secret | None) -> list[str]:
 
 
 async def examine_chain(marketplace: MarketplaceReader) -> None:
-    """Check that the node is on the configured chain and the contract is there.
+    """Check that the node is on the configured chain and has the contract.
 
     Raises `CannotStart` if not, and `Unavailable` if no node responds.
     """
@@ -579,7 +579,7 @@ async def examine_chain(marketplace: MarketplaceReader) -> None:
 
 
 async def check_chain(marketplace: MarketplaceReader) -> bool:
-    """Raise `CannotStart` as `examine_chain` does; if no node responds, log that, and return False.
+    """Raise `CannotStart` as `examine_chain` does; if no node responds, log it and return False.
 
     Most of the service works without a node, so it starts anyway.
     """

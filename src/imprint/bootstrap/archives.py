@@ -1,4 +1,4 @@
-"""Wiring of exports, imports, content migrations and backups."""
+"""Wires exports, imports, content migrations and backups."""
 
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
@@ -44,7 +44,7 @@ from imprint.services.installation.exports import Export, Import
 from imprint.settings import BucketContent, EmbeddedContent, KuboContent, Settings
 
 EXPORT_KEY = "export.key"
-"""The file in the data folder that holds the key for exports."""
+"""Name of the export key's file in the data folder."""
 
 
 def build_export(settings: Settings, adapters: Adapters) -> Export:
@@ -85,7 +85,7 @@ def build_import(settings: Settings, adapters: Adapters) -> Import:
 async def open_earlier_import(
     settings: Settings, adapters: Adapters
 ) -> AsyncIterator[EarlierImport]:
-    """An import from the Pinata account of the settings. Raises `CannotStart` without a key."""
+    """An import from the configured Pinata account. Raises `CannotStart` without a key."""
     from imprint.adapters.content.pinata import PinataEarlierFiles
 
     storage, stores = settings.storage, adapters.stores
@@ -112,7 +112,7 @@ async def open_earlier_import(
 
 @contextmanager
 def open_archive(path: Path, progress: Progress) -> Iterator[Archive]:
-    """The file of an export. Raises `CannotStart` if it cannot be read, and `NotAnExport`."""
+    """Open an export file. Raises `CannotStart` if it cannot be read, and `NotAnExport`."""
     try:
         with open_car(path, progress) as archive:
             yield archive
@@ -123,7 +123,7 @@ def open_archive(path: Path, progress: Progress) -> Iterator[Archive]:
 def build_migration(
     adapters: Adapters, target: Settings, store: ContentStore, migrated: MigrationProgress
 ) -> ContentMigration:
-    """A migration from the store in use to the one in other settings."""
+    """A migration from the current store to the one in other settings."""
     stores = adapters.stores
     return ContentMigration(
         stores.archives,
@@ -142,7 +142,7 @@ def build_migration(
 def open_migration_progress(
     settings: Settings, target: Settings, restart: bool
 ) -> Iterator[MigrationProgress]:
-    """The documents that the target already has, recorded in the data folder."""
+    """Documents the target already has, recorded in the data folder."""
     name = sha256(describe_store(target).encode()).hexdigest()[:16]
     path = settings.storage.data_dir / f"moved-{name}.db"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -180,7 +180,7 @@ def build_backup(adapters: Adapters) -> Backup:
 def open_backup_writer(
     path: Path, report: Callable[[str], None]
 ) -> Iterator[tuple[BackupWriter, Path]]:
-    """A new backup, and a folder for its copy of the catalog; `report` prints a sentence.
+    """Create a backup and a folder for its catalog copy; `report` prints a sentence.
 
     Raises `CannotStart` if it cannot be written there.
     """
@@ -195,7 +195,7 @@ def open_backup_writer(
 def open_restore(
     folder: Path, report: Callable[[str], None]
 ) -> Iterator[tuple[Restore, ContentStore]]:
-    """A restoration into a folder that is empty or does not exist; `report` prints a sentence.
+    """Prepare a restore into an empty or new folder; `report` prints a sentence.
 
     Raises `CannotStart`.
     """

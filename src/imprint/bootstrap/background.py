@@ -59,7 +59,7 @@ def build_indexer(
     first_block: int | None = None,
     stream: LogStream | None = None,
 ) -> Indexer:
-    """The indexer of the configured marketplace, from the start block on.
+    """The indexer of the configured marketplace, starting at the start block.
 
     An earlier `first_block` makes the index begin there.
     """
@@ -76,11 +76,11 @@ def build_indexer(
 
 
 WATCHED_TASKS = frozenset({"follower", "indexer", "collector"})
-"""The names of all tasks that are watched where they are not switched off."""
+"""Names of all monitored tasks, unless switched off."""
 
 
 def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMonitor]:
-    """Monitors of the tasks that this process should also run, by their members of `Condition`."""
+    """Monitors of the tasks this process should run, by their `Condition` members."""
     followed, collected = settings.chain.follow_seconds, settings.retention.janitor_seconds
     short, long = SHORT_LEASE_TIME, LEASE_TIME
     leases = (
@@ -104,7 +104,7 @@ def build_monitors(settings: Settings, adapters: Adapters) -> dict[str, LeaseMon
 
 
 def build_stray_scan(settings: Settings, adapters: Adapters) -> StrayScan | None:
-    """The scan for strays, if garbage is collected and the content store is not shared."""
+    """The stray scan, if garbage is collected and the content store is not shared."""
     retention = settings.retention
     if not retention.janitor_seconds or adapters.inventory is None:
         return None

@@ -1,4 +1,4 @@
-"""The individual checks of an installation; `installation_check` runs them."""
+"""The individual installation checks, run by `installation_check`."""
 
 import os
 from datetime import timedelta
@@ -39,39 +39,39 @@ from imprint.settings.declaration import declared_in
 from imprint.settings.groups import Signing
 
 CLOCK_TOLERANCE = timedelta(seconds=15)
-"""How far this clock may be behind the newest block; beyond that, fresh signatures seem to come
+"""How far this clock may lag behind the newest block; beyond that, fresh signatures seem to come
 from the future."""
 
 OLD_HEAD = timedelta(minutes=10)
-"""How old the newest block may be before the check warns, on a chain without a limit."""
+"""Age of the newest block at which the check warns, on a chain without a limit."""
 
 NEARLY_FULL = 4
-"""A disk is nearly full below this many times the space that drafts need."""
+"""A disk is nearly full if it has less than this multiple of the space that drafts need."""
 
 LEAST_SPACE = 64 * 2**20
 """Free bytes below which a disk is nearly full, if drafts have no quota."""
 
 MOST_LISTED = 100
-"""How many damaged records and documents are listed individually."""
+"""Damaged records and documents listed individually, at most."""
 
 _STORE_REMEDY = "Check the address of the store in the settings, and whether it is running."
 
 DATABASE, STORE, NODE = "the database", "the store", "a node"
-"""What checks need, in the words that skipped checks use."""
+"""Prerequisites of checks, as skipped checks name them."""
 
 
 # The settings
 
 
 def check_settings(settings: Settings) -> Finding:
-    """Whether anything in the settings is suspicious; invalid settings were refused before."""
+    """Check the settings for anything suspicious; invalid settings were refused before."""
     if settings.warnings:
         return Finding("settings", Status.WARNING, " ".join(settings.warnings))
     return Finding("settings", Status.OK, "They can be read, and no secret is weak.")
 
 
 def check_signing(settings: Settings) -> Finding:
-    """Whether signatures for this deployment are valid for no other."""
+    """Check that this deployment's signatures are valid for no other."""
     signing, chain_id = settings.signing, settings.chain.id
     name = signing.name
     if name == declared_in(Signing)["name"].default and not signing.require_bound:
@@ -97,7 +97,7 @@ def check_signing(settings: Settings) -> Finding:
 
 
 def check_webhooks(settings: Settings) -> Finding:
-    """Whether posts are discovered by deliveries, or by the follower alone."""
+    """Check whether posts are discovered by deliveries or by the follower alone."""
     webhooks = settings.webhooks
     secrets = {"provider-a": webhooks.a_secret, "provider-b": webhooks.b_secret}
     on = [name for name, secret in secrets.items() if secret is not None]
@@ -129,7 +129,7 @@ def check_webhooks(settings: Settings) -> Finding:
 
 
 def check_new_installation(settings: Settings, *folders: Path) -> Finding:
-    """Whether a start can make what is not there yet; nothing is made now."""
+    """Check whether a start can create what is missing, without creating anything."""
     for folder in folders:
         there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
         if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
@@ -140,7 +140,7 @@ def check_new_installation(settings: Settings, *folders: Path) -> Finding:
 
 
 async def check_database(database: DatabaseHealth, settings: Settings, access: Access) -> Finding:
-    """Whether records can be read or written, and nothing about the server is to be changed."""
+    """Check that records can be read or written, and that the server needs no change."""
     writes = access is not Access.READ
     try:
         await (database.probe() if writes else database.probe_reads())
@@ -206,7 +206,7 @@ def _list_damage(damage: list[str]) -> list[Finding]:
 
 
 async def check_keys(keys: KeyStore, cipher: DocumentCipher) -> Finding:
-    """Whether the given master keys decrypt what is stored."""
+    """Check that the configured master keys decrypt what is stored."""
     try:
         sample = await MasterKeys(keys, cipher).examine()
     except CannotStart as error:
@@ -230,7 +230,7 @@ async def check_keys(keys: KeyStore, cipher: DocumentCipher) -> Finding:
 
 
 def check_disk(disk: LocalDiskSpace) -> Finding:
-    """Whether there is space for more documents and records."""
+    """Check for space for more documents and records."""
     free, floor = disk.free_bytes(), disk.floor
     if free is None:
         return Finding("disk", Status.OK, "Nothing is stored on the disks of this machine.")
@@ -251,7 +251,7 @@ def _spell_bytes(count: int) -> str:
 
 
 async def check_store(content: ContentStore, settings: Settings, access: Access) -> Finding:
-    """Whether documents can be read, or also stored."""
+    """Check that documents can be read, or also stored."""
     place, reads_only = describe_store(settings), access is Access.READ
     try:
         if reads_only and isinstance(content, ReadProbe):
@@ -280,7 +280,7 @@ def _failure_in(problem: Unavailable) -> StoreFailure | None:
 
 
 async def check_claim(claim: InstallationClaim) -> Finding:
-    """Whether the documents in the store belong to the catalog."""
+    """Check that the store's documents belong to the catalog."""
     try:
         holder = await claim.holder()
     except Unavailable as problem:
@@ -302,7 +302,7 @@ async def check_claim(claim: InstallationClaim) -> Finding:
 
 
 async def check_node(chain: ChainReader, chain_id: int) -> Finding:
-    """Whether a node responds, and is on the configured chain."""
+    """Check that a node responds and is on the configured chain."""
     try:
         head = await chain.head()
     except ChainMisconfigured as error:
@@ -337,7 +337,7 @@ async def check_history(chain: ChainReader, events: EventStore, chain_id: int) -
 
 
 async def check_contract(marketplace: MarketplaceReader, settings: Settings) -> Finding:
-    """Whether the marketplace is deployed, and responds like one."""
+    """Check that the marketplace is deployed and responds like one."""
     address = settings.chain.marketplace
     remedy = "Correct IMPRINT_MARKETPLACE_ADDRESS."
     try:
@@ -383,7 +383,7 @@ def _unfit_for_earlier_front_end(address: Address, missing: list[str] | None) ->
 async def check_blocks(
     start: StartBlock, marketplace: MarketplaceReader | None = None
 ) -> list[Finding]:
-    """Whether every post can be found from the start block on, and the node has its logs."""
+    """Check that every post can be found from the start block, and that the node has its logs."""
     try:
         head = await start.verify()
         concerns = await start.find_concerns(head, marketplace)
@@ -398,7 +398,8 @@ async def check_blocks(
 
 
 async def check_clock(chain: ChainReader, clock: Clock, oldest: float) -> Finding:
-    """Whether this machine's clock and the newest block agree; `oldest` as `max_head_age`."""
+    """Check that this machine's clock and the newest block agree; `oldest` is as in
+    `max_head_age`."""
     try:
         head = await chain.head_time()
     except Unavailable:
@@ -426,15 +427,15 @@ def _spell_time(age: timedelta) -> str:
 
 
 def outdated(name: str, error: NeedsUpgrade) -> Finding:
-    """What has the schema of an earlier release: a start brings it up to date."""
+    """What still has an earlier release's schema, which a start brings up to date."""
     return Finding(name, Status.WARNING, f"{error.reason} A start upgrades it.", error.remedy)
 
 
 def refused(name: str, error: CannotStart) -> Finding:
-    """The finding that keeps a service from starting."""
+    """The finding that prevents a service from starting."""
     return Finding(name, Status.FAILED, error.reason, error.remedy)
 
 
 def skip(name: str, needed: str) -> Finding:
-    """The finding of a check that is skipped because a prerequisite is missing."""
+    """The finding of a check skipped for a missing prerequisite."""
     return Finding(name, Status.SKIPPED, f"Skipped: it needs {needed}.")

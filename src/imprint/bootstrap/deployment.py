@@ -1,4 +1,4 @@
-"""The wiring of `imprint deploy`: a node, the compiled marketplace and the key that signs."""
+"""Wires `imprint deploy`: a node, the compiled marketplace and the signing key."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -28,7 +28,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """An account that can sign: `sign` returns the signed transaction and its hash."""
+    """A signing account; `sign` returns the signed transaction and its hash."""
 
     address: Address
     sign: Callable[[DeploymentTransaction], tuple[bytes, str]]
@@ -48,9 +48,9 @@ async def open_deployment(url: str) -> AsyncIterator[MarketplaceDeployment]:
 
 
 def read_signer(text: str, ask_password: Callable[[], str]) -> Signer:
-    """The account of a key file: 32 bytes in hexadecimal, or an encrypted keystore in JSON.
+    """Load the account of a key file: 32 bytes in hexadecimal, or an encrypted JSON keystore.
 
-    Raises `CannotStart` for anything else, a wrong password, and without the extra `deploy`. No
+    Raises `CannotStart` for anything else, for a wrong password, and without the extra `deploy`. No
     message contains any part of the key.
     """
     with _signing_library():
@@ -76,7 +76,7 @@ def read_signer(text: str, ask_password: Callable[[], str]) -> Signer:
 
 
 def contract_address(transaction: DeploymentTransaction) -> Address:
-    """The address of the contract that this transaction creates."""
+    """The address of the contract this transaction creates."""
     nonce = transaction.nonce
     number = nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
     # In RLP a number from 1 to 127 is its own byte; other strings are prefixed with their length.

@@ -1,4 +1,4 @@
-"""Wiring of the operator's page."""
+"""Wires the operator's page."""
 
 import os
 import platform
@@ -36,7 +36,7 @@ _STORES = {
 def build_operations(
     settings: Settings, adapters: Adapters, readiness: Readiness, webhooks: Webhooks
 ) -> Operations:
-    """The data of the operator's page for this process and its installation."""
+    """The operator page's data for this process and its installation."""
     chain, storage, stores = settings.chain, settings.storage, adapters.stores
     versions = {"Imprint": __version__, "Python": platform.python_version()}
     versions |= {name: version(name) for name in LIBRARIES}

@@ -1,4 +1,4 @@
-"""Wiring of repairs."""
+"""Wires repairs."""
 
 import asyncio
 from collections.abc import Iterator
@@ -85,9 +85,9 @@ async def repair_installation(
     dry_run: bool = False,
     accept_loss: bool = False,
 ) -> RepairReport:
-    """Repair records and documents, with the backup at a path.
+    """Repair records and documents with the backup at this path.
 
-    Raises `CannotStart`, also while a service is using them.
+    Raises `CannotStart`, including while a service is using them.
     """
     report = RepairReport(dry_run=dry_run)
     with _reporting_refusals(), TemporaryDirectory(prefix="imprint-repair-") as scratch:
@@ -110,7 +110,7 @@ async def repair_installation(
 
 
 def _open(place: Path, scratch: Path) -> _Backup:
-    """Copy and check the catalog of a backup. Raises `CannotStart`."""
+    """Copy and check a backup's catalog. Raises `CannotStart`."""
     entries, copy = iter(open_backup(place)), scratch / CATALOG_ENTRY
     try:
         manifest = read_manifest_entry(next(entries, None))
@@ -122,7 +122,7 @@ def _open(place: Path, scratch: Path) -> _Backup:
 
 @contextmanager
 def _locked(path: Path, *, makes_file: bool) -> Iterator[None]:
-    """Keep services from a catalog. Raises `FileInUse` if one uses it."""
+    """Keep services from opening a catalog. Raises `FileInUse` if one is using it."""
     if makes_file:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
@@ -135,7 +135,7 @@ def _locked(path: Path, *, makes_file: bool) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class _RecordRepair:
-    """Repairs a SQLite catalog, and the small documents next to it, before they are opened."""
+    """Repairs a SQLite catalog and its small documents before they are opened."""
 
     settings: Settings
     backup: _Backup | None
@@ -144,7 +144,7 @@ class _RecordRepair:
     accept_loss: bool
 
     async def run(self, path: Path) -> bool:
-        """Repair them; returns whether the catalog can be opened now."""
+        """Repair the files; returns whether the catalog can be opened now."""
         with copy_locked(path, dry_run=self.report.dry_run) as copy:
             damaged = await asyncio.to_thread(examine_copy, copy)
             holder = await read_marker(self.settings)
@@ -182,7 +182,7 @@ class _RecordRepair:
         return replace(damaged, file_damage=found[0] if found else None)
 
     def _rebuild(self, damaged: DamagedCatalog, new: Path, holder: str | None) -> bool:
-        """Write a new catalog; False if it would lose records that a backup may have."""
+        """Write a new catalog; returns False if it would lose records that a backup may have."""
         backup = self.backup
         if backup is not None and damaged.log_damage is not None:
             # Without the last commits it may be older than the backup.
@@ -210,7 +210,7 @@ class _RecordRepair:
 
 
 def _rebuild_small_documents(settings: Settings, report: RepairReport) -> bool:
-    """Rebuild damaged files of small documents; returns whether documents can be looked for."""
+    """Rebuild damaged files of small documents; returns whether documents can be looked up."""
     if not isinstance(settings.storage.content, EmbeddedContent):
         return True
     said = rebuild_small_documents(content_folder(settings), utc_now(), dry_run=report.dry_run)
@@ -227,7 +227,7 @@ async def _check_documents(
     report: RepairReport,
     progress: Progress,
 ) -> None:
-    """Say which documents would come from the backup."""
+    """Report which documents would come from the backup."""
     try:
         content = open_content(settings, utc_now, stores.installation.identity, Access.READ)
         try:

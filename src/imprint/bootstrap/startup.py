@@ -1,4 +1,4 @@
-"""Start-up that waits for an unreachable dependency, instead of ending the service."""
+"""Start-up that waits for an unreachable dependency instead of exiting."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ LONGEST_PAUSE = 5.0
 """The longest pause between two attempts."""
 
 LOG_SECONDS = 30.0
-"""Seconds between two log lines of a waiting start-up."""
+"""Seconds between log lines while start-up waits."""
 
 T = TypeVar("T")
 
@@ -31,10 +31,10 @@ async def open_when_reachable(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     seconds: Callable[[], float] = time.monotonic,
 ) -> T:
-    """The result of the first attempt that reaches everything.
+    """Retry until an attempt reaches everything, and return its result.
 
-    After each failed attempt `on_wait` is told what is missing. Raises what an attempt raises,
-    except for `NotReachable` and `Unavailable`.
+    After each failed attempt, `on_wait` receives what is missing. Raises what an attempt raises,
+    except `NotReachable` and `Unavailable`.
     """
     pause, began, logged = FIRST_PAUSE, seconds(), -LOG_SECONDS
     while True:
@@ -60,7 +60,7 @@ async def open_when_reachable(
 
 
 async def in_daemon_thread(function: Callable[[], T]) -> T:
-    """The result of a blocking function.
+    """Run a blocking function and return its result.
 
     Its thread does not keep the process alive: waiting for a file lock may take seconds.
     """

@@ -1,4 +1,4 @@
-"""Opens the stores of a database, including those that are specific to PostgreSQL."""
+"""Opens a database's stores, including those specific to PostgreSQL."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ from imprint.adapters.stores.rate_limits import SqlRateLimits
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """The stores of one database; tests replace some of them."""
+    """One database's stores; tests replace some of them."""
 
     database: Database
     files: SqlFileStore

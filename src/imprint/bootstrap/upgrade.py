@@ -1,4 +1,4 @@
-"""Upgrades of the schema: what one would do, the copy that leads back, and the migration."""
+"""Schema upgrades: the plan, the backup copy, and the migration."""
 
 import asyncio
 import sqlite3
@@ -38,8 +38,8 @@ from imprint.ports import utc_now
 from imprint.settings import EmbeddedContent, PostgresqlDatabase, Settings, SqliteDatabase
 
 BYTES_PER_SECOND = 16 * 1024 * 1024
-"""Bytes of a catalog that are checked, copied and migrated in a second: 19 MiB on a busy machine
-with 100 000 files of the first schema."""
+"""Catalog bytes checked, copied and migrated per second: 19 MiB on a busy machine with 100 000
+files of the first schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +47,16 @@ class UpgradePlan:
     """What an upgrade would do."""
 
     place: str
-    """Where the records are."""
+    """Where the records are stored."""
     found: int
-    """The schema there; 0 without a catalog."""
+    """The current schema; 0 without a catalog."""
     migrations: tuple[Migration, ...]
     size: int
-    """Bytes of the catalog."""
+    """Size of the catalog in bytes."""
     documents: bool
-    """Whether the small documents are those of an earlier release."""
+    """Whether the small documents have an earlier release's layout."""
     copy: Path | None
-    """Where the catalog is copied to first; None where the operator must have a dump."""
+    """Where the catalog is copied first; None if the operator must provide a dump."""
 
     @property
     def is_done(self) -> bool:
@@ -65,7 +65,7 @@ class UpgradePlan:
 
     @property
     def needs_way_back(self) -> bool:
-        """Whether there are records that a migration changes."""
+        """Whether there are records to migrate."""
         return bool(self.found and self.migrations)
 
     @property
@@ -75,12 +75,12 @@ class UpgradePlan:
 
     @property
     def seconds(self) -> int:
-        """About how long it takes."""
+        """Estimated duration."""
         return 1 + self.size // BYTES_PER_SECOND
 
 
 def plan_upgrade(settings: Settings, copy: Path | None = None) -> UpgradePlan:
-    """What an upgrade would do; changes nothing. Raises `CannotStart`, as an upgrade would."""
+    """Plan an upgrade without changing anything. Raises `CannotStart`, as an upgrade would."""
     database = settings.storage.database
     if isinstance(database, PostgresqlDatabase):
         known, (found, size) = known_migrations("postgresql"), examine_postgresql(database)
@@ -105,7 +105,7 @@ def plan_upgrade(settings: Settings, copy: Path | None = None) -> UpgradePlan:
 
 
 def _examine_file(path: Path) -> tuple[int, int]:
-    """The schema and the size of a catalog in a file. Raises `CannotStart`."""
+    """Schema and size of a catalog file. Raises `CannotStart`."""
     with _reporting_refusals():
         if read_schema(path) == 0:
             return 0, 0
@@ -118,10 +118,10 @@ def _examine_file(path: Path) -> tuple[int, int]:
 async def upgrade_installation(
     settings: Settings, copy: Path | None, *, without_copy: bool, report: Callable[[str], None]
 ) -> UpgradePlan:
-    """Bring records and documents up to date, after the catalog was copied; returns what was done.
+    """Copy the catalog, then upgrade records and documents; returns what was done.
 
-    It may be killed at any moment and run again. No service can use a catalog in SQLite meanwhile.
-    Raises `CannotStart`, also while one does.
+    It may be killed at any moment and run again. No service can use a SQLite catalog meanwhile.
+    Raises `CannotStart`, including while one does.
     """
     make_data_folder(settings)
     database = settings.storage.database
@@ -154,7 +154,7 @@ def _is_there(path: Path | None) -> bool:
 
 
 def _copy(source: Path, schema: int, target: Path) -> None:
-    """Copy a catalog; a copy of the same schema, left by an earlier attempt, is replaced."""
+    """Copy a catalog, replacing a copy of the same schema left by an earlier attempt."""
     if target.exists() and (not target.is_file() or _examine_file(target)[0] != schema):
         raise CannotStart(f"{target} exists already, and is no catalog with schema {schema}.")
     new = target.with_name(f"{target.name}.new")

@@ -1,4 +1,4 @@
-"""The facts that a client needs to use this service and its marketplace.
+"""The facts a client needs to use this service and its marketplace.
 
 They are served at `/.well-known/imprint.json` and `/.well-known/marketplace.json`.
 """
@@ -23,16 +23,16 @@ from imprint.marketplace import artifact
 from imprint.settings import Settings
 
 INDEX_FEATURES = ("posts", "feeds", "search")
-"""What a service offers that fills the index of posts, because it follows the chain."""
+"""Features that need the post index, which is filled by following the chain."""
 
 
 def accepted_forms(settings: Settings) -> tuple[SigningForm, ...]:
-    """The forms of signed writes that are accepted."""
+    """Accepted forms of signed writes."""
     return BOUND_FORMS if settings.signing.require_bound else tuple(SigningForm)
 
 
 def _features(settings: Settings) -> tuple[str, ...]:
-    """What the service offers beyond drafts and their publication."""
+    """Features beyond drafts and their publication."""
     return (
         *(INDEX_FEATURES if settings.chain.follow_seconds else ()),
         "writing-sessions",
@@ -41,9 +41,9 @@ def _features(settings: Settings) -> tuple[str, ...]:
 
 
 def describe_service(settings: Settings, rpc_url: str | None) -> Parameters:
-    """The members of `/.well-known/imprint.json`; `rpc_url` is only given under `dev`.
+    """The members of `/.well-known/imprint.json`; `rpc_url` is present only under `dev`.
 
-    The member `now` is added when the document is requested.
+    `now` is added at request time.
     """
     chain, limits, signing = settings.chain, settings.limits, settings.signing
     return Parameters(
@@ -72,6 +72,6 @@ def describe_service(settings: Settings, rpc_url: str | None) -> Parameters:
 
 
 def describe_marketplace(settings: Settings) -> MarketplaceFacts:
-    """The members of `/.well-known/marketplace.json`; the ABI is that of the shipped contract."""
+    """The members of `/.well-known/marketplace.json`; the ABI is the shipped contract's."""
     chain = settings.chain
     return MarketplaceFacts(chain.id, chain.marketplace, chain.start_block, artifact().abi)

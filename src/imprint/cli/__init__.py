@@ -1,7 +1,7 @@
-"""The command line; the module of a command is imported when the command is called.
+"""The command line. A command's module is imported when the command runs.
 
-`imprint serve` must start fast and without the `dev` extra, so it must not import `cli.dev`. The
-list of commands and the completion of their names import no command at all.
+`imprint serve` must start fast and without the `dev` extra, so it must not import `cli.dev`.
+Listing and completing command names imports no command at all.
 """
 
 from importlib import import_module
@@ -16,7 +16,7 @@ __all__ = ["main"]
 
 
 class Command(NamedTuple):
-    """The module and the function of a command, and the first sentence of its help."""
+    """A command's module and function, and the first sentence of its help."""
 
     module: str
     function: str
@@ -58,7 +58,7 @@ COMMANDS = {
     ),
     "verify": Command("export", "verify", "Verify that an export is complete, and who signed it."),
 }
-"""Every command by its name; a summary fits on the same line of 80 columns."""
+"""Every command by name; a summary fits on one line of 80 columns."""
 
 
 class _Commands(click.Group):

@@ -1,4 +1,4 @@
-"""`imprint adopt`: makes the documents in the content store those of this catalog."""
+"""`imprint adopt`: assigns the content store's documents to this catalog."""
 
 import asyncio
 from pathlib import Path
@@ -21,8 +21,8 @@ from imprint.services.content.store_claim import Sample
 def adopt(yes: bool, new_id: bool, config: Path | None) -> None:
     """Mark the content store as this catalog's.
 
-    Use it if a start was refused because of the store, but the store is the right one. It shows
-    what is there and asks first. No document is changed or destroyed.
+    Use it if a start was refused because of the store although it is the right one. It shows what
+    is there and asks first. No document is changed or deleted.
     """
     with reporting_errors():
         asyncio.run(_adopt(yes, new_id, config))

@@ -1,4 +1,4 @@
-"""`imprint backup` and `imprint restore`: all records and documents of one moment."""
+"""`imprint backup` and `imprint restore`: all records and documents, as of one moment."""
 
 import asyncio
 import json

@@ -21,10 +21,10 @@ from imprint.logs import configure_logging
 from imprint.settings import SettingsProblems, read_settings
 
 WIDTH = 80
-"""Columns of a terminal that the list fits into."""
+"""Terminal width the list fits into."""
 
 INDENT = " " * 13
-"""The column where the sentences begin."""
+"""Column where the sentences begin."""
 
 SYMBOLS = {
     Status.OK: ("✓", "green"),
@@ -32,7 +32,7 @@ SYMBOLS = {
     Status.FAILED: ("✗", "red"),
     Status.SKIPPED: ("-", "bright_black"),
 }
-"""The symbol and the colour of each status."""
+"""Symbol and color of each status."""
 
 
 @click.command()
@@ -47,8 +47,8 @@ SYMBOLS = {
 def check(config: Path | None, deep: bool, write: bool, as_json: bool) -> None:
     """Check whether the service would run, and what to fix.
 
-    It looks at settings, database, store, keys, disk, node, contract and clock, and without --write
-    it changes nothing. The exit status is 0 if all is well, also with warnings (!), 1 if something
+    It inspects settings, database, store, keys, disk, node, contract and clock, and without --write
+    it changes nothing. The exit status is 0 if all is well, even with warnings (!), 1 if something
     is wrong, and 2 if the settings cannot be read.
     """
     access = Access.WRITE if write else Access.READ

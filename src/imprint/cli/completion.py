@@ -4,10 +4,10 @@ import click
 from click.shell_completion import get_completion_class
 
 SHELLS = ("bash", "zsh", "fish")
-"""The shells for which there is a script."""
+"""Shells with a completion script."""
 
 _VARIABLE = "_IMPRINT_COMPLETE"
-"""The variable with which the scripts ask the command for completions; click derives it."""
+"""Environment variable with which the scripts request completions; click derives its name."""
 
 
 @click.command()

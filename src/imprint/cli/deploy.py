@@ -1,4 +1,4 @@
-"""`imprint deploy`, `imprint contract`: the marketplace on a chain, its settings, its bytecode."""
+"""`imprint deploy`, `imprint contract`: deploy the marketplace, or print its ABI and bytecode."""
 
 import asyncio
 import json

@@ -35,26 +35,26 @@ if TYPE_CHECKING:
     from imprint.cli.dev_chain import DevChain
 
 WITHOUT_DEV_CHAIN = (3, 13)
-"""The first Python version for which pyrevm, which runs the contract, has no wheel."""
+"""The first Python version without a wheel of pyrevm, which runs the contract."""
 
 EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never listened on without being asked
-"""The host that listens on every address."""
+"""The host that binds to every address."""
 
 STARTED_POLL = 0.02
-"""Seconds between two checks whether the service has started."""
+"""Seconds between checks whether the service has started."""
 
 SHOWN_ACCOUNTS = 3
-"""How many development accounts the welcome message lists."""
+"""Development accounts listed in the welcome message."""
 
 PUBLIC_WARNING = (
     "Warning: imprint dev listens on {host}. Its secrets and the keys of its accounts are public:"
     " whoever reaches this address can act as anybody. Use --host 127.0.0.1 unless your network is"
     " trusted."
 )
-"""Printed for a host that others may reach."""
+"""Warning printed when others may reach the host."""
 
 _CLIENT_HOSTS = {EVERY_ADDRESS: "127.0.0.1", "::": "[::1]", "::1": "[::1]"}
-"""Hosts to listen on that are written differently in a URL."""
+"""Bind hosts that are written differently in a URL."""
 
 
 @click.command()
@@ -157,7 +157,7 @@ async def _welcome(service: HttpServer, settings: Settings, chain: "DevChain", u
 
 
 def _invite(settings: Settings, chain: "DevChain", url: str) -> list[Text]:
-    """What to try, and where; the address comes last, on a separate line."""
+    """The welcome message: what to try, and where. The address comes last, on its own line."""
     if not settings.site.enabled:
         return [Text.assemble("Open ", (f"{url}/docs", "bold cyan"))]
     steps = (
@@ -211,7 +211,8 @@ def import_with_extra(module: str, what: str, extra: str) -> ModuleType:
 
 
 def import_dev_chain() -> ModuleType:
-    """Import `cli.dev_chain`. Raises `CannotStart` if this Python or this installation cannot."""
+    """Import `cli.dev_chain`. Raises `CannotStart` if this Python or installation does not
+    support it."""
     if sys.version_info >= WITHOUT_DEV_CHAIN and find_spec("pyrevm") is None:
         raise CannotStart(
             "The chain of imprint dev needs pyrevm, which has no release for this version of"

@@ -1,4 +1,4 @@
-"""The chain of `imprint dev`: its own in this process, or the node that the settings name."""
+"""The chain of `imprint dev`: its own in this process, or the configured node."""
 
 import secrets
 import socket
@@ -24,7 +24,8 @@ __all__ = ["DevChain", "is_loopback", "open_dev_chain", "runs_own_chain"]
 
 @dataclass(frozen=True, slots=True)
 class DevChain:
-    """Where the chain is reached; for our own also its funded accounts, node and webhook sender."""
+    """Where the chain is reached; our own chain also has funded accounts, a node and a webhook
+    sender."""
 
     url: str
     accounts: Sequence[str] = ()
@@ -33,7 +34,7 @@ class DevChain:
 
 
 def runs_own_chain(settings: Settings) -> bool:
-    """Whether the node that the settings name is the one that `imprint dev` runs."""
+    """Whether the configured node is the one that `imprint dev` runs."""
     own = f"http://127.0.0.1:{settings.development.rpc_port}"
     return [each.reveal() for each in settings.chain.rpc_urls] == [own]
 
@@ -42,7 +43,7 @@ def runs_own_chain(settings: Settings) -> bool:
 def open_dev_chain(
     settings: Settings, listener: socket.socket | None, service_url: str
 ) -> Iterator[DevChain]:
-    """Open our own chain, served on `listener`; without a listener, use the node of the settings.
+    """Open our own chain on `listener`, or without a listener use the configured node.
 
     Our own chain sends its webhooks to `service_url`. Raises `CannotStart` if it cannot be opened.
     """

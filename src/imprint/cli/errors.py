@@ -20,10 +20,10 @@ from imprint.settings import SettingsProblems
 __all__ = ["FAILED", "MISCONFIGURED", "OUTDATED", "report_cannot_start", "reporting_errors"]
 
 FAILED = 1
-"""The exit status of a command that started and could not finish."""
+"""Exit status of a command that started but could not finish."""
 
 OUTDATED = 3
-"""The exit status for a schema that is older than this version of Imprint."""
+"""Exit status for a schema older than this version of Imprint."""
 
 _FAILURES = (
     CollectionNotPaused,
@@ -40,11 +40,11 @@ _FAILURES = (
 
 @contextmanager
 def reporting_errors(*, starts: bool = False) -> Iterator[None]:
-    """Print why the command cannot continue, all reasons at once, and exit.
+    """Print all reasons why the command cannot continue, and exit.
 
     The exit status is `MISCONFIGURED` if the command could not start, `OUTDATED` if it needs an
-    upgrade first, else `FAILED`. A command that `starts` a service says that it cannot; the others
-    print the reason alone.
+    upgrade first, and `FAILED` otherwise. A command that `starts` a service says so; the others
+    print only the reason.
     """
     try:
         yield
@@ -71,7 +71,7 @@ def reporting_errors(*, starts: bool = False) -> Iterator[None]:
 
 
 def report_cannot_start(error: CannotStart) -> int:
-    """Print why the service cannot start, and return the exit status."""
+    """Print why the service cannot start and return the exit status."""
     click.echo(f"Imprint cannot start. {error}", err=True)
     return MISCONFIGURED
 

@@ -1,4 +1,4 @@
-"""`imprint events`, `imprint reconcile`: outcomes of the chain's events, and reading them again."""
+"""`imprint events`, `imprint reconcile`: list the outcomes of chain events, or read them again."""
 
 import asyncio
 import json

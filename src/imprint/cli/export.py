@@ -204,7 +204,7 @@ def _parse_key(text: str | None) -> bytes | None:
 
 @contextmanager
 def _open_archive(file: Path) -> Iterator[Archive]:
-    """The archive, after reading its whole file once under a progress bar."""
+    """Open the archive after reading its whole file once under a progress bar."""
     with ExitStack() as bar:
         progress = bar.enter_context(show_progress("Reading bytes"))
         with open_archive(file, progress) as archive:
@@ -215,7 +215,7 @@ def _open_archive(file: Path) -> Iterator[Archive]:
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that only its owner can read; it appears under its name when it is complete."""
+    """A file only its owner can read, which appears under its name when it is complete."""
     partial = path.with_name(path.name + ".partial")
     try:
         if path.exists():

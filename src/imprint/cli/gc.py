@@ -1,4 +1,4 @@
-"""`imprint gc`: what the garbage collector would destroy, and what it holds back."""
+"""`imprint gc`: shows or deletes unreferenced documents."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ Say what to do:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What is due, and the strays of each network; without strays, they cannot be listed."""
+    """Documents due for deletion, and strays by network; None if strays cannot be listed."""
 
     garbage: GarbageReport
     strays: dict[Network, Strays] | None
@@ -41,12 +41,11 @@ class Findings:
 @click.option("--limit", type=click.IntRange(0, SAMPLE), default=10, help="How many cids to list.")
 @config_option
 def gc(dry_run: bool, really: bool, as_json: bool, limit: int, config: Path | None) -> None:
-    """Show or destroy documents that nothing refers to.
+    """Show or delete documents that nothing references.
 
     The service may keep running. Deleted and replaced documents are due after their grace period.
-    Strays, which the catalog does not know, are destroyed by the service only if they are few.
-    Documents younger than IMPRINT_WRITE_LEASE_SECONDS are left alone: a write may still record
-    them.
+    Strays, which are not in the catalog, are deleted by the service only if they are few. Documents
+    younger than IMPRINT_WRITE_LEASE_SECONDS are left alone: a write may still record them.
     """
     if dry_run == really:
         click.echo(EXPLANATION, err=True)

@@ -1,4 +1,4 @@
-"""The installation that a command works on: its settings, its logs and its adapters."""
+"""The installation a command works on: settings, logs and adapters."""
 
 import logging
 import os
@@ -31,12 +31,12 @@ log = logging.getLogger(__name__)
 config_option = click.option(
     "--config", type=click.Path(path_type=Path), help="A TOML file with settings."
 )
-"""The option of every command that reads settings."""
+"""The option shared by all commands that read settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """The settings of an installation and the adapters that they name."""
+    """An installation's settings and the adapters they name."""
 
     settings: Settings
     adapters: Adapters
@@ -48,8 +48,9 @@ async def open_installation(
 ) -> AsyncIterator[Installation]:
     """Open the installation for a command that does not serve; the service may keep running.
 
-    Only warnings are logged. The adapters are closed at the end. Raises `CannotStart` for a content
-    store of another installation, unless `verify` is False, and `NeedsUpgrade` for an older schema.
+    Only warnings are logged, and the adapters are closed at the end. Raises `CannotStart` if the
+    content store is another installation's, unless `verify` is False, and `NeedsUpgrade` for an
+    older schema.
     """
     settings = read_settings(os.environ, config)
     configure_logging("warning", "text", settings.secrets)
@@ -63,7 +64,7 @@ async def open_installation(
 
 
 def configure_service_logging(settings: Settings, *, warn: bool = True) -> None:
-    """Configure logging as the settings say, with request ids; `warn` about the settings first."""
+    """Configure logging from the settings, with request ids; `warn` about the settings first."""
     server = settings.server
     configure_logging(server.log_level, server.log_format, settings.secrets, request_id.get)
     for warning in settings.warnings if warn else ():
@@ -71,7 +72,7 @@ def configure_service_logging(settings: Settings, *, warn: bool = True) -> None:
 
 
 async def verify_installation(adapters: Adapters, *, mark: bool = True) -> None:
-    """Raise `CannotStart` if the documents are another installation's; `mark` those of nobody.
+    """Raise `CannotStart` if the documents are another installation's; `mark` unclaimed ones.
 
     An unreachable store is not an error: the service verifies it later.
     """
@@ -86,11 +87,10 @@ async def verify_installation(adapters: Adapters, *, mark: bool = True) -> None:
 async def open_checked_adapters(
     settings: Settings, left: OpenDatabase | None = None, *, chain: bool = True
 ) -> Adapters:
-    """Open the adapters of a service, and check the owner of the documents, the master key and the
-    chain.
+    """Open a service's adapters; check its documents' owner, the master key and the chain.
 
-    Raises `CannotStart` if the documents belong to another installation, if the master key or the
-    chain is wrong, if the start block is wrong, and as `open_adapters` does, which gets `left`.
+    Raises `CannotStart` if the documents belong to another installation, or if the master key, the
+    chain or the start block is wrong, and as `open_adapters` does, which gets `left`.
     """
     adapters = await in_daemon_thread(partial(open_adapters, settings, left=left))
     try:
@@ -105,7 +105,7 @@ async def open_checked_adapters(
 
 
 def connection_limits(settings: Settings) -> ConnectionLimits:
-    """The limits on connections that the settings and this process allow."""
+    """Connection limits that the settings and this process allow."""
     limits = settings.limits
     per_address = limits.connections_per_address if limits.rate_limits else limits.connections
     return ConnectionLimits.within(

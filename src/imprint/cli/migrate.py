@@ -19,7 +19,7 @@ from imprint.settings.declaration import InvalidSetting
 from imprint.settings.stores import Database, parse_database
 
 _EMBEDDED = "embedded:"
-"""The prefix of a target of `migrate-content` that is a data folder."""
+"""Prefix of a `migrate-content` target that is a data folder."""
 
 
 @click.command("migrate-catalog")
@@ -101,7 +101,7 @@ async def _migrate_content(place: str, afresh: bool, config: Path | None) -> Mig
 
 
 def _read_target(place: str, config: Path | None) -> Settings:
-    """The settings of a service that uses the other store, checked like those of any service."""
+    """The settings of a service that uses the other store, checked like any service's."""
     options = {"IMPRINT_CONTENT_STORE": place}
     if place.startswith(_EMBEDDED):
         folder = place.removeprefix(_EMBEDDED)

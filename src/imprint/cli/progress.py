@@ -11,17 +11,17 @@ from rich.progress import Progress as ProgressBar
 from imprint.ports import Progress
 
 REDRAW_SECONDS = 0.1
-"""Seconds between two redraws; commands report progress far more often."""
+"""Seconds between redraws; commands report progress far more often."""
 
 
 def report_progress(sentence: str) -> None:
-    """Print a sentence about a command that continues."""
+    """Print a sentence while a command continues."""
     Console(stderr=True).print(sentence, highlight=False, markup=False, soft_wrap=True)
 
 
 @contextmanager
 def show_progress(label: str) -> Iterator[Progress]:
-    """Show a bar while the block runs, moved by the callback."""
+    """Show a progress bar while the block runs, advanced by the callback."""
     columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with ProgressBar(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("", total=None)

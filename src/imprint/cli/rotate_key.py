@@ -1,4 +1,4 @@
-"""`imprint rotate-key`: wraps the keys of all documents with the new master key."""
+"""`imprint rotate-key`: wraps all document keys with the new master key."""
 
 import asyncio
 import sys

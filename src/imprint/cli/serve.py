@@ -1,4 +1,4 @@
-"""`imprint serve`: a supervisor, and the workers that it replaces when SIGHUP arrives."""
+"""`imprint serve`: a supervisor, and the workers it replaces on SIGHUP."""
 
 import asyncio
 import gc
@@ -52,10 +52,10 @@ SILENT_SECONDS = 10.0
 """How long new connections wait during a slow start before they are refused."""
 
 STOP_MARGIN = 30.0
-"""Seconds that a worker may take to stop beyond `IMPRINT_SHUTDOWN_SECONDS` before it is killed."""
+"""Seconds a worker may take to stop beyond `IMPRINT_SHUTDOWN_SECONDS` before it is killed."""
 
 LASTING = ("IMPRINT_DATA_DIR", "IMPRINT_CONTENT_STORE")
-"""Settings that no reload changes: old and new workers would write to different stores."""
+"""Settings that a reload cannot change: old and new workers would write to different stores."""
 
 
 @click.command()
@@ -79,7 +79,7 @@ def serve(config: Path | None, host: str | None, port: str | None) -> None:
 
 @dataclass(slots=True)
 class _Deployment:
-    """The settings and the sockets of a service, from one reload to the next."""
+    """A service's settings and sockets, from one reload to the next."""
 
     config: Path | None
     options: Mapping[str, str | None]
@@ -87,7 +87,7 @@ class _Deployment:
     _sockets: dict[tuple[str, int], socket.socket] = field(default_factory=dict)
 
     def plan(self) -> Plan:
-        """The plan of a starting service. Raises `SettingsProblems` and `CannotStart`."""
+        """The plan for starting a service. Raises `SettingsProblems` and `CannotStart`."""
         settings = self._settings = self._read_settings()
         configure_service_logging(settings)
         plan = self._plan(settings, ())
@@ -95,7 +95,7 @@ class _Deployment:
         return plan
 
     def plan_anew(self) -> Plan:
-        """The plan of a reload; reads settings and secrets again. Raises `ReloadRefused`."""
+        """The plan for a reload, with settings and secrets read again. Raises `ReloadRefused`."""
         try:
             settings = self._read_settings()
         except SettingsProblems as error:
@@ -140,7 +140,7 @@ class _Deployment:
     def _open_sockets(
         self, host: str, port: int, metrics_port: int
     ) -> tuple[socket.socket, socket.socket | None]:
-        """The sockets of the service and of its metrics; open ones are kept.
+        """The sockets of the service and its metrics; open ones are kept.
 
         Raises `CannotStart`, leaving no further socket open.
         """
@@ -163,7 +163,7 @@ class _Deployment:
 def run_worker(
     settings: Settings, listener: socket.socket, place: int, link: Link | None = None
 ) -> int:
-    """Serve until a signal stops this process; returns its exit status."""
+    """Serve until a signal stops this process, and return its exit status."""
     configure_service_logging(settings, warn=False)
     pin_worker(settings.server.worker_cpus, place)
     try:
@@ -247,7 +247,7 @@ async def _serve(
 
 
 def describe_start(settings: Settings) -> dict[str, object]:
-    """The fields of the line that `imprint serve` logs first."""
+    """Fields of the first line that `imprint serve` logs."""
     server, storage, chain = settings.server, settings.storage, settings.chain
     host = f"[{server.host}]" if ":" in server.host else server.host
     return {

@@ -27,9 +27,9 @@ from imprint.settings import read_settings
 def upgrade(check: bool, backup: Path | None, no_backup: bool, config: Path | None) -> None:
     """Bring records and documents up to this version's schema.
 
-    A catalog in SQLite is copied first, and the service must be stopped. For one in PostgreSQL name
-    a dump with --backup; services of the release before may go on. It may be killed and run again.
-    The way back is the copy or the dump, with the release before.
+    A SQLite catalog is copied first, and the service must be stopped. For PostgreSQL, name a dump
+    with --backup; services of the previous release may keep running. The command may be killed and
+    run again. To go back, restore the copy or the dump with the previous release.
     """
     if no_backup and backup is not None:
         raise click.UsageError("Give one of --backup and --no-backup.")

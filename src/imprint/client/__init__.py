@@ -1,4 +1,4 @@
-"""A client of the service, for programs in Python: async, typed, with every operation.
+"""Python client of the service: async, typed, with every operation.
 
     from imprint.client import Imprint, KeyWallet
 
@@ -6,7 +6,7 @@
         wallet = KeyWallet(private_key, imprint.node())
         draft = await imprint.create_draft(wallet, "# Hello")
 
-It needs what the service needs and nothing else. `docs/clients.md` tells the rest.
+It has no further dependencies than the service's. See `docs/clients.md`.
 """
 
 from imprint.client.connection import Listing, Page

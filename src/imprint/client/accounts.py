@@ -1,4 +1,4 @@
-"""Methods for sessions: login and logout of readers, writing sessions of authors."""
+"""Session methods: readers' login and logout, and authors' writing sessions."""
 
 import secrets
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ from imprint.interface.accounts import (
 )
 
 WRITING_SECONDS = 12 * 3600
-"""The default lifetime of a writing session; a service allows twice as much."""
+"""Default lifetime of a writing session; a service allows twice as much."""
 
 STATEMENT = "Sign in to read what you hold."
-"""The statement that a wallet shows its owner at a login."""
+"""The statement a wallet shows its owner at login."""
 
 
 class AccountMethods(Connection):
@@ -35,9 +35,9 @@ class AccountMethods(Connection):
     async def login(
         self, wallet: Wallet, *, origin: str | None = None, statement: str = STATEMENT
     ) -> Session:
-        """Log in with a wallet (EIP-4361); requests that need a session carry it from now on.
+        """Log in with a wallet (EIP-4361); later requests carry the session where they need one.
 
-        `origin` is the origin of the application, if it is not the service itself.
+        `origin` is the application's origin, if it is not the service itself.
         """
         site = (origin or self.url).rstrip("/")
         message = _login_message(
@@ -62,7 +62,7 @@ class AccountMethods(Connection):
         seconds: int = WRITING_SECONDS,
         key_store: KeyStore | None = None,
     ) -> WritingSession:
-        """Have the wallet sign once, so that a new key of this machine can write for it."""
+        """Have the wallet sign once, so that a new key on this machine can write for it."""
         key, now = new_key(), self.now()
         data = opening_typed_data(
             self.facts.signing,
@@ -83,7 +83,7 @@ class AccountMethods(Connection):
         return session
 
     def resume_writing_session(self, wallet: str, key_store: KeyStore) -> WritingSession | None:
-        """Return the stored session of a wallet, or None; an expired one is removed."""
+        """Return a wallet's stored session, or None; an expired one is removed."""
         session = key_store.load(self.facts.service, wallet)
         if session is None:
             return None
@@ -93,7 +93,7 @@ class AccountMethods(Connection):
         return None
 
     async def list_writing_sessions(self) -> list[WritingSessionRecord]:
-        """Return the live writing sessions of the logged-in wallet, on all its machines."""
+        """Return the logged-in wallet's live writing sessions, on all its machines."""
         path = "/writing/sessions"
         return list((await self._read(path, WritingSessionsResponse, signed_in=True)).sessions)
 
@@ -102,7 +102,7 @@ class AccountMethods(Connection):
         await self._request("DELETE", f"/writing/sessions/{id}", signed_in=True)
 
     async def revoke_writing_sessions(self) -> None:
-        """End all writing sessions of the wallet, for example after losing a computer."""
+        """End all of the wallet's writing sessions, for example after losing a computer."""
         await self._request("DELETE", "/writing/sessions", signed_in=True)
 
 

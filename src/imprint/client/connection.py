@@ -1,4 +1,4 @@
-"""A connection: the service's facts, its clock, the session of requests, and lists page by page."""
+"""A connection: the service's facts and clock, the current session, and paginated lists."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Item]):
-    """Some items of a list, and the token of the next page, if there is one."""
+    """Some items of a list, and the next page's token, if there is one."""
 
     items: tuple[Item, ...]
     next_page_token: str | None
@@ -27,12 +27,12 @@ class Page(Generic[Item]):
 
 
 class Listing(Generic[Item]):
-    """A list whose pages are requested as they are needed.
+    """A list whose pages are requested on demand.
 
         async for post in imprint.list_indexed_posts(tag=["essays"]): ...
         async for page in imprint.list_indexed_posts(limit=50).pages(): ...
 
-    Each iteration begins anew.
+    Each iteration starts over.
     """
 
     def __init__(self, load: Callable[[str | None], Awaitable[Page[Item]]]) -> None:
@@ -44,7 +44,7 @@ class Listing(Generic[Item]):
         return await self._load(token)
 
     async def pages(self, token: str | None = None) -> AsyncIterator[Page[Item]]:
-        """Yield the pages in order, starting with this token or the first page."""
+        """Yield pages in order, starting with this token or the first page."""
         while True:
             page = await self._load(token)
             yield page
@@ -62,7 +62,7 @@ Record = TypeVar("Record")
 
 
 class Connection:
-    """State that all methods share, and the service's facts."""
+    """State shared by all methods, and the service's facts."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ class Connection:
     ) -> None:
         """Use the service at a URL, with these facts.
 
-        `form` is the form of signed writes, by default the best one that the service accepts;
-        `domain_name` replaces the name of the signing domain, which `inkdao-1` needs on a service
-        that is compatible with an earlier one. `http` and `timeout` apply to requests.
+        `form` selects the form of signed writes, by default the strictest one the service accepts;
+        `domain_name` replaces the signing domain's name, which `inkdao-1` needs on a service
+        compatible with an earlier one. `http` and `timeout` apply to requests.
         """
         self.facts = facts
         self.form = SigningForm(form) if form is not None else _best_form(facts.signing_forms)
@@ -93,7 +93,7 @@ class Connection:
 
     @property
     def url(self) -> str:
-        """The URL of the service, without a trailing slash."""
+        """The service's URL, without a trailing slash."""
         return self._transport.url
 
     @property
@@ -103,16 +103,15 @@ class Connection:
 
     @property
     def marketplace(self) -> str:
-        """The address of the marketplace contract."""
+        """The marketplace contract's address."""
         return self.facts.chain.marketplace
 
     def now(self) -> int:
-        """The time of the service in Unix seconds."""
+        """The service's time in Unix seconds."""
         return int(self._clock() + self._ahead)
 
     def set_clock(self, unix_seconds: int) -> None:
-        """Synchronize with the time of the service: `now` of its facts or of a
-        `signature_stale`."""
+        """Synchronize with the service's clock: `now` from its facts or from `signature_stale`."""
         self._ahead = unix_seconds - self._clock()
 
     async def close(self) -> None:
@@ -120,7 +119,7 @@ class Connection:
         await self._transport.close()
 
     async def get_service_facts(self) -> ServiceFacts:
-        """Return the current facts of the service."""
+        """Return the service's current facts."""
         return await self._read("/.well-known/imprint.json", ServiceFacts)
 
     async def get_marketplace(self) -> MarketplaceFacts:
@@ -132,11 +131,11 @@ class Connection:
         return await self._read("/openapi.json", dict[str, Any])
 
     async def check_health(self) -> Health:
-        """Return the health of the service."""
+        """Return the service's health."""
         return await self._read("/healthz", Health)
 
     async def check_readiness(self) -> Readiness:
-        """Return the readiness of the service and its problems."""
+        """Return the service's readiness and its problems."""
         return (await self._request("GET", "/readyz", expected=(503,))).decode(Readiness)
 
     async def _read(
@@ -175,7 +174,7 @@ class Connection:
         )
 
     def _own_address(self, given: str | None) -> str | None:
-        """The given address, or that of the session; the service refuses a missing one."""
+        """The given address, or the session's; the service refuses a missing one."""
         if given is not None or self.session is None:
             return given
         return self.session.address
@@ -187,7 +186,7 @@ def page_of(items: Sequence[Item], next_page_token: str | None) -> Page[Item]:
 
 
 def _best_form(accepted: Collection[str]) -> SigningForm:
-    """The form that binds the most; all services accept it."""
+    """The strictest accepted form."""
     for form in (SigningForm.IMPRINT_2, SigningForm.IMPRINT_1, SigningForm.INKDAO_1):
         if form in accepted:
             return form

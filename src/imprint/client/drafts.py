@@ -1,4 +1,4 @@
-"""Methods for drafts and files: signed writes, texts, documents and lists of files."""
+"""Methods for drafts and files: signed writes, texts, documents and file lists."""
 
 import asyncio
 import itertools
@@ -37,7 +37,7 @@ from imprint.interface.drafts import (
 
 
 class Document(msgspec.Struct, frozen=True, rename="camel"):
-    """The bytes of a document, with their media type and entity tag."""
+    """A document's bytes, media type and entity tag."""
 
     data: bytes
     media_type: str
@@ -45,7 +45,7 @@ class Document(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def verify_document(data: bytes, cid: str) -> bool:
-    """Tell whether these bytes have this cid, in any spelling; no text that is not a cid has any.
+    """Whether these bytes have this cid, in any spelling; False for text that is not a cid.
 
     >>> verify_document(b"hello", "bafkreibm6jg3ux5qumhcn2b3flc3tyu6dmlb4xa7u5bf44yegnrjhc4yeq")
     True
@@ -58,25 +58,25 @@ def verify_document(data: bytes, cid: str) -> bool:
 
 
 ONCHAIN_POLL_SECONDS = 0.2
-"""Seconds between two checks whether the service has seen a post on the chain."""
+"""Seconds between checks whether the service has indexed a post."""
 
 SAVE_ATTEMPTS = 5
-"""How often a save is sent while the service is busy or away, unless the caller waits itself."""
+"""Attempts per save while the service is busy or unreachable, unless the caller waits itself."""
 
 LONGEST_PAUSE = 60
-"""Seconds between two attempts at most, unless the service says otherwise."""
+"""Longest pause between attempts in seconds, unless the service says otherwise."""
 
 _ENDED = (Code.WRITING_SESSION_EXPIRED, Code.WRITING_SESSION_INVALID)
-"""Refusals after which a writing session cannot save any more."""
+"""Refusals after which a writing session can no longer save."""
 
 _MEDIA_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
-"""Media types of pictures by their magic bytes."""
+"""Picture media types by magic bytes."""
 
 _ACCEPT_DOCUMENTS = "image/*, application/octet-stream;q=0.9, */*;q=0.8"
 
 
 class SignedWrite(TypedDict):
-    """The members of every signed write, as JSON has them. Sent twice, it takes effect once."""
+    """The members of every signed write, as in JSON. Sent twice, it takes effect once."""
 
     salt: dict[str, Any]
     address: str
@@ -85,7 +85,7 @@ class SignedWrite(TypedDict):
 
 
 Wait = Callable[[Refusal | Unreachable, float], Awaitable[bool]]
-"""Waits after a failure, for so many seconds or another time; False ends the attempts."""
+"""Waits after a failure, for the given seconds or another time; False ends the attempts."""
 
 
 class DraftMethods(Connection):
@@ -94,7 +94,7 @@ class DraftMethods(Connection):
     async def create_draft(
         self, signer: Wallet | WritingSession, content: str, *, title: str = ""
     ) -> Draft:
-        """Store a new draft. Only the form `inkdao-1` signs the title, and it is not stored."""
+        """Store a new draft. Only the form `inkdao-1` signs the title, which is not stored."""
         write = Write(Action.CREATE, content=content, title=title)
         return await self._send_content(await self._sign(signer, write), write)
 
@@ -147,7 +147,8 @@ class DraftMethods(Connection):
     async def resend_draft(
         self, signed: SignedWrite, content: str, cid: str | None = None, *, wait: Wait | None = None
     ) -> Draft:
-        """Send again a save whose response never came, as after a restart; raises as `save_draft`.
+        """Resend a save whose response was lost, for example after a restart; raises as
+        `save_draft`.
 
         It takes effect once, however often it is sent.
         """
@@ -179,7 +180,7 @@ class DraftMethods(Connection):
         raise AssertionError("The attempts have an end.")
 
     def _find_saved(self, refusal: Refusal, action: Action, *, is_uncertain: bool) -> Draft | None:
-        """The record of an earlier attempt; None if the same body may succeed in a moment.
+        """The record of an earlier attempt; None if the same body may succeed shortly.
 
         Raises what any other refusal means.
         """
@@ -206,9 +207,9 @@ class DraftMethods(Connection):
         hashtags: Sequence[str] = (),
         thumbnail_name: str = "thumbnail",
     ) -> Published:
-        """Store the thumbnail and the hashtags of a draft; call `createPost` afterwards.
+        """Store a draft's thumbnail and hashtags; call `createPost` afterwards.
 
-        Services refuse a writing session here, as they do for `delete_draft`.
+        Services refuse writing sessions here, as they do for `delete_draft`.
         """
         tags = ",".join(hashtags)
         write = Write(Action.PUBLISH, cid=cid, thumbnail=thumbnail, hashtags=tags)
@@ -234,12 +235,12 @@ class DraftMethods(Connection):
         return await self._read("/fileByCid", Content, {"cid": cid}, signed_in=True)
 
     async def read_post(self, post_id: str | int, *, user: str | None = None) -> Content:
-        """Return the text of a post to its author or a holder."""
+        """Return a post's text to its author or a holder."""
         query = {"user": self._own_address(user), "postId": str(post_id)}
         return await self._read("/fileByPostId", Content, query, signed_in=True)
 
     async def read_free_post(self, post_id: str | int) -> Content:
-        """Return the text of a post whose price is 0."""
+        """Return the text of a free post."""
         return await self._read("/freeFileByPostId", Content, {"postId": str(post_id)})
 
     async def fetch_document(
@@ -265,16 +266,16 @@ class DraftMethods(Connection):
         return Document(response.body, headers.get("Content-Type", ""), headers.get("ETag"))
 
     def list_posts_by_tags(self, tags: Sequence[str]) -> Listing[File]:
-        """List published files with all of these hashtags, the newest first."""
+        """List published files with all of these hashtags, newest first."""
         return self._list_files("/filesByTags", {"tags": ",".join(tags)})
 
     def list_drafts(self, *, owner: str | None = None) -> Listing[File]:
-        """List the drafts of the logged-in wallet, the newest first."""
+        """List the logged-in wallet's drafts, newest first."""
         query = {"owner": self._own_address(owner)}
         return self._list_files("/pendingFilesByOwner", query, signed_in=True)
 
     def list_posts(self, *, cid: str | None = None) -> Listing[File]:
-        """List published files, the newest first, or the one with this cid."""
+        """List published files, newest first, or the one with this cid."""
         return self._list_files("/filesMetaData", {"cid": cid})
 
     def list_next_page(self, next_page_token: str) -> Listing[File]:
@@ -282,7 +283,7 @@ class DraftMethods(Connection):
         return self._list_files("/filesByNextPageToken", {"next_page_token": next_page_token})
 
     async def wait_for_post(self, cid: str, seconds: float | None = 60) -> File:
-        """Return the file once the service has seen its post on the chain.
+        """Return the file once the service has indexed its post.
 
         Raises TimeoutError after this many seconds.
         """
@@ -295,7 +296,7 @@ class DraftMethods(Connection):
                 await asyncio.sleep(ONCHAIN_POLL_SECONDS)
 
     def build_write(self, form: str, write: Write, address: str) -> TypedData:
-        """The typed data of a write at this moment, with a fresh nonce."""
+        """A write's typed data at this moment, with a fresh nonce."""
         signing = self.facts.signing
         if form == SigningForm.INKDAO_1 and self.domain_name is not None:
             signing = msgspec.structs.replace(signing, name=self.domain_name)

@@ -1,4 +1,4 @@
-"""The client: one object with a method for every operation of the API."""
+"""The client: one object with a method for every API operation."""
 
 from collections.abc import Generator
 from types import TracebackType
@@ -65,9 +65,9 @@ class Imprint(AccountMethods, DraftMethods, PostMethods):
         return other
 
     def node(self, rpc_url: str | None = None) -> Node:
-        """The chain's node at a URL; the URL of a development chain's node is in the facts.
+        """The chain's node at a URL; a development chain's URL is in the facts.
 
-        Raises `NodeError` if the URL is needed.
+        Raises `NodeError` if a URL is needed.
         """
         url = rpc_url or self.facts.chain.rpc_url
         if url is None:

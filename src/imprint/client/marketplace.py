@@ -1,4 +1,4 @@
-"""The marketplace contract: the calls of authors and readers, their receipts, and amounts."""
+"""The marketplace contract: calls for authors and readers, receipts, and amounts."""
 
 import asyncio
 import re
@@ -29,19 +29,19 @@ POST_LIMITS: Mapping[str, int] = MappingProxyType(
         "hashtags": 10,
     }
 )
-"""The limits of `createPost`: bytes of UTF-8, wei, and a number of hashtags."""
+"""Limits of `createPost`: bytes of UTF-8, wei, and number of hashtags."""
 
 CREATE_POST = keccak256(b"createPost((string,string,string,string,uint256,string[]))")[:4]
-"""Selector of the function that publishes."""
+"""Selector of `createPost`."""
 
 SUBSCRIBE_POST = keccak256(b"subscribePost(uint256)")[:4]
-"""Selector of the function that buys."""
+"""Selector of `subscribePost`."""
 
 UPDATE_POST_PRICE = keccak256(b"updatePostPrice(uint256,uint256)")[:4]
-"""Selector of the function that changes a price."""
+"""Selector of the price-change function."""
 
 RECEIPT_POLL_SECONDS = 0.25
-"""Seconds between two checks whether a transaction is in a block."""
+"""Seconds between checks whether a transaction is in a block."""
 
 _WORD = 32
 
@@ -76,9 +76,9 @@ def create_post_call(
     hashtags: Sequence[str] = (),
     chain_id: int | None = None,
 ) -> Call:
-    """The call that publishes a draft; with `chain_id`, on no other chain.
+    """Build the call that publishes a draft; `chain_id` restricts it to one chain.
 
-    Raises ValueError for arguments that the contract would refuse.
+    Raises ValueError for arguments the contract would refuse.
     """
     _check_post(title, description, hashtags)
     _check_price(price)
@@ -96,9 +96,9 @@ def create_post_call(
 def buy_post_call(
     marketplace: str, post_id: str | int, price: int, *, chain_id: int | None = None
 ) -> Call:
-    """The call that buys a post's token; any excess payment is returned.
+    """Build the call that buys a post's token; any excess payment is returned.
 
-    With `chain_id`, on no other chain.
+    `chain_id` restricts it to one chain.
     """
     return Call(marketplace, encode_call(SUBSCRIBE_POST, int(post_id)), price, chain_id)
 
@@ -106,7 +106,8 @@ def buy_post_call(
 def change_price_call(
     marketplace: str, post_id: str | int, price: int, *, chain_id: int | None = None
 ) -> Call:
-    """The call that changes the price of the author's own post; with `chain_id`, on no other chain.
+    """Build the call that changes the price of the author's post; `chain_id` restricts it to one
+    chain.
 
     Raises ValueError above 1 coin.
     """
@@ -116,7 +117,7 @@ def change_price_call(
 
 
 async def find_receipt(provider: Provider, transaction: str) -> Receipt | None:
-    """Return the receipt of a transaction; None while it is in no block. Raises `NodeError`."""
+    """Return a transaction's receipt, or None while it is in no block. Raises `NodeError`."""
     said = await provider.request("eth_getTransactionReceipt", transaction)
     if said is None:
         return None
@@ -134,7 +135,7 @@ async def find_receipt(provider: Provider, transaction: str) -> Receipt | None:
 async def wait_for_receipt(
     provider: Provider, transaction: str, seconds: float | None = 120
 ) -> Receipt:
-    """Return the receipt of a successful transaction, once it is in a block.
+    """Wait until a transaction is in a block and return its receipt.
 
     Raises `Reverted`, `NodeError`, and TimeoutError after this many seconds.
     """
@@ -147,7 +148,7 @@ async def wait_for_receipt(
 
 
 def created_post_id(receipt: Receipt, marketplace: str) -> str | None:
-    """Return the id of the post that a transaction created, or None."""
+    """Return the id of the post a transaction created, or None."""
     wanted = marketplace.lower()
     for log in receipt.logs:
         if log.address == wanted and log.topics[:1] == (POST_CREATED,) and len(log.topics) > 1:
@@ -191,7 +192,7 @@ _LIMIT = 2**256
 
 
 def format_coin(wei: int | str) -> str:
-    """Write an amount of wei in coins, exactly.
+    """Format an amount of wei in coins, exactly.
 
     >>> format_coin(10**16)
     '0.01'
@@ -203,7 +204,7 @@ def format_coin(wei: int | str) -> str:
 
 
 def parse_coin(text: str) -> Wei:
-    """Read an amount of coins, exactly. Raises ValueError with a sentence for people.
+    """Parse an amount of coins, exactly. Raises ValueError with a user-readable message.
 
     >>> parse_coin("0.01")
     10000000000000000

@@ -31,14 +31,14 @@ from imprint.interface.posts import (
 ATOM = "application/atom+xml"
 
 MOST_SALES = 1000
-"""The most sales on a page."""
+"""Sales per page, at most."""
 
 _NEXT = re.compile(r'<([^>]+)>;\s*rel="?next')
-"""The pattern of the link to the next page in a header."""
+"""Matches the next-page link in a `Link` header."""
 
 
 class PostMethods(Connection):
-    """Posts, authors, readers and sales from the index; feeds of posts, as Atom or JSON."""
+    """Posts, authors, readers and sales from the index; post feeds as Atom or JSON."""
 
     def list_indexed_posts(
         self,
@@ -52,7 +52,7 @@ class PostMethods(Connection):
         sort: Literal["newest", "oldest", "sales", "price"] | None = None,
         limit: int | None = None,
     ) -> Listing[Post]:
-        """List posts with all of these hashtags and words; `limit` is the size of a page."""
+        """List posts with all of these hashtags and words; `limit` is the page size."""
         query = {
             "tag": [tag] if isinstance(tag, str) else tag,
             "author": author,
@@ -75,7 +75,7 @@ class PostMethods(Connection):
         return await self._read(f"/posts/{quote(str(id), safe='')}", Post)
 
     async def read_post_content(self, id: str | int) -> Content:  # noqa: A002 - as in the path
-        """Return the text of a post: a free one to everybody, others to entitled readers."""
+        """Return a post's text: a free post's to everybody, others' to entitled readers."""
         path = f"/posts/{quote(str(id), safe='')}/content"
         return await self._read(path, Content, signed_in=True)
 
@@ -84,11 +84,11 @@ class PostMethods(Connection):
         return await self._read_text(f"/posts/{quote(str(id), safe='')}.md", "text/markdown")
 
     async def show_author(self, address: str) -> Author:
-        """Return what an author has published and sold."""
+        """Return an author's publication and sales totals."""
         return await self._read(f"/authors/{quote(address, safe='')}", Author)
 
     def list_library(self, *, q: str | None = None, limit: int | None = None) -> Listing[HeldPost]:
-        """List the posts that the logged-in reader holds, the newest purchase first."""
+        """List the posts the logged-in reader holds, newest purchase first."""
 
         async def load(token: str | None) -> Page[HeldPost]:
             query = {"q": q, "limit": limit, "next_page_token": token}
@@ -98,7 +98,7 @@ class PostMethods(Connection):
         return Listing(load)
 
     def list_sales(self, *, limit: int | None = None) -> Listing[Sale]:
-        """List the sales of the logged-in author, the newest first."""
+        """List the logged-in author's sales, newest first."""
 
         async def load(token: str | None) -> Page[Sale]:
             query = {"limit": limit, "next_page_token": token}
@@ -108,7 +108,7 @@ class PostMethods(Connection):
         return Listing(load)
 
     async def sales_csv(self, *, limit: int = MOST_SALES) -> str:
-        """Return all sales of the logged-in author as one table (CSV, RFC 4180).
+        """Return all of the logged-in author's sales as one table (CSV, RFC 4180).
 
         `limit` is the page size; all pages are fetched.
         """
@@ -125,15 +125,15 @@ class PostMethods(Connection):
                 return table
 
     async def show_stats(self) -> Stats:
-        """Return the totals of the whole marketplace, and its last 90 days."""
+        """Return the marketplace's totals and its last 90 days."""
         return await self._read("/stats", Stats)
 
     async def get_global_metrics(self) -> MarketMetrics:
-        """Return totals in the shape of the earlier service."""
+        """Return totals in the earlier service's format."""
         return (await self._read("/globalMetrics", GlobalMetricsResponse)).data
 
     async def get_user_metrics(self, user_address: str) -> UserMetrics:
-        """Return the totals of one address in the shape of the earlier service."""
+        """Return one address's totals in the earlier service's format."""
         query = {"userAddress": user_address}
         return (await self._read("/userMetrics", UserMetricsResponse, query)).data
 
@@ -151,28 +151,28 @@ class PostMethods(Connection):
         return await self._read("/feeds/posts.json", JsonFeed)
 
     async def get_tag_feed_atom(self, tag: str) -> str:
-        """Return the feed of a hashtag as Atom."""
+        """Return a hashtag's feed as Atom."""
         return await self._read_text(f"/feeds/tags/{quote(tag, safe='')}.atom", ATOM)
 
     async def get_tag_feed_json(self, tag: str) -> JsonFeed:
-        """Return the feed of a hashtag."""
+        """Return a hashtag's feed."""
         return await self._read(f"/feeds/tags/{quote(tag, safe='')}.json", JsonFeed)
 
     async def get_author_feed_atom(self, address: str) -> str:
-        """Return the feed of an author as Atom."""
+        """Return an author's feed as Atom."""
         return await self._read_text(f"/feeds/authors/{quote(address, safe='')}.atom", ATOM)
 
     async def get_author_feed_json(self, address: str) -> JsonFeed:
-        """Return the feed of an author."""
+        """Return an author's feed."""
         return await self._read(f"/feeds/authors/{quote(address, safe='')}.json", JsonFeed)
 
     async def add_private_feed(self) -> FeedAccess:
-        """Create a feed of the posts that the logged-in reader holds; its URLs are shown once."""
+        """Create a feed of the logged-in reader's posts; its URLs are shown only once."""
         response = await self._request("POST", "/me/feeds", json={}, signed_in=True)
         return response.decode(FeedAccess)
 
     async def list_private_feeds(self) -> list[PrivateFeed]:
-        """Return the private feeds of the logged-in reader, the oldest first."""
+        """Return the logged-in reader's private feeds, oldest first."""
         return list((await self._read("/me/feeds", FeedsResponse, signed_in=True)).feeds)
 
     async def rotate_private_feed(self, id: str) -> FeedAccess:  # noqa: A002 - as in the path
@@ -198,7 +198,7 @@ class PostMethods(Connection):
 
 
 def _find_next(links: str) -> str | None:
-    """The token of the next page in a `Link` header, if there is one."""
+    """The next page's token in a `Link` header, if there is one."""
     found = _NEXT.search(links)
     tokens = parse_qs(urlsplit(found[1]).query).get("next_page_token", []) if found else []
     return tokens[0] if tokens else None

@@ -1,4 +1,4 @@
-"""Transactions: a call of a contract, and the bytes that a private key signs for it (EIP-1559)."""
+"""Transactions: a contract call, and the bytes a private key signs for it (EIP-1559)."""
 
 import itertools
 from collections.abc import Sequence
@@ -16,14 +16,14 @@ _TYPE = b"\x02"
 """The type byte of an EIP-1559 transaction."""
 
 _SHORT = 55
-"""The longest payload whose length is part of its first byte in RLP."""
+"""Longest RLP payload whose length is encoded in its first byte."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a contract, with the payment in wei.
+    """A contract call, with the payment in wei.
 
-    With `chain_id` it is valid only for that chain, and a wallet on another one refuses it.
+    With `chain_id` it is valid only on that chain; a wallet on another one refuses it.
     """
 
     to: str
@@ -32,15 +32,14 @@ class Call:
     chain_id: int | None = None
 
     def as_json(self) -> dict[str, str]:
-        """The call in the form of JSON-RPC."""
+        """The call in JSON-RPC form."""
         call = {"to": self.to, "data": f"0x{self.data.hex()}", "value": hex(self.value)}
         return call if self.chain_id is None else {**call, "chainId": hex(self.chain_id)}
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A call with everything else that is signed: `tip` and `fee` are the most to pay per unit of
-    gas."""
+    """A call with all signed members; `tip` and `fee` are the maximum per unit of gas."""
 
     chain_id: int
     nonce: int
@@ -94,7 +93,7 @@ def _encode_length(length: int, kind: int) -> bytes:
 
 
 TIMEOUT = aiohttp.ClientTimeout(total=30)
-"""Seconds after which a node is not expected to respond any more."""
+"""Timeout of a node request in seconds."""
 
 
 class Provider(Protocol):

@@ -1,4 +1,4 @@
-"""HTTP between a client and the service; refusals and failures become exceptions here."""
+"""HTTP transport between client and service; turns refusals and failures into exceptions."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from imprint.interface.problems import Problem
 
 
 class Refusal(Exception):
-    """The service refused. Programs branch on `code`, one of `Code`; later versions add codes."""
+    """The service refused a request. Branch on `code`, one of `Code`; later versions add codes."""
 
     def __init__(self, problem: Problem, retry_after: int | None = None) -> None:
         super().__init__(problem.detail)
@@ -32,14 +32,14 @@ class Refusal(Exception):
 
     @property
     def detail(self) -> str:
-        """What is wrong, for people."""
+        """What is wrong, in words for users."""
         return self.problem.detail
 
 
 class Unreachable(Exception):
-    """The service did not respond, or something else responded instead.
+    """The service did not respond, or something else responded in its place.
 
-    `status` and `retry_after` are those of whatever responded, if anything did.
+    `status` and `retry_after` come from whatever responded, if anything did.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class Unreachable(Exception):
 class Unconfirmed(Exception):
     """A save may have taken effect: its response was lost, and its signature is too old by now.
 
-    Look for the draft before saving anew. Its cause is the refusal `signature_stale`.
+    Look for the draft before saving again. The cause is the refusal `signature_stale`.
     """
 
 
 class WalletNeeded(Exception):
-    """The key of a writing session is not, or no longer, valid: the wallet has to sign again.
+    """The writing session's key is not, or no longer, valid: the wallet has to sign again.
 
-    Its cause is the refusal: `writing_session_expired` or `writing_session_invalid`.
+    The cause is the refusal `writing_session_expired` or `writing_session_invalid`.
     """
 
 
@@ -69,21 +69,21 @@ class NodeError(Exception):
 
 
 class Reverted(Exception):
-    """The contract refused the transaction: it is in a block, and changed nothing."""
+    """The contract reverted the transaction: it is in a block but changed nothing."""
 
 
 DEFAULT_TIMEOUT = 60.0
-"""Seconds that a request may take in total, including its response."""
+"""Timeout of a request in seconds, including its response."""
 
 Query = Mapping[str, str | int | bool | Sequence[str] | None]
-"""The parameters of a request: None is left out, and each item of a list is one parameter."""
+"""Query parameters: None is omitted, and each list item becomes one parameter."""
 
 Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response that is not a refusal."""
+    """A successful response."""
 
     status: int
     headers: Mapping[str, str]
@@ -95,7 +95,7 @@ class Response:
         return self.body.decode()
 
     def decode(self, kind: type[Record]) -> Record:
-        """Decode the body as a record. Raises `Unreachable` if it is not one of this type."""
+        """Decode the body as a record. Raises `Unreachable` if it does not have this type."""
         try:
             return decode_json(self.body, kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -174,7 +174,7 @@ def _write_query(query: Query) -> list[tuple[str, str]]:
 
 
 def _read_problem(response: Response) -> Refusal | Unreachable:
-    """The problem in an error response; a proxy in front of the service may send another text."""
+    """The problem in an error response; a proxy in front of the service may send other text."""
     text = response.headers.get("Retry-After", "")
     wait = int(text) if text.isascii() and text.isdecimal() else None
     try:

@@ -1,4 +1,4 @@
-"""The typed data (EIP-712) that wallets and writing sessions sign, in every form."""
+"""The typed data (EIP-712) signed by wallets and writing sessions, in every form."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ _DOMAIN_MEMBERS = (("name", "string"), ("version", "string"), ("chainId", "uint2
 
 @dataclass(frozen=True, slots=True)
 class TypedData:
-    """What is signed: a message of one type, in the domain of the service.
+    """Typed data to sign: a message of one type, in the service's domain.
 
-    Wallets of other libraries take `declared`; those that sign hashes take `digest`.
+    Other libraries' wallets take `declared`; those that sign hashes take `digest`.
     """
 
     kind: StructType
@@ -31,7 +31,7 @@ class TypedData:
 
     @property
     def salt(self) -> dict[str, Any]:
-        """The typed data in the form that the service accepts."""
+        """The typed data in the form the service accepts."""
         domain = {"name": self.facts.name, "version": self.facts.version}
         return {
             "domain": {**domain, "chainId": self.facts.chain_id},
@@ -42,14 +42,14 @@ class TypedData:
 
     @property
     def declared(self) -> dict[str, Any]:
-        """The typed data in the form of `eth_signTypedData_v4`, with the type of its domain."""
+        """The typed data for `eth_signTypedData_v4`, with its domain's type."""
         salt = self.salt
         members = [{"name": name, "type": kind} for name, kind in _DOMAIN_MEMBERS]
         return {**salt, "types": {"EIP712Domain": members, **salt["types"]}}
 
     @property
     def signed_bytes(self) -> bytes:
-        """The 66 bytes that are hashed: the key of a writing session signs them with SHA-256."""
+        """The 66 bytes that are hashed; a writing session's key signs them with SHA-256."""
         facts = self.facts
         domain = SigningDomain(facts.name, facts.version, facts.chain_id)
         return domain.signed_bytes(self.kind.hash_struct(self.values))
@@ -62,7 +62,7 @@ class TypedData:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """The content of a signed write; the forms sign different parts of it."""
+    """The content of a signed write; each form signs different parts of it."""
 
     action: Action
     cid: str = ""
@@ -82,7 +82,7 @@ def write_typed_data(
     nonce: str,
     timestamp: int,
 ) -> TypedData:
-    """The typed data of a write in a form."""
+    """A write's typed data in one form."""
     kind = WRITE_TYPES[form][write.action]
     parts: dict[str, Any] = {
         "action": write.action.value,
@@ -113,7 +113,7 @@ def opening_typed_data(
     expires: int,
     nonce: str,
 ) -> TypedData:
-    """The typed data with which a wallet opens a writing session for a key."""
+    """The typed data with which a wallet authorizes a writing session's key."""
     values = {
         "service": service,
         "wallet": parse_address(wallet),

@@ -1,7 +1,7 @@
-"""Wallets: who signs messages and typed data, and sends transactions.
+"""Wallets: sign messages and typed data, and send transactions.
 
-Anything with the members of `Wallet` is one. A contract's signature is only longer than that of a
-private key, so a contract wallet is a wallet whose `address` is that of the contract.
+Anything with the members of `Wallet` is one. A contract's signature is merely longer than a private
+key's, so a contract wallet is a wallet whose `address` is the contract's.
 """
 
 import inspect
@@ -24,7 +24,7 @@ class Wallet(Protocol):
 
     @property
     def address(self) -> str:
-        """The address that signatures are made for."""
+        """The address for which signatures are made."""
 
     def sign_message(self, message: str) -> Awaitable[str] | str:
         """Return the signature of a text (`personal_sign`), as 0x-prefixed hex."""
@@ -37,7 +37,7 @@ class Wallet(Protocol):
 
 
 async def settle(made: Awaitable[Made] | Made) -> Made:
-    """The result of a wallet's method, immediate or awaited."""
+    """The result of a wallet's method, whether immediate or awaited."""
     if inspect.isawaitable(made):
         return await made
     return made
@@ -72,9 +72,9 @@ class KeyWallet:
         return self._sign(data.digest)
 
     async def send_transaction(self, call: Call) -> str:
-        """Sign a transaction (EIP-1559) with the fees that the node suggests, and send it.
+        """Sign a transaction (EIP-1559) with the fees the node suggests, and send it.
 
-        Raises `NodeError`, also for a call that the contract would refuse, or for another chain.
+        Raises `NodeError`, also for a call the contract would refuse, or for another chain.
         """
         if self._node is None:
             raise NodeError("This wallet has no node for sending transactions: give it one.")
@@ -102,7 +102,7 @@ class KeyWallet:
 
 @dataclass(frozen=True, slots=True)
 class NodeWallet:
-    """An account whose key is held by a node, as on development chains."""
+    """An account whose key a node holds, as on development chains."""
 
     node: Provider
     address: str

@@ -1,4 +1,4 @@
-"""Writing sessions: a wallet signs once, and a key of this machine signs creations and updates."""
+"""Writing sessions: a wallet signs once, and a local key then signs creates and updates."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ def public_point(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class WritingSession:
-    """A key that may sign some writes for a wallet until it expires or is revoked."""
+    """A key that may sign some of a wallet's writes until it expires or is revoked."""
 
     record: WritingSessionRecord
     key: ec.EllipticCurvePrivateKey = field(repr=False)
@@ -41,17 +41,17 @@ class WritingSession:
 
     @property
     def id(self) -> str:
-        """The id that its writes carry."""
+        """The session id that its writes carry."""
         return self.record.id
 
     @property
     def address(self) -> str:
-        """The wallet that it writes for."""
+        """The wallet it writes for."""
         return self.record.wallet
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """What it may sign: `create`, `update` or both."""
+        """Actions it may sign: `create`, `update` or both."""
         return self.record.actions
 
     @property
@@ -60,7 +60,7 @@ class WritingSession:
         return self.record.expires
 
     def sign_typed_data(self, data: TypedData) -> str:
-        """Sign what the wallet would sign: 64 bytes, as 0x-prefixed hex."""
+        """Sign what the wallet would sign; returns 64 bytes as 0x-prefixed hex."""
         r, s = decode_dss_signature(self.key.sign(data.signed_bytes, _SHA256))
         return f"0x{r:064x}{s:064x}"
 
@@ -79,7 +79,7 @@ class KeyStore(Protocol):
         """Return the session of a wallet, or None."""
 
     def save(self, service: str, session: WritingSession) -> None:
-        """Store a session, replacing that of the wallet."""
+        """Store a session, replacing the wallet's previous one."""
 
     def remove(self, service: str, wallet: str) -> None:
         """Delete the session of a wallet, if there is one."""
@@ -96,7 +96,7 @@ class MemoryKeyStore:
         return self._kept.get((service, wallet.lower()))
 
     def save(self, service: str, session: WritingSession) -> None:
-        """Store a session, replacing that of the wallet."""
+        """Store a session, replacing the wallet's previous one."""
         self._kept[service, session.address.lower()] = session
 
     def remove(self, service: str, wallet: str) -> None:
@@ -118,7 +118,7 @@ class FileKeyStore:
         self._folder = folder
 
     def load(self, service: str, wallet: str) -> WritingSession | None:
-        """Return the session of a wallet, or None, also if the file cannot be read."""
+        """Return a wallet's session; None if there is none or the file cannot be read."""
         try:
             kept = msgspec.json.decode(self._path(service, wallet).read_bytes(), type=_Kept)
             key = serialization.load_der_private_key(kept.key, None)
@@ -129,7 +129,7 @@ class FileKeyStore:
         return WritingSession(kept.session, key)
 
     def save(self, service: str, session: WritingSession) -> None:
-        """Store a session, replacing that of the wallet. Raises OSError."""
+        """Store a session, replacing the wallet's previous one. Raises OSError."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         secret = session.key.private_bytes(
             serialization.Encoding.DER,

@@ -1,4 +1,4 @@
-"""An in-process Ethereum chain for development and tests, and its sender of webhooks."""
+"""An in-process Ethereum chain for development and tests, with a webhook sender."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Blocks and receipts: how a block is built and hashed, and its form in JSON-RPC."""
+"""Blocks and receipts: how blocks are built and hashed, and their JSON-RPC encoding."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from imprint.devchain.evm import BLOCK_GAS_LIMIT, COINBASE, Changes, Log, keccak
 from imprint.devchain.transactions import DYNAMIC_FEE, LEGACY, Transaction
 
 EMPTY_ROOT = bytes.fromhex("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421")
-"""The root of an empty trie."""
+"""The root hash of an empty trie."""
 
 EMPTY_UNCLES = bytes.fromhex("1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347")
-"""The hash of an empty list of uncles."""
+"""The hash of an empty uncle list."""
 
 _BLOOM_BITS = 2048
 
@@ -22,7 +22,7 @@ JsonObject = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The result of a transaction."""
+    """The result of a transaction in a block."""
 
     transaction: Transaction
     success: bool
@@ -54,10 +54,11 @@ class Block:
 def build_block(
     parent: Block | None, timestamp: int, receipt: Receipt | None, changes: Changes
 ) -> Block:
-    """Build the block that follows `parent`, or the first one.
+    """Build the block that follows `parent`, or the genesis block.
 
-    Header, transactions root and receipts root are those of a real network. The state root is not:
-    there is no trie of accounts, so it is a running digest of all changes since the first block.
+    The header, transactions root and receipts root are computed as on a real network. The
+    state root is not: there is no account trie, so it is a running digest of all state
+    changes since the genesis block.
     """
     parent_hash = parent.hash if parent else bytes(32)
     number = parent.number + 1 if parent else 0
@@ -108,7 +109,7 @@ def build_block(
 
 
 def fill_bloom(logs: tuple[Log, ...]) -> bytes:
-    """Compute the bloom filter over the addresses and topics of logs."""
+    """Compute the bloom filter of the addresses and topics in logs."""
     bits = 0
     for log in logs:
         for item in (bytes.fromhex(log.address[2:]), *log.topics):
@@ -153,7 +154,7 @@ def encode_bytes(data: bytes) -> str:
 
 
 def encode_block(block: Block, *, whole: bool) -> JsonObject:
-    """Encode a block with its transactions: `whole`, or by their hashes."""
+    """Encode a block, with full transactions if `whole` and with their hashes otherwise."""
     transactions: list[JsonObject | str] = []
     if block.receipt is not None:
         transactions.append(
@@ -192,7 +193,7 @@ def encode_block(block: Block, *, whole: bool) -> JsonObject:
 
 
 def encode_transaction(block: Block, receipt: Receipt) -> JsonObject:
-    """Encode a transaction of a block."""
+    """Encode a transaction in a block."""
     transaction = receipt.transaction
     encoded: JsonObject = {
         "blockHash": encode_bytes(block.hash),

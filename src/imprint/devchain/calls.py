@@ -1,4 +1,4 @@
-"""Calls, gas estimates, and transactions that the chain completes and signs for a client."""
+"""Calls, gas estimates, and transactions that the chain fills in and signs for a client."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,16 +11,16 @@ from imprint.devchain.evm import BLOCK_GAS_LIMIT, Message, Outcome
 from imprint.devchain.transactions import ACCESS_LIST, DYNAMIC_FEE, TransactionRefused
 
 GAS_PRICE = 10**9
-"""The gas price in wei that is suggested to clients, and the default of their transactions."""
+"""The gas price in wei suggested to clients, and the default for their transactions."""
 
 NOBODY = "0x" + "00" * 20
-"""The sender of a call without a sender."""
+"""The default sender of a call."""
 
 _ERROR_SELECTOR = bytes.fromhex("08c379a0")
-"""Selector of Error(string): revert data with a reason begins with it."""
+"""Selector of Error(string), which precedes the reason in revert data."""
 
 _STIPEND = 2_300
-"""Extra gas that a callee gets when it is sent value."""
+"""Extra gas that a callee gets when it receives value."""
 
 
 class ExecutionReverted(Exception):
@@ -38,7 +38,7 @@ class ExecutionFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A transaction or call as a client sends it; the chain fills in what is None."""
+    """A transaction or call as sent by a client; the chain fills in fields that are None."""
 
     sender: str | None = None
     to: str | None = None
@@ -53,7 +53,7 @@ class Request:
 
 
 def to_message(request: Request) -> Message:
-    """Convert a request into the input of a run; without a gas price it is free."""
+    """Convert a request into the input for a run; without a gas price, gas is free."""
     return Message(
         sender=request.sender or NOBODY,
         to=request.to,
@@ -74,7 +74,7 @@ def call(chain: Chain, message: Message) -> bytes:
 
 
 def estimate_gas(chain: Chain, message: Message) -> int:
-    """Find the least gas with which a message succeeds. Raises as `call` does."""
+    """Find the lowest gas limit with which a message succeeds. Raises the same errors as `call`."""
     most = min(message.gas, BLOCK_GAS_LIMIT)
     if message.gas_price > 0:
         affordable = (chain.account(message.sender).balance - message.value) // message.gas_price
@@ -93,10 +93,10 @@ def estimate_gas(chain: Chain, message: Message) -> int:
 
 
 def sign_request(chain: Chain, request: Request) -> bytes:
-    """Complete the request of a development account and sign it.
+    """Fill in a request from a development account and sign it.
 
-    Raises `UnknownAccount` and `TransactionRefused`; without a gas limit also what `estimate_gas`
-    raises.
+    Raises `UnknownAccount` and `TransactionRefused`; without a gas limit, also the errors
+    of `estimate_gas`.
     """
     if request.sender is None:
         raise TransactionRefused("unknown account")

@@ -1,4 +1,4 @@
-"""The chain: mines each signed transaction into its own block, and notifies listeners."""
+"""The chain: mines each signed transaction into its own block and notifies listeners."""
 
 import logging
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from imprint.devchain.transactions import (
 )
 
 CHAIN_ID = 31337
-"""The default chain id of development chains."""
+"""The default chain ID of development chains."""
 
 Clock = Callable[[], int]
 """Returns the Unix time in whole seconds."""
@@ -37,10 +37,10 @@ _log = logging.getLogger(__name__)
 
 
 class Chain:
-    """A chain of blocks with one transaction each, mined as soon as it arrives.
+    """A chain that mines each transaction into its own block as soon as it arrives.
 
-    There is no base fee and no pool: a transaction that cannot be mined at once is refused. The
-    BLOCKHASH instruction does not return the hashes of this chain's blocks.
+    There is no base fee and no pool: a transaction that cannot be mined at once is refused.
+    The BLOCKHASH instruction does not return the hashes of this chain's blocks.
     """
 
     def __init__(self, journal: Journal, clock: Clock, chain_id: int = CHAIN_ID) -> None:
@@ -59,9 +59,10 @@ class Chain:
 
     @classmethod
     def open(cls, path: Path | None, clock: Clock, chain_id: int = CHAIN_ID) -> Self:
-        """Open the chain of a journal, or a new one.
+        """Open the chain stored in a journal, or create a new one.
 
-        Raises `JournalDamaged`, also for a chain with another id, and `JournalInUse`.
+        Raises `JournalDamaged`, also if the journal has another chain ID, and
+        `JournalInUse`.
         """
         journal = Journal.open(path)
         try:
@@ -88,7 +89,7 @@ class Chain:
         return self._by_hash.get(block_hash)
 
     def block_of(self, transaction_hash: bytes) -> Block | None:
-        """Return the block with a transaction."""
+        """Return the block that contains a transaction."""
         return self._by_transaction.get(transaction_hash)
 
     def account(self, address: str) -> Account:
@@ -100,9 +101,9 @@ class Chain:
         return self._evm.slot(address, index)
 
     def run(self, message: Message) -> Outcome:
-        """Run a message on the newest block and change nothing.
+        """Run a message on the newest block without changing any state.
 
-        Raises `MessageRefused` if it cannot start.
+        Raises `MessageRefused` if the message cannot start.
         """
         head = self.head
         context = BlockContext(head.number, head.timestamp, head.randomness)
@@ -113,21 +114,24 @@ class Chain:
         return self._mine(raw)
 
     def mine(self) -> Block:
-        """Mine a block without a transaction."""
+        """Mine an empty block."""
         return self._mine(None)
 
     def advance_clock(self, seconds: int) -> int:
-        """Shift block timestamps ahead of the clock; returns the total shift in seconds."""
+        """Shift future block timestamps ahead and return the total shift in seconds."""
         self._ahead += seconds
         return self._ahead
 
     def snapshot(self) -> int:
-        """Remember this height and return the number of the snapshot."""
+        """Take a snapshot of the current height and return its number."""
         self._snapshots.append(self.head.number)
         return len(self._snapshots)
 
     def restore(self, snapshot: int) -> bool:
-        """Return to a snapshot, once, and drop all later blocks; False if there is none."""
+        """Revert to a snapshot and drop all later blocks; False if it does not exist.
+
+        Each snapshot can be used only once.
+        """
         if not 1 <= snapshot <= len(self._snapshots):
             return False
         height = self._snapshots[snapshot - 1]
@@ -218,7 +222,7 @@ class Chain:
         return build_block(self.head, timestamp, receipt, changes), changes
 
     def _admit(self, transaction: Transaction) -> int:
-        """Check a transaction against the state of the chain and return its gas price."""
+        """Check a transaction against the chain state and return its gas price."""
         if transaction.chain_id != self.id:
             raise TransactionRefused(
                 f"invalid chain id for signer: have {transaction.chain_id} want {self.id}"
@@ -242,7 +246,7 @@ class Chain:
         return transaction.max_priority_fee
 
     def _charge(self, transaction: Transaction, fee: int, changes: Changes) -> Changes:
-        """Add the fee and the sender's nonce to the changes of a run.
+        """Add the fee and the sender's new nonce to the changes of a run.
 
         The sender runs no code, so it cannot have spent the fee during the run.
         """

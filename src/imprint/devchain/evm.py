@@ -1,4 +1,4 @@
-"""The virtual machine: keeps the accounts and storage of the chain, and runs messages on them."""
+"""The virtual machine: holds the chain's accounts and storage, and runs messages on them."""
 
 import re
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ import pyrevm
 from Crypto.Hash import keccak
 
 BLOCK_GAS_LIMIT = 30_000_000
-"""Gas of one block, and so of one transaction; the limit of mainnet for years."""
+"""Gas limit of a block, and therefore of a transaction; mainnet's limit for years."""
 
 COINBASE = "0x" + "00" * 20
-"""The receiver of the fees: nobody has the key of this address."""
+"""The recipient of transaction fees; nobody has a key for this address."""
 
 _CODE_PADDING = 33
-"""Zero bytes that pyrevm appends to code it has analysed."""
+"""Number of zero bytes that pyrevm appends to analysed code."""
 
 _STORAGE_ENTRY = re.compile(r"StorageChange \{ address: (0x[0-9a-f]{40}), key: (\d+)")
 _DESTROYED_ENTRY = re.compile(r"AccountDestroyed \{ address: (0x[0-9a-f]{40})")
@@ -29,7 +29,7 @@ _REFUSALS = {
 
 
 class MessageRefused(Exception):
-    """The message cannot start to run."""
+    """The message cannot be run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log that a contract emitted."""
+    """A log emitted by a contract."""
 
     address: str
     topics: tuple[bytes, ...]
@@ -52,7 +52,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """The input of a run; without a receiver it creates a contract."""
+    """The input for a run; without a recipient, it creates a contract."""
 
     sender: str
     to: str | None
@@ -65,7 +65,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class BlockContext:
-    """The block as running code sees it."""
+    """The block context visible to running code."""
 
     number: int
     timestamp: int
@@ -74,7 +74,7 @@ class BlockContext:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The accounts and storage slots that differ after a run."""
+    """The accounts and storage slots changed by a run."""
 
     accounts: dict[str, Account] = field(default_factory=dict)
     slots: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -82,9 +82,9 @@ class Changes:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a run. Its changes do not include the fee and the sender's nonce.
+    """The result of a run. Its changes exclude the fee and the sender's nonce.
 
-    `halted` names the reason if the code neither returned nor reverted.
+    `halted` is the reason if the code neither returned nor reverted.
     """
 
     success: bool
@@ -102,11 +102,11 @@ def keccak256(data: bytes) -> bytes:
 
 
 class Evm:
-    """Accounts and storage, and pyrevm with the Cancun rules to run messages on them.
+    """Accounts and storage, with pyrevm under the Cancun rules to run messages on them.
 
-    pyrevm keeps everything that a run touched warm, as if all runs were one transaction. So `run`
-    reads the changes and reverts them at once, and `apply` writes them into pyrevm's base state.
-    Every run then starts cold, which the gas costs depend on.
+    pyrevm keeps everything that a run touched warm, as if all runs were one transaction.
+    `run` therefore reads the changes and reverts them at once, and `apply` writes them into
+    pyrevm's base state. Every run then starts cold, so that its gas costs are correct.
     """
 
     def __init__(self, chain_id: int, accounts: dict[str, Account]) -> None:
@@ -116,7 +116,7 @@ class Evm:
         self._engine = self._start_engine()
 
     def account(self, address: str) -> Account:
-        """Return an account; one that was never used is empty."""
+        """Return an account; an unused one is empty."""
         return self._accounts.get(address, Account())
 
     def slot(self, address: str, index: int) -> int:
@@ -124,7 +124,7 @@ class Evm:
         return self._slots.get((address, index), 0)
 
     def run(self, message: Message, block: BlockContext) -> Outcome:
-        """Run a message and revert its changes. Raises `MessageRefused` if it cannot start."""
+        """Run a message and revert its changes. Raises `MessageRefused` if it cannot be run."""
         engine = self._engine
         engine.set_block_env(
             pyrevm.BlockEnv(
@@ -151,7 +151,7 @@ class Evm:
                 engine.reset_transient_storage()
 
     def apply(self, changes: Changes) -> None:
-        """Write the changes of a run into the accounts and storage."""
+        """Apply the changes of a run to the accounts and storage."""
         self._accounts.update(changes.accounts)
         self._slots.update(changes.slots)
         _write(self._engine, changes)

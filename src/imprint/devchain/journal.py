@@ -1,4 +1,4 @@
-"""The journal: a file with the transaction of every block, from which the chain is replayed."""
+"""The journal: a file with the transaction of every block, used to replay the chain."""
 
 import fcntl
 import json
@@ -9,7 +9,7 @@ from typing import BinaryIO, Self
 
 
 class JournalDamaged(Exception):
-    """The journal cannot be read, or does not reproduce its chain."""
+    """The journal cannot be read, or replaying it does not reproduce its chain."""
 
 
 class JournalInUse(Exception):
@@ -18,7 +18,7 @@ class JournalInUse(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """The input of a block and its hash; an empty block has no transaction."""
+    """A block's input and its hash; an empty block has no transaction."""
 
     timestamp: int
     raw: bytes | None
@@ -26,7 +26,7 @@ class Entry:
 
 
 class Journal:
-    """The entries in order of their blocks, in memory and, if there is one, in a file."""
+    """Entries in block order, held in memory and, if a path is given, in a file."""
 
     def __init__(self, file: BinaryIO | None, entries: list[Entry]) -> None:
         self._file = file
@@ -34,10 +34,10 @@ class Journal:
 
     @classmethod
     def open(cls, path: Path | None) -> Self:
-        """Open or create a journal for its owner only; without a path it is kept in memory.
+        """Open or create a journal that only its owner can read; without a path it stays in memory.
 
-        A last line that a crash truncated is dropped. Raises `JournalInUse` if another process has
-        the file open, and `JournalDamaged` for any other damage.
+        A last line that a crash truncated is dropped. Raises `JournalInUse` if another
+        process has the file open, and `JournalDamaged` for any other damage.
         """
         if path is None:
             return cls(None, [])
@@ -57,17 +57,17 @@ class Journal:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The entries of all blocks, the first block first."""
+        """The entries of all blocks, oldest first."""
         return tuple(self._entries)
 
     def append(self, entry: Entry) -> None:
-        """Append an entry; it is on disk when this returns."""
+        """Append an entry and flush it to disk."""
         raw = None if entry.raw is None else entry.raw.hex()
         self._write({"timestamp": entry.timestamp, "raw": raw, "hash": entry.hash.hex()})
         self._entries.append(entry)
 
     def rewind(self, height: int) -> None:
-        """Drop the entries above this block number."""
+        """Drop the entries of all blocks above this number."""
         self._write({"rewind": height})
         del self._entries[height + 1 :]
 

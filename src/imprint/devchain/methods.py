@@ -1,4 +1,4 @@
-"""The JSON-RPC methods: queries, which change nothing, and actions."""
+"""JSON-RPC methods: read-only queries, and actions."""
 
 import json
 import re
@@ -29,7 +29,7 @@ _ADDRESS_BYTES = 20
 _HASH_BYTES = 32
 
 _HEAD_TAGS = frozenset({"latest", "pending", "safe", "finalized"})
-"""Names of the newest block: nothing is pending, and a block is final at once."""
+"""Tags that mean the newest block: nothing is pending, and every block is final at once."""
 
 
 class BadParameter(Exception):
@@ -37,7 +37,7 @@ class BadParameter(Exception):
 
 
 class Unavailable(Exception):
-    """The parameters are well formed, but name something that this chain does not have."""
+    """The parameters are well formed but refer to something that this chain does not have."""
 
 
 class Parameters:
@@ -79,7 +79,7 @@ def parse_bytes(value: object) -> bytes:
 
 
 def parse_hash(value: object) -> bytes:
-    """Parse a hash of 32 bytes."""
+    """Parse a 32-byte hash."""
     data = parse_bytes(value)
     if len(data) != _HASH_BYTES:
         raise BadParameter("expected 32 bytes")
@@ -87,7 +87,7 @@ def parse_hash(value: object) -> bytes:
 
 
 def parse_address(value: object) -> str:
-    """Parse an address in any case into lower case."""
+    """Parse an address in any letter case and return it in lower case."""
     data = parse_bytes(value)
     if len(data) != _ADDRESS_BYTES:
         raise BadParameter("expected an address of 20 bytes")
@@ -150,7 +150,10 @@ def find_block(chain: Chain, value: object) -> Block | None:
 
 
 def require_head(chain: Chain, value: object) -> None:
-    """Accept only names of the newest block. Raises `Unavailable`: older state is not kept."""
+    """Accept only references to the newest block; older state is not kept.
+
+    Raises `Unavailable`.
+    """
     block = find_block(chain, value)
     if block is None:
         raise Unavailable("header not found")
@@ -175,12 +178,12 @@ def _parse_access_list(value: object) -> tuple[tuple[str, tuple[int, ...]], ...]
 
 
 _MAX_TOPICS = 4
-"""The most topics of a log."""
+"""Maximum number of topics in a log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A block range, and what the logs in it must match; an empty set matches everything."""
+    """A block range and the criteria for its logs; an empty set matches everything."""
 
     first: int
     last: int
@@ -188,7 +191,7 @@ class Filter:
     topics: tuple[frozenset[str], ...]
 
     def matches(self, log: JsonObject) -> bool:
-        """Whether a log matches: each topic position must have one of its alternatives."""
+        """Whether a log matches: the topic at each position must be one of the alternatives."""
         if self.addresses and log["address"] not in self.addresses:
             return False
         topics = log["topics"]
@@ -201,8 +204,8 @@ class Filter:
 def parse_filter(chain: Chain, value: object) -> Filter:
     """Parse a filter object.
 
-    Raises `BadParameter`, also for a range together with a block hash, and `Unavailable` for an
-    unknown block.
+    Raises `BadParameter`, also if it has both a range and a block hash, and `Unavailable`
+    for an unknown block.
     """
     fields = parse_object(value)
     first, last = _parse_range(chain, fields)
@@ -215,7 +218,7 @@ def parse_filter(chain: Chain, value: object) -> Filter:
 
 
 def select_logs(chain: Chain, wanted: Filter) -> Sequence[JsonObject]:
-    """Collect the matching logs in order of their blocks."""
+    """Collect the matching logs in block order."""
     found: list[JsonObject] = []
     for number in range(wanted.first, min(wanted.last, chain.head.number) + 1):
         block = chain.block(number)
@@ -270,10 +273,10 @@ def _parse_position(value: object) -> frozenset[str]:
 
 
 _MAX_FEE_HISTORY = 1024
-"""The most blocks of one `eth_feeHistory`."""
+"""Maximum number of blocks in one `eth_feeHistory` call."""
 
 _MAX_ADVANCE = 10**9
-"""The most seconds of one `evm_increaseTime`, some thirty years."""
+"""Maximum number of seconds in one `evm_increaseTime` call, about thirty years."""
 
 
 class LogRangeExceeded(Exception):
@@ -282,7 +285,7 @@ class LogRangeExceeded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A JSON-RPC method, and the most parameters that it takes."""
+    """A JSON-RPC method, and the maximum number of parameters that it accepts."""
 
     run: Callable[[Chain, Parameters], object]
     most: int
@@ -303,7 +306,7 @@ def select_logs_within(limit: int | None) -> Method:
 def _at_head(
     parse: Callable[[object], T], read: Callable[[Chain, T], object]
 ) -> Callable[[Chain, Parameters], object]:
-    """Build a method that reads the newest block, which its last parameter may name."""
+    """Build a method that reads the newest block; its last parameter may name that block."""
 
     def run(chain: Chain, parameters: Parameters) -> object:
         subject = parameters.take(0, parse)

@@ -1,4 +1,4 @@
-"""JSON-RPC over HTTP: from the body of a request to the body of its response."""
+"""JSON-RPC over HTTP: turns request bodies into response bodies."""
 
 import json
 import logging
@@ -34,14 +34,14 @@ from imprint.devchain.methods import (
 from imprint.devchain.transactions import TransactionRefused, UnknownAccount, UnusableTypedData
 
 LOCALHOST = "localhost"
-"""The name of this machine; its subdomains are too (RFC 6761), and no DNS server is asked."""
+"""The local host name; it and its subdomains (RFC 6761) are not resolved through DNS."""
 
 _WEB = ("http", "https")
-"""The schemes of web pages; others are browser extensions, with which wallets call nodes."""
+"""URL schemes of web pages; other origins are browser extensions, which wallets use."""
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, as in a setting or a URL, is this machine only."""
+    """Whether a host, as written in a setting or a URL, is a loopback host."""
     name = host.lower().rstrip(".")
     if name == LOCALHOST or name.endswith(f".{LOCALHOST}"):
         return True
@@ -52,7 +52,7 @@ def is_loopback(host: str) -> bool:
 
 
 class CallerCheck:
-    """Middleware that refuses requests to another host name, and from pages of other origins."""
+    """Middleware that refuses requests for other host names and from pages of other origins."""
 
     def __init__(
         self, app: ASGIApp, hosts: Collection[str] = (), origins: Collection[str] = ()
@@ -97,7 +97,7 @@ class CallerCheck:
 
 
 def _is_server(host: str, scope: Scope) -> bool:
-    """Whether the host is the address on which this connection was accepted."""
+    """Whether the host is the local address of this connection."""
     server = scope.get("server")
     try:
         return server is not None and ip_address(host) == ip_address(server[0])
@@ -109,13 +109,13 @@ PARSE_ERROR, INVALID_REQUEST, NO_METHOD = -32700, -32600, -32601
 INVALID_PARAMS, INTERNAL_ERROR, SERVER_ERROR = -32602, -32603, -32000
 LIMIT_EXCEEDED = -32005
 EXECUTION_REVERTED = 3
-"""The code with which nodes report a revert; the revert data is sent along."""
+"""The error code with which nodes report a revert; the revert data accompanies it."""
 
 MAX_BODY_BYTES = 5 * 1024 * 1024
-"""The largest request body, as in common nodes."""
+"""The largest request body in bytes, as in common nodes."""
 
 _MAX_BATCH = 1000
-"""The most requests in one batch."""
+"""Maximum number of requests in one batch."""
 
 _CODES: Mapping[type[Exception], int] = {
     BadParameter: INVALID_PARAMS,
@@ -132,7 +132,7 @@ _log = logging.getLogger(__name__)
 
 
 class Dispatcher:
-    """Runs JSON-RPC requests, single or in batches, on a chain."""
+    """Runs JSON-RPC requests, single or batched, on a chain."""
 
     def __init__(self, chain: Chain, log_range_limit: int | None = None) -> None:
         self._chain = chain
@@ -143,7 +143,7 @@ class Dispatcher:
         }
 
     def respond(self, body: bytes) -> bytes | None:
-        """Return the response to a request body; None if there are only notifications."""
+        """Return the response to a request body, or None if it has only notifications."""
         try:
             request = json.loads(body, parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
@@ -220,9 +220,10 @@ def rpc_app(
 ) -> Starlette:
     """Build the HTTP application.
 
-    It can be called by a loopback name, by the address it listens on, and by `hosts`; in a browser
-    by pages of these hosts, of `origins`, and by extensions.
-    `log_range_limit` is the most blocks of one `eth_getLogs`; many nodes have such a limit.
+    It accepts requests for a loopback name, for the address it listens on, and for `hosts`.
+    From browsers, it accepts requests from pages of these hosts and of `origins`, and from
+    extensions. `log_range_limit` is the maximum number of blocks in one `eth_getLogs` call;
+    many nodes have such a limit.
     """
     dispatcher = Dispatcher(chain, log_range_limit)
 

@@ -1,4 +1,4 @@
-"""Signed transactions, decoded from their raw bytes; the sender is recovered from the signature."""
+"""Signed transactions, decoded from raw bytes; the sender is recovered from the signature."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,25 +17,25 @@ from eth_utils.exceptions import ValidationError
 from imprint.devchain.evm import keccak256
 
 LEGACY, ACCESS_LIST, DYNAMIC_FEE = 0, 1, 2
-"""The supported transaction types of EIP-2718, by their type byte."""
+"""The supported EIP-2718 transaction types, by their type byte."""
 
 MAX_TRANSACTION_BYTES = 128 * 1024
-"""The largest transaction, as in geth; rlp takes quadratic time for lists of many items."""
+"""The largest transaction in bytes, as in geth; rlp is quadratic in the number of list items."""
 
 _FIELD_COUNT = {LEGACY: 9, ACCESS_LIST: 11, DYNAMIC_FEE: 12}
 
 _HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0
-"""Half of the curve's order: a higher s is the malleated form of a valid signature."""
+"""Half of the curve order; a higher s is the malleated form of a valid signature."""
 
 _PROTECTED_V = 35
-"""The lowest v of a legacy signature that includes the chain id (EIP-155)."""
+"""The lowest v of a legacy signature that includes the chain ID (EIP-155)."""
 
 Rlp: TypeAlias = "bytes | list[Rlp]"
-"""Decoded RLP: bytes, or a nested list of them; numbers are bytes too."""
+"""Decoded RLP: bytes or a nested list of bytes; numbers are bytes too."""
 
 
 class TransactionRefused(Exception):
-    """The transaction cannot enter a block; the message says why, in the words that nodes use."""
+    """The transaction cannot be mined; the message gives the reason in the wording of nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +171,13 @@ def _slot(item: Rlp) -> int:
 
 
 MNEMONIC = "test test test test test test test test test test test junk"
-"""The mnemonic that development chains share; its keys are public."""
+"""The mnemonic shared by development chains; its keys are public."""
 
 INITIAL_BALANCE = 10_000 * 10**18
-"""The initial balance of each development account in wei."""
+"""The initial balance of each development account, in wei."""
 
 _ACCOUNT_COUNT = 10
-"""How many accounts are derived, as on other development chains."""
+"""Number of derived accounts, the same as on other development chains."""
 
 
 _UNHASHABLE = (
@@ -190,7 +190,7 @@ _UNHASHABLE = (
     OverflowError,
     RecursionError,
 )
-"""The errors of eth_account for typed data that does not match its own types."""
+"""Errors that eth_account raises for typed data that does not match its own types."""
 
 
 class UnknownAccount(Exception):
@@ -209,11 +209,11 @@ class Wallet:
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """The addresses in order of derivation, in lower case."""
+        """The addresses in derivation order, in lower case."""
         return tuple(self._accounts)
 
     def sign_transaction(self, sender: str, fields: Mapping[str, Any]) -> bytes:
-        """Sign a transaction and return its raw bytes; raises `UnknownAccount`."""
+        """Sign a transaction and return its raw bytes. Raises `UnknownAccount`."""
         return bytes(self._find(sender).sign_transaction(dict(fields)).raw_transaction)
 
     def sign_text(self, signer: str, text: bytes) -> bytes:

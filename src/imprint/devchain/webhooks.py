@@ -1,4 +1,4 @@
-"""Webhook deliveries of the two providers: their bodies, their signatures, and their sender."""
+"""Webhook deliveries in the formats of the two providers: bodies, signatures and sender."""
 
 import asyncio
 import gzip
@@ -17,18 +17,18 @@ from imprint.devchain.blocks import Block, JsonObject, encode_logs
 from imprint.devchain.chain import Chain, Clock
 
 _TIMEOUT = aiohttp.ClientTimeout(total=5)
-"""How long a webhook may take to respond, as with provider a."""
+"""Response timeout of a webhook, as with provider a."""
 
 _PAUSES = (0.25, 1.0, 4.0)
-"""Seconds between attempts; after the last one, the service relies on following the chain."""
+"""Seconds between attempts; after the last one, the service has to read the chain itself."""
 
 _log = logging.getLogger(__name__)
 
 _WEBHOOK_ID = "wh_imprintdevchain"
-"""The webhook id in deliveries of provider a."""
+"""The webhook ID in deliveries of provider a."""
 
 _STREAM_ID = "imprint-devchain"
-"""The stream id and name in deliveries of provider b."""
+"""The stream ID and name in deliveries of provider b."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class SignedDelivery:
 
 
 def has_logs_of(block: Block, marketplace: str) -> bool:
-    """Whether a block has logs of the marketplace to deliver."""
+    """Whether a block has marketplace logs to deliver."""
     return bool(_select_logs(block, marketplace))
 
 
@@ -53,9 +53,9 @@ def build_body_a(
     created_at: datetime,
     network: str | None = None,
 ) -> bytes:
-    """Encode a block's logs as provider a does: the result of a GraphQL query on the block.
+    """Encode a block's logs like provider a: as the result of a GraphQL query on the block.
 
-    Without `network` the member is left out, as in older deliveries.
+    Without `network`, that member is left out, as in older deliveries.
     """
     event: dict[str, object] = {
         "data": {
@@ -82,7 +82,7 @@ def build_body_a(
 
 
 def sign_body_a(body: bytes, secret: str) -> SignedDelivery:
-    """Sign a body as provider a does: HMAC over the body alone."""
+    """Sign a body like provider a: HMAC over the body alone."""
     return SignedDelivery(
         body,
         {"Content-Type": "application/json", "X-Alchemy-Signature": _authenticate(secret, body)},
@@ -90,7 +90,7 @@ def sign_body_a(body: bytes, secret: str) -> SignedDelivery:
 
 
 def build_body_b(block: Block, marketplace: str, *, network: str | None = None) -> bytes:
-    """Encode a block's logs as provider b does: a batch of one block, logs as in JSON-RPC."""
+    """Encode a block's logs like provider b: a one-block batch, with logs as in JSON-RPC."""
     data = [_select_logs(block, marketplace)]
     metadata: dict[str, object] = {
         "batch_start_range": block.number,
@@ -111,7 +111,7 @@ def build_body_b(block: Block, marketplace: str, *, network: str | None = None) 
 def sign_body_b(
     body: bytes, secret: str, *, nonce: str, timestamp: int, compress: bool = False
 ) -> SignedDelivery:
-    """Sign a body as provider b does: HMAC over nonce, time and the uncompressed body."""
+    """Sign a body like provider b: HMAC over the nonce, the time and the uncompressed body."""
     signed = nonce.encode() + str(timestamp).encode() + body
     headers = {
         "Content-Type": "application/json",
@@ -157,7 +157,7 @@ def _encode(value: object) -> bytes:
 
 
 class Provider(Enum):
-    """The provider whose deliveries a destination expects."""
+    """The provider whose delivery format a destination expects."""
 
     A = "a"
     B = "b"
@@ -165,7 +165,7 @@ class Provider(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """The URL of a webhook, the provider to imitate, and the signing secret."""
+    """A webhook's URL, the provider to imitate, and the signing secret."""
 
     provider: Provider
     url: str = field(repr=False)
@@ -173,7 +173,7 @@ class Destination:
 
 
 class Sender:
-    """Posts deliveries in the order of the blocks, independently to each destination.
+    """Posts deliveries in block order, independently to each destination.
 
     `draw` returns random bytes.
     """
@@ -199,7 +199,7 @@ class Sender:
         ]
 
     async def run(self) -> None:
-        """Deliver every block that is mined from now on, until cancelled."""
+        """Deliver every newly mined block until cancelled."""
         stop = self._chain.on_block(self._enqueue)
         try:
             async with (
@@ -212,7 +212,7 @@ class Sender:
             stop()
 
     async def drain(self) -> None:
-        """Wait until all queued blocks are delivered or given up."""
+        """Wait until every queued block has been delivered or abandoned."""
         for _, queue in self._queues:
             await queue.join()
 

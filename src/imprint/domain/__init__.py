@@ -1,1 +1,1 @@
-"""The domain: files, posts, access, tags, lists, addresses, CIDs and errors; no I/O, no clock."""
+"""The domain: files, posts, access, tags, lists, addresses, CIDs and errors; no I/O or clock."""

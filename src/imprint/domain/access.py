@@ -1,4 +1,4 @@
-"""Access to posts: the single decision about who may read a post, used by every route."""
+"""Access to posts: the one decision about who may read a post, used by every route."""
 
 from enum import Enum, auto
 
@@ -7,7 +7,7 @@ from imprint.domain.posts.posts import PostFacts
 
 
 class Access(Enum):
-    """Why a post may be read, or `DENIED`."""
+    """The reason why a post may be read, or `DENIED`."""
 
     FREE = auto()
     AUTHOR = auto()
@@ -18,7 +18,7 @@ class Access(Enum):
 def decide_access(facts: PostFacts, reader: Address | None) -> Access:
     """Decide whether `reader` may read the post; None is an anonymous reader.
 
-    A post that does not exist is never free, although the contract returns zero as its price.
+    A nonexistent post is never free, although the contract returns a price of zero for it.
     """
     entry = facts.entry
     if entry.author == ZERO_ADDRESS:

@@ -15,8 +15,9 @@ def _one(_: object) -> int:
 class BoundedCache(Generic[K, V]):
     """Entries up to a capacity, in the order in which they were last put or touched.
 
-    The oldest ones are evicted. Each counts as one, or as its value's `weigh`, which must not
-    change; a value that weighs more than the capacity is not kept. Not thread-safe.
+    The oldest entries are evicted. Each entry counts as one, or as the result of `weigh`
+    for its value, which must not change; a value that weighs more than the capacity is not
+    cached. Not thread-safe.
     """
 
     __slots__ = ("_capacity", "_entries", "_weigh", "_weight", "get", "touch")
@@ -28,9 +29,9 @@ class BoundedCache(Generic[K, V]):
         self._entries: OrderedDict[K, V] = OrderedDict()
         # The methods of the dictionary itself, so that a hit costs no extra call.
         self.get = self._entries.get
-        """The value of a key, or None or another default; does not move the entry."""
+        """Return the value of a key, or the default; does not change the order of entries."""
         self.touch: Callable[[K], None] = self._entries.move_to_end
-        """Make the entry of a key the newest one. Raises `KeyError`."""
+        """Move a key's entry to the newest position. Raises `KeyError`."""
 
     @property
     def weight(self) -> int:
@@ -44,11 +45,11 @@ class BoundedCache(Generic[K, V]):
         return key in self._entries
 
     def __iter__(self) -> Iterator[K]:
-        """The keys, the oldest first."""
+        """The keys, oldest first."""
         return iter(self._entries)
 
     def put(self, key: K, value: V) -> Sequence[K]:
-        """Put this entry as the newest, replacing an earlier one of this key.
+        """Add an entry as the newest, replacing any earlier entry for its key.
 
         Returns the keys of the evicted entries.
         """

@@ -1,19 +1,19 @@
-"""Errors that the service foresees.
+"""Errors that the service expects.
 
     Exception
     ├── Problem                becomes an HTTP response with a code and a detail
     │   ├── Refusal            the request is wrong, too late, or not allowed
     │   │   ├── NonceUsed      carries the action that spent the nonce, and the file it produced
-    │   │   ├── SignatureStale carries the time of this service
-    │   │   ├── RateLimited    carries the seconds to wait
+    │   │   ├── SignatureStale carries the current time of this service
+    │   │   ├── RateLimited    carries the number of seconds to wait
     │   │   └── OutOfRange     carries the size of the document
     │   └── Unavailable        chain, storage or database did not respond; try again
     │       ├── Damaged        a record, a document or the database is not as it was stored
-    │       └── StoreMisconfigured  the content store refuses, and settings must be corrected
-    └── CannotStart            settings or dependencies do not allow the service to start
+    │       └── StoreMisconfigured  the content store refuses until settings are corrected
+    └── CannotStart            settings or dependencies prevent the service from starting
         ├── NotReachable       a dependency does not respond; the service may start later
         ├── NoCatalogYet       there are no records, and the command does not create any
-        └── NeedsUpgrade       the schema is older, and the command does not change it
+        └── NeedsUpgrade       the schema is outdated, and the command does not upgrade it
 
 Codes are part of the interface and never change their meaning; details are for people.
 """
@@ -76,7 +76,7 @@ class Code(StrEnum):
 
 
 class Problem(Exception):
-    """A foreseen response other than success."""
+    """An expected error response."""
 
     def __init__(self, code: Code, detail: str) -> None:
         super().__init__(detail)
@@ -85,11 +85,11 @@ class Problem(Exception):
 
 
 class Refusal(Problem):
-    """The request is wrong, too late, or not allowed; sending it again changes nothing."""
+    """The request is wrong, too late, or not allowed; retrying it does not help."""
 
 
 class NonceUsed(Refusal):
-    """The nonce is used: `action` spent it, and `file` is what that produced, if it still exists.
+    """The nonce is used: `action` spent it; `file` is the resulting file, if it still exists.
 
     A client that sent another action must not mistake the file for its own.
     """
@@ -101,7 +101,7 @@ class NonceUsed(Refusal):
 
 
 class SignatureStale(Refusal):
-    """The times in a signed message do not include `now`, the time of this service."""
+    """The validity period of a signed message does not include `now`, this service's time."""
 
     def __init__(self, detail: str, now: datetime) -> None:
         super().__init__(Code.SIGNATURE_STALE, detail)
@@ -149,7 +149,7 @@ class Unavailable(Problem):
 
 
 class Damaged(Unavailable):
-    """Stored data is not what was written; `what` names it for the operator."""
+    """Stored data differs from what was written; `what` names it for the operator."""
 
     def __init__(self, code: Code, what: str) -> None:
         super().__init__(code, "The data stored for this request is damaged.")
@@ -165,9 +165,10 @@ class Damaged(Unavailable):
 
 
 class StoreMisconfigured(Unavailable):
-    """The content store refuses until somebody corrects a setting.
+    """The content store refuses requests until a setting is corrected.
 
-    `sentence` is for the operator. Clients see an unavailable store; the service does not start.
+    `sentence` is for the operator. Clients see an unavailable store; the service does not
+    start.
     """
 
     def __init__(self, sentence: str) -> None:
@@ -177,7 +178,7 @@ class StoreMisconfigured(Unavailable):
 
 
 class CannotStart(Exception):
-    """The service must not start; the text tells the operator why, and what to do."""
+    """The service must not start; the text tells the operator why and what to do."""
 
     def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(f"{reason} {remedy}".strip())
@@ -192,7 +193,7 @@ class CannotStart(Exception):
 
 
 class NoCatalogYet(CannotStart):
-    """There are no records; the text names where they would be."""
+    """There are no records; the text says where they were expected."""
 
     def __init__(self, place: str) -> None:
         super().__init__(
@@ -203,7 +204,7 @@ class NoCatalogYet(CannotStart):
 
 
 class NeedsUpgrade(CannotStart):
-    """Records or documents have an older schema, which only an upgrade may change."""
+    """Records or documents have an outdated schema, which only an upgrade may change."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(

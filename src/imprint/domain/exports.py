@@ -1,11 +1,11 @@
-"""Export format: the DAG-JSON blocks around the documents, from the signed root to the records.
+"""Export format: the DAG-JSON blocks from the signed root down to the file records.
 
     root      the manifest's CID and its signature
-    manifest  what the export is of, and the CIDs of its pages or indexes
+    manifest  the scope of the export, and the CIDs of its pages or indexes
     index     CIDs of pages or further indexes
-    page      records: everything about a visible file but its bytes
+    page      records: everything about a visible file except its bytes
 
-The file has two sections: records, and the blocks above them.
+This module has two sections: records, and the blocks above them.
 """
 
 import re
@@ -33,7 +33,7 @@ _NOT_IN_TAGS = {",", "\0"}
 
 
 class NotAnExport(ValueError):
-    """The blocks are not an export, or it is damaged or forged."""
+    """The blocks are not an export, or the export is damaged or forged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def number_of(file: File) -> int:
 
 
 def write_record(exported: ExportedFile) -> dict[str, Any]:
-    """Convert a file into the value of a DAG-JSON node."""
+    """Convert a file record into a DAG-JSON value."""
     file = exported.file
     return {
         "cid": Link(file.cid),
@@ -68,7 +68,7 @@ def write_record(exported: ExportedFile) -> dict[str, Any]:
 
 
 def read_record(record: object) -> ExportedFile:
-    """Parse a record. Raises `NotAnExport` for anything that `write_record` would not write."""
+    """Parse a record. Raises `NotAnExport` for anything that `write_record` would not produce."""
     try:
         exported = _read_record(record)
         written = write_record(exported)
@@ -80,12 +80,12 @@ def read_record(record: object) -> ExportedFile:
 
 
 def write_instant(moment: datetime) -> str:
-    """Write a moment in UTC with microseconds."""
+    """Format a timestamp in UTC with microseconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def read_instant(text: str) -> datetime:
-    """Parse what `write_instant` writes. Raises `ValueError`."""
+    """Parse the output of `write_instant`. Raises `ValueError`."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
 
 
@@ -181,16 +181,16 @@ def _count(value: object) -> int:
 # --- Pages, indexes, the manifest and its signed root ---
 
 FILES_PER_PAGE = 250
-"""The most records on a page, which stays far below the largest block."""
+"""Maximum number of records on a page, which stays far below the block size limit."""
 
 LINKS_PER_NODE = 1000
-"""The most links of an index or a manifest."""
+"""Maximum number of links in an index or a manifest."""
 
 INDEX_LEVELS = 8
-"""The most indexes between the manifest and a page."""
+"""Maximum number of index levels between the manifest and a page."""
 
 _KEY_BYTES, _SIGNATURE_BYTES = 32, 64
-"""The sizes of an Ed25519 public key and of a signature."""
+"""The sizes of an Ed25519 public key and of a signature, in bytes."""
 
 _KIND, _VERSION = "imprint-export", 1
 _SIGNED_LABEL = b"imprint export 1\0"
@@ -198,7 +198,7 @@ _SIGNED_LABEL = b"imprint export 1\0"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an export covers: the marketplace of one chain, and one owner or all (None)."""
+    """The scope of an export: a marketplace on one chain, and one owner or all of them (None)."""
 
     made_at: datetime
     chain_id: int
@@ -210,7 +210,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class SignedRoot:
-    """The root of an export: the CID of the manifest, and its signature."""
+    """The root of an export: the manifest's CID and its signature."""
 
     manifest: Cid
     key: bytes
@@ -218,7 +218,7 @@ class SignedRoot:
 
 
 def signed_bytes(manifest: bytes) -> bytes:
-    """Return the bytes that the signature of a manifest covers."""
+    """Return the bytes that a manifest's signature covers."""
     return _SIGNED_LABEL + manifest
 
 
@@ -288,7 +288,7 @@ def write_index(pages: list[Cid]) -> bytes:
 
 
 def write_page(files: list[ExportedFile]) -> bytes:
-    """Encode a page: the records of files."""
+    """Encode a page of file records."""
     return write_node({"files": [write_record(each) for each in files]})
 
 

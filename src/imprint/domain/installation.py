@@ -1,4 +1,4 @@
-"""Installations: their identity, what a command may change, and findings of their checks."""
+"""Installations: their identity, access levels, and check results."""
 
 import re
 from dataclasses import dataclass
@@ -7,49 +7,49 @@ from uuid import uuid4
 
 
 class Access(Enum):
-    """What opening an installation may change."""
+    """The access level for opening an installation: what may be changed."""
 
     READ = "read"
-    """Nothing at all, not even the files that SQLite keeps beside a database."""
+    """Change nothing, not even the files that SQLite creates next to a database."""
     WRITE = "write"
-    """Records and documents, if the schema is up to date."""
+    """Change records and documents, if the schema is up to date."""
     CREATE = "create"
-    """As `WRITE`; and where there is no catalog, one is made."""
+    """Like `WRITE`, and creates the catalog if it is missing."""
     MIGRATE = "migrate"
-    """As `CREATE`; and an older schema is brought up to date."""
+    """Like `CREATE`, and upgrades an outdated schema."""
 
     @property
     def creates(self) -> bool:
-        """Whether a missing catalog is made."""
+        """Whether a missing catalog is created."""
         return self in (Access.CREATE, Access.MIGRATE)
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What the catalog records about its installation."""
+    """The catalog's record of the installation that it belongs to."""
 
     id: str
-    """32 hexadecimal digits; empty if documents are stored without an id."""
+    """32 hexadecimal digits; empty if documents are stored without an installation ID."""
     claimed: bool = False
-    """Whether the content store has been marked with the id."""
+    """Whether the content store has been marked with this ID."""
     owns_unnamed: bool = False
-    """Whether documents without an id in a shared store belong to this installation."""
+    """Whether documents in a shared store that have no ID belong to this installation."""
 
 
 INSTALLATION_ID = re.compile("[0-9a-f]{32}")
-"""The format of an id."""
+"""The format of an installation ID."""
 
 UNNAMED = Identity("", owns_unnamed=True)
-"""The installation of the first releases, which stores documents without an id."""
+"""The identity of installations from the first releases, which store documents without an ID."""
 
 
 def new_installation_id() -> str:
-    """A new random id."""
+    """Return a new random installation ID."""
     return uuid4().hex
 
 
 class Status(StrEnum):
-    """How a check ended."""
+    """The outcome of a check."""
 
     OK = "ok"
     WARNING = "warning"
@@ -59,7 +59,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The finding of a check as a sentence, and what to do about it; `name` is what was checked."""
+    """The result of a check as a sentence, and its remedy; `name` is what was checked."""
 
     name: str
     status: Status
@@ -68,5 +68,5 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """The detail and the remedy."""
+        """The detail followed by the remedy."""
         return f"{self.detail} {self.remedy}".strip()

@@ -1,8 +1,8 @@
 """Rate limits and budgets: how much each client may request per period, and hold at once.
 
-Both are per process and identify a client by the key that `client_key` derives from its IP address.
-Logins and signed writes also have a limit per signer, counted for all processes by the port
-`RateLimits`.
+Both are per process and identify a client by the key that `client_key` derives from its IP
+address. Logins and signed writes also have a limit per signer, which the `RateLimits` port
+counts across all processes.
 """
 
 import math
@@ -14,25 +14,27 @@ from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import RateLimited
 
 MAX_KEYS = 100_000
-"""The most keys in memory; the least recently used one is evicted first."""
+"""Maximum number of keys in memory; the least recently used one is evicted first."""
 
 _TOLERANCE = 1e-6
-"""Clock precision in seconds: a client that waited as told is not refused again."""
+"""Clock precision in seconds, so that a client that waited long enough is not refused again."""
 
 CLIENT_PREFIX = 64
-"""Bits of an IPv6 address that identify a client: a customer usually gets the whole network
-below."""
+"""Number of leading IPv6 address bits that identify a client.
+
+A customer usually gets the whole network below them.
+"""
 
 SHARE = 4
-"""One client holds at most one part in this many of a budget."""
+"""A client may hold at most one part in this many of a budget."""
 
 
 @lru_cache(maxsize=8192)
 def client_key(address: str) -> str:
-    """The key of the client with this IP address, the same for every spelling of it.
+    """Return the key of the client with this IP address, the same for every spelling of it.
 
-    An IPv6 address counts as its /64, and an IPv4-mapped one as its IPv4 address. A text that is
-    not an address is its own key.
+    An IPv6 address counts as its /64, and an IPv4-mapped one as its IPv4 address. Text that
+    is not an address is its own key.
     """
     try:
         parsed = ip_address(address)
@@ -46,13 +48,13 @@ def client_key(address: str) -> str:
 
 
 def write_key(signer: str) -> str:
-    """The key of the signed writes of a signer."""
+    """Return the key that counts a signer's signed writes."""
     return f"write {signer}"
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """At most `count` requests at once, and on average `count` in `seconds`."""
+    """A burst of up to `count` requests, and on average `count` per `seconds`."""
 
     count: int
     seconds: int
@@ -68,10 +70,11 @@ class RateLimiter:
     )
 
     def admit(self, key: str, now: float, cost: int = 1) -> None:
-        """Count a request of `key`. Refuses `rate_limited` while it does not fit into its bucket.
+        """Count a request of `key`. Refuses with `rate_limited` if it does not fit in the bucket.
 
-        `now` is monotonic: if a clock were set back, a full bucket would stay full until the clock
-        caught up. A request that costs more than a whole bucket fits into an empty one.
+        `now` is monotonic: if a clock were set back, a full bucket would stay full until
+        the clock caught up. A request that costs more than a whole bucket fits in an empty
+        one.
         """
         if self.rate is None:
             return
@@ -85,7 +88,7 @@ class RateLimiter:
             raise RateLimited(min(math.ceil(wait), self.rate.seconds))
 
     def take_back(self, key: str, cost: int = 1) -> None:
-        """Take back a request of `key` that was admitted."""
+        """Undo the count of an admitted request of `key`."""
         if (found := self._levels.get(key)) is not None:
             level, since = found
             self._levels.put(key, (max(0.0, level - cost), since))
@@ -93,9 +96,9 @@ class RateLimiter:
 
 @dataclass(slots=True)
 class Budget:
-    """An amount that the clients of one process take from and give back, each up to its share.
+    """An amount that clients of one process acquire and release, each up to its share.
 
-    `share` is the most that one client holds.
+    `share` is the maximum that one client may hold.
     """
 
     total: int
@@ -105,24 +108,24 @@ class Budget:
 
     @classmethod
     def of(cls, total: int, largest: int = 1, parts: int = SHARE) -> "Budget":
-        """A budget in which every client may hold one part, or one item of the largest size."""
+        """Return a budget where each client may hold one part, or one item of the largest size."""
         total = max(total, largest)
         return cls(total, max(total // parts, largest))
 
     @property
     def taken(self) -> int:
-        """The total that all clients hold."""
+        """The total held by all clients."""
         return self._taken
 
     def held(self, client: str) -> int:
-        """What this client holds."""
+        """Return the amount that this client holds."""
         return self._held.get(client, 0)
 
     def take(self, client: str, amount: int = 1, *, is_shared: bool = False) -> bool:
-        """Take an amount for a client; False, and nothing is taken, above its share or the total.
+        """Acquire an amount for a client; False, with no effect, above its share or the total.
 
-        With `is_shared`, another client has already taken the same amount, and only the share
-        counts.
+        With `is_shared`, another client has already acquired the same amount, and only the
+        share counts.
         """
         held = self._held.get(client, 0) + amount
         if held > self.share:
@@ -136,8 +139,10 @@ class Budget:
         return True
 
     def give_back(self, client: str, amount: int = 1, *, is_shared: bool = False) -> None:
-        """Give back all or part of what a client took; with `is_shared`, another client still holds
-        it."""
+        """Release all or part of a client's amount.
+
+        With `is_shared`, another client still holds it.
+        """
         if not is_shared:
             self._taken -= amount
         held = self._held[client] - amount

@@ -1,4 +1,4 @@
-"""Sessions of readers, and writing sessions of authors: their owners and lifetimes."""
+"""Reader sessions and authors' writing sessions: their owners and lifetimes."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,28 +8,28 @@ from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address
 
 SESSION_SECONDS = 7200
-"""The longest lifetime of a session: two hours, fixed by the protocol."""
+"""Maximum lifetime of a session: two hours, fixed by the protocol."""
 
 WRITING_SESSION_SECONDS = 24 * 3600
-"""The longest lifetime of a writing session."""
+"""Maximum lifetime of a writing session."""
 
 MAX_WRITING_SESSIONS = 20
-"""Live writing sessions of one wallet: enough for its devices and browsers."""
+"""Maximum number of live writing sessions per wallet: enough for its devices and browsers."""
 
 OPENING = "writing_session"
-"""The action under which opening a writing session spends its nonce."""
+"""The action recorded for the nonce that opening a writing session spends."""
 
 WRITING_ACTIONS = (Action.CREATE, Action.UPDATE)
-"""All actions that the key of a writing session may sign."""
+"""All actions that a writing session's key may sign."""
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A verified session: the address of the reader, and when it expires.
+    """A verified session: the reader's address and the expiry time.
 
-    Its signature does not show whether it was ended: only reads that check this in the database
-    take one. `generation` is that of its address when it was issued: ending all sessions of an
-    address raises it.
+    The signature does not show whether the session was ended, so only reads that check this
+    in the database accept one. `generation` is that of the address when the session was
+    issued; ending all sessions of an address increments it.
     """
 
     address: Address
@@ -40,11 +40,11 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class LiveSession(Session):
-    """A session that the database confirmed as not ended, during this request."""
+    """A session that the database confirmed during this request as not ended."""
 
 
 def session_ended() -> Refusal:
-    """The refusal of a session that was ended before it expired."""
+    """Return the refusal of a session that was ended before it expired."""
     return Refusal(Code.SESSION_ENDED, "This session was ended by a logout: please log in again.")
 
 
@@ -52,7 +52,7 @@ def session_ended() -> Refusal:
 class WritingSession:
     """A key that may sign some writes for a wallet until it expires or is revoked.
 
-    `public_key` is an uncompressed point of P-256.
+    `public_key` is an uncompressed P-256 point.
     """
 
     id: str
@@ -65,7 +65,7 @@ class WritingSession:
 
 
 def no_writing_session() -> Refusal:
-    """The refusal of a write by a writing session; the caller is not told which reason applies."""
+    """Return the refusal of a writing session's write; it does not reveal the reason."""
     return Refusal(
         Code.WRITING_SESSION_INVALID,
         "The writing session is unknown or revoked, or its key has not signed this request.",

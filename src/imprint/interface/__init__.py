@@ -1,4 +1,5 @@
-"""The requests and responses of the HTTP API, one annotated struct each.
+"""Requests and responses of the HTTP API, one annotated struct each.
 
-The web encodes them, the OpenAPI description is generated from them, and the client decodes them.
+The web layer encodes them, the OpenAPI description is generated from them, and the client
+decodes them.
 """

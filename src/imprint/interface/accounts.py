@@ -1,4 +1,4 @@
-"""Logins, sessions of readers, and writing sessions."""
+"""Logins, reader sessions and writing sessions."""
 
 from typing import Annotated, Any
 
@@ -40,7 +40,7 @@ class LoginBody(Struct, frozen=True):
 
 
 class LogoutBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which sessions to end."""
+    """Selects which sessions to end."""
 
     all: Annotated[bool, doc("Whether all sessions of the address are ended, not only this.")] = (
         False
@@ -48,7 +48,7 @@ class LogoutBody(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
 
 
 class Session(Struct, frozen=True, rename="camel"):
-    """A session of a reader; `token` is a secret."""
+    """A reader's session; `token` is a secret."""
 
     token: Annotated[str, doc("The session, a JWT for the Authorization header.")]
     address: LowerAddress
@@ -74,7 +74,7 @@ class OpeningBody(Struct, frozen=True):
 
 
 class WritingSessionRecord(Struct, frozen=True, rename="camel"):
-    """A writing session. Its key is not shown."""
+    """A writing session. Its key is not included."""
 
     id: WritingSessionId
     wallet: Annotated[LowerAddress, doc("The wallet that its key signs for.")]
@@ -91,6 +91,6 @@ class WritingSessionResponse(Struct, frozen=True):
 
 
 class WritingSessionsResponse(Struct, frozen=True):
-    """Writing sessions."""
+    """A list of writing sessions."""
 
     sessions: Annotated[tuple[WritingSessionRecord, ...], doc("The live ones, the oldest first.")]

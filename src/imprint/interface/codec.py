@@ -1,4 +1,4 @@
-"""The JSON of requests and responses."""
+"""JSON encoding of requests and responses."""
 
 from typing import TypeVar, cast
 
@@ -26,10 +26,10 @@ encode_json = msgspec.json.Encoder(enc_hook=_write_amount).encode
 
 
 def decode_json(data: bytes, kind: type[Record]) -> Record:
-    """Decode JSON. Raises `msgspec.DecodeError` if it does not match this type."""
+    """Decode JSON. Raises `msgspec.DecodeError` if it does not match the type."""
     return msgspec.json.decode(data, type=kind, dec_hook=_read_amount)
 
 
 def encode_once(record: Record) -> Record:
-    """Encode a record once for many responses; afterwards it can only be embedded."""
+    """Encode a record once for many responses; the result can only be embedded in others."""
     return cast("Record", msgspec.Raw(encode_json(record)))

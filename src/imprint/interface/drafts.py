@@ -1,4 +1,4 @@
-"""Signed writes, the files that they produce, and lists and contents of files."""
+"""Signed writes, the files they produce, and lists and contents of files."""
 
 from typing import Annotated, Any
 
@@ -88,10 +88,10 @@ class DeleteBody(SignedBody, frozen=True):
 
 
 class PublishForm(SignedBody, frozen=True, kw_only=True):
-    """A picture, a signed write and hashtags.
+    """An image, a signed write and hashtags.
 
-    Every part but `file` is text, and may be sent with a file name as browsers send a `Blob`;
-    `salt` is JSON.
+    Every part except `file` is text, and may be sent with a file name, as browsers do for a
+    `Blob`; `salt` is JSON.
     """
 
     file: Annotated[
@@ -107,7 +107,7 @@ class PublishForm(SignedBody, frozen=True, kw_only=True):
 
 
 class KeyValues(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The metadata of a file; each hashtag is a further member whose value is its name."""
+    """The metadata of a file; each hashtag is an additional member whose value is its name."""
 
     owner: LowerAddress
     status: FileStatus
@@ -117,7 +117,7 @@ class KeyValues(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Draft(Struct, frozen=True):
-    """A file as writes return it; every update gives it another cid."""
+    """A file as returned by writes; every update changes its CID."""
 
     id: Uuid
     name: Annotated[str, doc("The owner's address and a rising number.", "^0x[0-9a-f]{40}_[0-9]+$")]
@@ -129,7 +129,7 @@ class Draft(Struct, frozen=True):
 
 
 class File(Draft, frozen=True):
-    """A file as lists and reads return it, with its publication."""
+    """A file as returned by lists and reads, with its publication."""
 
     hashtags: Hashtags
     thumbnail_cid: Cid | None
@@ -164,13 +164,13 @@ class DeletedDraft(Struct, frozen=True):
 
 
 class DeletedResponse(Struct, frozen=True):
-    """The deleted draft."""
+    """The draft that was deleted."""
 
     draft: DeletedDraft = field(name="deletedFile")
 
 
 class Content(Struct, frozen=True):
-    """A text, and the file that contains it."""
+    """A text and the file that contains it."""
 
     content: Annotated[str, doc("The text.")]
     file: File
@@ -180,14 +180,14 @@ Files = Annotated[tuple[File, ...], doc("The records, newest first.")]
 
 
 class FilesResponse(Struct, frozen=True):
-    """A page of a list of files."""
+    """One page of a list of files."""
 
     files: Files
     next_page_token: PageToken | None
 
 
 class TaggedFilesResponse(Struct, frozen=True):
-    """A page of a list of files with these hashtags."""
+    """One page of a list of files with these hashtags."""
 
     files: Files
     count: Annotated[Count, doc("How many records this page has.")]

@@ -26,21 +26,21 @@ Volume = Annotated[Total, doc("What was paid in all, in wei.")]
 
 
 class Block(Struct, frozen=True):
-    """A block of the chain."""
+    """A block on the chain."""
 
     number: Annotated[Count, doc("The number of the block.")]
     hash: Annotated[str, doc("The hash of the block.", TRANSACTION_PATTERN)]
 
 
 class SalesTotal(Struct, frozen=True):
-    """The number of purchases, and the total paid."""
+    """The number of purchases and the total paid."""
 
     count: Annotated[Count, doc("How many purchases.")]
     volume: Volume
 
 
 class PostLinks(Struct, frozen=True):
-    """Absolute addresses of a post."""
+    """Absolute URLs of a post."""
 
     itself: Annotated[str, doc("The address of this record.")] = field(name="self")
     content: Annotated[str, doc("The address of the content.")]
@@ -48,14 +48,14 @@ class PostLinks(Struct, frozen=True):
 
 
 class PricePoint(Struct, frozen=True):
-    """A price of a post."""
+    """A price of a post and when it was set."""
 
     price: Annotated[Amount, doc("The price in wei.")]
     since: Annotated[Moment, doc("Since when it had this price: the time of a block.")]
 
 
 class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A post as the index has it."""
+    """A post in the index."""
 
     id: PostId
     author: LowerAddress
@@ -85,7 +85,7 @@ class Post(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Held(Struct, frozen=True, rename="camel"):
-    """How a reader holds a post."""
+    """A reader's holding of a post."""
 
     balance: Annotated[Wei, doc("How many tokens.", POST_ID_PATTERN)]
     bought_at: Annotated[Moment, doc("When the first of the tokens held now arrived.")]
@@ -99,21 +99,21 @@ class HeldPost(Post, frozen=True, kw_only=True):
 
 
 class PostsResponse(Struct, frozen=True):
-    """A page of posts."""
+    """One page of posts."""
 
     posts: Annotated[tuple[Post, ...], doc("The posts.")]
     next_page_token: PostPageToken | None
 
 
 class LibraryResponse(Struct, frozen=True):
-    """A page of the posts that a reader holds."""
+    """One page of the posts that a reader holds."""
 
     posts: Annotated[tuple[HeldPost, ...], doc("The posts, the latest arrival first.")]
     next_page_token: PostPageToken | None
 
 
 class Author(Struct, frozen=True, rename="camel"):
-    """What an author has published and sold."""
+    """An author's publications and sales."""
 
     address: LowerAddress
     posts: Annotated[Count, doc("How many posts.")]
@@ -138,14 +138,14 @@ class Sale(Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class SalesResponse(Struct, frozen=True):
-    """A page of sales."""
+    """One page of sales."""
 
     sales: Annotated[tuple[Sale, ...], doc("The sales, the newest first.")]
     next_page_token: PostPageToken | None
 
 
 class Day(Struct, frozen=True):
-    """The activity of one day, UTC."""
+    """The activity of one UTC day."""
 
     day: Annotated[str, doc("The day, in UTC.", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
     posts: Annotated[Count, doc("How many posts.")]
@@ -154,7 +154,7 @@ class Day(Struct, frozen=True):
 
 
 class Stats(Struct, frozen=True):
-    """Totals of the whole marketplace, and its last days."""
+    """Totals of the whole marketplace, and its most recent days."""
 
     posts: Annotated[Count, doc("How many posts.")]
     authors: Annotated[Count, doc("How many authors.")]
@@ -207,28 +207,28 @@ class UserMetrics(Struct, frozen=True):
 
 
 class HeatMap(Struct, frozen=True):
-    """The day of every post and of every purchase of an address, in order."""
+    """The days of all posts and purchases of an address, in order."""
 
     creator: Days
     holder: Days
 
 
 class GlobalMetricsResponse(Struct, frozen=True, rename="camel"):
-    """The totals of the marketplace, and a status."""
+    """The marketplace totals, and a status."""
 
     status_code: StatusCode
     data: MarketMetrics
 
 
 class UserMetricsResponse(Struct, frozen=True, rename="camel"):
-    """The totals of an address, and a status."""
+    """The totals of an address, with a status."""
 
     status_code: StatusCode
     data: UserMetrics
 
 
 class HeatMapResponse(Struct, frozen=True, rename="camel"):
-    """The days of an address, and a status."""
+    """The active days of an address, with a status."""
 
     status_code: StatusCode
     data: HeatMap
@@ -237,7 +237,7 @@ class HeatMapResponse(Struct, frozen=True, rename="camel"):
 # Feeds
 
 JSON_FEED = "https://jsonfeed.org/version/1.1"
-"""The version of JSON Feed that feeds name."""
+"""The JSON Feed version that feeds declare."""
 
 
 class EmptyBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -245,7 +245,7 @@ class EmptyBody(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FeedPost(Struct, frozen=True, rename="camel"):
-    """Fields that JSON Feed does not define."""
+    """Fields that are not part of the JSON Feed standard."""
 
     id: PostId
     cid: Annotated[str, doc("The cid of the document, as the chain has it.")]
@@ -292,7 +292,7 @@ class FeedHub(Struct, frozen=True):
 
 
 class JsonFeed(Struct, frozen=True, omit_defaults=True):
-    """A JSON Feed of version 1.1."""
+    """A JSON Feed, version 1.1."""
 
     version: Annotated[str, doc(f"`{JSON_FEED}`.")]
     title: Annotated[str, doc("The title of the feed.")]
@@ -306,7 +306,7 @@ class JsonFeed(Struct, frozen=True, omit_defaults=True):
 
 
 class FeedAccess(Struct, frozen=True):
-    """A private feed and its addresses, which are secret and shown once."""
+    """A private feed and its URLs, which are secret and shown only once."""
 
     id: Annotated[str, doc("The id of the feed.")]
     atom: Annotated[str, doc("The address of the feed as Atom.")]
@@ -317,7 +317,7 @@ class FeedAccess(Struct, frozen=True):
 
 
 class PrivateFeed(Struct, frozen=True, rename="camel"):
-    """A private feed, without its addresses."""
+    """A private feed, without its URLs."""
 
     id: Annotated[str, doc("The id of the feed.")]
     created_at: Annotated[Moment, doc("When it was made.")]
@@ -325,6 +325,6 @@ class PrivateFeed(Struct, frozen=True, rename="camel"):
 
 
 class FeedsResponse(Struct, frozen=True):
-    """Private feeds."""
+    """A list of private feeds."""
 
     feeds: Annotated[tuple[PrivateFeed, ...], doc("The feeds, the oldest first.")]

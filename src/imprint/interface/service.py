@@ -1,4 +1,4 @@
-"""The service's facts, marketplace contract, health and readiness."""
+"""The service's parameters, marketplace contract, health and readiness."""
 
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ ChainId = Annotated[Positive, doc("The id of the chain.")]
 
 
 class SigningFacts(Struct, frozen=True, rename="camel"):
-    """The domain of typed data (EIP-712): spread it into the `domain` of `salt`."""
+    """The EIP-712 domain of typed data; spread it into the `domain` of `salt`."""
 
     name: Annotated[str, doc("The name of the domain.")]
     version: Annotated[str, doc("The version of the domain.")]
@@ -19,7 +19,7 @@ class SigningFacts(Struct, frozen=True, rename="camel"):
 
 
 class LoginFacts(Struct, frozen=True):
-    """What login messages (EIP-4361) are checked against."""
+    """The rules that login messages (EIP-4361) are checked against."""
 
     domains: Annotated[
         tuple[str, ...], doc("The domains that messages may name; `:*` is any port.")
@@ -28,7 +28,7 @@ class LoginFacts(Struct, frozen=True):
 
 
 class ChainFacts(Struct, frozen=True, omit_defaults=True):
-    """Where posts are published."""
+    """The chain and the contract on which posts are published."""
 
     id: ChainId
     marketplace: Annotated[str, doc("The contract, in lower case.", LOWER_ADDRESS_PATTERN)]
@@ -36,7 +36,7 @@ class ChainFacts(Struct, frozen=True, omit_defaults=True):
 
 
 class LimitFacts(Struct, frozen=True):
-    """What the service accepts."""
+    """The limits on what the service accepts."""
 
     content_bytes: Annotated[Positive, doc("Bytes of UTF-8 of a content.")]
     quota_bytes: Annotated[Count, doc("Bytes of all drafts of a signer; 0 is no limit.")]
@@ -51,7 +51,7 @@ class LimitFacts(Struct, frozen=True):
 
 
 class PageSizes(Struct, frozen=True, rename="camel"):
-    """How many records a page has."""
+    """The number of records per page."""
 
     files_by_tags: Annotated[Positive, doc("Of `GET /filesByTags`.")]
     files_meta_data: Annotated[Positive, doc("Of `GET /filesMetaData`.")]
@@ -84,7 +84,7 @@ class Parameters(Struct, frozen=True):
 
 
 class ServiceFacts(Parameters, frozen=True):
-    """Facts that differ between services, which a client must know."""
+    """Parameters of this service that a client must know."""
 
     now: Annotated[Count, doc("The time of the service in Unix seconds, at most 5 seconds old.")]
 
@@ -93,7 +93,7 @@ AbiEntry = Annotated[dict[str, Any], Meta(extra_json_schema={"additionalProperti
 
 
 class MarketplaceFacts(Struct, frozen=True, rename="camel"):
-    """The marketplace contract, for libraries that call it."""
+    """The marketplace contract, for libraries that call it directly."""
 
     chain_id: ChainId
     address: Annotated[str, doc("The contract, in lower case.", LOWER_ADDRESS_PATTERN)]
@@ -107,7 +107,7 @@ class MarketplaceFacts(Struct, frozen=True, rename="camel"):
 
 
 class Health(Struct, frozen=True):
-    """The state of the process."""
+    """The liveness of the process."""
 
     status: Annotated[str, doc("It runs.", enum=["alive"])]
 
@@ -119,7 +119,7 @@ ReadinessStatus = Annotated[
 
 
 class Checks(Struct, frozen=True):
-    """One word for each dependency and task."""
+    """A one-word status for each dependency and task."""
 
     # Free text, not enums: generators would make a type of each of them.
     database: Annotated[str, doc("`ok`, `read_only`, `unavailable` or `unknown`.")]
@@ -133,7 +133,7 @@ class Checks(Struct, frozen=True):
 
 
 class Readiness(Struct, frozen=True):
-    """The state of the service and of its dependencies."""
+    """The state of the service and its dependencies."""
 
     status: ReadinessStatus
     checks: Checks
@@ -147,7 +147,7 @@ EventStatus = Annotated[
 
 
 class EventResponse(Struct, frozen=True, rename="camel"):
-    """The result of one event of a delivery."""
+    """The result of one event in a delivery."""
 
     post_id: PostId | None
     post_cid: Annotated[str | None, doc("The cid as the event spells it.")]
@@ -155,7 +155,7 @@ class EventResponse(Struct, frozen=True, rename="camel"):
 
 
 class DeliveryResponse(Struct, frozen=True):
-    """The result of a delivery."""
+    """The result of a webhook delivery."""
 
     success: Annotated[bool, doc("Always `true`.")]
     applied: Annotated[Count, doc("Events that were applied.")]

@@ -1,12 +1,12 @@
-"""The types that requests and responses share, with their descriptions.
+"""Types shared by requests and responses, with their descriptions.
 
-A type with a title is a component of that name. Patterns, formats and enums describe and do not
-validate (docs/decisions/api-structs.md).
+A type with a title becomes a component of that name. Patterns, formats and enums describe
+values but do not validate them (docs/decisions/api-structs.md).
 
-Patterns use the syntax that ECMAScript, Python and Rust share. A request pattern accepts every
-string that the service accepts, because generated clients check it before they send; what it cannot
-express, such as the checksum of an address or the category of a letter, is in the description. A
-response pattern matches exactly what the service returns.
+Patterns use the syntax that ECMAScript, Python and Rust share. A request pattern accepts
+every string that the service accepts, because generated clients check it before sending.
+Rules that a pattern cannot express, such as an address checksum or a letter's category, are
+in the description. A response pattern matches exactly what the service returns.
 """
 
 from datetime import datetime
@@ -22,34 +22,34 @@ ADDRESS_PATTERN = "^0x[0-9a-fA-F]{40}$"
 """An address in lower, upper or mixed case (EIP-55)."""
 
 LOWER_ADDRESS_PATTERN = "^0x[0-9a-f]{40}$"
-"""An address as the service returns it."""
+"""An address in the form that the service returns."""
 
 SIGNATURE_PATTERN = "^0x([0-9a-fA-F]{2})*$"
-"""Bytes in hex; contracts define what their signatures look like."""
+"""Bytes in hex; the contract defines the signature format of a contract wallet."""
 
 HASH_PATTERN = "^0x[0-9a-fA-F]{64}$"
 """32 bytes in hex."""
 
 TRANSACTION_PATTERN = "^0x[0-9a-f]{64}$"
-"""The hash of a transaction or a block as the service returns it."""
+"""A transaction or block hash as the service returns it."""
 
 CID_PATTERN = "^baf(kr|yb)ei[a-h][a-z2-7]{50}[aeimquy4]$"
 """36 bytes in 58 base32 digits: the first 32 bits are fixed, and the last 2 are padding."""
 
 ANY_CID_PATTERN = "^[0-9A-Za-z+/_=\\-]{46,73}$"
-"""A CID in any multibase: CIDv0 is the shortest, base16 the longest."""
+"""A CID in any multibase: CIDv0 is the shortest form, base16 the longest."""
 
 P256_POINT_PATTERN = "^0x04[0-9a-fA-F]{128}$"
-"""An uncompressed point of P-256 in hex."""
+"""An uncompressed P-256 point in hex."""
 
 WRITING_SESSION_ID_PATTERN = "^[0-9a-f-]{36}$"
-"""The id of a writing session."""
+"""The ID of a writing session."""
 
 PLACE_PATTERN = "^(0|[1-9][0-9]{0,17})$"
 """A number of up to 18 digits: a position on the chain."""
 
 POST_ID_PATTERN = "^(0|[1-9][0-9]{0,77})$"
-"""A number of up to 78 digits, as 2^256 has."""
+"""A number of up to 78 digits, the length of 2^256."""
 
 TOTAL_PATTERN = "^(0|[1-9][0-9]*)$"
 """A number of any length."""
@@ -58,16 +58,16 @@ TIMESTAMP_PATTERN = "^[0-9]{1,12}$"
 """Unix time in seconds."""
 
 WITHOUT_NUL_PATTERN = "^[^\\u0000]*$"
-"""Any text without NUL."""
+"""Any text without NUL characters."""
 
 PAGE_TOKEN_PATTERN = "^[A-Za-z0-9_-]{38,2048}$"
 """Base64url of a nonce, a ciphertext and an authentication tag."""
 
 POST_PAGE_TOKEN_PATTERN = "^[A-Za-z0-9_-]{38,4096}$"
-"""As above, of a list of posts, which has more parameters."""
+"""Page token of a list of posts; longer, because such a list has more parameters."""
 
 FEED_TOKEN_PATTERN = "^[A-Za-z0-9_-]{43}$"
-"""Base64url of 32 bytes."""
+"""32 bytes in base64url."""
 
 DELIVERY_SIGNATURE_PATTERN = "^[0-9a-fA-F]{64}$"
 """32 bytes in hex."""
@@ -77,11 +77,14 @@ DELIVERY_NONCE_PATTERN = "^[!-~]{1,128}$"
 
 _OTHER_SPACES = "\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"
 _SPACE = f"[\\t-\\r\\u001c-\\u0020{_OTHER_SPACES}]*"
-"""What is removed from both ends of a hashtag."""
+"""Whitespace that is stripped from both ends of a hashtag."""
 
 _SPELLING = f"[^\\u0000-,./:-@\\[-^`{{-\\u007f{_OTHER_SPACES}]{{1,256}}"
-"""A hashtag before normalization. Of ASCII only letters, digits, `_` and `-` can become one; of all
-other characters the service decides, since `\\p{L}` is not understood everywhere."""
+"""A hashtag before normalization.
+
+Of the ASCII characters, only letters, digits, `_` and `-` are allowed. The service checks
+all other characters, since Unicode property escapes are not supported everywhere.
+"""
 
 _HASHTAG = f"{_SPACE}#?{_SPELLING}{_SPACE}"
 
@@ -89,10 +92,10 @@ HASHTAG_PATTERN = f"^{_HASHTAG}$"
 """One hashtag."""
 
 HASHTAGS_PATTERN = f"^({_SPACE},)*{_HASHTAG}(,({_SPACE}|{_HASHTAG}))*$"
-"""Hashtags separated by commas. Duplicates are dropped, so their number is not bounded here."""
+"""Comma-separated hashtags. Duplicates are dropped, so their number is not limited here."""
 
 HASHTAGS_OR_NONE_PATTERN = f"^({_SPACE}|{_HASHTAG})(,({_SPACE}|{_HASHTAG}))*$"
-"""Hashtags separated by commas, or none."""
+"""Comma-separated hashtags, or none."""
 
 _INSTANT = (
     "[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?"
@@ -106,7 +109,7 @@ LOGIN_MESSAGE_PATTERN = (
     f"Issued At: {_INSTANT}(\\nExpiration Time: {_INSTANT})?(\\nNot Before: {_INSTANT})?"
     "(\\nRequest ID: [!-~]*)?(\\nResources:(\\n- [!-~]+)*)?$"
 )
-"""The lines of a login message (EIP-4361) in their order."""
+"""The lines of a login message (EIP-4361), in order."""
 
 # Types
 
@@ -114,13 +117,13 @@ LOGIN_MESSAGE_PATTERN = (
 def doc(
     sentence: str, pattern: str | None = None, *, title: str | None = None, **more: Any
 ) -> Meta:
-    """The description of a type or of a member."""
+    """Describe a type or a member."""
     extra = more if pattern is None else {"pattern": pattern, **more}
     return Meta(title=title, description=sentence, extra_json_schema=extra or None)
 
 
 class Wei(int):
-    """An amount of the chain's coin in its smallest unit; a text of digits in JSON."""
+    """An amount of the chain's coin in its smallest unit; a string of digits in JSON."""
 
     __slots__ = ()
 
@@ -131,13 +134,13 @@ Total = Annotated[Wei, doc("A sum of amounts in wei.", TOTAL_PATTERN)]
 """A sum, which may be larger than any amount on the chain."""
 
 Count = Annotated[int, Meta(extra_json_schema={"format": "int64", "minimum": 0})]
-"""A number that may be zero."""
+"""A non-negative number."""
 
 Positive = Annotated[int, Meta(extra_json_schema={"format": "int64", "minimum": 1})]
-"""A number that is not zero."""
+"""A positive number."""
 
 Moment = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
-"""A time with its zone."""
+"""A time with its time zone."""
 
 Address = Annotated[
     str,

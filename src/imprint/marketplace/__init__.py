@@ -1,4 +1,4 @@
-"""The marketplace contract that Imprint ships: its interface and its compiled code."""
+"""The marketplace contract shipped with Imprint: its interface and its compiled code."""
 
 import json
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ __all__ = ["Artifact", "artifact"]
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A compiled contract, as its build wrote it."""
+    """A compiled contract, as written by its build."""
 
     abi: list[dict[str, Any]]
     bytecode: str
-    """The creation code, as 0x-prefixed hex; the constructor takes no arguments."""
+    """The creation code as 0x-prefixed hex; the constructor takes no arguments."""
 
 
 def artifact() -> Artifact:

@@ -1,7 +1,7 @@
-"""Ports: what the services need from outside; the docstrings are the contract of every adapter.
+"""Ports: what the services need from outside; the docstrings are the contract for adapters.
 
-Every method may raise `Unavailable` with the code of its dependency. It raises nothing else that
-its docstring does not name: adapters translate vendor errors once.
+Every method may raise `Unavailable` with the code of its dependency. It raises no other
+errors than its docstring names: adapters translate vendor errors in one place.
 """
 
 import time
@@ -13,21 +13,21 @@ from imprint.ports.chain import ChainReader, MarketplaceReader, WebhookProvider
 from imprint.ports.content import ContentStore, ImageRecoder
 
 Clock = Callable[[], datetime]
-"""Returns the time, in UTC."""
+"""Returns the current time in UTC."""
 
 utc_now: Clock = partial(datetime.now, UTC)
-"""The wall clock of this machine, which an operator or a time server may set."""
+"""The wall clock of this machine, which an operator or a time server may change."""
 
 Monotonic = Callable[[], float]
-"""Returns monotonic seconds: they only rise, even if the wall clock is set back."""
+"""Returns monotonic seconds, which never decrease even if the wall clock is set back."""
 
 monotonic: Monotonic = partial(
     time.clock_gettime, getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 )
-"""Seconds since this machine booted, including sleep; the same in all its processes."""
+"""Seconds since this machine booted, including sleep; the same in all of its processes."""
 
 Progress = Callable[[int, int], None]
-"""Called with the amount done and the total."""
+"""Progress callback, called with the amount done and the total."""
 
 __all__ = [
     "ChainReader",

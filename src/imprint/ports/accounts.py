@@ -10,27 +10,28 @@ from imprint.domain.sessions import Session, WritingSession
 
 
 class SessionStore(Protocol):
-    """Logins, and sessions of readers that were ended before they expired.
+    """Logins, and reader sessions that were ended before they expired.
 
-    Nothing is cached between calls: a session that one process has ended is refused by every other
-    process from its next call on. `FileStore` has reads that include this check. Methods that take
-    a session refuse `session_ended`.
+    Nothing is cached between calls: once one process has ended a session, every other
+    process refuses it from its next call on. `FileStore` has reads that include this check.
+    Methods that take a session refuse with `session_ended`.
     """
 
     async def spend_login_nonce(self, address: Address, nonce: str, at: datetime) -> int | None:
-        """Spend the nonce of a login, separate from those of writes; None if it was already spent.
+        """Spend the nonce of a login; None if it was already spent.
 
-        Otherwise the generation of the sessions of this address, for the session that is issued.
+        Login nonces are separate from those of writes. Otherwise returns the session
+        generation of this address, for the session to be issued.
         """
 
     async def refuse_ended(self, session: Session) -> None:
-        """Return if the session has not been ended."""
+        """Check that the session has not been ended."""
 
     async def end(self, session: Session, until: datetime) -> None:
-        """End this session; the record is needed until the given time."""
+        """End this session; the record must be kept until the given time."""
 
     async def end_all(self, session: Session, now: datetime, until: datetime) -> None:
-        """End all sessions of this session's address; the record is needed until the given time.
+        """End all sessions of this session's address; the record must be kept until the given time.
 
         A session issued after this returns is not affected, however soon it is issued.
         """
@@ -40,19 +41,19 @@ class WritingSessionStore(Protocol):
     """The writing sessions of all wallets. A revoked session is deleted."""
 
     async def add_session(self, session: WritingSession, nonce: str, limit: int) -> bool:
-        """Add a session and spend the nonce of its wallet; False if it has `limit` live sessions.
+        """Add a session and spend its wallet's nonce; False if it has `limit` live sessions.
 
         Expired sessions of the wallet are removed. Raises `NonceUsed`.
         """
 
     async def check_nonce(self, wallet: Address, nonce: str) -> None:
-        """Raise `NonceUsed` if the wallet has spent this nonce; `add_session` has the final say."""
+        """Raise `NonceUsed` if the wallet has spent this nonce; `add_session` rechecks it."""
 
     async def list_sessions(self, wallet: Address, now: datetime) -> list[WritingSession]:
-        """The live sessions of a wallet, the oldest first."""
+        """Return the live sessions of a wallet, oldest first."""
 
     async def find_session(self, session_id: str) -> WritingSession | None:
-        """The session with this id, live or expired."""
+        """Return the session with this ID, live or expired."""
 
     async def revoke_session(self, wallet: Address, session_id: str) -> bool:
         """Revoke a session; False if the wallet has no such session."""
@@ -62,29 +63,30 @@ class WritingSessionStore(Protocol):
 
 
 class ContractWallets(Protocol):
-    """The contracts currently on the chain."""
+    """Contracts on the chain in their current state."""
 
     async def accepts(self, wallet: Address, digest: bytes, signature: bytes) -> bool:
         """Whether the contract at this address accepts a signature of these 32 bytes (ERC-1271).
 
-        A signature may name a factory that deploys the contract first (ERC-6492); the deployment is
-        only simulated. False for an address without code, and for anything but the magic value. An
-        unexpected response of a node raises `Unavailable`.
+        A signature may name a factory that deploys the contract first (ERC-6492); the
+        deployment is only simulated. Returns False for an address without code, and for
+        anything but the magic value. An unexpected response from a node raises
+        `Unavailable`.
         """
 
 
 class RateLimits(Protocol):
-    """Recent use of each key, counted for all processes together."""
+    """Recent usage of each key, counted across all processes."""
 
     async def admit(self, key: str, rate: Rate, now: datetime, cost: int = 1) -> None:
-        """Count a request of `key` as `cost` of its rate.
+        """Count a request of `key`, which uses `cost` units of its rate.
 
-        A cost above the whole rate counts as the whole rate. Raises `RateLimited` with the seconds
-        to wait, rounded up: at least one, and at most the period of the rate.
+        A cost above the whole rate counts as the whole rate. Raises `RateLimited` with the
+        seconds to wait, rounded up: at least one, and at most the period of the rate.
         """
 
     async def charge(self, key: str, rate: Rate, count: int, now: datetime) -> None:
-        """Count this many more requests of `key`, at most until the next one has to wait."""
+        """Count more requests of `key`, at most until its next request would have to wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class PrivateFeeds(Protocol):
         """Add a feed; False if its owner already has `limit` feeds."""
 
     async def list_feeds(self, owner: Address) -> list[PrivateFeed]:
-        """The feeds of an owner, the oldest first."""
+        """Return the feeds of an owner, oldest first."""
 
     async def replace_token(self, owner: Address, feed_id: str, token_hash: str) -> bool:
         """Give a feed a new token; False if the owner has no such feed."""
@@ -113,7 +115,7 @@ class PrivateFeeds(Protocol):
         """Remove a feed; False if the owner has no such feed."""
 
     async def find_feed(self, token_hash: str) -> PrivateFeed | None:
-        """The feed with this token."""
+        """Return the feed with this token."""
 
     async def note_fetch(self, feed_id: str, at: datetime) -> None:
-        """Record when a feed was last fetched; need not survive a power loss."""
+        """Record when a feed was last fetched; this need not survive a power loss."""

@@ -1,4 +1,4 @@
-"""Ports for exports, imports, backups and content migrations: their records and their files."""
+"""Ports for exports, imports, backups and content migrations: their records and files."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,55 +18,54 @@ class ImportOutcome(StrEnum):
 
     ADDED = "added"
     PRESENT = "present"
-    """It already existed, and is left unchanged."""
+    """The file already existed and is left unchanged."""
     RETIRED = "retired"
-    """It already existed and has been replaced or deleted since; it is left unchanged."""
+    """The file already existed but has since been replaced or deleted; it is left unchanged."""
 
 
 class ImportConflict(Exception):
-    """An exported file contradicts the records of this installation; the message says how."""
+    """An exported file conflicts with the records of this installation; the message says how."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """A document that a record refers to; it is plaintext if its file has no wrapped key."""
+    """A document that a record refers to; plaintext if its file has no wrapped key."""
 
     cid: Cid
     readable: bool
     size: int | None = None
-    """Its size in bytes; unknown for thumbnails."""
+    """The size in bytes; unknown for thumbnails."""
 
 
 class ArchiveStore(Protocol):
     """The records of all files and documents, for exports, imports and backups."""
 
     def walk_files(self, owner: Address | None, size: int) -> AsyncIterator[list[ExportedFile]]:
-        """A snapshot of every live file, or of the files of one owner.
+        """Yield a snapshot of every live file, or of one owner's files.
 
         Yields lists of up to `size` files in ascending order of position. Concurrent writes
-        continue and are not seen; the database keeps the old state until the walk ends, so callers
-        must not pause it for long.
+        continue but are not seen; the database keeps the old state until the walk ends, so
+        callers must not pause it for long.
         """
 
     async def documents_after(
         self, network: Network, after: str, limit: int
     ) -> list[StoredDocument]:
-        """Up to `limit` documents above `after` in ascending order of cid, of versions in every
-        state.
+        """Return up to `limit` documents after `after`, in ascending CID order.
 
-        These are all documents that must be readable: those of live files, and of versions that an
-        event may still restore. A document that is stored during the walk may or may not be
-        included.
+        These are all documents that must be readable: those of live files, and of versions
+        that an event may still restore. Versions in every state are included. A document
+        stored during the walk may or may not be included.
         """
 
     async def knows(self, cid: Cid) -> bool:
         """Whether a version in any state has this document."""
 
     async def last_number(self, owner: Address) -> int:
-        """The highest number in a name of this owner's files; 0 if there is none."""
+        """Return the highest number in this owner's file names; 0 if there is none."""
 
     async def compare_file(self, exported: ExportedFile) -> ImportOutcome:
-        """What `import_file` would return or raise; changes nothing."""
+        """Return or raise what `import_file` would, without changing anything."""
 
     async def import_file(
         self, exported: ExportedFile, thumbnail_size: int = 0, fence: int | None = None
@@ -75,19 +74,19 @@ class ArchiveStore(Protocol):
 
         It counts towards its owner's usage, but no quota refuses it.
 
-        A publication is treated like one that a delivery reported: the follower confirms or undoes
-        it. Nonces are not touched. Raises `ImportConflict` if an id, name, cid, group or post id
-        belongs to something else here.
+        A publication is treated like one reported by a delivery: the follower confirms or
+        undoes it. Nonces are not affected. Raises `ImportConflict` if an ID, name, CID,
+        group or post ID belongs to something else here.
 
-        Condemned documents are reclaimed. `fence` is the fence with which the documents were
-        stored; raises `FenceRaised` if it is no longer the newest, because they may have been
-        destroyed since.
+        Documents marked for deletion are reclaimed. `fence` is the fence with which the
+        documents were stored; raises `FenceRaised` if it is no longer the newest, because
+        they may have been destroyed since.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierFile:
-    """A file of the earlier service, as its account lists it."""
+    """A file of the earlier service, as listed by its account."""
 
     cid: str
     keyvalues: Mapping[str, str | None]
@@ -95,53 +94,56 @@ class EarlierFile:
 
 
 class EarlierFiles(Protocol):
-    """The private files of an account of the earlier service. Every method may be `Unavailable`."""
+    """The private files of an account of the earlier service.
+
+    Every method may raise `Unavailable`.
+    """
 
     async def page(self, token: str | None) -> tuple[list[EarlierFile], str | None]:
-        """A page of all files, the first one without a token; and the token of the next page."""
+        """Return a page of files and the next page's token; without a token, the first page."""
 
     async def fetch(self, cid: Cid) -> bytes | None:
-        """The bytes of a file, which are not verified; None if it is listed but not there."""
+        """Return the unverified bytes of a file; None if it is listed but missing."""
 
     async def close(self) -> None:
         """Close every connection."""
 
 
 class Archive(Protocol):
-    """Verified blocks by their cids, and a set of values already seen, both of any size."""
+    """Verified blocks by CID, and a set of values already seen; both may be of any size."""
 
     @property
     def roots(self) -> tuple[Cid, ...]:
-        """The roots, from which all other blocks are linked."""
+        """The root CIDs, from which all other blocks are reachable."""
 
     @property
     def size(self) -> int:
         """The size of the whole archive in bytes."""
 
     def read(self, cid: Cid) -> bytes:
-        """A block, which is marked as reached. Raises `NotAnExport` if it is missing."""
+        """Return a block and mark it as reached. Raises `NotAnExport` if it is missing."""
 
     def note(self, kind: str, value: str) -> bool:
-        """Record a value of a kind; False if it was already recorded."""
+        """Record a value of this kind; False if it was already recorded."""
 
     def unreached(self) -> int:
-        """How many blocks have not been read."""
+        """Return the number of blocks that have not been read."""
 
 
 class MigrationProgress(Protocol):
-    """The documents that a content migration has copied, recorded durably."""
+    """A durable record of the documents that a content migration has copied."""
 
     def pending(
         self, network: Network, documents: Sequence[StoredDocument]
     ) -> list[StoredDocument]:
-        """Those of these documents that are not recorded as copied."""
+        """Return those of these documents that are not yet recorded as copied."""
 
     def note(self, network: Network, documents: Sequence[StoredDocument]) -> None:
-        """Record documents as copied, durably."""
+        """Durably record documents as copied."""
 
 
 class BackupWriter(Protocol):
-    """Writes a backup entry by entry; it appears under its name only when it is complete."""
+    """Writes a backup entry by entry; it appears under its final name only once complete."""
 
     def add(self, name: str, data: bytes) -> None:
         """Write an entry."""
@@ -151,15 +153,15 @@ class BackupWriter(Protocol):
 
 
 class BackupEntry(Protocol):
-    """An entry of a backup that is being read."""
+    """An entry of a backup being read."""
 
     @property
     def name(self) -> str:
-        """The name under which it was added with `BackupWriter.add`."""
+        """The name with which it was added by `BackupWriter.add`."""
 
     @property
     def size(self) -> int:
-        """Its size in bytes."""
+        """The size in bytes."""
 
     def read(self, size: int) -> bytes:
-        """Up to `size` more bytes; empty at the end."""
+        """Return up to `size` more bytes; empty at the end."""

@@ -1,4 +1,4 @@
-"""Ports for the chain, the marketplace contract on it, and the providers of webhooks."""
+"""Ports for the chain, its marketplace contract, and the webhook providers."""
 
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from imprint.domain.posts.posts import (
 
 
 class Unproved(Unavailable):
-    """The nodes contradict themselves or each other about a log, so nothing may be undone."""
+    """Nodes contradict themselves or each other about a log, so nothing may be undone."""
 
     def __init__(self) -> None:
         unavailable = Unavailable.chain()
@@ -29,7 +29,7 @@ class Unproved(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class ReceiptLogs:
-    """Logs from some receipts of a block, or the transaction whose receipt is unreadable."""
+    """Logs from some of a block's receipts, or the transaction whose receipt is unreadable."""
 
     logs: list[Log]
     unreadable: str | None = None
@@ -37,9 +37,10 @@ class ReceiptLogs:
 
 @dataclass(frozen=True, slots=True)
 class BlockTopics:
-    """A block, and the first topics of the marketplace's logs that its bloom filter names.
+    """A block, and the first topics of marketplace logs that its bloom filter indicates.
 
-    There may be no such log: filters have false positives. One that is too full names nothing.
+    Filters have false positives, so there may be no such log. A filter that is too full
+    indicates no topics.
     """
 
     ref: BlockRef
@@ -48,54 +49,58 @@ class BlockTopics:
 
 
 class MarketplaceReader(Protocol):
-    """The current state of the marketplace contract. An unexpected response raises
-    `Unavailable`."""
+    """Reads the current state of the marketplace contract.
+
+    An unexpected response raises `Unavailable`.
+    """
 
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
-        """The entry and the reader's balance (0 without a reader), read at one block in one
-        request."""
+        """Return the entry and the reader's balance (0 without a reader).
+
+        Both are read at one block in one request.
+        """
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
-        """The entry under which this cid is published; None if it is not."""
+        """Return the entry with which this CID is published, or None."""
 
     async def existed_at(self, number: int) -> bool:
         """Whether the contract existed at the end of this block.
 
-        `Unavailable` may mean that the node no longer has the state of such an old block.
+        `Unavailable` may mean that the node no longer has the state of this old block.
         """
 
     async def probe(self) -> None:
-        """Return if the node responds, is on the configured chain, and has the contract."""
+        """Check that the node responds, is on the configured chain, and has the contract."""
 
     async def code(self) -> bytes:
-        """The code of the contract; that of the implementation behind a proxy of ERC-1967."""
+        """Return the contract's code; for an ERC-1967 proxy, that of its implementation."""
 
     async def close(self) -> None:
         """Close every connection."""
 
 
 class ChainReader(Protocol):
-    """The chain's blocks, and the marketplace's logs in them.
+    """The chain's blocks, and the marketplace logs in them.
 
-    Nodes are synced to different blocks, and replace blocks. So the caller names the `head`: every
-    result holds for the chain that ends in this block, and a node that does not have it, because it
-    is behind or on another branch, is `Unavailable`.
+    Nodes may be synced to different blocks, and may replace blocks. The caller therefore
+    names the `head`: every result is valid for the chain that ends in this block. A node
+    that does not have it, because it is behind or on another branch, raises `Unavailable`.
     """
 
     async def head(self) -> BlockRef:
         """The newest block."""
 
     def highest_shown(self) -> int:
-        """The highest block that the node of the last `head` has ever shown, or -1.
+        """Return the highest block ever reported by the node that served the last `head`, or -1.
 
-        A node that has shown a higher block than its current head is not merely lagging.
+        A node that has reported a higher block than its current head is not merely lagging.
         """
 
     async def head_time(self) -> datetime:
         """The timestamp of the newest block."""
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef | None:
-        """The block at this height; None above the newest one."""
+        """Return the block at this height; None above the newest block."""
 
     async def block_times(
         self, blocks: Sequence[BlockRef], head: BlockRef
@@ -103,7 +108,7 @@ class ChainReader(Protocol):
         """The timestamps of these blocks, which must be on the chain."""
 
     async def post_details(self, post_ids: Sequence[int], head: BlockRef) -> list[PostDetails]:
-        """The descriptions of these posts at the head, in the same order.
+        """Return the descriptions of these posts as of the head, in the same order.
 
         `Unavailable` may mean that the node refuses a request of this size.
         """
@@ -111,7 +116,7 @@ class ChainReader(Protocol):
     async def logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """The marketplace's logs with one of these first topics in these blocks, in order.
+        """Return the marketplace logs in these blocks with one of these first topics, in order.
 
         `Unavailable` may mean that the node refuses a range of this size.
         """
@@ -119,7 +124,7 @@ class ChainReader(Protocol):
     async def other_logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """The same logs as another node shows them than the one that was asked for logs last.
+        """Return the same logs from a different node than the one last queried for logs.
 
         `Unavailable` may mean that there is no other node.
         """
@@ -127,53 +132,56 @@ class ChainReader(Protocol):
     def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef
     ) -> AsyncIterator[ReceiptLogs]:
-        """The same logs of one block that the node refuses to return at once, a few transactions at
-        a time.
+        """Yield the same logs of one block from its receipts, a few transactions at a time.
 
-        If a node responds but a receipt cannot be read, it is reported and skipped.
+        For a block whose logs the node refuses to return at once. If a node responds but a
+        receipt cannot be read, it is reported and skipped.
         """
 
     async def block_topics(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[BlockTopics]:
-        """These blocks in order, with those of these topics that their bloom filters name."""
+        """Return these blocks in order, each with the topics that its bloom filter indicates."""
 
     async def prove_logs(
         self, block: BlockRef, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """The marketplace's logs with these first topics in one block, in order, proved.
+        """Return the marketplace logs in one block with these first topics, in order, proven.
 
-        They are from receipts that explain every bit of the block's bloom filter. Raises `Unproved`
-        if those of no node do, or if nodes disagree.
+        They come from receipts that account for every bit of the block's bloom filter.
+        Raises `Unproved` if no node has such receipts, or if nodes disagree.
         """
 
     async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
-        """The marketplace's log with this first topic at this position; None if it is not there.
+        """Return the marketplace log with this first topic at this position, or None.
 
-        None is proven: another block is at that height, or the block's bloom filter or receipts
-        show that it has no such log. Raises `Unproved` if nodes contradict themselves.
+        None is proven: another block is at that height, or the block's bloom filter or
+        receipts show that it has no such log. Raises `Unproved` if nodes contradict
+        themselves.
         """
 
 
 class WebhookProvider(Protocol):
-    """A provider of webhook deliveries: how it signs, and where its logs are."""
+    """A provider of webhook deliveries: its signature scheme and where its logs are."""
 
     name: str
 
     def is_connection_test(self, headers: Mapping[str, str]) -> bool:
-        """Whether this is only the provider's test of the URL: it expects 200, and delivers
-        nothing."""
+        """Whether this is only the provider's test of the URL, which carries no logs.
+
+        The provider expects status 200.
+        """
 
     def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
-        """Refuse a delivery by its headers alone: compression, time, form of the signature.
+        """Refuse a delivery by its headers alone: compression, time, or signature format.
 
-        Runs before the body of a delivery is read; `open` does not repeat these checks.
+        Runs before the body is read; `open` does not repeat these checks.
         """
 
     def open(self, headers: Mapping[str, str], body: bytes) -> Delivery:
         """Verify a delivery that passed `check_headers`, then decode it.
 
-        `headers` has lower-case names. Refuses `webhook_signature_invalid`, `too_large`, and
-        `invalid_request` for damaged compression. A signed log that cannot be decoded becomes a
-        dead letter; it is never refused.
+        `headers` has lower-case names. Refuses with `webhook_signature_invalid`,
+        `too_large`, and `invalid_request` for damaged compression. A signed log that cannot
+        be decoded becomes a dead letter; it is never refused.
         """

@@ -1,4 +1,4 @@
-"""Ports for content stores, encryption of documents, and recoding of images."""
+"""Ports for content stores, document encryption, and image recoding."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from imprint.domain.formats.cids import Cid
 
 
 class ContentStore(Protocol):
-    """Documents by their cid; private and public ones are kept apart."""
+    """Documents by CID, with private and public ones kept separate."""
 
     async def put(
         self,
@@ -21,20 +21,20 @@ class ContentStore(Protocol):
         label: Label | None = None,
         fence: int = 0,
     ) -> None:
-        """Store a document durably under its cid; storing it again only raises its fence.
+        """Store a document durably under its CID; storing it again only raises its fence.
 
-        The adapter ensures that the stored bytes have this cid. Failing to attach a label is not an
-        error.
+        The adapter ensures that the stored bytes have this CID. Failing to attach a label
+        is not an error.
         """
 
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
         """Replace the label that the store's own console shows for a document.
 
-        Does nothing for a store without a console; a missing document is not an error.
+        Does nothing if the store has no console; a missing document is not an error.
         """
 
     async def read(self, cid: Cid, network: Network) -> bytes | None:
-        """The bytes of a document, verified against its cid; None if it is missing.
+        """Return the bytes of a document, verified against its CID; None if it is missing.
 
         Raises `Unavailable` for bytes that do not match: they are never returned.
         """
@@ -42,26 +42,28 @@ class ContentStore(Protocol):
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
         """Destroy a document; a missing one is not an error.
 
-        With a fence, a document stored with that fence or a higher one is kept: it was stored again
-        after it had been condemned.
+        With a fence, a document stored with that fence or a higher one is kept, because it
+        was stored again after being marked for deletion.
         """
 
     async def claimed_by(self, installation: str) -> str | None:
-        """The id of the installation that has marked this store; None if there is no marker.
+        """Return the ID of the installation that has marked this store, or None.
 
-        A store of a single installation has one marker, possibly of another installation. A shared
-        store has any number of markers: then the result is `installation` or None.
+        A store for a single installation has one marker, possibly that of another
+        installation. A shared store may have many markers; for it, the result is
+        `installation` or None.
         """
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
-        """Mark the store durably, and return what `claimed_by` returns afterwards.
+        """Mark the store durably, and return the new result of `claimed_by`.
 
-        A store of a single installation keeps the marker of another one, unless `instead_of` names
-        that one. If several processes claim at the same time, one wins.
+        A store for a single installation keeps another installation's marker, unless
+        `instead_of` names that installation. If several processes claim at the same time,
+        one wins.
         """
 
     async def probe(self) -> None:
-        """Return if documents can be stored and read."""
+        """Check that documents can be stored and read."""
 
     async def close(self) -> None:
         """Finish the operations in progress and release all resources."""
@@ -75,12 +77,12 @@ class Inventory(Protocol):
     """
 
     async def claimed_by(self, installation: str) -> str | None:
-        """As `ContentStore.claimed_by`."""
+        """Same as `ContentStore.claimed_by`."""
 
     def list_documents(
         self, network: Network, before: datetime | None = None
     ) -> AsyncIterator[Cid]:
-        """The cids of all documents, or of those stored before a moment.
+        """Yield the CIDs of all documents, or of those stored before a given time.
 
         A document that is stored or destroyed during the walk may or may not be included.
         """
@@ -88,14 +90,14 @@ class Inventory(Protocol):
 
 @runtime_checkable
 class ReadProbe(Protocol):
-    """A content store that can tell whether documents are readable even if none can be stored."""
+    """A content store that can check readability even when no documents can be stored."""
 
     async def probe_reads(self) -> None:
-        """Return if documents can be read."""
+        """Check that documents can be read."""
 
 
 class DiskSpace(Protocol):
-    """The disks of this machine that the service writes to."""
+    """The local disks that the service writes to."""
 
     @property
     def low(self) -> bool:
@@ -103,20 +105,21 @@ class DiskSpace(Protocol):
 
 
 class ImageRecoder(Protocol):
-    """Checks that bytes are an image, and encodes it again without metadata."""
+    """Checks that bytes are an image, and re-encodes it without metadata."""
 
     async def recode(self, image: bytes, signer: Address) -> bytes:
-        """The image, encoded again as PNG or JPEG, without metadata.
+        """Return the image re-encoded as PNG or JPEG, without metadata.
 
-        Images of one signer are recoded one at a time. Refuses `unsupported_media_type`,
-        `too_large`, `invalid_image`, and `rate_limited` if too many of this signer are waiting.
+        Images of one signer are recoded one at a time. Refuses with
+        `unsupported_media_type`, `too_large`, `invalid_image`, and `rate_limited` if too
+        many of this signer's images are waiting.
         """
 
     async def scale(self, image: bytes, box: tuple[int, int], client: str) -> bytes:
-        """A PNG or JPEG that `recode` returned, made smaller until it fits into the box.
+        """Scale down a PNG or JPEG that `recode` returned until it fits the box.
 
-        It is never made larger. Refuses `invalid_image`, and `rate_limited` if too many of this
-        client are waiting.
+        It is never enlarged. Refuses with `invalid_image`, and `rate_limited` if too many
+        images of this client are waiting.
         """
 
     async def close(self) -> None:
@@ -125,39 +128,42 @@ class ImageRecoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EncryptedDocument:
-    """A document in its stored form, and its wrapped key; None if it is not encrypted."""
+    """A document in its stored form, and its wrapped key, which is None if it is not encrypted."""
 
     document: bytes
     wrapped_key: bytes | None = field(repr=False)
 
 
 KEY_ID_BYTES = 9
-"""Length in bytes of the id of a master key: a format, and a keyed fingerprint that does not reveal
-the key."""
+"""Length in bytes of a master key's ID.
+
+The ID consists of a format and a keyed fingerprint that does not reveal the key.
+"""
 
 
 class DocumentCipher(Protocol):
     """Encrypts documents. A name belongs to one document, and no other name decrypts it.
 
-    A wrapped key begins with the id of the master key that wrapped it.
+    A wrapped key begins with the ID of the master key that wrapped it.
 
-    If a document cannot be decrypted, or a key cannot be rewrapped, storage is `Unavailable` and an
-    error is logged: a master key is missing or wrong, or the stored bytes were changed.
+    If a document cannot be decrypted, or a key cannot be rewrapped, `Unavailable` is raised
+    for storage and an error is logged: a master key is missing or wrong, or the stored
+    bytes were changed.
     """
 
     @property
     def key_ids(self) -> tuple[bytes, ...]:
-        """The ids of the configured master keys, the current one first."""
+        """The IDs of the configured master keys, with the current one first."""
 
     @property
     def encrypts(self) -> bool:
         """Whether new documents are encrypted."""
 
     def encrypt(self, document: bytes, name: str) -> EncryptedDocument:
-        """Return the document of this name in the form in which to store it."""
+        """Return the document with this name in the form in which it is to be stored."""
 
     def decrypt(self, document: bytes, wrapped_key: bytes | None, name: str) -> bytes:
-        """Return the document; without a wrapped key, it was stored in plaintext."""
+        """Decrypt and return the document; without a wrapped key, it was stored in plaintext."""
 
     def rewrap(self, wrapped_key: bytes, name: str) -> bytes | None:
-        """The same key wrapped by the current master key; None if it already is."""
+        """Return the same key wrapped by the current master key; None if it already is."""

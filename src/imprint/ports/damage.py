@@ -1,4 +1,4 @@
-"""Port for the database itself: whether it works, and what is known to be damaged."""
+"""Port for the database itself: whether it works, and which damage has been found."""
 
 import logging
 from dataclasses import dataclass, field
@@ -9,16 +9,15 @@ from imprint.metrics import DAMAGED_DOCUMENTS, DAMAGED_RECORDS
 log = logging.getLogger(__name__)
 
 MOST = 1000
-"""The maximum number of damaged records, and of documents, that are remembered and logged
-individually."""
+"""Maximum number of damaged records, and of damaged documents, tracked and logged each."""
 
 
 @dataclass(slots=True)
 class Damage:
-    """Damage that this process has found; each piece is logged once.
+    """Damage that this process has found; each instance is logged once.
 
-    With `structure`, records may be missing from indexes: a record that is not found may exist.
-    `index` is the same for the index of posts, and says nothing about files.
+    With `structure`, records may be missing from indexes: a record that is not found may
+    exist. `index` means the same for the post index, and does not affect files.
     """
 
     structure: str | None = None
@@ -29,7 +28,7 @@ class Damage:
 
     @property
     def found(self) -> bool:
-        """Whether anything is known to be damaged."""
+        """Whether any damage has been found."""
         return bool(self.structure or self.index or self.records or self.documents)
 
     def note_structure(self, finding: str | None) -> None:
@@ -46,7 +45,7 @@ class Damage:
         self._count()
 
     def note_index(self, finding: str | None) -> None:
-        """Record damage that is limited to the index of posts, or None if there is none."""
+        """Record damage that is limited to the post index, or None if there is none."""
         if finding is not None and self.index is None:
             log.critical(
                 "The index of posts is damaged (%s). Files are not affected. Stop the service and"
@@ -59,21 +58,21 @@ class Damage:
         self._count()
 
     def note_record(self, what: str) -> None:
-        """Record a damaged record."""
+        """Record that a record is damaged."""
         if what not in self.records and len(self.records) < MOST:
             log.critical("A record is damaged and not shown: %s.", what)
             self.records.add(what)
             self._count()
 
     def note_document(self, what: str) -> None:
-        """Record a document that is missing or damaged."""
+        """Record that a document is missing or damaged."""
         if what not in self.documents and len(self.documents) < MOST:
             log.error("A document is missing or damaged: %s.", what)
             self.documents.add(what)
             self._count()
 
     def keep_only(self, records: set[str], documents: set[str]) -> None:
-        """Forget damage that a complete pass did not find again."""
+        """Discard damage that a complete pass did not find again."""
         self.records &= records
         self.documents &= documents
         self._count()
@@ -92,23 +91,23 @@ class DatabaseHealth(Protocol):
 
     @property
     def damage(self) -> Damage:
-        """What this process knows to be damaged."""
+        """The damage that this process has found."""
         ...
 
     async def check_files(self) -> None:
-        """Raise `Unavailable` if the files of the database are no longer those that were opened."""
+        """Raise `Unavailable` if the database files have been replaced since they were opened."""
 
     async def examine(self) -> list[str]:
-        """Check the structure of the database and record the damage, up to some findings.
+        """Check the database structure and record the damage, up to a limited number of findings.
 
-        A database server checks itself: nothing is found there.
+        A database server checks itself, so nothing is found there.
         """
 
     async def warnings(self) -> list[str]:
-        """What an operator should change in the database, as sentences."""
+        """Return recommended changes to the database for the operator, as sentences."""
 
     async def probe_reads(self) -> None:
-        """Return if records can be read."""
+        """Check that records can be read."""
 
     async def probe(self, *, grow: bool = False) -> None:
-        """Return if records can be written; with `grow`, only if there is also room for more."""
+        """Check that records can be written; with `grow`, also that there is room for more."""

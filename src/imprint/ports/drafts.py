@@ -11,7 +11,7 @@ from imprint.domain.formats.cids import Cid
 from imprint.domain.rate_limits import Rate
 
 NO_QUOTA = Quota()
-"""A check that accepts everything."""
+"""A quota without limits."""
 
 
 class DraftStore(Protocol):
@@ -26,40 +26,41 @@ class DraftStore(Protocol):
     async def open_write(
         self, write: Write, rate: Rate | None, key: str, cid: Cid | None = None
     ) -> File | None:
-        """Admit a write: count it, check its nonce, and find the file with this cid.
+        """Admit a write: count it, check its nonce, and find the file with this CID.
 
-        Without a rate nothing is counted, and without a cid the result is None. A write over the
-        rate raises `RateLimited`, whatever else is wrong with it.
+        Without a rate nothing is counted, and without a CID the result is None. A write
+        over the rate raises `RateLimited`, regardless of any other errors.
         """
 
     async def open_create(
         self, write: Write, rate: Rate | None, key: str, intent: Intent, quota: Quota
     ) -> int | None:
-        """`open_write` and then `begin_write`, in one round trip if the database allows it."""
+        """Run `open_write` and then `begin_write`, in one round trip if the database allows it."""
 
     async def begin_write(self, intent: Intent, quota: Quota = NO_QUOTA) -> int | None:
         """Record that a document is about to be stored for a write, within the signer's quota.
 
-        From then on its size, and a draft that it creates, count towards the signer's quota, until
-        the document is destroyed. So no number of concurrent writes exceeds a quota. Refuses
-        `quota_exceeded` without recording anything.
+        From then on its size, and any draft that it creates, count towards the signer's
+        quota until the document is destroyed, so that concurrent writes cannot exceed a
+        quota. Refuses with `quota_exceeded` without recording anything.
 
-        An intent with a number reserves it for its owner and returns None, if it is higher than
-        every earlier number of that owner. Otherwise it records nothing, reserves the next number
-        and returns that: the caller begins again with a document of that name, and an intent
-        without a number. It does not check the nonce. This record alone need not survive a power
-        loss.
+        An intent with a number reserves it for its owner and returns None, if it is higher
+        than every earlier number of that owner. Otherwise it records nothing, reserves the
+        next number and returns it: the caller begins again with a document of that name,
+        and an intent without a number. The nonce is not checked. This record alone need not
+        survive a power loss.
 
-        A condemned document is taken back: until this intent ends, it is not condemned again. It
-        may still be destroyed once, so the caller stores it with a `fence` that it reads after
-        this. Raises `Unavailable` for storage if a process of an earlier release, which knows no
-        fences, has condemned it.
+        A document marked for deletion is reclaimed: until this intent ends, it is not
+        marked again. It may still be destroyed once, so the caller stores it with a `fence`
+        that it reads after this. Raises `Unavailable` for storage if a process of an
+        earlier release, which does not support fences, has marked it.
         """
 
     async def add_draft(self, write: Write, intent: Intent, version: Version) -> File:
         """Add a new group with this version as its draft, and end the intent.
 
-        If an earlier event names this cid and its author is the owner, the file is `onchain`.
+        If an earlier event names this CID and its author is the owner, the file is
+        `onchain`.
         """
 
     async def replace_draft(
@@ -70,11 +71,11 @@ class DraftStore(Protocol):
         version: Version,
         known: File | None = None,
     ) -> File | None:
-        """Replace its owner's draft `old` with `version`; None if `old` is no longer a draft.
+        """Replace the owner's draft `old` with `version`; None if `old` is no longer a draft.
 
-        The old version is superseded; hashtags and thumbnail stay with the group. `known` is the
-        draft as the caller has read it; a database may use it to save a read, but it decides
-        nothing.
+        The old version is superseded; hashtags and thumbnail stay with the group. `known`
+        is the draft as the caller has read it; a database may use it to save a read, but no
+        decision depends on it.
         """
 
     async def prepare_draft(
@@ -85,10 +86,10 @@ class DraftStore(Protocol):
         hashtags: Sequence[str],
         known: File | None = None,
     ) -> File | None:
-        """Set the intent's document as the thumbnail of the signer's draft, and set its hashtags.
+        """Set the thumbnail and hashtags of the signer's draft; the intent names the thumbnail.
 
-        Earlier ones are replaced. None if `cid` is no longer a draft of the signer. `known` is as
-        in `replace_draft`.
+        Any earlier ones are replaced. Returns None if `cid` is no longer a draft of the
+        signer. `known` is as in `replace_draft`.
         """
 
     async def delete_draft(self, write: Write, cid: Cid, known: File | None = None) -> File | None:
@@ -100,7 +101,7 @@ class DraftStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Condemned:
-    """A document to be destroyed, and the fence of its condemnation."""
+    """A document to be destroyed, and the fence of its deletion mark."""
 
     cid: Cid
     network: Network
@@ -108,89 +109,90 @@ class Condemned:
 
 
 class PurgeOutcome(StrEnum):
-    """The state of a condemnation at the time its document was destroyed."""
+    """The state of a deletion mark at the time its document was destroyed."""
 
     PURGED = "purged"
     PASSED = "passed"
-    """Another process purged it, and nothing refers to the document."""
+    """Another process purged the mark, and nothing refers to the document."""
     PENDING = "pending"
-    """A write reclaimed the document, and has not committed yet."""
+    """A write reclaimed the document but has not committed yet."""
     USED = "used"
     """A live file refers to the document again."""
 
 
 class FenceRaised(Exception):
-    """Documents were condemned since the caller read the fence: it must store its own again."""
+    """Documents were marked for deletion after the fence was read; the caller must store again."""
 
 
 @dataclass(frozen=True, slots=True)
 class GarbageReport:
-    """Documents that would be destroyed now, with the first of them, and those that will be
-    later."""
+    """Counts of documents due for destruction now, with the first of them, and later."""
 
     due: int
     due_bytes: int
-    """The total size of those whose size is known."""
+    """The total size of the documents whose size is known."""
     waiting: int
-    """Detached ones whose grace period is not over."""
+    """Detached documents whose grace period is not over."""
     first: tuple[tuple[Cid, Network], ...] = ()
 
 
 class GarbageStore(Protocol):
-    """Documents that are detached, condemned or no longer needed."""
+    """Documents that are detached, marked for deletion, or no longer needed."""
 
     async def fence(self) -> int:
-        """A number that rises with every transaction that condemns documents.
+        """Return a number that increases with every transaction that marks documents for deletion.
 
-        A document that may have been condemned before is stored with this number, read after the
-        document was reclaimed.
+        A document that may have been marked before is stored with this number, which must
+        be read after the document was reclaimed.
         """
 
     async def condemn_documents(
         self, now: datetime, detached_before: datetime, limit: int, after: Condemned | None = None
     ) -> list[Condemned]:
-        """Up to `limit` documents to be destroyed; they stay condemned until `purge`.
+        """Return up to `limit` documents to destroy; they stay marked until `purge`.
 
-        They were detached before a moment or left by an expired intent, and no live file, thumbnail
-        or running intent refers to them. Ordered by fence and cid; with `after`, only those behind
-        it. Concurrent callers get the same documents.
+        They were detached before a given time or left by an expired intent, and no live
+        file, thumbnail or running intent refers to them. Ordered by fence and CID; with
+        `after`, only those after it. Concurrent callers get the same documents.
         """
 
     async def is_condemned(self, condemned: Condemned) -> bool:
-        """Whether this condemnation still holds, and nothing refers to the document."""
+        """Whether this deletion mark is still valid and nothing refers to the document."""
 
     async def purge(self, cid: Cid, network: Network, fence: int) -> PurgeOutcome:
-        """Delete the record of a condemned document after the document itself is destroyed.
+        """Delete the record of a document marked for deletion, after its bytes are destroyed.
 
-        Deletes nothing if the document was reclaimed, or condemned again with another fence.
+        Deletes nothing if the document was reclaimed, or marked again with another fence.
         """
 
     async def report_garbage(
         self, now: datetime, detached_before: datetime, limit: int
     ) -> GarbageReport:
-        """Up to `limit` documents that `condemn_documents` would condemn or has condemned."""
+        """Return up to `limit` documents that `condemn_documents` would mark or has marked."""
 
     async def find_strays(self, cids: Sequence[Cid], network: Network) -> list[Cid]:
-        """Those of these documents that `detach_strays` would detach."""
+        """Return those of these documents that `detach_strays` would detach."""
 
     async def detach_strays(self, cids: Sequence[Cid], network: Network, at: datetime) -> int:
         """Detach those of these documents that no version, thumbnail or intent refers to.
 
-        From then on they can be condemned like any detached document. Returns their number.
+        From then on they can be marked for deletion like any detached document. Returns
+        their number.
         """
 
     async def recount_usage(self) -> int:
-        """Recompute the usage of each signer from the records, and return how many were corrected.
+        """Recompute each signer's usage from the records, and return how many were corrected.
 
-        Only a process of an earlier release, which does not count, causes a difference. The caller
-        holds a lease: a difference must be corrected once.
+        Only a process of an earlier release, which does not count usage, causes a
+        difference. The caller holds a lease, because each difference must be corrected only
+        once.
         """
 
     async def prune_replays(self, before: datetime) -> None:
-        """Delete records that are older than a moment and no longer needed.
+        """Delete records that are older than a given time and no longer needed.
 
         These are deliveries, logins, rate limits, and sessions that expired before then.
         """
 
     async def prune_feeds(self, before: datetime) -> None:
-        """Delete private feeds that were created before then and not fetched since."""
+        """Delete private feeds that were created before a given time and not fetched since."""

@@ -1,4 +1,4 @@
-"""Port for the records of files: single ones, and lists of them."""
+"""Port for file records: single files and lists."""
 
 from typing import Protocol
 
@@ -9,31 +9,30 @@ from imprint.domain.sessions import Session
 
 
 class FileStore(Protocol):
-    """The records of live files, as readers may see them.
+    """The records of live files, as visible to readers.
 
-    A damaged record raises `Damaged`. While the structure of the database is known to be damaged, a
-    record that is not found may still exist: lists, and reads that find nothing, raise
+    A damaged record raises `Damaged`. While the database structure is known to be damaged,
+    a record that is not found may still exist: lists, and reads that find nothing, raise
     `Unavailable`.
 
-    A method that is given a session refuses `session_ended`, whether or not it finds anything. Of
-    the lists, only those of drafts take a session.
+    A method that is given a session refuses with `session_ended`, whether or not it finds
+    anything. Among the lists, only those of drafts take a session.
     """
 
     async def file_by_cid(self, cid: Cid, session: Session | None = None) -> File | None:
-        """The live file with this cid."""
+        """Return the live file with this CID."""
 
     async def file_by_post_id(self, post_id: int, session: Session | None = None) -> File | None:
-        """The `onchain` file bound to this post id."""
+        """Return the `onchain` file bound to this post ID."""
 
     async def list_files(
         self, which: ListFilter, before: int | None, limit: int, session: Session | None = None
     ) -> list[File]:
-        """Up to `limit` files with a position below `before`, in descending order of position."""
+        """Return up to `limit` files with positions below `before`, in descending order."""
 
     async def public_size(self, cid: Cid) -> int | None:
-        """The size in bytes of the thumbnail with this cid, if a live file has it: anybody may
-        fetch it.
+        """Return the size in bytes of a live file's thumbnail with this CID.
 
-        One that a newer thumbnail replaced is there until its grace period ends. 0 if it was stored
-        before sizes were.
+        Anybody may fetch such a thumbnail. One that a newer thumbnail replaced is available
+        until its grace period ends. Returns 0 if it was stored before sizes were recorded.
         """

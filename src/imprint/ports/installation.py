@@ -1,4 +1,4 @@
-"""Ports for the installation: identity, usage, keys, leases, scrubs, the operator's page."""
+"""Ports for the installation: identity, usage, keys, leases, scrubs, and the operator page."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,14 +13,14 @@ from imprint.domain.posts.posts import EventStatus, KeptLetter, KnownEvent
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How much is stored for all owners together."""
+    """The amounts stored for all owners together."""
 
     drafts: int
     posts: int
     stored_bytes: int
-    """Size in bytes of the documents of drafts and posts, with their thumbnails."""
+    """Size in bytes of the documents of drafts and posts, including their thumbnails."""
     detached_bytes: int
-    """Size in bytes of documents that were replaced or deleted and are not destroyed yet."""
+    """Size in bytes of documents that were replaced or deleted but not yet destroyed."""
 
 
 class InstallationStore(Protocol):
@@ -28,28 +28,29 @@ class InstallationStore(Protocol):
 
     @property
     def identity(self) -> Identity:
-        """The identity of the installation, as it was when the database was opened.
+        """Return the installation's identity as of when the database was opened.
 
-        The first process that opens a database without an id gives it a random one. Documents
-        without an id belong to it if it already had records then.
+        The first process that opens a database without an ID gives it a random one.
+        Documents without an ID belong to the installation if it already had records at that
+        time.
         """
 
     async def note_claim(self) -> None:
-        """Record that the content store has been marked with the id."""
+        """Record that the content store has been marked with the installation's ID."""
 
     async def rename_installation(self, new_id: str) -> None:
-        """Turn this into another installation, which has not marked a store yet."""
+        """Give this catalog the identity of a new installation that has not marked a store."""
 
     async def count_known(self, cids: Sequence[Cid]) -> int:
-        """How many of these documents a version, thumbnail, intent or detached record refers to."""
+        """Count those documents that a version, thumbnail, intent or detached record refers to."""
 
     async def measure_usage(self) -> Usage:
-        """How much is stored; reads all live files, so call it rarely."""
+        """Return the amounts stored; reads all live files, so call it rarely."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """The wrapped key of one file, which is bound to the file's name."""
+    """The wrapped key of a file, which is bound to the file's name."""
 
     file_id: str
     name: str
@@ -57,34 +58,37 @@ class KeyRecord:
 
 
 class KeyStore(Protocol):
-    """The wrapped keys of files, and the ids of the master keys that wrap them."""
+    """The wrapped keys of files, and the IDs of the master keys that wrap them."""
 
     async def wrapped_keys(self, after: str, limit: int) -> list[KeyRecord]:
-        """Up to `limit` keys above `after` in ascending order of file id, of files in every
-        state."""
+        """Return up to `limit` keys after `after`, in ascending order of file ID.
+
+        Files in every state are included.
+        """
 
     async def replace_keys(self, changes: Sequence[tuple[KeyRecord, bytes]]) -> int:
         """Replace these wrapped keys with new ones, in one transaction.
 
-        A record that has changed meanwhile is left as it is. Returns how many were replaced.
+        A record that has changed in the meantime is left unchanged. Returns how many were
+        replaced.
         """
 
     async def has_wrapped_key(self, prefix: bytes) -> bool:
         """Whether a version, in any state, has a wrapped key with this prefix.
 
-        Reads all of them if there is none.
+        If none has, this reads all keys.
         """
 
     async def master_keys(self) -> frozenset[bytes] | None:
-        """The ids of the master keys that may encrypt documents; None if not known yet."""
+        """Return the IDs of master keys that may encrypt documents; None if not recorded."""
 
     async def note_master_keys(self, added: Collection[bytes], dropped: Collection[bytes]) -> None:
-        """Add and drop ids of master keys; afterwards they are known."""
+        """Add and remove IDs in the record of master keys, creating it if necessary."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerifiedRecord:
-    """A verified record: its file, or what is damaged; `unchecked` if it has no checksum."""
+    """A verified record: its file, or its damage; `unchecked` if it has no checksum."""
 
     position: int
     file: File | None
@@ -96,21 +100,23 @@ class RecordStore(Protocol):
     """Records with their checksums and their tags."""
 
     async def verify_records(self, after: int, limit: int) -> list[VerifiedRecord]:
-        """Verify up to `limit` records above a position, in any state, in ascending order of
-        position."""
+        """Verify up to `limit` records above a position, in ascending order of position.
+
+        Records in every state are included.
+        """
 
     async def fill_checksums(self, file: File) -> None:
         """Set the missing checksums of a file in its current state."""
 
     async def compare_tags(self) -> list[str]:
-        """The differences between the index of tags and the files; reads all of it."""
+        """Return the differences between the tag index and the files; reads the whole index."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventsToExamine:
-    """Events that an operator should look at, the newest first.
+    """Events that need the operator's attention, newest first.
 
-    `counts` are of all of them, up to the requested number.
+    `counts` covers all such events, up to the requested number.
     """
 
     counts: Mapping[EventStatus, int]
@@ -120,7 +126,7 @@ class EventsToExamine:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseFacts:
-    """The name and version of a database, and the number of its schema."""
+    """The name and version of a database, and its schema number."""
 
     name: str
     version: str
@@ -129,7 +135,7 @@ class DatabaseFacts:
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """What this process knows about a node; its address is without path and credentials."""
+    """What this process knows about a node; its address omits the path and credentials."""
 
     address: str
     is_failing: bool
@@ -139,31 +145,33 @@ class NodeStatus:
 
 
 class OperatorFacts(Protocol):
-    """What the database knows about the operation of the service. No query grows with the number of
-    files."""
+    """Operational data from the database.
+
+    No query takes longer as the number of files grows.
+    """
 
     async def events_to_examine(self, limit: int, count_to: int) -> EventsToExamine:
-        """The newest `limit` events of each kind, counted up to `count_to`."""
+        """Return the newest `limit` events of each kind, counted up to `count_to`."""
 
     async def last_deliveries(self, providers: Sequence[str]) -> dict[str, datetime | None]:
-        """When each provider sent its last delivery; None if there is no record of one."""
+        """Return the time of each provider's last delivery; None if none is recorded."""
 
     async def database(self) -> DatabaseFacts:
         """Name, version and schema number of the database."""
 
     async def last_backup(self) -> datetime | None:
-        """The moment that the last complete backup reflects; None if there is none."""
+        """Return the time that the last complete backup reflects; None if there is none."""
 
     async def note_backup(self, made_at: datetime) -> None:
-        """Record that a backup with everything up to this moment is complete."""
+        """Record that a backup of everything up to this time is complete."""
 
 
 @runtime_checkable
 class NodeReport(Protocol):
-    """A reader of the chain that reports the state of its nodes."""
+    """A chain reader that reports the state of its nodes."""
 
     def nodes(self) -> list[NodeStatus]:
-        """The nodes in order of preference."""
+        """Return the nodes in order of preference."""
 
 
 class DiskReport(Protocol):
@@ -171,19 +179,19 @@ class DiskReport(Protocol):
 
     @property
     def floor(self) -> int:
-        """The amount of free bytes below which no more documents are stored."""
+        """The number of free bytes below which no more documents are stored."""
 
     def free_bytes(self) -> int | None:
-        """The free bytes of the fullest disk; None if no local disk is used."""
+        """Return the free bytes on the fullest disk; None if no local disk is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The holder of a lease, and how long it lasts unless it is renewed."""
+    """The holder of a lease, and the time until it expires unless it is renewed."""
 
     holder: str
     left: timedelta
-    """Negative if it has ended: the time since then."""
+    """Negative if the lease has expired: the time since then."""
 
 
 class LeaseStore(Protocol):
@@ -192,17 +200,19 @@ class LeaseStore(Protocol):
     async def take_lease(self, name: str, holder: str, length: timedelta) -> bool:
         """Take or renew a lease for this long; False while another holder has it.
 
-        No caller's wall clock matters: time comes from the database server, or from the time since
-        this machine booted. A lease that ends later than its length from now was taken with a wrong
-        clock, and counts as ended.
+        No caller's wall clock matters: the time comes from the database server, or is the
+        time since this machine booted. A lease that ends further in the future than its
+        full length was taken with a wrong clock, and counts as expired.
         """
 
     async def release_lease(self, name: str, holder: str) -> None:
         """End a lease now, if this holder still has it."""
 
     async def find_lease(self, name: str) -> Lease | None:
-        """The current or last holder of a lease; None if there was none, or a wrong clock hides
-        when."""
+        """Return the current or last holder of a lease; None if there was none.
+
+        Also None if a wrong clock makes the time unknown.
+        """
 
     async def lease_age(self, name: str) -> timedelta | None:
-        """How long a lease has been free; zero while it is held; None as in `find_lease`."""
+        """Return how long a lease has been free; zero while it is held; None as in `find_lease`."""

@@ -1,4 +1,4 @@
-"""Ports for the index of posts: its writer, and its readers, for lists, search and feeds."""
+"""Ports for the post index: its writer, and its readers for lists, search and feeds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class IndexMoved(Exception):
 
 @dataclass(frozen=True, slots=True)
 class IndexSource:
-    """What the index covers: a contract on a chain, from a block on."""
+    """The scope of the index: a contract on a chain, starting at a block."""
 
     chain_id: int
     contract: Address
@@ -41,9 +41,9 @@ class IndexSource:
 class IndexState:
     """The last block in the index, None before the first.
 
-    Blocks up to `final` cannot be undone: if one of them is replaced, the index starts over.
-    `final` is -1 before the first block; `final_hash` is None if no such block has been read yet.
-    `complete` once the index has reached the newest block.
+    Blocks up to `final` cannot be undone: if one of them is replaced, the index starts
+    over. `final` is -1 before the first block; `final_hash` is None if no such block has
+    been read yet. `complete` is true once the index has reached the newest block.
     """
 
     source: IndexSource
@@ -65,10 +65,10 @@ class AppliedLog:
 class IndexStep:
     """A step of the index: undo the blocks from `undo_from` on, then apply events.
 
-    `events` are all events of whole blocks, in order, above the last block that is kept. `until` is
-    the last block that was read. Events in blocks above `final` can be undone later; `logs` are all
-    logs of those blocks, including undecodable ones. `final_hash` is the hash of the block at
-    `final`, for comparison with the chain later.
+    `events` are all events of whole blocks, in order, above the last remaining block.
+    `until` is the last block that was read. Events in blocks above `final` can be undone
+    later; `logs` are all logs of those blocks, including undecodable ones. `final_hash` is
+    the hash of the block at `final`, for later comparison with the chain.
     """
 
     until: BlockRef
@@ -81,28 +81,28 @@ class IndexStep:
 
 
 class PostIndexWriter(Protocol):
-    """The index, as seen by the process that fills it."""
+    """The index from the perspective of the process that fills it."""
 
     async def index_state(self) -> IndexState | None:
-        """The state of the index; None if it was never begun."""
+        """Return the state of the index; None if indexing has never started."""
 
     async def applied_logs(self) -> list[AppliedLog]:
         """The logs in the index whose blocks a reorg may still replace, in order."""
 
     async def restart_index(self, source: IndexSource) -> None:
-        """Empty the index, to be filled again from its first block."""
+        """Empty the index, so that it is filled again from its first block."""
 
     async def advance_index(self, expected: IndexState, step: IndexStep) -> None:
         """Apply a step in one transaction. Raises `IndexMoved` if the state is not `expected`.
 
-        Final blocks stay final, even if the step has a lower final block. Raises ValueError for a
-        step that undoes a final block.
+        Final blocks stay final, even if the step has a lower final block. Raises ValueError
+        for a step that would undo a final block.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class PostAddress:
-    """A post in a sitemap."""
+    """A post as listed in a sitemap."""
 
     place: int
     post_id: int
@@ -110,68 +110,71 @@ class PostAddress:
 
 
 class PostIndexReader(Protocol):
-    """The index, as seen by readers. It shows what the chain says; it never decides who may
-    read."""
+    """The index from the perspective of readers.
+
+    It shows what is on the chain; it never decides who may read.
+    """
 
     async def is_complete(self) -> bool:
         """Whether the index has reached the newest block since it was started.
 
-        Until then, a post that is not found may still be on the chain.
+        Until then, a post that is not found here may still be on the chain.
         """
 
     async def list_posts(
         self, which: PostFilter, after: PostPosition | None, limit: int
     ) -> PostPage:
-        """A page of posts."""
+        """Return one page of posts."""
 
     async def posts_at(self, places: Sequence[int], which: PostFilter) -> list[IndexedPost]:
-        """Those of the posts at these positions that pass the filter, in any order."""
+        """Return the posts at these positions that match the filter, in any order."""
 
     async def indexed_post(self, post_id: int) -> IndexedPost | None:
-        """The post with this id."""
+        """Return the post with this ID."""
 
     async def names_thumbnail(self, cid: Cid) -> bool:
-        """Whether a post whose text is here names this cid as its thumbnail."""
+        """Whether a post whose text is stored here names this CID as its thumbnail."""
 
     async def priced_post(self, post_id: int) -> PricedPost | None:
-        """The post with this id, and its latest prices."""
+        """Return the post with this ID, and its latest prices."""
 
     async def account(self, address: Address) -> AccountSummary | None:
-        """The account of an address; None if it has done nothing."""
+        """Return the account of an address; None if it has no activity."""
 
     async def library(self, holder: Address, before: int | None, limit: int) -> list[HeldPost]:
-        """Posts that an address holds, the latest arrival first, only those before a position."""
+        """Return the posts that an address holds, latest arrival first, before a position."""
 
     async def sales_of(self, author: Address, before: int | None, limit: int) -> list[Sale]:
-        """Purchases of an author's posts, the newest first, only those before a position."""
+        """Return the purchases of an author's posts, newest first, before a position."""
 
     async def days_since(self, day: int) -> list[MarketDay]:
-        """The days from this one on that had posts or sales, in order."""
+        """Return the days with posts or sales, starting from this one, in order."""
 
     async def totals(self) -> MarketTotals:
         """The totals of the marketplace."""
 
     async def post_times(self, author: Address, since: datetime, limit: int) -> list[datetime]:
-        """When an author published: the newest `limit` moments since then, in order."""
+        """Return an author's newest `limit` publication times from `since` on, in order."""
 
     async def purchase_times(self, buyer: Address, since: datetime, limit: int) -> list[datetime]:
-        """When a reader bought: the newest `limit` moments since then, in order."""
+        """Return a reader's newest `limit` purchase times from `since` on, in order."""
 
     async def price_changes(self, post_ids: Sequence[int]) -> Mapping[int, datetime]:
-        """When the prices of these posts, at most `FEED_SIZE`, were last changed, if ever."""
+        """Return when the prices of these posts, at most `FEED_SIZE`, last changed, if ever."""
 
     async def place_after(self, after: int, count: int) -> int | None:
-        """The position of the post that many posts after a position; None if there are fewer."""
+        """Return the position of the post `count` posts after `after`; None if there are fewer."""
 
     async def addresses(self, after: int, limit: int) -> list[PostAddress]:
-        """The first posts after a position, in chain order."""
+        """Return the first posts after a position, in chain order."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingText:
-    """A post that became free or hosted, whose text has to be indexed.
+    """A post that became free or hosted and whose text must be indexed.
 
-    `post_id` is None if the post left the chain. `created_at` is the time of its block.
+    `post_id` is None if the post is no longer on the chain. `created_at` is its block's
+    time.
     """
 
     place: int
@@ -191,38 +194,40 @@ class Match:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matches:
-    """The newest matches before a place, the newest first, and the place to go on before.
+    """Matches before a position, newest first, and the position at which to continue.
 
-    A search that takes too long ends early: it has fewer matches, perhaps none, and `following`.
+    A search that takes too long ends early: it then has fewer matches, perhaps none, and
+    `following`.
     """
 
     found: Sequence[Match]
     following: int | None = None
-    """None if all posts were looked at."""
+    """None if all posts were searched."""
     is_cut: bool = False
     """Whether the search ended early."""
 
 
 class SearchIndex(Protocol):
-    """Words of titles, descriptions and hashtags of all posts, and of the texts of free ones.
+    """Words of the titles, descriptions and hashtags of all posts, and of the texts of free ones.
 
-    The index of posts maintains the first three, and drops the text of a post in the same
-    transaction in which its price stops being zero. Texts of other posts are never stored here.
+    The post index maintains the first three, and drops the text of a post in the same
+    transaction in which its price stops being zero. Texts of other posts are never stored
+    here.
     """
 
     async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> Matches:
-        """The newest `limit` matches before a place, or fewer if they take too long to find."""
+        """Return the newest `limit` matches before a position, or fewer if it takes too long."""
 
     async def free_texts(self, places: Sequence[int]) -> dict[int, str]:
-        """The stored texts of these posts, as far as they are currently free and hosted."""
+        """Return the stored texts of those posts that are currently free and hosted."""
 
     async def pending_texts(self, after: int, limit: int) -> list[PendingText]:
-        """Posts whose text has to be indexed, in order, only those after a position."""
+        """Return the posts after a position whose text must be indexed, in order."""
 
     async def store_text(self, place: int, text: str) -> None:
-        """Make the text of a post searchable, if the post still exists, free and hosted.
+        """Make the text of a post searchable, if the post still exists and is free and hosted.
 
-        The post is no longer pending, whatever its state.
+        In any case, the post is no longer pending.
         """
 
     async def skip_text(self, place: int) -> None:
@@ -230,7 +235,7 @@ class SearchIndex(Protocol):
 
 
 class Hub(Protocol):
-    """A WebSub hub, which fetches feeds and passes them on to their subscribers."""
+    """A WebSub hub, which fetches feeds and forwards them to their subscribers."""
 
     async def publish(self, topics: Sequence[str]) -> bool:
-        """Notify the hub that these feeds have changed; False if it did not accept."""
+        """Notify the hub that these feeds have changed; False if it did not accept this."""

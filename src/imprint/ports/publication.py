@@ -1,4 +1,4 @@
-"""Port for the events of the chain that publish drafts."""
+"""Port for the chain events that publish drafts."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -17,8 +17,7 @@ from imprint.domain.posts.posts import (
 
 
 class EventStore(Protocol):
-    """Events of the chain, applied to the files that they publish; every change is one
-    transaction."""
+    """Chain events, applied to the files that they publish; every change is one transaction."""
 
     async def apply_events(
         self,
@@ -27,49 +26,50 @@ class EventStore(Protocol):
         dead_letters: Sequence[DeadLetter],
         at: datetime,
     ) -> ApplyResult:
-        """Store and apply the events of a delivery, each once however often it is delivered.
+        """Store and apply the events of a delivery, each only once however often it is delivered.
 
-        A delivery whose key was seen before is a duplicate and changes nothing. An event moves the
-        file with its cid to `onchain` if its author is the owner; a superseded or deleted version
-        whose document still exists is restored, and a newer draft of its group moves to a new
-        group. Events that match no file are stored for a file that is added later.
+        A delivery whose key was seen before is a duplicate and changes nothing. An event
+        moves the file with its CID to `onchain` if its author is the owner; a superseded or
+        deleted version whose document still exists is restored, and a newer draft of its
+        group moves to a new group. Events that match no file are stored for a file that is
+        added later.
         """
 
     async def cursor(self, chain_id: int) -> BlockRef | None:
-        """The block up to which the follower has read this chain; None before the first."""
+        """Return the last block of this chain that the follower has read, or None."""
 
     async def final_block(self, chain_id: int) -> BlockRef | None:
-        """The block that the follower last stored as final."""
+        """Return the last block that the follower stored as final."""
 
     async def known_events(self, chain_id: int, first: int, last: int) -> list[KnownEvent]:
-        """The canonical events in these blocks."""
+        """Return the canonical events in these blocks."""
 
     async def newest_event_block(self, chain_id: int, last: int) -> BlockRef | None:
-        """The newest block up to this height with an event that the follower has read."""
+        """Return the newest block, up to this height, with an event that the follower has read."""
 
     async def oldest_event_block(self, chain_id: int) -> BlockRef | None:
-        """The oldest block with an event that the follower has read."""
+        """Return the oldest block with an event that the follower has read."""
 
     async def unconfirmed_events(self, chain_id: int, limit: int) -> list[KnownEvent]:
-        """Canonical events reported only by deliveries, the oldest first."""
+        """Return the canonical events reported only by deliveries, oldest first."""
 
     async def disputed_blocks(self, chain_id: int) -> list[BlockRef]:
-        """The blocks whose logs the follower could not establish, in order."""
+        """Return the blocks whose logs the follower could not establish, in order."""
 
     async def set_disputed(self, chain_id: int, blocks: Collection[BlockRef]) -> None:
-        """Store which blocks these are now."""
+        """Replace the stored blocks whose logs the follower could not establish."""
 
     async def advance(self, chain_id: int, step: Advance, at: datetime) -> ApplyResult:
         """Apply what the follower read from the chain, in one transaction.
 
-        Lost events are undone first: their files become drafts again, unless another canonical
-        event claims them. Then the events are applied and confirmed, including those that were lost
-        before, and what deliveries said about them is corrected; then the cursor and the final
-        block of the step, if any, are stored.
+        Lost events are undone first: their files become drafts again, unless another
+        canonical event claims them. Then the events are applied and confirmed, including
+        those that were lost before, and data from deliveries is corrected. Finally the
+        cursor and the final block of the step, if any, are stored.
         """
 
     async def report_events(self, limit: int) -> EventReport:
-        """The number of events by status, and up to `limit` of each kind that needs attention.
+        """Return the number of events by status, and up to `limit` of each kind needing attention.
 
         The newest come first.
         """

@@ -1,1 +1,1 @@
-"""The process around the application: HTTP limits, graceful shutdown, worker processes."""
+"""The process around the application: HTTP limits, graceful shutdown and workers."""

@@ -1,8 +1,9 @@
-"""One HTTP connection: what it may send, how much of it is buffered, and how long it may be silent.
+"""One HTTP connection: limits on what it may send, buffer and wait for.
 
-uvicorn limits neither the head of a request, which is the request line and the headers, nor the
-number of requests that wait behind the running one, nor the time that a client takes to read a
-response: a client could keep its connection, and the memory of what it sent, forever.
+uvicorn limits neither the head of a request (the request line and the headers), nor the
+number of requests waiting behind the running one, nor the time that a client takes to read
+a response: a client could hold its connection, and the memory for the data it sent,
+forever.
 """
 
 import asyncio
@@ -38,37 +39,40 @@ log = logging.getLogger("imprint.request")
 
 
 MAX_HEAD_BYTES = 64 * 1024
-"""The most bytes of a request line and its headers together; browsers send far less."""
+"""Maximum bytes of a request line and its headers together; browsers send far less."""
 
 MAX_HEADERS = 128
-"""The most headers of a request; a short one takes many times its length in memory."""
+"""Maximum number of headers; even a short header takes many times its length in memory."""
 
 MAX_QUEUED = 16
-"""The most requests of a connection that wait for the running one."""
+"""Maximum number of requests per connection that wait for the running one."""
 
 MAX_UNPARSED_BYTES = 64 * 1024
-"""The most bytes kept behind a full queue; a connection with more is closed after the queue."""
+"""Maximum bytes buffered behind a full queue; above it, the connection closes after the queue."""
 
 MAX_UNSENT = 4096
-"""Unsent bytes above which writing is paused and a timer runs: enough for the head of a response,
-which is sent together with the body. So a connection buffers about one piece of a response."""
+"""Number of unsent bytes above which writing is paused and a timer runs.
+
+This is enough for the head of a response, which is sent together with the body. A
+connection therefore buffers about one chunk of a response.
+"""
 
 WRITE_CHECKS = 4
-"""How often per write timeout the progress of a reading client is checked."""
+"""How many times per write timeout a reading client's progress is checked."""
 
 _DISCARD_UNSENT = struct.pack("ii", 1, 0)
-"""The `SO_LINGER` of a socket that is reset when it is closed."""
+"""The `SO_LINGER` value for a socket that is to be reset when it is closed."""
 
 _HEADER_SEPARATORS = len(b": \r\n")
 
 _SHORTEST_REQUEST = len(b"GET / HTTP/1.1\r\n\r\n")
-"""A slice of this size contains the end of at most one request."""
+"""Length of the shortest request; a slice this long contains the end of at most one request."""
 
 _LINES_OF_REQUEST = 3
-"""The fewest lines of a request: the request line, `Host` and the empty line."""
+"""Minimum number of lines in a request: the request line, `Host` and the empty line."""
 
 _UNQUEUED_BYTES = MAX_QUEUED * _SHORTEST_REQUEST
-"""This many bytes cannot contain more requests than may wait."""
+"""Number of bytes that cannot contain more requests than may wait."""
 
 _HOST, _AUTHORIZATION, _TRANSFER_ENCODING, _CONTENT_LENGTH, _EXPECT = 1, 2, 4, 8, 16
 _INSPECTED = {
@@ -78,20 +82,20 @@ _INSPECTED = {
     b"content-length": _CONTENT_LENGTH,
     b"expect": _EXPECT,
 }
-"""A bit for each header that has a rule here."""
+"""A bit flag for each header that is checked here."""
 
 _UNREPEATABLE = _HOST | _AUTHORIZATION
 
 
 class _Unreadable(Exception):
-    """The request breaks a rule; the connection knows the refusal."""
+    """The request breaks a rule; the connection has stored the refusal to send."""
 
 
 class _Flow(FlowControl):
-    """Flow control that resumes reading only if it is not `held`.
+    """Flow control that resumes reading only while it is not `held`.
 
-    uvicorn resumes whenever the application waits for a message or has sent a response, however
-    full the queue is.
+    uvicorn resumes whenever the application waits for a message or has sent a response,
+    however full the queue is.
     """
 
     held = False
@@ -102,11 +106,11 @@ class _Flow(FlowControl):
 
 
 class HttpConnection(HttpToolsProtocol):
-    """A connection with bounds on everything that its client can make it buffer or wait for.
+    """A connection with limits on everything that its client can make it buffer or wait for.
 
-    Requests that arrive while one is running wait in `pipeline`. Reading is paused while any is
-    waiting, and bytes that were read beyond the queue stay in `_unparsed`. The next request is
-    started when the client has read the response to the previous one.
+    Requests that arrive while one is running wait in `pipeline`. Reading is paused while
+    any is waiting, and bytes that were read beyond the queue stay in `_unparsed`. The next
+    request is started once the client has read the response to the previous one.
     """
 
     flow: _Flow
@@ -169,7 +173,7 @@ class HttpConnection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Keep a half-closed connection open until complete requests have their responses."""
+        """Keep a half-closed connection open until all complete requests have been responded to."""
         if not self._drop_incomplete() or not self._is_busy:
             return False
         self._is_last = self.flow.held = True
@@ -219,7 +223,7 @@ class HttpConnection(HttpToolsProtocol):
             self._refuse(self._problem or _unreadable("The request cannot be read."))
 
     def _parse_within_queue(self, data: bytes) -> None:
-        """Parse until the queue is full, and keep the rest."""
+        """Parse until the queue is full, and buffer the rest."""
         start = 0
         while start < len(data) and not self._ignores_input:
             if len(self.pipeline) >= MAX_QUEUED:
@@ -323,7 +327,7 @@ class HttpConnection(HttpToolsProtocol):
         return bool(self.pipeline or self._unparsed or self._refusal or self._is_last)
 
     def _drop_incomplete(self) -> bool:
-        """Forget the last request if its body is incomplete; False if it is already running."""
+        """Discard the last request if its body is incomplete; False if it is already running."""
         if self.cycle is None or not self.cycle.more_body or not self._is_busy:
             return True
         if not self.pipeline:
@@ -350,7 +354,7 @@ class HttpConnection(HttpToolsProtocol):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Start the next request; without one, end the connection or wait for more."""
+        """Start the next request; if there is none, close the connection or wait for more."""
         if self.transport.is_closing():
             return
         self._unset_keepalive_if_required()
@@ -376,7 +380,7 @@ class HttpConnection(HttpToolsProtocol):
 
     @property
     def received(self) -> int:
-        """Bytes received so far of the current request."""
+        """Number of bytes of the current request received so far."""
         return self._received
 
     @property
@@ -386,11 +390,11 @@ class HttpConnection(HttpToolsProtocol):
 
     @property
     def receives_body(self) -> bool:
-        """Whether the headers of a request have arrived, but not its whole body."""
+        """Whether the headers of a request have arrived but its body is incomplete."""
         return not self._in_head and not self._ignores_input and not self.transport.is_closing()
 
     def refuse_rest(self, problem: Problem) -> None:
-        """Refuse the request that is being received, after the responses to earlier ones."""
+        """Refuse the request being received, after the responses to earlier ones."""
         self._refuse(problem)
 
     def send_400_response(self, msg: str) -> None:
@@ -456,7 +460,7 @@ class HttpConnection(HttpToolsProtocol):
         self._watch_unsent()
 
     def _watch_unsent(self) -> None:
-        """Check the progress of a client that has not read everything yet."""
+        """Check the progress of a client that has not read all of its responses yet."""
         self._unsent = self.transport.get_write_buffer_size()
         if self._unsent and self._progress_check is None:
             self._stalled_checks = 0
@@ -467,7 +471,7 @@ class HttpConnection(HttpToolsProtocol):
         self._progress_check = self.loop.call_later(seconds, self._check_progress)
 
     def _check_progress(self) -> None:
-        """Abort the connection if its client has read no byte for the write timeout.
+        """Abort the connection if its client has not read a byte within the write timeout.
 
         Closing would wait for the client, even after the last response.
         """
@@ -503,7 +507,7 @@ def _head_too_long() -> Refusal:
 
 
 def write_refusal(problem: Problem, default_headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The bytes of a refusal that the application never sees; it is counted and logged too."""
+    """Return the bytes of a refusal that bypasses the application; also counts and logs it."""
     response = problem_response(problem)
     token = request_id.set(new_id())
     fields = {"status": response.status_code, "code": problem.code}

@@ -1,4 +1,4 @@
-"""Limits on connections: how many may be open in a process, in total and per client."""
+"""Connection limits: how many may be open in a process, in total and per client."""
 
 import ipaddress
 import logging
@@ -14,20 +14,20 @@ from imprint.metrics import CONNECTIONS, CONNECTIONS_CLOSED
 log = logging.getLogger(__name__)
 
 RESERVED_FILES = 256
-"""File descriptors reserved for databases, documents, nodes, metrics and images."""
+"""Number of file descriptors reserved for databases, documents, nodes, metrics and images."""
 
 MAX_LINGERING = 32
-"""Refused connections per client that stay open until it has read why."""
+"""Number of refused connections per client that stay open until it has read the refusal."""
 
 _Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How many connections may be open, and how long a client may be silent on one.
+    """How many connections may be open, and how long a client may stay idle on one.
 
-    `exempt` are networks whose clients may open any number of connections: a proxy sends the
-    requests of many clients.
+    `exempt` lists networks whose clients may open any number of connections, because a
+    proxy sends the requests of many clients.
     """
 
     connections: int = 64
@@ -46,10 +46,10 @@ class ConnectionLimits:
         proxies: Iterable[object] = (),
         write_seconds: float,
     ) -> "ConnectionLimits":
-        """The limits of a process that may open this many files.
+        """Return the limits for a process that may open this many files.
 
-        If the files do not suffice for `connections`, one address gets at most a quarter of what is
-        left.
+        If there are too few files for `connections`, one address gets at most a quarter of
+        what is left.
         """
         # A very low limit is split in half.
         most = max(files - RESERVED_FILES, files // 2, 1)
@@ -64,7 +64,7 @@ class ConnectionLimits:
 
 
 def raise_file_limit() -> int:
-    """Raise the soft limit of open files to the hard one; returns the effective limit."""
+    """Raise the soft limit on open files to the hard limit; returns the effective limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -75,20 +75,20 @@ def raise_file_limit() -> int:
 
 
 class Admission(Enum):
-    """What happens to a new connection."""
+    """The decision about a new connection."""
 
     ADMITTED = auto()
     REFUSED = auto()
-    """Its client has too many; there is room to respond with a refusal."""
+    """Its client has too many connections; there is room to respond with a refusal."""
     DROPPED = auto()
-    """Its client has too many, and too many of them are already being refused."""
+    """Its client has too many connections, and too many are already being refused."""
     FULL = auto()
-    """The process has too many; it is not counted."""
+    """The process has too many connections; this one is not counted."""
 
 
 @dataclass(slots=True)
 class OpenConnections:
-    """The open connections, counted in total and per client."""
+    """The number of open connections, in total and per client."""
 
     limits: ConnectionLimits
     count: int = 0

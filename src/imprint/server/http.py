@@ -1,4 +1,4 @@
-"""The HTTP server: start-up, graceful shutdown, and the signals that trigger it."""
+"""The HTTP server: start-up, graceful shutdown, and signal handling."""
 
 import asyncio
 import contextlib
@@ -20,25 +20,27 @@ from imprint.server.listeners import BACKLOG, accept_waiting, refuse_connections
 from imprint.web.api.about import DRAINING
 
 POLL_SECONDS = 0.05
-"""How often a starting server, and the connections of a stopping one, are checked."""
+"""Seconds between checks of a starting server, or of a stopping server's connections."""
 
 DRAIN_IDLE_SECONDS = 5.0
-"""The longest time that idle connections stay open: their clients may be about to send."""
+"""Maximum seconds that idle connections stay open, since their clients may be about to send."""
 
 DRAIN_BODY_PAUSE_SECONDS = 2.0
-"""How long a client that sends a body may be silent."""
+"""How long a client may pause while sending a body."""
 
 DRAIN_BODY_SECONDS = 5.0
 """How long a body may take to arrive."""
 
 ACCEPT_SECONDS = 0.5
-"""How long a stopping server accepts connections whose clients began before it stopped: longer than
-a packet takes to a far client and back, and less than the second after which a client whose first
-packet was dropped sends it again."""
+"""How long a stopping server accepts connections that clients began before it stopped.
+
+Longer than a round trip to a distant client, and shorter than the second after which a
+client retransmits a dropped first packet.
+"""
 
 
 _TICK_SECONDS = 1.0
-"""Seconds between two renewals of the `Date` of responses."""
+"""Seconds between updates of the `Date` header of responses."""
 
 
 class NotStarted(Exception):
@@ -46,21 +48,22 @@ class NotStarted(Exception):
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves the signals to `serve_all`, which runs several of them."""
+    """A server that leaves signal handling to `serve_all`, which runs several servers."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._ended = asyncio.Event()
 
     def end(self) -> None:
-        """End the server as soon as no request is running."""
+        """Stop the server as soon as no request is running."""
         self.should_exit = True
         self._ended.set()
 
     async def main_loop(self) -> None:
-        """Renew the date once a second until `end` is called.
+        """Update the date once a second until `end` is called.
 
-        That of uvicorn looks ten times a second, which is most of what an idle process does.
+        uvicorn's own loop runs ten times a second, which is most of the work of an idle
+        process.
         """
         while not await self.on_tick(0):
             with contextlib.suppress(TimeoutError):
@@ -74,9 +77,9 @@ class _Server(uvicorn.Server):
 
 @dataclass(slots=True)
 class _CurrentApp:
-    """The application, which can be replaced; closes connections while `is_stopping`.
+    """The replaceable application; closes connections while `is_stopping`.
 
-    Requests are told that the service stops, unless other processes continue to serve.
+    Requests are marked as draining, unless other processes continue to serve.
     """
 
     app: ASGIApp
@@ -97,12 +100,13 @@ class _CurrentApp:
 class HttpServer:
     """One application on one socket, with a graceful shutdown.
 
-    A keep-alive client may be about to send on a connection that looks idle. So `drain` accepts no
-    new connections, closes each connection after its next response, and waits some seconds for idle
-    ones. Then `stop` ends the server after at most `shutdown_timeout` seconds for requests that are
-    still running. `limits` hold for the connections of this server. For a listener that
-    `is_shared`, the process that stops all others refuses connections. `others_serve` tells, when
-    this server stops, whether other processes continue.
+    A keep-alive client may be about to send on a connection that looks idle. Therefore
+    `drain` accepts no new connections, closes each connection after its next response, and
+    waits a few seconds for idle ones. Then `stop` ends the server, allowing at most
+    `shutdown_timeout` seconds for requests that are still running. `limits` apply to the
+    connections of this server. If the listener `is_shared`, connections are refused by the
+    process that stops all others. `others_serve` returns, when this server stops, whether
+    other processes continue to serve.
     """
 
     def __init__(
@@ -148,7 +152,7 @@ class HttpServer:
         return self._server.started
 
     async def run(self) -> None:
-        """Serve until `stop` is called; starts the application before and shuts it down after.
+        """Start the application, serve until `stop` is called, then shut the application down.
 
         Raises `NotStarted`.
         """
@@ -160,7 +164,7 @@ class HttpServer:
             await self.close_app()
 
     async def replace_app(self, app: ASGIApp) -> None:
-        """Start this application, and then serve it instead of the current one.
+        """Start this application, then serve it in place of the current one.
 
         Open connections stay open. Raises `NotStarted`.
         """
@@ -180,7 +184,7 @@ class HttpServer:
             await lifespan.shutdown()
 
     async def drain(self) -> None:
-        """Accept no new connections, and wait until the open ones are closed, within bounds."""
+        """Accept no new connections, and wait a limited time until the open ones are closed."""
         self._app.others_serve = self._others_serve()
         self._app.is_stopping = True
         if self.started:
@@ -188,14 +192,14 @@ class HttpServer:
         await drain_connections(self._connections, self._keep_alive)
 
     def stop(self) -> None:
-        """End the server as soon as no request is running."""
+        """Stop the server as soon as no request is running."""
         self._server.end()
 
     def _connections(self) -> list[HttpConnection]:
         return [*cast("set[HttpConnection]", self._server.server_state.connections)]
 
     async def _close_listener(self) -> None:
-        """Close the listening socket; connections made before are served, not reset."""
+        """Close the listening socket; connections already made are served, not reset."""
         if not self._is_shared:
             refuse_connections(self._listener)
         # The client may consider the connection established before this system does.
@@ -224,9 +228,9 @@ async def serve_all(
 ) -> None:
     """Serve until SIGINT or SIGTERM, then stop the servers in order, draining each if `drain`.
 
-    With `start`, connections are accepted when it has finished, or earlier if `may_serve` is set; a
-    signal before that stops at once. `on_ready` is called when the first server serves after it.
-    Raises what `start` raises.
+    With `start`, connections are accepted once it has finished, or earlier if `may_serve`
+    is set; a signal before that stops the servers at once. `on_ready` is called when the
+    first server serves after that. Raises the errors of `start`.
     """
     loop = asyncio.get_running_loop()
     stopping = asyncio.Event()
@@ -265,7 +269,7 @@ async def _started(
     begin: Callable[[], None],
     runs: "list[asyncio.Task[None]]",
 ) -> bool:
-    """Whether `start` finished before a signal came; serves meanwhile if `may_serve` is set."""
+    """Return whether `start` finished before a signal; serves meanwhile if `may_serve` is set."""
     starting = asyncio.create_task(start)
     try:
         if may_serve is not None:
@@ -288,7 +292,7 @@ async def _until_started(server: HttpServer) -> None:
 
 
 async def _first(*awaited: Awaitable[Any]) -> None:
-    """Wait until one of these has ended; those passed as coroutines are then cancelled."""
+    """Wait until one of these has finished; those passed as coroutines are then cancelled."""
     tasks = [asyncio.ensure_future(each) for each in awaited]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -303,8 +307,9 @@ async def drain_connections(
 ) -> None:
     """Wait until all connections are closed, or only those with a running request are left.
 
-    Each is closed after its next response. Idle ones have `keep_alive` seconds, but at most
-    `DRAIN_IDLE_SECONDS`; requests that have not arrived by then are refused instead of reset.
+    Each connection is closed after its next response. Idle ones get `keep_alive` seconds,
+    but at most `DRAIN_IDLE_SECONDS`; requests that have not arrived by then are refused
+    instead of reset.
     """
     loop = asyncio.get_running_loop()
     began = loop.time()

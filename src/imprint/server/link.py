@@ -1,6 +1,7 @@
-"""The link between a worker and its supervisor: messages over a pair of sockets.
+"""The link between a worker and its supervisor: messages over a socket pair.
 
-The supervisor sends single bytes. A worker sends messages: the length, a kind, and a body.
+The supervisor sends single bytes. A worker sends messages consisting of a length, a kind
+and a body.
 """
 
 import asyncio
@@ -16,10 +17,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
-"""The longest message: after a longer one, the link of its worker is ignored."""
+"""Maximum message length; the link of a worker that sends a longer one is ignored."""
 
 SEND_SECONDS = 2
-"""How long a worker waits for a supervisor that does not read before it stops sending."""
+"""How long a worker waits for an unresponsive supervisor before it stops sending."""
 
 _HEAD = struct.Struct("!Ic")
 
@@ -29,27 +30,27 @@ _LEAVE = b"l"
 
 
 class Kind(Enum):
-    """The kind of a worker's message."""
+    """The kind of message that a worker sends."""
 
     WAITING = b"w"
-    """It serves, but only its readiness: it is waiting for a dependency."""
+    """The worker serves only its readiness, because it is waiting for a dependency."""
     PREPARED = b"p"
-    """Everything is open, and it waits for permission to serve."""
+    """The worker has opened everything and waits for permission to serve."""
     READY = b"r"
-    """It serves."""
+    """The worker is serving."""
     FAILED = b"f"
-    """It is about to exit; the body says why."""
+    """The worker is about to exit; the body gives the reason."""
     SAMPLES = b"m"
-    """The body contains the values of its metrics."""
+    """The body contains the values of the worker's metrics."""
 
 
 class Link:
     """The worker's end of a link.
 
-    `has_peers` is whether other workers serve: then this one need not accept connections before it
-    is ready. If it `is_gated`, it must not accept any before the supervisor permits it; otherwise
-    it `serves_early`, to report what it waits for. `collect` returns the values of its metrics. A
-    worker that `is_replaced` stops while others continue to serve.
+    If it `has_peers`, other workers serve, and this one need not accept connections before
+    it is ready. If it `is_gated`, it must not accept any before the supervisor permits it;
+    otherwise it `serves_early`, to report what it is waiting for. `collect` returns the
+    values of its metrics. If it `is_replaced`, it stops while others continue to serve.
     """
 
     def __init__(
@@ -73,11 +74,11 @@ class Link:
         supervisor.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeout)
 
     def report_ready(self) -> None:
-        """Tell the supervisor that this worker serves."""
+        """Tell the supervisor that this worker is serving."""
         self._send(Kind.READY)
 
     def report_waiting(self) -> None:
-        """Tell the supervisor that this worker waits for a dependency."""
+        """Tell the supervisor that this worker is waiting for a dependency."""
         self._send(Kind.WAITING)
 
     def report_failure(self, reason: str) -> None:
@@ -85,7 +86,7 @@ class Link:
         self._send(Kind.FAILED, reason.encode())
 
     def report_samples(self) -> None:
-        """Send the values of all metrics to the supervisor, also unprompted."""
+        """Send the values of all metrics to the supervisor; may also be sent unprompted."""
         self._send(Kind.SAMPLES, self._collect())
 
     async def wait_for_permission(self) -> None:
@@ -99,10 +100,10 @@ class Link:
             await granted.wait()
 
     def watch(self, stop_seconds: float) -> None:
-        """Listen to the supervisor; stop this process, as SIGTERM does, when it has ended.
+        """Listen to the supervisor; when it exits, stop this process as SIGTERM would.
 
-        Runs in a thread, because a process that is starting or hanging has no event loop that could
-        do it.
+        Runs in a thread, because a process that is starting or hanging has no event loop
+        for it.
         """
         watching = threading.Thread(target=self._stop_at_end, args=(stop_seconds,), daemon=True)
         watching.start()
@@ -114,7 +115,7 @@ class Link:
         os._exit(1)
 
     def listen(self) -> None:
-        """Carry out the supervisor's commands until it has ended."""
+        """Carry out the supervisor's commands until it exits."""
         with suppress(OSError):
             while received := self._supervisor.recv(64):
                 if _SERVE in received:
@@ -158,15 +159,15 @@ class WorkerLink:
         self._send(_SERVE)
 
     def request_samples(self) -> None:
-        """Ask the worker for the values of its metrics."""
+        """Request the values of the worker's metrics."""
         self._send(_SAMPLE)
 
     def dismiss(self) -> bool:
-        """Tell the worker to stop because others have taken over; False if it cannot be told."""
+        """Tell the worker to stop because others have taken over; False if the message fails."""
         return self._send(_LEAVE)
 
     def read(self) -> Iterator[tuple[Kind, bytes]]:
-        """The messages that have arrived."""
+        """Return the messages that have arrived."""
         self._receive()
         while len(self._received) >= _HEAD.size:
             size, kind = _HEAD.unpack_from(self._received)
@@ -182,7 +183,7 @@ class WorkerLink:
             yield Kind(kind), body
 
     def close(self) -> None:
-        """Close it; the worker stops if it is still running."""
+        """Close the link; the worker stops if it is still running."""
         self.is_open = False
         self.worker.close()
 
@@ -206,6 +207,6 @@ class WorkerLink:
 
 
 def open_link() -> tuple[WorkerLink, socket.socket]:
-    """The supervisor's end of a new link, and the socket for the worker's."""
+    """Create a link; return the supervisor's end and the socket for the worker's end."""
     own, theirs = socket.socketpair()
     return WorkerLink(own), theirs

@@ -1,4 +1,4 @@
-"""Listening sockets: how they are opened, and how they are closed without resetting connections."""
+"""Listening sockets: opening them, and closing them without resetting connections."""
 
 import ctypes
 import socket
@@ -9,10 +9,10 @@ from contextlib import suppress
 from imprint.domain.errors import CannotStart
 
 BACKLOG = 2048
-"""The backlog: connections that may wait to be accepted."""
+"""The backlog: the number of connections that may wait to be accepted."""
 
 _SO_ATTACH_FILTER = 26
-"""The Linux option that attaches a packet filter to a socket; Python has no name for it."""
+"""The Linux option that attaches a packet filter to a socket; Python does not define it."""
 
 _DROP_NEW_CONNECTIONS = b"".join(
     struct.pack("HBBI", *instruction)
@@ -24,13 +24,16 @@ _DROP_NEW_CONNECTIONS = b"".join(
         (0x06, 0, 0, 0xFFFFFFFF),  # let everything else pass, whole
     )
 )
-"""A program for the packet filter of the system (classic BPF)."""
+"""A program for the kernel's packet filter (classic BPF)."""
 
 _INSTRUCTION_BYTES = 8
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises `CannotStart` if the address is in use or not of this machine."""
+    """Open a listening socket.
+
+    Raises `CannotStart` if the address is in use or does not belong to this machine.
+    """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio disables Nagle's algorithm only on sockets whose protocol is named; with it, every
     # response on a keep-alive connection would wait 40 ms for the client's acknowledgement.
@@ -46,12 +49,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def refuse_connections(listener: socket.socket) -> None:
-    """Stop new connections in all processes that share the socket, and keep the waiting ones.
+    """Stop new connections in all processes that share the socket, but keep the waiting ones.
 
-    When the last copy of a listening socket is closed, the system resets every connection that has
-    not been accepted. To avoid that, packets that begin a connection are dropped first: their
-    clients send them again a second later, and are refused then. Does nothing where the system has
-    no such filter.
+    When the last copy of a listening socket is closed, the system resets every connection
+    that has not been accepted. To avoid that, packets that begin a connection are dropped
+    first: their clients resend them a second later, and are refused then. Does nothing
+    where the system has no such filter.
     """
     if not sys.platform.startswith("linux"):
         return

@@ -1,7 +1,8 @@
 """The metrics port, served by the supervisor alongside its other duties.
 
-It needs no event loop and no thread, so that the supervisor can fork at any time, and it responds
-even if no worker does. HTTP is reduced to what a scraper needs: one request per connection.
+It needs no event loop and no thread, so that the supervisor can fork at any time, and it
+responds even if no worker does. It implements only as much HTTP as a scraper needs: one
+request per connection.
 """
 
 import math
@@ -19,17 +20,20 @@ from prometheus_client.registry import Collector
 from imprint.metrics import LEAST, SUMMED
 
 MAX_CLIENTS = 16
-"""The maximum number of open connections; a further one replaces the oldest that has sent no
-request, so that silent clients keep no scraper out."""
+"""Maximum number of open connections.
+
+A further connection replaces the oldest one that has sent no request, so that idle clients
+cannot block scrapers.
+"""
 
 MAX_HEAD_BYTES = 8192
-"""Bytes of a request line and its headers together."""
+"""Maximum bytes of a request line and its headers together."""
 
 CLIENT_SECONDS = 10.0
-"""How long a client may take to send its request, and again to read the response."""
+"""How long a client may take to send its request, and then to read the response."""
 
 OPENMETRICS = "application/openmetrics-text"
-"""The format for clients that accept it; all others get the older Prometheus format."""
+"""The format for clients that accept it; all others get the older Prometheus text format."""
 
 _OPENMETRICS = f"{OPENMETRICS}; version=1.0.0"
 
@@ -50,7 +54,7 @@ class MetricsServer:
     """Serves the metrics on `listener`; without one, it does nothing.
 
     Its owner selects on `readers` and `writers`, calls `on_readable` and `on_writable`, and
-    `respond` when the values for the waiting clients have arrived.
+    calls `respond` when the values for the waiting clients have arrived.
     """
 
     def __init__(self, listener: socket.socket | None) -> None:
@@ -59,14 +63,14 @@ class MetricsServer:
         self.listen(listener)
 
     def listen(self, listener: socket.socket | None) -> None:
-        """Accept connections on this listener, and no longer on the previous one."""
+        """Accept connections on this listener instead of the previous one."""
         self._listener = listener
         if listener is not None:
             listener.setblocking(False)
 
     @property
     def has_waiting(self) -> bool:
-        """Whether a client waits for a response."""
+        """Whether a client is waiting for a response."""
         return any(each.is_waiting for each in self._clients)
 
     @property
@@ -84,7 +88,7 @@ class MetricsServer:
 
     @property
     def due(self) -> float | None:
-        """When the next client times out."""
+        """The time at which the next client times out."""
         return min((each.deadline for each in self._clients), default=None)
 
     def on_readable(self, found: Collection[object]) -> None:
@@ -95,7 +99,7 @@ class MetricsServer:
             self._accept(self._listener)
 
     def on_writable(self, found: Collection[object]) -> None:
-        """Write pending bytes."""
+        """Write pending bytes to the clients."""
         for client in [each for each in self._clients if each in found]:
             self._write(client)
 
@@ -120,7 +124,7 @@ class MetricsServer:
 
     @property
     def _oldest_idle(self) -> _Client | None:
-        """The oldest client that does not wait for a response."""
+        """Return the oldest client that is not waiting for a response."""
         return next((each for each in self._clients if not each.is_waiting), None)
 
     def _accept(self, listener: socket.socket) -> None:
@@ -163,7 +167,7 @@ class MetricsServer:
 
 
 def _parse(head: bytes | bytearray) -> tuple[bytes, str]:
-    """The method of a request, and its header `Accept`."""
+    """Return the method of a request and its `Accept` header."""
     request, *headers = bytes(head).split(b"\r\n\r\n")[0].split(b"\r\n")
     fields = (header.partition(b":") for header in headers)
     accept = [value.strip() for name, _, value in fields if name.strip().lower() == b"accept"]
@@ -192,16 +196,16 @@ def _write_head(status: str, content_type: str, size: int, *more: str) -> bytes:
 
 
 _ADDED = frozenset({"counter", "histogram", "summary"})
-"""Types that are summed over all processes, past and present."""
+"""Metric types that are summed across all processes, past and present."""
 
 _CREATED = "_created"
-"""The suffix of samples with the creation time of a counter, which is meaningless for a sum."""
+"""The suffix of samples with a counter's creation time, which is meaningless for a sum."""
 
 Labels = tuple[tuple[str, str], ...]
 
 
 class Family(msgspec.Struct, array_like=True, frozen=True):
-    """A metric of one process, with all its samples: name, labels and value."""
+    """One process's metric with all its samples: name, labels and value."""
 
     name: str
     documentation: str
@@ -213,7 +217,7 @@ _families = msgspec.msgpack.Decoder(list[Family])
 
 
 def read_samples(registry: CollectorRegistry = REGISTRY) -> list[Family]:
-    """The current values of the metrics of this process."""
+    """Return the current values of this process's metrics."""
     return [
         Family(
             each.name,
@@ -230,7 +234,7 @@ def read_samples(registry: CollectorRegistry = REGISTRY) -> list[Family]:
 
 
 def set_value(gauge: Gauge, value: float) -> list[Family]:
-    """A gauge without labels, whose value no process reports."""
+    """Return a gauge without labels that is set here because no process reports its value."""
     return [
         Family(each.name, each.documentation, each.type, [(each.name, {}, value)])
         for each in gauge.describe()
@@ -238,21 +242,21 @@ def set_value(gauge: Gauge, value: float) -> list[Family]:
 
 
 def encode_samples() -> bytes:
-    """The metrics of this process, encoded for the supervisor."""
+    """Encode the metrics of this process for the supervisor."""
     return msgspec.msgpack.encode(read_samples())
 
 
 def decode_samples(body: bytes) -> list[Family]:
-    """Decode what `encode_samples` encoded. Raises `msgspec.DecodeError`."""
+    """Decode the output of `encode_samples`. Raises `msgspec.DecodeError`."""
     return _families.decode(body)
 
 
 @dataclass(slots=True)
 class MergedSamples(Collector):
-    """The metrics of several processes as one collector.
+    """Merges the metrics of several processes into one collector.
 
-    Samples that are no longer `current`, because their process has ended or does not respond, count
-    only in sums: so a counter never falls.
+    Samples that are no longer `current`, because their process has exited or does not
+    respond, count only in sums, so that a counter never decreases.
     """
 
     _metrics: dict[str, Metric] = field(default_factory=dict)
@@ -274,7 +278,7 @@ class MergedSamples(Collector):
                     values[key] = rule(values[key], value) if key in values else value
 
     def families(self) -> list[Family]:
-        """The merged samples, like those of one process."""
+        """Return the merged samples in the form of a single process's samples."""
         return [
             Family(
                 metric.name,
@@ -286,7 +290,7 @@ class MergedSamples(Collector):
         ]
 
     def collect(self) -> Iterator[Metric]:
-        """The merged metrics, for a Prometheus encoder."""
+        """Yield the merged metrics for a Prometheus encoder."""
         for name, metric in sorted(self._metrics.items()):
             metric.samples.clear()
             for (sample, labels), value in self._values[name].items():
@@ -296,7 +300,7 @@ class MergedSamples(Collector):
 
 
 def _rule_of(family: Family) -> Callable[[float, float], float]:
-    """How two values of this metric are merged."""
+    """Return the function that merges two values of this metric."""
     if family.type in _ADDED:
         return _sum_of_all
     if family.name in SUMMED:

@@ -1,4 +1,4 @@
-"""The supervisor of worker processes on one socket, which systemd can watch."""
+"""The supervisor of worker processes on one socket, with systemd watchdog support."""
 
 import logging
 import os
@@ -29,7 +29,7 @@ from imprint.server.metrics_server import (
 
 
 class ServiceNotifier:
-    """Notifies the service manager about this process; does nothing if there is none."""
+    """Notifies the service manager about this process; does nothing without one."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._address = environ.get("NOTIFY_SOCKET", "")
@@ -40,26 +40,25 @@ class ServiceNotifier:
         self._next_sign = 0.0
 
     def ready(self, status: str) -> None:
-        """The service has started, or has finished a reload."""
+        """Report that the service has started or has finished a reload."""
         self._send("READY=1", f"MAINPID={os.getpid()}", f"STATUS={status}")
 
     def reloading(self) -> None:
-        """A reload begins; it ends with `ready`."""
+        """Report that a reload begins; it ends with `ready`."""
         microseconds = time.monotonic_ns() // 1000
         self._send("RELOADING=1", f"MONOTONIC_USEC={microseconds}", "STATUS=reloading")
 
     def stopping(self) -> None:
-        """The service stops."""
+        """Report that the service is stopping."""
         self._send("STOPPING=1", "STATUS=stopping")
 
     @property
     def due(self) -> float | None:
-        """When the watchdog expects the next notification at the latest; None without a
-        watchdog."""
+        """The deadline for the next watchdog notification; None without a watchdog."""
         return None if self._interval is None else self._next_sign
 
     def sign_of_life(self) -> None:
-        """Notify the watchdog that this process is alive, if it is time."""
+        """Notify the watchdog that this process is alive, if a notification is due."""
         now = time.monotonic()
         if self._interval is not None and now >= self._next_sign:
             self._next_sign = now + self._interval
@@ -74,7 +73,7 @@ class ServiceNotifier:
 
 
 def _watchdog_interval(environ: Mapping[str, str]) -> float | None:
-    """Seconds between two notifications: half of the watchdog's timeout."""
+    """Seconds between watchdog notifications: half of its timeout."""
     microseconds, pid = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
     if not microseconds.isdecimal() or pid not in ("", str(os.getpid())):
         return None
@@ -84,30 +83,30 @@ def _watchdog_interval(environ: Mapping[str, str]) -> float | None:
 log = logging.getLogger(__name__)
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
-"""The signals that wake the supervisor."""
+"""The signals that wake up the supervisor."""
 
 
 STOP_SECONDS = 60.0
 """How long workers may take to stop before they are killed."""
 
 MISCONFIGURED = 2
-"""The exit status for problems that a restart does not fix, such as wrong settings."""
+"""The exit status for problems that a restart does not fix, such as invalid settings."""
 
 RESTART_SECONDS = 0.5
-"""How long to wait before a dead worker is replaced, so that crash loops use no processor."""
+"""Delay before a dead worker is replaced, so that crash loops use no processor time."""
 
 LONGEST_RESTART_SECONDS = 30.0
-"""The longest such pause; it doubles until a worker in this slot is ready."""
+"""The longest such delay; it doubles until a worker in this slot is ready."""
 
 SUCCESSOR_SECONDS = 60.0
-"""How long a new worker may take before a reload is abandoned."""
+"""How long a new worker may take to start before a reload is abandoned."""
 
 SAMPLE_SECONDS = 1.0
-"""How long a scrape waits for the metrics of a worker; then its last known counters are used."""
+"""How long a scrape waits for a worker's metrics before its last reported counters are used."""
 
 
 class ReloadRefused(Exception):
-    """A reload cannot begin; one sentence for each reason."""
+    """A reload cannot begin; has one sentence per reason."""
 
     def __init__(self, reasons: Sequence[str]) -> None:
         super().__init__(" ".join(reasons))
@@ -116,11 +115,11 @@ class ReloadRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run: how many workers, what each does, and their open sockets.
+    """What to run: the number of workers, what each one does, and their open sockets.
 
-    `work` runs in the worker: it gets the worker's slot and its link to the supervisor, and returns
-    its exit status. `changes` are the names of the settings that differ from the previous plan, and
-    `adopt` is called when it takes over.
+    `work` runs in the worker: it gets the worker's slot and its link to the supervisor, and
+    returns its exit status. `changes` are the names of the settings that differ from the
+    previous plan, and `adopt` is called when this plan takes over.
     """
 
     count: int
@@ -133,12 +132,12 @@ class Plan:
 
     @property
     def sockets(self) -> tuple[socket.socket, ...]:
-        """All sockets of the plan."""
+        """Return all sockets of the plan."""
         return self.listeners if self.metrics is None else (*self.listeners, self.metrics)
 
 
 class _State(Enum):
-    """The state of a worker, as far as its supervisor knows."""
+    """The state of a worker, as known to its supervisor."""
 
     STARTING = "starting"
     PREPARED = "prepared"
@@ -148,7 +147,7 @@ class _State(Enum):
 
 @dataclass(slots=True, eq=False)
 class _Worker:
-    """A worker as its supervisor sees it; the supervisor acts on it at its `deadline`."""
+    """The supervisor's view of a worker; the supervisor acts on it at its `deadline`."""
 
     pid: int
     place: int
@@ -163,7 +162,7 @@ class _Worker:
 
 @dataclass(slots=True)
 class _Reload:
-    """A reload in progress: the new plan, and its workers, started one after the other."""
+    """A reload in progress: the new plan, and its workers, started one after another."""
 
     plan: Plan
     workers: list[_Worker] = field(default_factory=list)
@@ -173,19 +172,19 @@ class _Reload:
 class Supervisor:
     """Keeps the workers of a plan running; SIGHUP replaces them with those of `reread`'s plan.
 
-    The new workers are started one after the other. When all of them are prepared, they begin to
-    serve; when all of them serve, the old ones are told to stop. If `reread` raises
-    `ReloadRefused`, or if a new worker exits or is late, the old ones continue and the new ones are
-    stopped: two plans never stay mixed.
+    The new workers are started one after another. When all of them are prepared, they begin
+    to serve; when all of them serve, the old ones are told to stop. If `reread` raises
+    `ReloadRefused`, or if a new worker exits or is late, the old ones continue and the new
+    ones are stopped: workers of two plans never keep running together.
 
-    Workers are forked after everything is loaded and before anything is opened, so that they share
-    memory but no connections. If the supervisor is killed, they stop.
+    Workers are forked after everything is loaded and before anything is opened, so that
+    they share memory but no connections. If the supervisor is killed, they stop.
 
-    A worker that cannot start for a lasting reason ends the service, but only if none has ever been
-    ready: later the others continue, and its slot is retried.
+    A worker that cannot start for a permanent reason ends the service, but only if no
+    worker has ever been ready: later the others continue, and its slot is retried.
 
-    Signal handlers do nothing: a signal only wakes the loop in `run`, which makes all decisions
-    uninterrupted.
+    Signal handlers do nothing: a signal only wakes the loop in `run`, which makes all
+    decisions without interruption.
     """
 
     plan: Plan
@@ -224,8 +223,10 @@ class Supervisor:
         return self._status
 
     def _wait(self, signals: socket.socket) -> set[int]:
-        """The signals that have arrived; also receives messages of workers and requests of
-        scrapers."""
+        """Return the signals that have arrived.
+
+        Also receives messages from workers and requests from scrapers.
+        """
         links = {each.link: each for each in self._workers.values() if each.link.is_open}
         readers = [signals, *links, *self._metrics.readers]
         found, writable, _ = select.select(readers, self._metrics.writers, [], self._timeout())
@@ -237,7 +238,7 @@ class Supervisor:
         return set(signals.recv(4096)) if signals in found else set()
 
     def _timeout(self) -> float | None:
-        """Seconds until the next action without a signal; None if there is none."""
+        """Return the seconds until the next timed action; None if there is none."""
         times = [*self._due.values()]
         times += [each.deadline for each in self._workers.values() if each.deadline is not None]
         others = self._stop_deadline, self._sample_deadline, self._metrics.due, self.notifier.due
@@ -292,8 +293,8 @@ class Supervisor:
     def _close_copies(self, plan: Plan) -> None:
         """Close inherited descriptors that a worker does not need.
 
-        With copies of links, workers would not notice the end of their supervisor; with copies of
-        sockets, a port that is no longer served would stay open.
+        With copies of links, workers would not notice that their supervisor has exited;
+        with copies of sockets, a port that is no longer served would stay open.
         """
         for each in self._workers.values():
             each.link.close()
@@ -336,7 +337,7 @@ class Supervisor:
             self.notifier.ready(status)
 
     def _reap(self) -> None:
-        """Reap the workers that have ended."""
+        """Reap the workers that have exited."""
         while self._workers:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
@@ -368,7 +369,7 @@ class Supervisor:
             self._schedule(worker)
 
     def _schedule(self, worker: _Worker) -> None:
-        """Start a replacement of this worker after a pause."""
+        """Start a replacement for this worker after a delay."""
         is_ready = worker.state is _State.READY
         failures = 0 if is_ready else self._failures.get(worker.place, 0)
         self._failures[worker.place] = failures + 1
@@ -378,7 +379,7 @@ class Supervisor:
         self._due[worker.place] = time.monotonic() + pause
 
     def _replace(self) -> None:
-        """Start a worker in every slot whose pause is over."""
+        """Start a worker in every slot whose delay is over."""
         now = time.monotonic()
         for place in [place for place, due in self._due.items() if due <= now]:
             del self._due[place]
@@ -389,7 +390,7 @@ class Supervisor:
                 self._due[place] = now + LONGEST_RESTART_SECONDS
 
     def _give_up(self) -> None:
-        """End everything that has taken too long: a reload, workers that do not stop, scrapers."""
+        """End everything that has timed out: a reload, workers that do not stop, and scrapers."""
         now = time.monotonic()
         for worker in [*self._workers.values()]:
             if worker.deadline is None or worker.deadline > now:
@@ -408,7 +409,7 @@ class Supervisor:
         self._metrics.give_up()
 
     def _dismiss(self, worker: _Worker) -> None:
-        """Tell a worker to stop; it is killed if that takes too long."""
+        """Tell a worker to stop; it is killed if it takes too long."""
         worker.state = _State.LEAVING
         worker.deadline = time.monotonic() + worker.plan.stop_seconds
         if not worker.link.dismiss():
@@ -434,7 +435,7 @@ class Supervisor:
         self._continue_reload()
 
     def _continue_reload(self) -> None:
-        """Take the next step of the reload, if one is in progress and ready for it."""
+        """Take the next step of the reload, if one is in progress and can proceed."""
         reload = self._reload
         if reload is None:
             return
@@ -458,7 +459,7 @@ class Supervisor:
             self._switch(reload.plan)
 
     def _switch(self, plan: Plan) -> None:
-        """Let the workers of this plan take over: all of them serve."""
+        """Let this plan take over, because all of its workers are serving."""
         old, self.plan, self._reload = self.plan, plan, None
         self._due.clear()
         self._failures.clear()
@@ -501,7 +502,7 @@ class Supervisor:
     # Metrics
 
     def _respond_to_scrapes(self) -> None:
-        """Ask the workers for their metrics if a scraper waits, and respond when they arrive."""
+        """Request the workers' metrics if a scraper is waiting, and respond when they arrive."""
         if not self._metrics.has_waiting:
             self._sample_deadline = None
             return
@@ -538,9 +539,9 @@ class Supervisor:
     def _stop(self) -> None:
         """Stop all workers.
 
-        First the listening sockets are closed here: as long as one copy is open, the system accepts
-        connections that nobody will serve. The last worker closes the last copy. Metrics are served
-        until the end.
+        The listening sockets are closed here first: as long as one copy is open, the system
+        accepts connections that nobody will serve. The last worker closes the last copy.
+        Metrics are served until the end.
         """
         if self._stop_deadline is None:
             self._stop_deadline = time.monotonic() + self.plan.stop_seconds
@@ -562,7 +563,7 @@ def _kill(worker: _Worker) -> None:
 
 
 def _close_sockets(left: Plan, kept: Plan) -> None:
-    """Close the sockets of a plan that another one does not need."""
+    """Close the sockets of a plan that another plan does not need."""
     for each in {*left.sockets} - {*kept.sockets}:
         if each in left.listeners:
             refuse_connections(each)
@@ -571,7 +572,7 @@ def _close_sockets(left: Plan, kept: Plan) -> None:
 
 @contextmanager
 def signal_socket() -> Iterator[socket.socket]:
-    """A socket on which the numbers of signals arrive, until the end of the block."""
+    """Context manager for a socket that receives the numbers of arriving signals."""
     reader, writer = socket.socketpair()
     with reader, writer:
         writer.setblocking(False)
@@ -590,7 +591,7 @@ def _ignore(number: int, frame: FrameType | None) -> None:
 
 
 def reset_signals() -> None:
-    """Undo the supervisor's handlers in a worker. SIGHUP is ignored: it is for the supervisor."""
+    """Reset the supervisor's signal handlers in a worker; SIGHUP is ignored there."""
     signal.set_wakeup_fd(-1)
     for each in SIGNALS:
         signal.signal(each, signal.SIG_IGN if each == signal.SIGHUP else signal.SIG_DFL)

@@ -1,1 +1,1 @@
-"""Services: what Imprint does, one object per group of actions."""
+"""Services: the functions of Imprint, one object per group of actions."""

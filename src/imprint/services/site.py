@@ -1,4 +1,4 @@
-"""Posts for pages: one with its text if that is free, the newest of all, and the sitemap.
+"""Posts for pages: single posts with free texts, the newest posts, and the sitemap.
 
 Used by the HTML pages, and by the Markdown and lists for machines.
 """
@@ -14,15 +14,15 @@ from imprint.services.access.reads import Reads
 from imprint.services.posts.posts import find_post
 
 NEWEST = 20
-"""Posts that the page about the service lists."""
+"""Number of posts listed on the page about the service."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPost:
-    """A post, with the file of its text if that is free and stored here.
+    """A post, with the file of its text if it is free and stored here.
 
-    `price` is None if the post is no longer free on the chain, and the index does not know its
-    price yet.
+    `price` is None if the post is no longer free on the chain and the index does not have
+    its new price yet.
     """
 
     post: IndexedPost
@@ -32,13 +32,13 @@ class ShownPost:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The posts of pages. The chain decides whether a text is shown."""
+    """Provides posts for pages. The chain decides whether a text is shown."""
 
     index: PostIndexReader
     reads: Reads
 
     async def show(self, post_id: int) -> ShownPost:
-        """A post, before its text is read. Refuses an unknown one."""
+        """Return a post before its text is read. Refuses an unknown post."""
         post = await find_post(self.index, post_id)
         if not (post.free and post.hosted):
             return ShownPost(post, None, post.price)
@@ -50,26 +50,26 @@ class Pages:
         return ShownPost(post, file, post.price)
 
     async def newest(self) -> tuple[IndexedPost, ...]:
-        """The newest posts of all authors."""
+        """Return the newest posts of all authors."""
         return (await self.index.list_posts(PostFilter(), None, NEWEST)).posts
 
 
 PAGE_SIZE = 10_000
-"""Posts per page."""
+"""Number of posts per page."""
 
 BEGINNING = -1
 """The position before all posts."""
 
 UNSETTLED = 1024 * LOGS_PER_BLOCK
-"""The range of positions before the newest post, 1024 blocks, whose posts a reorg may still
-replace."""
+"""The range of positions before the newest post that a reorg may still replace: 1024 blocks."""
 
 
 @dataclass(slots=True)
 class Sitemap:
-    """Pages by their first position. The starts of settled pages never change, and are cached.
+    """Sitemap pages by start position; the starts of settled pages never change and are cached.
 
-    So the first list of pages walks over all posts once, and later ones only over new posts.
+    The first listing therefore walks over all posts once, and later ones only over new
+    posts.
     """
 
     index: PostIndexReader
@@ -77,7 +77,7 @@ class Sitemap:
     _starts: list[int] = field(default_factory=lambda: [BEGINNING], init=False)
 
     async def pages(self) -> list[int]:
-        """The positions after which the pages begin; the first is always there."""
+        """Return the positions after which the pages begin; there is always a first page."""
         starts = list(self._starts)
         while (end := await self.index.place_after(starts[-1], self.page_size)) is not None:
             starts.append(end)
@@ -85,5 +85,5 @@ class Sitemap:
         return starts
 
     async def page(self, after: int) -> list[PostAddress]:
-        """The posts of the page that begins after a position."""
+        """Return the posts of the page that begins after a position."""
         return await self.index.addresses(after, self.page_size)

@@ -1,4 +1,4 @@
-"""The settings of the service: declared in `groups`, read and checked by `read_settings`."""
+"""The service's settings: declared in `groups`, read and checked by `read_settings`."""
 
 from imprint.settings.declaration import SettingsProblems
 from imprint.settings.groups import Compatibility, decode_key

@@ -15,11 +15,11 @@ _Value = TypeVar("_Value")
 
 
 class InvalidSetting(ValueError):
-    """The text of a setting cannot be parsed; the message completes "IMPRINT_… "."""
+    """The text of a setting cannot be parsed; the message continues after the setting's name."""
 
 
 class SettingsProblems(Exception):
-    """Everything that is wrong with the settings, one sentence each."""
+    """All problems with the settings, one sentence each."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -30,8 +30,9 @@ class SettingsProblems(Exception):
 class Setting:
     """A setting, declared once for the code, the command line and the docs.
 
-    `default` is written as an operator would write it; `{IMPRINT_…}` in it is replaced by the
-    text of that setting. A setting without a default is either `required`, or None if not given.
+    `default` is written as an operator would write it; `{IMPRINT_…}` in it is replaced by
+    the text of that setting. A setting without a default is either `required`, or None if
+    it is not set.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Setting:
 
     @property
     def key(self) -> str:
-        """The name in a TOML file."""
+        """The setting's name in a TOML file."""
         return self.name.removeprefix(PREFIX).lower()
 
 
@@ -55,7 +56,7 @@ def setting(
     *,
     secret: bool = False,
 ) -> _Value:
-    """Declare a field of a group; without a default the setting is required."""
+    """Declare a field of a group; without a default, the setting is required."""
     declared = Setting(PREFIX + name, sentence, parse, default, default is None, secret)
     return cast(_Value, field(metadata={_METADATA_KEY: declared}))
 
@@ -63,13 +64,13 @@ def setting(
 def optional(
     name: str, sentence: str, parse: Callable[[str], _Value], *, secret: bool = False
 ) -> _Value | None:
-    """Declare a field of a group that is None when the setting is not given."""
+    """Declare a field of a group that is None if the setting is not set."""
     declared = Setting(PREFIX + name, sentence, parse, None, False, secret)
     return cast(_Value | None, field(metadata={_METADATA_KEY: declared}))
 
 
 def declared_in(group: type[Any]) -> dict[str, Setting]:
-    """The settings that a group declares, by field name."""
+    """Return the settings that a group declares, by field name."""
     return {
         each.name: each.metadata[_METADATA_KEY]
         for each in fields(group)

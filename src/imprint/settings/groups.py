@@ -47,7 +47,7 @@ _MIB = 1_048_576
 
 
 class Compatibility(StrEnum):
-    """The front end that the service is compatible with; `NONE` is the documented interface."""
+    """The front end to be compatible with; `NONE` means the documented interface."""
 
     NONE = "none"
     INKDAO = "inkdao"
@@ -161,7 +161,7 @@ class Server:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """Where records and documents are kept."""
+    """Where records and documents are stored."""
 
     data_dir: Path = setting("DATA_DIR", "The folder for all stored data.", parse_path, "./data")
     database: Database = setting(
@@ -322,7 +322,7 @@ class Chain:
 
 @dataclass(frozen=True, slots=True)
 class Signing:
-    """What authors sign: the domain and the forms of the typed data, and who may sign."""
+    """What authors sign: the domain and forms of the typed data, and who may sign."""
 
     name: str = setting("SIGNING_NAME", "The name of the signing domain.", parse_text, "Imprint")
     version: str = setting("SIGNING_VERSION", "The version of the signing domain.", parse_text, "1")
@@ -344,7 +344,7 @@ class Signing:
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """From where readers may log in, and how their sessions are signed."""
+    """Where readers may log in from, and how their sessions are signed."""
 
     login_domains: tuple[str, ...] = setting(
         "LOGIN_DOMAINS",
@@ -384,7 +384,7 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    """The secrets of webhook providers; a provider without a secret has no path."""
+    """The secrets of webhook providers; a provider without a secret has no endpoint."""
 
     a_secret: Secret | None = optional(
         "WEBHOOK_A_SECRET",
@@ -415,7 +415,7 @@ class Webhooks:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What is stored, for how long, and what the public sees of drafts."""
+    """What is stored and for how long, and how much of drafts is public."""
 
     public_drafts: bool = setting(
         "PUBLIC_DRAFTS", "Whether public lists show drafts too.", parse_switch, "off"
@@ -448,7 +448,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Development:
-    """Settings of `imprint dev` only."""
+    """Settings used only by `imprint dev`."""
 
     rpc_port: int = setting(
         "DEV_RPC_PORT",
@@ -470,7 +470,7 @@ def parse_fediverse_name(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The pages for people."""
+    """Settings of the HTML pages."""
 
     enabled: bool = setting(
         "SITE",
@@ -500,19 +500,19 @@ class Site:
 
 
 KEY_BYTES = 32
-"""The size of a master key, an AES-256 key."""
+"""The size in bytes of a master key, which is an AES-256 key."""
 
 _HEX = re.compile(r"[0-9a-fA-F]{64}")
 
 
 def parse_key(text: str) -> Secret:
-    """A master key, as 64 hex digits or base64."""
+    """Parse a master key from 64 hex digits or base64."""
     decode_key(Secret(text))
     return Secret(text)
 
 
 def decode_key(secret: Secret) -> bytes:
-    """The bytes of a master key. Raises `InvalidSetting` if the text is not 32 bytes."""
+    """Return the bytes of a master key. Raises `InvalidSetting` unless there are 32."""
     text = secret.reveal()
     if _HEX.fullmatch(text):
         return bytes.fromhex(text)
@@ -528,7 +528,7 @@ def decode_key(secret: Secret) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Encryption:
-    """Whether stored documents are encrypted, and with what."""
+    """Whether stored documents are encrypted, and with which keys."""
 
     mode: str = setting(
         "ENCRYPTION",
@@ -566,7 +566,7 @@ class Encryption:
         return self.mode == "on"
 
     def check(self, store: ContentStoreSetting) -> list[str]:
-        """What is wrong with these settings for documents in this store, one sentence each."""
+        """Return the problems of these settings for documents in this store, as sentences."""
         if self.encrypts(store):
             if self.key is None:
                 why = "is 'on'" if self.mode == "on" else "is 'auto' and strangers can fetch"

@@ -1,4 +1,4 @@
-"""The settings of limits: how much one client, and all clients together, may send and request."""
+"""Limit settings: how much one client, and all clients together, may send and request."""
 
 from dataclasses import dataclass
 
@@ -179,5 +179,5 @@ class Limits:
     )
 
     def enforced(self, rate: Rate) -> Rate | None:
-        """The rate, or None while rate limits are off."""
+        """Return the rate, or None if rate limits are off."""
         return rate if self.rate_limits else None

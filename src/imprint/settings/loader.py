@@ -20,10 +20,10 @@ from imprint.settings.stores import PinataContent, is_exposed
 from imprint.settings.values import COMPATIBLE, GROUPS, SETTINGS, Settings
 
 CONFIG_NAME = "IMPRINT_CONFIG"
-"""The variable that names the TOML file; it is read from the environment only."""
+"""The variable that names the TOML file; it is read only from the environment."""
 
 LONG_NAME = 8
-"""Names with at least this many characters may differ from the intended name by two edits."""
+"""Minimum length of names that may differ from the intended name by two edits."""
 
 _LONGEST_QUOTE = 80
 _IPV6 = re.compile(r"[0-9a-fA-F:.]*:[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
@@ -37,11 +37,13 @@ def read_settings(
     defaults: Mapping[str, str] | None = None,
     check_secrets: bool = True,
 ) -> Settings:
-    """Read the settings; earlier sources win: `options` of the command line (None is not given),
-    the environment, the TOML file, `defaults` of the command, declared defaults.
+    """Read the settings from all sources.
 
-    Without `check_secrets`, weak secrets are accepted. Raises `SettingsProblems` with everything
-    that is wrong.
+    Earlier sources win: `options` of the command line (None means not given), the
+    environment, the TOML file, `defaults` of the command, declared defaults.
+
+    Without `check_secrets`, weak secrets are accepted. Raises `SettingsProblems` with all
+    problems.
     """
     environment = _read_environment(environ)
     table = _read_config(config, environ)
@@ -66,7 +68,7 @@ def read_settings(
 
 @dataclass(slots=True)
 class _Source:
-    """The texts that one source gives, by setting name, with its problems and unknown names."""
+    """The texts that a source provides, by setting name, with its problems and unknown names."""
 
     given: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -81,7 +83,7 @@ def _read_environment(environ: Mapping[str, str]) -> _Source:
 
 
 def _read_config(path: Path | None, environ: Mapping[str, str]) -> _Source:
-    """The TOML file; `path` wins over the one that the environment names."""
+    """Read the TOML file; `path` takes precedence over the one named by the environment."""
     named = path or (Path(environ[CONFIG_NAME]) if environ.get(CONFIG_NAME) else None)
     if named is None:
         return _Source()
@@ -116,7 +118,7 @@ def _as_text(value: object) -> str | None:
 
 
 def _match_names(found: Mapping[str, str], known: Mapping[str, Setting]) -> _Source:
-    """The texts under known names; `_FILE` after a name means to read the text from a file."""
+    """Return the texts under valid names; a `_FILE` suffix means to read the text from a file."""
     source = _Source()
     for name, text in found.items():
         plain = name[: -len(FILE_SUFFIX)]
@@ -148,7 +150,7 @@ def _describe(error: Exception) -> str:
 
 
 def _suggest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant, with the suffix `_FILE` if it had one."""
+    """Return the valid name that was probably meant, with the suffix `_FILE` if it had one."""
     suffix = name[-len(FILE_SUFFIX) :] if name.upper().endswith(FILE_SUFFIX) else ""
     # The common prefix would make all names in the environment look alike.
     prefix = PREFIX if name.startswith(PREFIX) else ""
@@ -158,9 +160,10 @@ def _suggest(name: str, known: Iterable[str]) -> str | None:
 
 
 def closest_name(name: str, known: Iterable[str]) -> str | None:
-    """The known name with the smallest edit distance, at most 2 (1 for short names), or None.
+    """Return the valid name with the smallest edit distance, at most 2 (1 for short names).
 
-    `difflib` cannot decide this: it finds HOTS as similar to HOST as SERVICE_PORT to METRICS_PORT.
+    None if there is no such name. `difflib` cannot decide this: it finds HOTS as similar to
+    HOST as SERVICE_PORT to METRICS_PORT.
     """
     distances = {each: edit_distance(name, each) for each in known}
     closest = min(distances, key=lambda each: distances[each], default=None)
@@ -169,7 +172,7 @@ def closest_name(name: str, known: Iterable[str]) -> str | None:
 
 
 def edit_distance(first: str, second: str) -> int:
-    """The number of insertions, deletions, substitutions and swaps that make both equal."""
+    """Return the number of insertions, deletions, substitutions and swaps between two names."""
     before, row = [0] * (len(second) + 1), list(range(len(second) + 1))
     for i, one in enumerate(first, start=1):
         before_last, before, row = before, row, [i]
@@ -181,14 +184,14 @@ def edit_distance(first: str, second: str) -> int:
 
 
 def _compatible(given: Mapping[str, str], defaults: Mapping[str, str]) -> Mapping[str, str]:
-    """The defaults of a command, with those of a compatible front end taking precedence."""
+    """Return the defaults of a command; those of a compatible front end take precedence."""
     name = "IMPRINT_COMPATIBILITY"
     chosen = given.get(name) or defaults.get(name, "")
     return {**defaults, **COMPATIBLE.get(chosen.lower(), {})}
 
 
 def _fill(given: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str | None]:
-    """The text of every setting; an empty one means the declared default."""
+    """Return the text of every setting; an empty text means the declared default."""
     texts: dict[str, str | None] = {}
     for each in SETTINGS:
         text = given[each.name] if each.name in given else defaults.get(each.name)

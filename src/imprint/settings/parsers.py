@@ -1,4 +1,4 @@
-"""Parsers from the text of a setting to its value; each raises `InvalidSetting`."""
+"""Parsers for the text of settings; each raises `InvalidSetting`."""
 
 import ipaddress
 import math
@@ -27,26 +27,26 @@ _OFF = ("off", "false", "no", "0")
 
 
 def parse_text(text: str) -> str:
-    """A non-empty text without control characters."""
+    """Parse a non-empty text without control characters."""
     if not text or not text.isprintable():
         raise InvalidSetting("must be a text without control characters, and not empty")
     return text
 
 
 def parse_path(text: str) -> Path:
-    """A path of this machine; `~` is expanded."""
+    """Parse a path on this machine; `~` is expanded."""
     return Path(parse_text(text)).expanduser()
 
 
 def parse_switch(text: str) -> bool:
-    """`on` or `off`, and their usual spellings."""
+    """Parse `on` or `off`, in their usual spellings."""
     if text.lower() not in _ON + _OFF:
         raise InvalidSetting("must be 'on' or 'off'")
     return text.lower() in _ON
 
 
 def parse_rate(text: str) -> Rate:
-    """`30/300`: thirty in three hundred seconds."""
+    """Parse a rate: `30/300` means thirty in three hundred seconds."""
     match = _RATE.fullmatch(text)
     if match is None or int(match[1]) == 0 or int(match[2]) == 0:
         raise InvalidSetting("must be a count and a number of seconds, like 30/300")
@@ -54,7 +54,7 @@ def parse_rate(text: str) -> Rate:
 
 
 def parse_contract(text: str) -> Address:
-    """The address of a contract; the zero address is refused."""
+    """Parse the address of a contract; the zero address is refused."""
     try:
         address = parse_address(text)
     except NotAnAddress as error:
@@ -65,14 +65,14 @@ def parse_contract(text: str) -> Address:
 
 
 def parse_host(text: str) -> str:
-    """A host name or an IP address to listen on."""
+    """Parse a host name or an IP address to listen on."""
     if _is_ip(text) or _HOST.fullmatch(text):
         return text
     raise InvalidSetting("must be a host name or an IP address")
 
 
 def parse_proxy(text: str) -> str:
-    """The IP address of a proxy, or a network of proxies."""
+    """Parse the IP address of a proxy, or a network of proxies."""
     try:
         # The zone of an address says how this machine reaches it, not which address it is.
         network = ipaddress.ip_network(text.partition("%")[0] if _is_ip(text) else text)
@@ -92,7 +92,7 @@ def parse_proxy(text: str) -> str:
 
 
 def parse_cpus(text: str) -> tuple[int, ...]:
-    """CPUs of this machine that the process may use, as `0,1` or `0-3`; `auto` names none."""
+    """Parse the CPUs that the process may use, as `0,1` or `0-3`; `auto` gives none."""
     if text.lower() == "auto":
         return ()
     found: dict[int, None] = {}
@@ -112,7 +112,7 @@ def parse_cpus(text: str) -> tuple[int, ...]:
 
 
 def parse_domain(text: str) -> str:
-    """A host with an optional port, in lower case; a URL is refused.
+    """Parse a host with an optional port into lower case; a URL is refused.
 
     A loopback name may have any port: `localhost:*`.
     """
@@ -126,7 +126,7 @@ def parse_domain(text: str) -> str:
 
 
 def parse_url(text: str) -> SplitResult:
-    """An `http` or `https` URL, split into its parts."""
+    """Parse an `http` or `https` URL and split it into its parts."""
     parts = _split_url(text)
     if parts.scheme not in ("http", "https") or not parts.hostname or not text.isascii():
         raise InvalidSetting("must be a URL that begins with http:// or https://")
@@ -134,13 +134,13 @@ def parse_url(text: str) -> SplitResult:
 
 
 def parse_secret_url(text: str) -> Secret:
-    """An `http` or `https` URL whose path, query or user may be an API key."""
+    """Parse an `http` or `https` URL whose path, query or user may be an API key."""
     parse_url(text)
     return Secret(text)
 
 
 def parse_origin(text: str) -> str:
-    """`https://example.org`: a scheme and an authority, and nothing after them."""
+    """Parse an origin such as `https://example.org`: a scheme and an authority only."""
     parts = parse_url(text)
     if parts.path.strip("/") or parts.query or parts.fragment or parts.username is not None:
         raise InvalidSetting("must be an origin like https://example.org, without a path")
@@ -148,12 +148,12 @@ def parse_origin(text: str) -> str:
 
 
 def parse_allowed_origin(text: str) -> str:
-    """An origin, or `*` for all origins."""
+    """Parse an origin, or `*` for all origins."""
     return text if text == "*" else parse_origin(text)
 
 
 def parse_hub(text: str) -> str:
-    """An `http` or `https` URL that is published: without a user, and in printable ASCII."""
+    """Parse an `http` or `https` URL to be published: no user, and printable ASCII only."""
     parts = parse_url(text)
     if parts.fragment or parts.username is not None or set(text) & set('<>"'):
         raise InvalidSetting("must be a URL without a user and a fragment")
@@ -161,7 +161,7 @@ def parse_hub(text: str) -> str:
 
 
 def parse_contact(text: str) -> str:
-    """A `mailto:` or `https:` URL."""
+    """Parse a `mailto:` or `https:` URL."""
     parts = _split_url(text)
     named = parts.hostname if parts.scheme == "https" else "@" in parts.path
     if parts.scheme not in ("mailto", "https") or not named or not text.isascii():
@@ -170,7 +170,7 @@ def parse_contact(text: str) -> str:
 
 
 def integer(least: int, most: int) -> Callable[[str], int]:
-    """A parser of whole numbers in a range."""
+    """Return a parser for whole numbers in a range."""
 
     def parse_integer(text: str) -> int:
         if not _INTEGER.fullmatch(text) or not least <= int(text) <= most:
@@ -181,7 +181,7 @@ def integer(least: int, most: int) -> Callable[[str], int]:
 
 
 def seconds(least: float, most: float) -> Callable[[str], float]:
-    """A parser of durations in a range; fractions are allowed."""
+    """Return a parser for durations in a range; fractions are allowed."""
 
     def parse_seconds(text: str) -> float:
         value = float(text) if _DECIMAL.fullmatch(text) else math.nan
@@ -193,7 +193,7 @@ def seconds(least: float, most: float) -> Callable[[str], float]:
 
 
 def automatic(parse: Callable[[str], _Value]) -> Callable[[str], _Value | None]:
-    """A parser that also accepts `auto`, which is None: the value is chosen where it is used."""
+    """Return a parser that accepts `auto` as None, for a value chosen where it is used."""
 
     def parse_automatic(text: str) -> _Value | None:
         return None if text.lower() == "auto" else parse(text)
@@ -202,7 +202,7 @@ def automatic(parse: Callable[[str], _Value]) -> Callable[[str], _Value | None]:
 
 
 def choice(*words: str) -> Callable[[str], str]:
-    """A parser of one of these words."""
+    """Return a parser for one of these words."""
 
     def parse_choice(text: str) -> str:
         if text.lower() not in words:
@@ -213,7 +213,7 @@ def choice(*words: str) -> Callable[[str], str]:
 
 
 def several(parse: Callable[[str], _Value]) -> Callable[[str], tuple[_Value, ...]]:
-    """A parser of comma-separated values without duplicates; an empty text is an empty tuple."""
+    """Return a parser for comma-separated values without duplicates; empty text gives ()."""
 
     def parse_several(text: str) -> tuple[_Value, ...]:
         parts = [part.strip() for part in text.split(",")]
@@ -234,7 +234,7 @@ def _split_url(text: str) -> SplitResult:
 
 
 def _without_host_bits(text: str) -> str | None:
-    """The network that an address with a prefix belongs to, or None if it is not one."""
+    """Return the network that an address with a prefix belongs to; None for any other text."""
     try:
         return str(ipaddress.ip_network(text, strict=False))
     except ValueError:

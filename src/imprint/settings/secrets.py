@@ -1,23 +1,23 @@
-"""Secrets: values that are never printed, and checks of those that an operator sets."""
+"""Secrets: values that are never printed, and checks of secrets set by an operator."""
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 from urllib.parse import unquote_plus, urlsplit
 
 MIN_SECRET_BYTES = 32
-"""The shortest secret allowed: as long as the HMAC-SHA256 signatures made with it."""
+"""Minimum length of a secret: that of the HMAC-SHA256 signatures made with it."""
 
 MIN_ISSUED_BYTES = 24
-"""The shortest webhook secret allowed if the provider issued it and so chose its length."""
+"""Minimum length of a webhook secret issued by the provider, which chose the length."""
 
 ISSUED_PREFIXES = ("whsec_", "qnsec_")
 """The prefixes of secrets that webhook providers issue."""
 
 DEVELOPMENT_MARK = "development-only"
-"""Part of every secret of `imprint dev`, so that `imprint serve` refuses it."""
+"""Part of every `imprint dev` secret, so that `imprint serve` refuses it."""
 
 PREVIOUS = "_PREVIOUS"
-"""The suffix of settings that hold the secret from before the last rotation."""
+"""The suffix of settings that hold the previous secret after a rotation."""
 
 _WEBHOOK_PREFIX = "IMPRINT_WEBHOOK_"
 """The prefix of settings whose secrets a webhook provider also knows."""
@@ -26,10 +26,10 @@ _MASTER_KEY_PREFIX = "IMPRINT_ENCRYPTION_KEY"
 """The prefix of settings that hold a master key."""
 
 _FEWEST_CHARACTERS = 8
-"""A secret with fewer distinct characters counts as repetitive."""
+"""Number of distinct characters below which a secret counts as repetitive."""
 
 _SHORTEST_KEY = 8
-"""Shorter parts of a URL are not taken for API keys."""
+"""Minimum length of a URL part that is treated as an API key."""
 
 _PLACEHOLDERS = (
     DEVELOPMENT_MARK,
@@ -52,7 +52,7 @@ _PLACEHOLDERS = (
 
 
 class Secret:
-    """A text that is shown only by `reveal`, never by printing, formatting or pickling."""
+    """A text that only `reveal` shows, never printing, formatting or pickling."""
 
     __slots__ = ("_text",)
 
@@ -60,11 +60,11 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """The text itself."""
+        """Return the text itself."""
         return self._text
 
     def reveal_bytes(self) -> bytes:
-        """The text in UTF-8, as a signing key."""
+        """Return the text in UTF-8, as a signing key."""
         return self._text.encode()
 
     def __repr__(self) -> str:
@@ -87,11 +87,11 @@ class Secret:
 
 
 def find_problems(secrets: Mapping[str, Secret]) -> list[str]:
-    """Why `imprint serve` must not start with these secrets, one sentence each.
+    """Return why `imprint serve` must not start with these secrets, one sentence each.
 
-    A repetitive master key is refused, because encrypted documents are public and keys can be
-    tried offline. A webhook provider knows its own secret: if it also signed sessions, the provider
-    could log in as anybody.
+    A repetitive master key is refused, because encrypted documents are public and keys can
+    be guessed offline. A webhook provider knows its own secret: if it also signed sessions,
+    the provider could log in as anybody.
     """
     weak = {
         name: find_weakness(secret, issued=name.startswith(_WEBHOOK_PREFIX))
@@ -110,7 +110,7 @@ def find_problems(secrets: Mapping[str, Secret]) -> list[str]:
 
 
 def find_warnings(secrets: Mapping[str, Secret]) -> list[str]:
-    """Settings that are allowed but look like mistakes, one sentence each."""
+    """Return warnings about settings that are allowed but look like mistakes, one sentence each."""
     return [
         f"{name} repeats itself and may be guessed; make one with: openssl rand -hex 32."
         for name in _find_repetitive(secrets)
@@ -121,7 +121,7 @@ def find_warnings(secrets: Mapping[str, Secret]) -> list[str]:
 
 
 def find_weakness(secret: Secret, issued: bool = False) -> str | None:
-    """Why this secret is too weak, as the end of a sentence; None if it is strong enough.
+    """Return why this secret is too weak, as the end of a sentence; None if it is strong enough.
 
     `issued` means that a webhook provider issues secrets of this kind.
     """
@@ -146,20 +146,21 @@ def _is_repetitive(text: str) -> bool:
 
 
 def _find_pairs(secrets: Mapping[str, Secret]) -> Iterator[tuple[str, str]]:
-    """The names of equal secrets with different purposes."""
+    """Return the names of equal secrets with different purposes."""
     for (first, one), (second, other) in combinations(secrets.items(), 2):
         if one == other and first.removesuffix(PREVIOUS) != second.removesuffix(PREVIOUS):
             yield first, second
 
 
 _SHOWN_ARGUMENTS = frozenset({"host", "port", "dbname", "user", "sslmode"})
-"""Arguments in the URL of a database that are not secret."""
+"""Database URL arguments that are not secret."""
 
 
 def secret_parts(url: str) -> list[str]:
-    """The parts of the URL of a node or a database that must never be logged.
+    """Return the parts of a node or database URL that must never be logged.
 
-    For a node that is everything but its host; the name, host and user of a database are shown.
+    For a node, that is everything but its host; the name, host and user of a database are
+    shown.
     """
     parts = urlsplit(url)
     is_node = parts.scheme.startswith("http")

@@ -1,4 +1,4 @@
-"""Database and content store settings: one class for each kind, parsed from text."""
+"""Database and content store settings: one class per kind, parsed from text."""
 
 import ipaddress
 import re
@@ -21,7 +21,7 @@ class SqliteDatabase:
 
 @dataclass(frozen=True, slots=True)
 class PostgresqlDatabase:
-    """A PostgreSQL server; its URL may contain a password, so it is a secret."""
+    """A PostgreSQL server; its URL is a secret because it may contain a password."""
 
     url: Secret
 
@@ -31,17 +31,17 @@ Database = SqliteDatabase | PostgresqlDatabase
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedContent:
-    """Documents in the data folder."""
+    """Documents stored in the data folder."""
 
     @property
     def public(self) -> bool:
-        """Whether anybody who knows a cid can fetch the document."""
+        """Whether anybody who knows a CID can fetch the document."""
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class KuboContent:
-    """Documents on a Kubo node, reached at its RPC address."""
+    """Documents stored on a Kubo node, reached at its RPC address."""
 
     api: str
 
@@ -52,14 +52,14 @@ class KuboContent:
 
 @dataclass(frozen=True, slots=True)
 class PinataContent:
-    """Documents at Pinata, in its private or its public network."""
+    """Documents stored at Pinata, in its private or its public network."""
 
     public: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class BucketContent:
-    """Documents in a bucket of an object store: `scheme` is s3, gs or az."""
+    """Documents stored in an object store bucket; `scheme` is s3, gs or az."""
 
     scheme: str
     bucket: str
@@ -74,7 +74,7 @@ class BucketContent:
 ContentStoreSetting = EmbeddedContent | KuboContent | PinataContent | BucketContent
 
 BUCKET_SCHEMES = ("s3", "gs", "az")
-"""The URL schemes of buckets: Amazon S3 and compatible stores, Google, Azure."""
+"""The URL schemes of buckets: Amazon S3 and compatible stores, Google Cloud, and Azure."""
 
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 _PREFIX = re.compile(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*")
@@ -82,7 +82,7 @@ _LONGEST_PREFIX = 200
 
 
 def parse_database(text: str) -> Database:
-    """`sqlite:///relative`, `sqlite:////absolute` or `postgresql://…`."""
+    """Parse `sqlite:///relative`, `sqlite:////absolute` or `postgresql://…`."""
     scheme, separator, rest = text.partition("://")
     if separator and scheme == "sqlite":
         path = rest.removeprefix("/")
@@ -97,7 +97,7 @@ def parse_database(text: str) -> Database:
 
 
 def parse_content_store(text: str) -> ContentStoreSetting:
-    """`embedded`, `kubo:` with the address of a node, `pinata`, `pinata-public`, or a bucket."""
+    """Parse `embedded`, `kubo:` with a node's address, `pinata`, `pinata-public`, or a bucket."""
     if text == "embedded":
         return EmbeddedContent()
     if text in ("pinata", "pinata-public"):
@@ -137,7 +137,7 @@ def _parse_bucket(scheme: str, address: str) -> BucketContent:
 
 
 def is_exposed(endpoint: str) -> bool:
-    """Whether requests to this address leave this machine unencrypted."""
+    """Whether requests to this address leave the machine unencrypted."""
     parts = urlsplit(endpoint)
     if parts.scheme != "http":
         return False
@@ -150,12 +150,12 @@ def is_exposed(endpoint: str) -> bool:
 
 
 def parse_gateway(text: str) -> str:
-    """The origin of a gateway; a bare host means https."""
+    """Parse the origin of a gateway; a bare host means https."""
     return parse_origin(text) if "://" in text else f"https://{parse_domain(text)}"
 
 
 def parse_base_url(text: str) -> str:
-    """A URL to which paths are appended, without a trailing slash."""
+    """Parse a URL to which paths are appended, without a trailing slash."""
     parts = parse_url(text)
     if parts.query or parts.fragment or parts.username is not None:
         raise InvalidSetting("must be a URL without a query and a user")
@@ -163,7 +163,7 @@ def parse_base_url(text: str) -> str:
 
 
 def parse_authorization(text: str) -> Secret:
-    """`bearer:token` or `basic:user:password`, the spelling of Kubo's own configuration."""
+    """Parse `bearer:token` or `basic:user:password`, as in Kubo's own configuration."""
     kind, separator, rest = text.partition(":")
     user, colon, _ = rest.partition(":")
     fits = bool(rest) if kind == "bearer" else kind == "basic" and bool(user) and bool(colon)
@@ -173,7 +173,7 @@ def parse_authorization(text: str) -> Secret:
 
 
 def authorization_header(secret: Secret) -> str:
-    """The `Authorization` header for requests to the Kubo node."""
+    """Return the `Authorization` header for requests to the Kubo node."""
     kind, _, rest = secret.reveal().partition(":")
     if kind == "bearer":
         return f"Bearer {rest}"
@@ -181,7 +181,7 @@ def authorization_header(secret: Secret) -> str:
 
 
 def find_credentials(secret: Secret) -> list[str]:
-    """The token or password, plain and as in the header: neither may be logged."""
+    """Return the token or password, plain and as in the header; neither may be logged."""
     kind, _, rest = secret.reveal().partition(":")
     plain = rest if kind == "bearer" else rest.partition(":")[2]
     return [each for each in (plain, authorization_header(secret).partition(" ")[2]) if each]

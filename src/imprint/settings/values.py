@@ -56,11 +56,12 @@ COMPATIBLE: Mapping[str, Mapping[str, str]] = MappingProxyType(
         )
     }
 )
-"""Defaults by the text of IMPRINT_COMPATIBILITY; they win over those of a command.
+"""Defaults by the text of IMPRINT_COMPATIBILITY; they take precedence over those of a command.
 
-The earlier front end embeds pictures in the content. 16 MiB take 27 seconds at 5 Mbit/s, and with
-the usual 15 seconds most uplinks could not send them. The budgets of bytes in flight stay as they
-are: they always have room for the largest body, and bound the memory of a process.
+The earlier front end embeds images in the content. 16 MiB take 27 seconds at 5 Mbit/s, so
+most uplinks could not send them within the usual 15 seconds. The budgets of bytes in flight
+are unchanged: they always have room for the largest body, and limit the memory of a
+process.
 """
 
 _PAGE_TOKEN_LABEL = b"imprint page token secret"
@@ -68,7 +69,7 @@ _PAGE_TOKEN_LABEL = b"imprint page token secret"
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The value of every setting, in groups, and the warnings about them."""
+    """The value of every setting, in groups, and warnings about the settings."""
 
     server: Server
     storage: Storage
@@ -85,13 +86,13 @@ class Settings:
 
     @property
     def login_domains(self) -> tuple[str, ...]:
-        """The hosts whose pages readers may log in from; the service's own host is the first."""
+        """The hosts whose pages readers may log in from, with the service's own host first."""
         own = urlsplit(self.server.public_url).netloc
         return tuple(dict.fromkeys((own, *self.sessions.login_domains)))
 
     @property
     def page_token_secrets(self) -> tuple[Secret, Secret | None]:
-        """The current and previous secret of page tokens, derived from JWT_SECRET if not given."""
+        """The current and previous page token secrets, derived from JWT_SECRET if not set."""
         given = self.sessions
         if given.page_token_secret is not None:
             return given.page_token_secret, given.page_token_secret_previous
@@ -100,7 +101,7 @@ class Settings:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every text that must never be logged: secrets, and keys and passwords in URLs."""
+        """All texts that must never be logged: secrets, and keys and passwords in URLs."""
         storage = self.storage
         found = [storage.pinata_jwt, storage.s3_access_key_id, storage.s3_secret_access_key]
         found += [storage.gs_service_account_key, storage.az_access_key, *self.page_token_secrets]
@@ -119,16 +120,16 @@ class Settings:
 GROUPS: dict[str, type] = {
     each.name: each.type for each in fields(Settings) if isinstance(each.type, type)
 }
-"""The groups of settings, by field name of `Settings`."""
+"""The groups of settings, by their field names in `Settings`."""
 
 SETTINGS: tuple[Setting, ...] = tuple(
     each for group in GROUPS.values() for each in declared_in(group).values()
 )
-"""Every setting; the loader and the docs are built from this list."""
+"""All settings; the loader and the docs are built from this list."""
 
 
 def find_changes(old: Settings, new: Settings) -> tuple[str, ...]:
-    """The names of the settings whose values differ."""
+    """Return the names of the settings whose values differ."""
     return tuple(
         each.name
         for name, group in GROUPS.items()

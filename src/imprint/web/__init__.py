@@ -1,1 +1,1 @@
-"""The HTTP API: routing, middleware, requests, responses and problems, without domain rules."""
+"""The HTTP API: routing, middleware, requests, responses and problems, but no domain rules."""

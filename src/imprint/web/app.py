@@ -1,4 +1,4 @@
-"""The web application: one constructor call over lists of routes, middleware and error handlers."""
+"""The web application, constructed from lists of routes, middleware and error handlers."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
@@ -66,10 +66,10 @@ from imprint.web.site.problem_pages import (
 from imprint.web.site.templates import Templates
 
 WEBHOOK_ALIASES = {"provider-a": "alchemy", "provider-b": "quicknode"}
-"""The second name of each provider in the paths of webhooks."""
+"""The alternative name of each provider in webhook paths."""
 
 Page = partial(Route, include_in_schema=False)
-"""A route for people or crawlers, which the OpenAPI description leaves out."""
+"""A route for people or crawlers, which is not part of the OpenAPI description."""
 
 LifespanFunction = Callable[[Any], AbstractAsyncContextManager[None]]
 
@@ -92,7 +92,7 @@ class Services:
     posts: Posts
     thumbnails: Thumbnails
     operations: Operations | None = None
-    """None if the service has no operator's page."""
+    """None if the service has no operator page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class SiteFacts:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """The facts published to clients under `/.well-known/`."""
+    """Information published to clients under `/.well-known/`."""
 
     service: Parameters
     marketplace: MarketplaceFacts
@@ -117,15 +117,15 @@ class Facts:
 
 
 MAX_PUBLISHING = 32
-"""Images per process that are being recoded or waiting."""
+"""Maximum number of images per process that are being recoded or waiting."""
 
 SMALLEST_SHARE = 2
-"""The minimum of concurrent requests that one client may have."""
+"""Minimum number of concurrent requests that each client may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientRates:
-    """The rates of each client, None without a limit; `webhooks` is for unverified deliveries."""
+    """The rate limits per client, None for no limit; `webhooks` is for unverified deliveries."""
 
     reads: Rate | None = None
     signed: Rate | None = None
@@ -135,7 +135,7 @@ class ClientRates:
 
 @dataclass(frozen=True, slots=True)
 class WebOptions:
-    """The limits of requests, the allowed origins, the trusted proxies and the security contact."""
+    """The request limits, allowed origins, trusted proxies and security contact."""
 
     max_content: int
     max_image: int
@@ -151,16 +151,19 @@ class WebOptions:
     has_shares: bool = True
     gateway_fallback: str | None = None
     serves_inkdao: bool = False
-    """Whether the earlier front end is served: refusals have the statuses of `problems.HIDDEN`, and
-    hashtags of publications are salvaged."""
+    """Whether to serve the earlier front end.
+
+    If so, refusals have the statuses of `problems.HIDDEN`, and hashtags of publications are
+    salvaged.
+    """
     logs_addresses: bool = False
 
     def budget(self, total: int, largest: int = 1) -> Budget:
-        """A budget for all clients; without shares, one client may hold all of it."""
+        """Return a budget for all clients; without shares, one client may hold all of it."""
         return Budget.of(total, largest, SHARE if self.has_shares else 1)
 
     def slots(self, total: int) -> Budget:
-        """A budget of requests, of which a client may always hold more than one."""
+        """Return a budget of requests, of which a client may always hold more than one."""
         return self.budget(total, min(total, SMALLEST_SHARE))
 
     @property
@@ -179,7 +182,7 @@ def build_app(
     *,
     monotonic: Monotonic,
 ) -> Application:
-    """The web application over these services."""
+    """Build the web application over these services."""
     budget = ResponseBudget(options.budget(options.max_response_bytes, options.largest_body))
     assets = built_assets()
     site = None
@@ -211,7 +214,7 @@ def build_app(
 
 
 class StartingApp:
-    """The application of a service that waits for a dependency before it can start.
+    """Build the application of a service that waits for a dependency before it can start.
 
     It is alive but not ready, and refuses everything else with the code of that dependency:
     browsers get a page, with its assets.
@@ -352,7 +355,7 @@ def _templates(facts: Facts, decided: SiteFacts, assets: Assets) -> Templates:
 
 
 def _rpc_url(facts: Facts) -> str | None:
-    """The node that pages call under `imprint dev`."""
+    """Return the URL of the node that pages call under `imprint dev`."""
     return facts.service.chain.rpc_url
 
 
@@ -375,7 +378,7 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
 def _operator_routes(
     services: Services, facts: Facts, site: SiteRoutes | None, clock: Clock
 ) -> Iterator[Route]:
-    """The operator's page; None without a secret or without pages."""
+    """Return the operator page; None without a secret or without pages."""
     secret = None if facts.site is None else facts.site.operator_secret
     if secret is None or site is None or services.operations is None:
         return
@@ -465,7 +468,7 @@ def _about_routes(about: AboutRoutes) -> Iterator[Route]:
 def _middleware(
     routes: list[Route], options: WebOptions, monotonic: Monotonic, refuse_page: Refuse | None
 ) -> list[Middleware]:
-    """The middleware, outermost first."""
+    """Return the middleware, outermost first."""
     given: dict[str, Any] = {
         "limits": _limits(options, monotonic),
         "paths": frozenset(route.path for route in routes),

@@ -1,4 +1,4 @@
-"""Backups as folders and as tar files."""
+"""Backups written as folders and as tar files."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ from imprint.adapters.archives.backup_files import (
 
 
 def ignore(sentence: str) -> None:
-    """Report nothing."""
+    """Ignore progress reports."""
 
 
 @pytest.fixture(params=["saved", "saved.tar"])
@@ -24,7 +24,7 @@ def out(request, tmp_path):
     return tmp_path / request.param
 
 
-def test_entries_are_read_as_they_were_written(out, tmp_path):
+def test_entries_are_read_back_unchanged(out, tmp_path):
     (tmp_path / "file").write_bytes(b"from a file")
     with create_backup(out, ignore) as (backup, _):
         backup.add_file("a", tmp_path / "file")
@@ -78,13 +78,13 @@ def test_a_backup_that_is_being_written_is_not_touched_by_another_attempt(out, m
     assert out.exists()
 
 
-def test_the_scratch_folder_is_gone_at_the_end(out):
+def test_the_scratch_folder_is_removed_at_the_end(out):
     with create_backup(out, ignore) as (_, scratch):
         (scratch / "imprint.db").touch()
     assert list(out.parent.iterdir()) == [out]
 
 
-def test_a_written_tar_file_keeps_no_list_of_its_members(tmp_path):
+def test_writing_a_tar_file_does_not_accumulate_a_member_list(tmp_path):
     with StreamedTar.open(tmp_path / "saved.tar", "w") as tar:
         for number in range(10):
             TarBackup(tar).add(str(number), b"x")
@@ -105,7 +105,7 @@ def test_named_entries_are_read_first(out):
     assert names(out, "x", "b") == ["b", "a", "c/d"]
 
 
-def test_an_entry_is_not_read_beyond_its_end(out):
+def test_reading_an_entry_stops_at_its_end(out):
     with create_backup(out, ignore) as (backup, _):
         backup.add("a", b"1")
         backup.add("b", b"2")
@@ -134,7 +134,7 @@ def test_a_folder_with_a_link_or_a_pipe_is_refused(tmp_path, name, first):
         names(tmp_path / "saved", *first)
 
 
-def test_folders_inside_each_other_are_refused(tmp_path):
+def test_nested_folders_are_refused(tmp_path):
     (tmp_path / "saved" / "content" / "private" / "ab" / "more").mkdir(parents=True)
     with pytest.raises(BackupUnusable, match="nested folders"):
         names(tmp_path / "saved")
@@ -147,7 +147,7 @@ def test_a_path_that_is_not_a_regular_file_is_refused(tmp_path):
             names(path)
 
 
-def test_an_interrupted_make_folder_removes_the_parent_folders_it_made(tmp_path):
+def test_an_interrupted_make_folder_removes_the_parent_folders_it_created(tmp_path):
     (tmp_path / "here").mkdir()
 
     def interrupt():

@@ -1,4 +1,4 @@
-"""The file of the export key: created once, never replaced, readable by its owner."""
+"""The export key file: created once, never replaced, readable only by its owner."""
 
 import stat
 
@@ -11,7 +11,7 @@ def draw(size):
     return bytes(range(size))
 
 
-def test_a_key_is_created_at_first_use_and_kept(tmp_path):
+def test_a_key_is_created_on_first_use_and_then_reused(tmp_path):
     path = tmp_path / "export.key"
     assert load_seed(path, 32, draw) == draw(32)
     assert load_seed(path, 32, bytes) == draw(32)
@@ -19,7 +19,7 @@ def test_a_key_is_created_at_first_use_and_kept(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["export.key"]
 
 
-def test_the_second_of_two_processes_uses_the_key_of_the_first(tmp_path):
+def test_the_second_of_two_processes_uses_the_key_created_by_the_first(tmp_path):
     path = tmp_path / "export.key"
 
     def draw_late(size):
@@ -38,6 +38,6 @@ def test_a_file_without_a_valid_key_is_refused_and_left_alone(tmp_path, text):
     assert path.read_text() == text
 
 
-def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
+def test_an_unwritable_folder_is_refused(tmp_path):
     with pytest.raises(NoKey):
         load_seed(tmp_path / "missing" / "export.key", 32, draw)

@@ -1,4 +1,4 @@
-"""CAR files read by cid: in any order, and never a block that is damaged, missing or changed."""
+"""Reading CAR files by CID, in any order; damaged, missing or changed blocks are refused."""
 
 import pytest
 
@@ -32,13 +32,13 @@ def test_blocks_are_read_by_cid_in_any_order(path):
             assert car.read(cid) == BLOCKS[cid]
 
 
-def test_a_missing_block_is_refused_by_its_cid(path):
+def test_the_error_for_a_missing_block_names_its_cid(path):
     missing = document_cid(b"missing")
     with open_car(path, ignore) as car, pytest.raises(NotAnExport, match=missing):
         car.read(missing)
 
 
-def test_blocks_are_unreached_until_they_are_read_once(path):
+def test_a_block_counts_as_unreached_until_its_first_read(path):
     with open_car(path, ignore) as car:
         counts = [car.unreached()]
         for cid in (FIRST, FIRST, THIRD):
@@ -60,7 +60,7 @@ def test_note_returns_true_only_for_a_new_kind_and_value(path):
     assert noted == [True, False, True, True]
 
 
-def test_progress_ends_with_the_whole_file(path):
+def test_progress_ends_at_the_full_file_size(path):
     steps = []
     with open_car(path, lambda done, total: steps.append((done, total))):
         pass
@@ -80,13 +80,13 @@ def test_a_truncated_file_is_refused(path, length):
         pass
 
 
-def test_a_damaged_block_is_refused_at_opening(path):
+def test_a_damaged_block_is_refused_when_the_file_is_opened(path):
     path.write_bytes(CAR[:-1] + b"\xff")
     with pytest.raises(NotAnExport, match=THIRD), open_car(path, ignore):
         pass
 
 
-def test_a_block_that_changes_after_the_opening_is_refused(path):
+def test_a_block_that_changes_after_the_file_is_opened_is_refused(path):
     with open_car(path, ignore) as car:
         with path.open("r+b") as file:
             file.seek(HEADER + 1000)
@@ -96,7 +96,7 @@ def test_a_block_that_changes_after_the_opening_is_refused(path):
         assert car.read(SECOND) == BLOCKS[SECOND]
 
 
-def test_a_file_truncated_after_it_was_opened_is_refused(path):
+def test_a_file_truncated_after_opening_is_refused(path):
     with open_car(path, ignore) as car:
         with path.open("r+b") as file:
             file.truncate(HEADER + 1000)

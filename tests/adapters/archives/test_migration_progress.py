@@ -1,4 +1,4 @@
-"""The progress of a content migration: what is recorded, for how long, and in which file."""
+"""Content migration progress: what is recorded, how long it lasts, and in which file."""
 
 import sqlite3
 
@@ -24,7 +24,7 @@ def test_documents_are_pending_in_order_until_they_are_recorded(path):
         assert progress.pending(Network.PRIVATE, [THREE, ONE, TWO]) == [THREE, TWO]
 
 
-def test_a_document_is_noted_for_one_network(path):
+def test_a_document_is_recorded_for_one_network_only(path):
     with open_progress(path) as progress:
         progress.note(Network.PRIVATE, [ONE])
         assert progress.pending(Network.PUBLIC, [ONE]) == [ONE]
@@ -49,14 +49,14 @@ def note_and_stop(path):
         raise InterruptedError
 
 
-def test_noted_documents_survive_an_interrupted_run(path):
+def test_recorded_documents_survive_an_interrupted_run(path):
     with pytest.raises(InterruptedError):
         note_and_stop(path)
     with open_progress(path) as progress:
         assert progress.pending(Network.PRIVATE, [ONE, TWO]) == [TWO]
 
 
-def test_another_run_sees_noted_documents_at_once(path):
+def test_recorded_documents_are_visible_to_another_run_at_once(path):
     with open_progress(path) as progress, open_progress(path) as other:
         progress.note(Network.PRIVATE, [ONE])
         assert other.pending(Network.PRIVATE, [ONE, TWO]) == [TWO]

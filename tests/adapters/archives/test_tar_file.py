@@ -1,4 +1,4 @@
-"""Tar files: plain members as other tools write them, and nothing else."""
+"""Tar files: plain members written by common tools are read, all others are refused."""
 
 import io
 import tarfile
@@ -36,7 +36,7 @@ def contents(file):
 
 
 @pytest.mark.parametrize("form", FORMATS)
-def test_members_are_read_as_they_were_written(form):
+def test_members_are_read_back_unchanged(form):
     members = [("a", b"1"), ("b/c", b"x" * 512), ("d", b""), ("e", b"y" * 1025)]
     assert contents(tar_of(*members, form=form)) == members
 
@@ -67,7 +67,7 @@ def test_a_size_above_8_gigabytes_is_read_from_its_header(form):
 
 
 @pytest.mark.parametrize("end", [b"", bytes(512), bytes(1024), bytes(10_240), bytes(512) + b"junk"])
-def test_an_archive_ends_with_zeros_or_with_the_file(end):
+def test_an_archive_ends_at_a_zero_block_or_at_end_of_file(end):
     header = tarfile.TarInfo("a").tobuf(tarfile.USTAR_FORMAT)
     assert contents(io.BytesIO(header + end)) == [("a", b"")]
 
@@ -80,7 +80,7 @@ def test_a_sparse_file_is_refused(key):
         contents(tar_of(("a", b"1"), **{key: "1"}))
 
 
-def test_an_extended_header_is_read_to_its_limit():
+def test_an_extended_header_is_read_up_to_the_size_limit():
     fits = tar_of(("a", b"1"), comment="x" * (MAX_EXTENDED - 100))
     assert contents(fits) == [("a", b"1")]
     with pytest.raises(NotATar, match="extended header"):
@@ -110,7 +110,7 @@ def test_a_member_that_is_not_a_plain_file_is_refused(kind):
         contents(io.BytesIO(info.tobuf(tarfile.GNU_FORMAT) + bytes(1024)))
 
 
-def test_the_last_member_is_found_from_the_end():
+def test_the_last_member_is_found_by_searching_from_the_end():
     file = tar_of(("a", b"x" * 100_000), ("b", b"1"), ("c", b"2"))
     found = find_near_end(file, "c")
     assert found == list(read_members(file))[-1]
@@ -125,7 +125,7 @@ WHOLE = tar_of(("a", b"1"), ("b/c", b"x" * 600), size="1").getvalue()[:4096]
 
 
 @given(st.lists(st.tuples(st.integers(0, len(WHOLE)), st.binary(min_size=1, max_size=8))))
-def test_arbitrary_bytes_are_read_or_refused(changes):
+def test_arbitrary_bytes_are_either_read_or_refused(changes):
     changed = bytearray(WHOLE)
     for at, data in changes:
         changed[at : at + len(data)] = data

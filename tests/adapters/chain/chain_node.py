@@ -50,7 +50,7 @@ class ChainNode:
 
 @asynccontextmanager
 async def run_chain_node(chain: Chain) -> AsyncIterator[ChainNode]:
-    """A node of this chain, until the end of the block."""
+    """Run a node for `chain` until the context exits."""
     node = ChainNode(chain)
     await node.start()
     yield node
@@ -66,7 +66,7 @@ def block_ref(town: World, number: int = -1) -> BlockRef:
 def change_result(
     method: str, change: Callable[[Any], Any]
 ) -> Callable[[list[dict[str, Any]], Responses], Responses]:
-    """The correct responses, with those of one method changed."""
+    """Return the correct responses, with the result of one method changed."""
 
     def apply(asked: list[dict[str, Any]], sent: Responses) -> Responses:
         for call, response in zip(asked, sent, strict=True):

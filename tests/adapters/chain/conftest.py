@@ -1,4 +1,4 @@
-"""Nodes on loopback, and the marketplace read through them."""
+"""Fixtures: nodes on loopback, and the marketplace read through them."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ MARKET = Address("0x" + "c3" * 20)
 
 
 def fixed_clock() -> datetime:
-    """The time of the node's newest block."""
+    """The timestamp of the node's newest block."""
     return datetime.fromtimestamp(1_760_000_000, UTC)
 
 

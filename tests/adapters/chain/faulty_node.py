@@ -1,4 +1,4 @@
-"""A JSON-RPC node on loopback with a small marketplace, and faults on demand."""
+"""A JSON-RPC node on loopback with a small marketplace and injectable faults."""
 
 import asyncio
 import json
@@ -97,7 +97,7 @@ class FaultyNode:
 
 
 def respond_with_status(status: int) -> Fault:
-    """A fault: the correct response with another status."""
+    """A fault: the correct response with a different status."""
 
     async def fault(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.Response:
         return web.json_response(node.respond(batch), status=status)
@@ -116,7 +116,7 @@ def respond_with_body(body: bytes | str) -> Fault:
 
 
 def respond_changed(change: Callable[[list[Any]], object]) -> Fault:
-    """A fault: the correct responses, changed."""
+    """A fault: the correct responses with modifications."""
 
     async def fault(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.Response:
         return web.json_response(change(node.respond(batch)))
@@ -127,13 +127,13 @@ def respond_changed(change: Callable[[list[Any]], object]) -> Fault:
 async def stay_silent(
     node: FaultyNode, request: web.Request, batch: list[Any]
 ) -> web.StreamResponse:
-    """A fault: no response within any timeout; then the correct one."""
+    """A fault: the correct response, but only after every timeout has expired."""
     await asyncio.sleep(30)
     return web.json_response(node.respond(batch))
 
 
 async def drip(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.StreamResponse:
-    """A fault: the correct response after white space, so that the connection never looks idle."""
+    """A fault: white space, so that the connection never looks idle, then the correct response."""
     response = web.StreamResponse()
     await response.prepare(request)
     for _ in range(300):
@@ -151,7 +151,7 @@ async def reset(node: FaultyNode, request: web.Request, batch: list[Any]) -> web
 
 
 async def cut_off(node: FaultyNode, request: web.Request, batch: list[Any]) -> web.StreamResponse:
-    """A fault: the connection ends in the middle of the correct response."""
+    """A fault: the connection closes in the middle of the correct response."""
     body = json.dumps(node.respond(batch)).encode()
     response = web.StreamResponse(headers={"Content-Length": str(len(body))})
     await response.prepare(request)

@@ -1,4 +1,4 @@
-"""The chain's blocks and logs over JSON-RPC: refused ranges, lagging nodes, and other branches."""
+"""Reading blocks and logs over JSON-RPC: refused ranges, lagging nodes, and forks."""
 
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -57,7 +57,7 @@ async def source_of_two(
     await rpc.close()
 
 
-async def test_the_head_is_the_newest_block_and_its_time(
+async def test_the_head_is_the_newest_block_with_its_timestamp(
     town: World, source: JsonRpcChainReader
 ) -> None:
     town.clock.advance(60)
@@ -66,7 +66,7 @@ async def test_the_head_is_the_newest_block_and_its_time(
     assert await source.head_time() - town.clock.now() < timedelta(seconds=1)
 
 
-async def test_the_logs_of_a_range_are_those_of_the_marketplace(
+async def test_the_logs_of_a_range_are_the_logs_of_the_marketplace(
     town: World, source: JsonRpcChainReader
 ) -> None:
     alice = town.wallet(1)
@@ -92,9 +92,7 @@ async def test_blocks_are_found_by_height_and_by_hash(
     assert await source.find_log(elsewhere, POST_CREATED, head) is None
 
 
-async def test_a_node_that_is_behind_is_unavailable(
-    town: World, source: JsonRpcChainReader
-) -> None:
+async def test_a_lagging_node_is_unavailable(town: World, source: JsonRpcChainReader) -> None:
     head = block_ref(town)
     ahead = BlockRef(head.number + 1, "0x" + "e" * 64)
     with pytest.raises(Unavailable):
@@ -105,7 +103,7 @@ async def test_a_node_that_is_behind_is_unavailable(
         await source.find_log(PLACE, POST_CREATED, ahead)
 
 
-async def test_a_node_on_another_branch_is_unavailable(
+async def test_a_node_on_another_fork_is_unavailable(
     town: World, source: JsonRpcChainReader
 ) -> None:
     name = town.chain.snapshot()
@@ -117,7 +115,7 @@ async def test_a_node_on_another_branch_is_unavailable(
         await source.logs(0, head.number, TOPICS, head)
 
 
-async def test_a_chain_that_grew_still_serves_its_old_head(
+async def test_the_old_head_is_still_served_after_the_chain_grew(
     town: World, source: JsonRpcChainReader
 ) -> None:
     head = block_ref(town)
@@ -125,7 +123,7 @@ async def test_a_chain_that_grew_still_serves_its_old_head(
     assert await source.block_at(0, head) == block_ref(town, 0)
 
 
-async def test_a_known_block_that_left_the_chain_is_none(
+async def test_no_log_is_found_in_a_block_that_left_the_chain(
     town: World, node: ChainNode, source: JsonRpcChainReader
 ) -> None:
     block = town.create_post(town.wallet(1), "one")
@@ -135,7 +133,7 @@ async def test_a_known_block_that_left_the_chain_is_none(
     assert await source.find_log(place, POST_CREATED, block_ref(town)) is None
 
 
-async def test_the_next_node_serves_when_the_first_is_behind(
+async def test_the_next_node_is_used_when_the_first_is_behind(
     town: World, node: ChainNode, source_of_two: JsonRpcChainReader
 ) -> None:
     block = town.create_post(town.wallet(1), "one")
@@ -144,7 +142,7 @@ async def test_the_next_node_serves_when_the_first_is_behind(
 
 
 @pytest.mark.parametrize("fault", ["silence", "nonsense", "another chain", "a refusal"])
-async def test_the_next_node_serves_when_one_fails(
+async def test_the_next_node_is_used_when_one_fails(
     town: World, node: ChainNode, spare: ChainNode, source_of_two: JsonRpcChainReader, fault: str
 ) -> None:
     block = town.create_post(town.wallet(1), "one")
@@ -162,7 +160,7 @@ async def test_the_next_node_serves_when_one_fails(
 
 
 @pytest.mark.parametrize("limit", [1, 10, 100])
-async def test_a_node_with_a_range_limit_is_read_in_block_ranges(
+async def test_a_node_with_a_range_limit_is_read_in_smaller_block_ranges(
     town: World, node: ChainNode, source: JsonRpcChainReader, limit: int
 ) -> None:
     for number in range(5):
@@ -201,7 +199,7 @@ def elsewhere(logs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         outside,
     ],
 )
-async def test_malformed_logs_are_unavailable(
+async def test_malformed_logs_raise_unavailable(
     town: World, node: ChainNode, source: JsonRpcChainReader, lie: Callable[[Any], Any]
 ) -> None:
     block = town.create_post(town.wallet(1), "one")
@@ -210,7 +208,7 @@ async def test_malformed_logs_are_unavailable(
         await source.logs(block.number, block.number, TOPICS, block_ref(town))
 
 
-async def test_logs_of_another_block_are_unavailable(
+async def test_logs_of_another_block_raise_unavailable(
     town: World, node: ChainNode, source: JsonRpcChainReader
 ) -> None:
     block = town.create_post(town.wallet(1), "one")
@@ -230,7 +228,7 @@ async def test_removed_logs_and_logs_of_other_contracts_are_skipped(
 
 
 @pytest.mark.parametrize("block", [None, "0x1", {}, {"number": "0x1", "hash": "0x1"}])
-async def test_a_malformed_head_is_unavailable(
+async def test_a_malformed_head_raises_unavailable(
     node: ChainNode, source: JsonRpcChainReader, block: object
 ) -> None:
     node.change = change_result("eth_getBlockByNumber", lambda result: block)
@@ -239,7 +237,7 @@ async def test_a_malformed_head_is_unavailable(
 
 
 @pytest.mark.parametrize("time", [None, "0x", "0x" + "f" * 64])
-async def test_a_malformed_time_is_unavailable(
+async def test_a_malformed_timestamp_raises_unavailable(
     node: ChainNode, source: JsonRpcChainReader, time: object
 ) -> None:
     node.change = change_result("eth_getBlockByNumber", lambda block: block | {"timestamp": time})

@@ -1,4 +1,4 @@
-"""Times of blocks and descriptions of posts over JSON-RPC, including from faulty nodes."""
+"""Block times and post descriptions read over JSON-RPC, including from faulty nodes."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -33,14 +33,14 @@ async def source(town: World, node: ChainNode) -> AsyncIterator[JsonRpcChainRead
 
 
 def publish(town: World, count: int) -> list[str]:
-    """Publish posts one after another; returns their cids."""
+    """Publish posts one after another and return their CIDs."""
     cids = [f"cid {number}" for number in range(count)]
     for cid in cids:
         town.create_post(town.wallet(1), cid)
     return cids
 
 
-async def test_the_times_of_blocks_are_read_in_few_exchanges(
+async def test_block_times_are_read_in_few_round_trips(
     town: World, node: ChainNode, source: JsonRpcChainReader
 ) -> None:
     publish(town, BLOCKS_AT_ONCE + 1)
@@ -54,7 +54,7 @@ async def test_the_times_of_blocks_are_read_in_few_exchanges(
     assert times[head] == datetime.fromtimestamp(expected, UTC)
 
 
-async def test_the_time_of_another_block_is_refused(
+async def test_a_block_time_reported_for_another_block_is_refused(
     town: World, source: JsonRpcChainReader
 ) -> None:
     publish(town, 1)
@@ -84,7 +84,7 @@ async def test_an_invalid_block_time_is_refused(
     ("sent", "read"),
     [("0x65", 101), ("0x" + "f" * 64, None), ("soon", None), (7, None), (None, None)],
 )
-async def test_an_invalid_timestamp_of_a_log_is_ignored(
+async def test_an_invalid_log_timestamp_is_ignored(
     town: World, node: ChainNode, source: JsonRpcChainReader, sent: object, read: int | None
 ) -> None:
     publish(town, 1)
@@ -97,7 +97,7 @@ async def test_an_invalid_timestamp_of_a_log_is_ignored(
     assert logs
 
 
-async def test_the_descriptions_of_posts_are_read_in_one_exchange(
+async def test_post_descriptions_are_read_in_one_round_trip(
     town: World, node: ChainNode, source: JsonRpcChainReader
 ) -> None:
     cids = publish(town, 50)
@@ -109,7 +109,7 @@ async def test_the_descriptions_of_posts_are_read_in_one_exchange(
 
 
 @pytest.mark.parametrize("returned", ["0x", "0x00", "0x" + "ff" * 320, "what", None, 7])
-async def test_an_entry_that_is_malformed_is_refused(
+async def test_a_malformed_entry_is_refused(
     town: World, node: ChainNode, source: JsonRpcChainReader, returned: object
 ) -> None:
     publish(town, 1)

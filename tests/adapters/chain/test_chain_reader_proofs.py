@@ -1,4 +1,4 @@
-"""Absence is proven by a bloom filter, a receipt or a second node, and large blocks are read."""
+"""Proofs that a log is absent, and reading the logs of large blocks."""
 
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -65,7 +65,7 @@ async def source_of_two(
 
 @pytest.fixture
 async def post(town: World, source: JsonRpcChainReader) -> Log:
-    """A post, and a block after it."""
+    """A post followed by one more block."""
     block = town.create_post(town.wallet(1), "one")
     town.chain.mine()
     (log,) = await source.logs(block.number, block.number, TOPICS, block_ref(town))
@@ -86,7 +86,7 @@ def several(*changes: Change) -> Change:
 
 
 def in_blocks(**members: object) -> Change:
-    """Blocks with other members."""
+    """Change the given members of every returned block."""
 
     def change(block: Any) -> Any:
         return block and block | members
@@ -96,7 +96,7 @@ def in_blocks(**members: object) -> Change:
     )
 
 
-async def test_an_empty_list_of_logs_does_not_prove_that_a_post_is_absent(
+async def test_an_empty_log_list_does_not_prove_that_a_post_is_absent(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = NO_LOGS
@@ -104,7 +104,7 @@ async def test_an_empty_list_of_logs_does_not_prove_that_a_post_is_absent(
         await find(source, town, post.place)
 
 
-async def test_a_node_that_contradicts_itself_is_replaced_by_the_next(
+async def test_the_next_node_is_used_when_one_contradicts_itself(
     town: World, node: ChainNode, source_of_two: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = NO_LOGS
@@ -128,7 +128,7 @@ async def test_a_failing_second_node_does_not_invalidate_a_proof(
     assert await find(source_of_two, town, post.place) == post
 
 
-async def test_a_bloom_filter_without_the_log_proves_that_it_is_absent(
+async def test_a_bloom_filter_without_the_log_proves_its_absence(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     empty = block_ref(town)
@@ -149,7 +149,7 @@ async def test_a_bloom_filter_without_the_log_proves_that_it_is_absent(
     [FULL_BLOOM, "0x" + "00" * 256, None, "0x"],
     ids=["full", "without bits", "none", "malformed"],
 )
-async def test_without_a_usable_bloom_filter_the_receipts_prove_that_a_log_is_absent(
+async def test_receipts_prove_a_log_absent_without_a_usable_bloom_filter(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, bloom: object
 ) -> None:
     node.change = in_blocks(logsBloom=bloom)
@@ -161,7 +161,7 @@ async def test_without_a_usable_bloom_filter_the_receipts_prove_that_a_log_is_ab
     assert await find(source, town, post.place) == post
 
 
-async def test_a_receipt_that_names_another_block_contradicts_the_empty_list(
+async def test_a_receipt_that_names_another_block_contradicts_the_empty_log_list(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     other = {"blockHash": "0x" + "e" * 64}
@@ -173,7 +173,7 @@ async def test_a_receipt_that_names_another_block_contradicts_the_empty_list(
 
 
 @pytest.mark.parametrize("receipt", [None, {}, {"logs": 1}], ids=str)
-async def test_a_receipt_that_is_missing_proves_nothing(
+async def test_a_missing_receipt_proves_nothing(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, receipt: object
 ) -> None:
     node.change = several(NO_LOGS, change_result("eth_getTransactionReceipt", lambda _: receipt))
@@ -181,7 +181,7 @@ async def test_a_receipt_that_is_missing_proves_nothing(
         await find(source, town, post.place)
 
 
-async def test_receipts_refute_an_empty_list_of_logs_without_a_transaction_hash(
+async def test_receipts_refute_an_empty_log_list_without_a_transaction_hash(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = NO_LOGS
@@ -207,7 +207,7 @@ async def test_a_block_found_by_height_but_not_by_hash_proves_nothing(
         await find(source, town, post.place)
 
 
-async def test_another_block_at_the_height_proves_that_the_log_is_absent(
+async def test_a_different_block_at_the_same_height_proves_the_log_absent(
     town: World, source: JsonRpcChainReader
 ) -> None:
     name = town.chain.snapshot()
@@ -218,7 +218,7 @@ async def test_another_block_at_the_height_proves_that_the_log_is_absent(
     assert await find(source, town, log.place) is None
 
 
-async def test_a_found_log_has_the_position_that_the_chain_reports(
+async def test_a_found_log_has_the_position_reported_by_the_chain(
     town: World, source: JsonRpcChainReader, post: Log
 ) -> None:
     vague = replace(post.place, block_number=None, tx_hash=None)
@@ -238,7 +238,7 @@ async def read_receipts(source: JsonRpcChainReader, town: World, number: int) ->
     return [each async for each in source.logs_by_receipts(number, TOPICS, block_ref(town))]
 
 
-async def test_a_block_whose_logs_are_too_large_is_read_by_its_receipts(
+async def test_a_block_with_too_many_logs_is_read_through_its_receipts(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = refuse_logs
@@ -271,7 +271,7 @@ async def test_receipts_are_not_read_if_the_bloom_filter_excludes_the_logs(
 
 
 @pytest.mark.parametrize("result", [None, {"logs": "0x" + "0" * MAX_RECEIPTS_RESPONSE}])
-async def test_a_receipt_that_cannot_be_read_is_reported(
+async def test_an_unreadable_receipt_is_reported(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, result: object
 ) -> None:
     node.change = change_result("eth_getTransactionReceipt", lambda receipt: result)
@@ -279,7 +279,7 @@ async def test_a_receipt_that_cannot_be_read_is_reported(
     assert await read_receipts(source, town, number) == [ReceiptLogs([], post.place.tx_hash)]
 
 
-async def test_receipts_of_a_node_that_stops_responding_are_unavailable(
+async def test_receipts_from_a_node_that_stops_responding_are_unavailable(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     def go_away(asked: list[dict[str, Any]], sent: Responses) -> Responses:
@@ -302,7 +302,7 @@ def block_of(post: Log) -> BlockRef:
     return BlockRef(post.place.block_number or 0, post.place.block_hash)
 
 
-async def test_a_bloom_filter_names_the_topics_of_its_block(
+async def test_a_bloom_filter_yields_the_topics_of_its_block(
     town: World, source: JsonRpcChainReader, post: Log
 ) -> None:
     head = block_ref(town)
@@ -318,7 +318,7 @@ async def test_a_bloom_filter_names_the_topics_of_its_block(
 @pytest.mark.parametrize(
     "bloom", [FULL_BLOOM, "0x" + "00" * 256, None], ids=["full", "without bits", "none"]
 )
-async def test_a_bloom_filter_that_says_nothing_names_nothing(
+async def test_an_unusable_bloom_filter_yields_no_topics(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, bloom: str | None
 ) -> None:
     node.change = in_blocks(logsBloom=bloom)
@@ -327,7 +327,7 @@ async def test_a_bloom_filter_that_says_nothing_names_nothing(
     assert block.topics == frozenset()
 
 
-async def test_the_logs_of_a_block_are_proved_by_its_receipts(
+async def test_the_logs_of_a_block_are_proven_by_its_receipts(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = NO_LOGS
@@ -345,7 +345,7 @@ async def test_the_logs_of_a_block_are_proved_by_its_receipts(
     ],
     ids=["receipts without logs", "no receipts", "a filter with more bits"],
 )
-async def test_receipts_that_do_not_explain_the_bloom_filter_prove_nothing(
+async def test_receipts_inconsistent_with_the_bloom_filter_prove_nothing(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, change: Change
 ) -> None:
     node.change = several(NO_LOGS, change)
@@ -355,7 +355,7 @@ async def test_receipts_that_do_not_explain_the_bloom_filter_prove_nothing(
         await find(source, town, post.place)
 
 
-async def test_logs_that_one_node_hides_are_proved_by_the_next(
+async def test_logs_hidden_by_one_node_are_proven_by_the_next(
     town: World, node: ChainNode, source_of_two: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = several(NO_LOGS, NO_RECEIPT_LOGS)
@@ -372,7 +372,7 @@ async def test_nodes_that_prove_different_logs_prove_nothing(
         await source_of_two.prove_logs(block_of(post), MARKET_TOPICS, block_ref(town))
 
 
-async def test_another_node_shows_the_logs_that_the_first_one_hides(
+async def test_another_node_returns_the_logs_that_the_first_one_hides(
     town: World, node: ChainNode, source_of_two: JsonRpcChainReader, post: Log
 ) -> None:
     node.change = NO_LOGS
@@ -381,7 +381,7 @@ async def test_another_node_shows_the_logs_that_the_first_one_hides(
     assert await source_of_two.other_logs(0, head.number, TOPICS, head) == [post]
 
 
-async def test_a_single_node_and_a_second_one_that_fails_show_nothing_else(
+async def test_other_logs_are_unavailable_without_a_working_second_node(
     town: World, spare: ChainNode, source: JsonRpcChainReader, source_of_two: JsonRpcChainReader
 ) -> None:
     head = block_ref(town)
@@ -391,7 +391,7 @@ async def test_a_single_node_and_a_second_one_that_fails_show_nothing_else(
             await each.other_logs(0, head.number, TOPICS, head)
 
 
-async def test_a_block_that_was_replaced_is_not_proved(
+async def test_logs_of_a_replaced_block_are_not_proven(
     town: World, source: JsonRpcChainReader, post: Log
 ) -> None:
     replaced = replace(block_of(post), block_hash="0x" + "e" * 64)
@@ -400,7 +400,7 @@ async def test_a_block_that_was_replaced_is_not_proved(
     assert not isinstance(caught.value, Unproved)
 
 
-async def test_only_the_logs_with_the_wanted_topics_are_read(
+async def test_only_logs_with_the_requested_topics_are_read(
     town: World, source: JsonRpcChainReader, post: Log
 ) -> None:
     head = block_ref(town)
@@ -409,7 +409,7 @@ async def test_only_the_logs_with_the_wanted_topics_are_read(
 
 
 class NotedTopics(tuple[bytes, ...]):
-    """First topics that record the thread in which they are compared."""
+    """Topics that record the thread in which they are compared."""
 
     threads: ClassVar[set[threading.Thread]] = set()
 
@@ -419,7 +419,7 @@ class NotedTopics(tuple[bytes, ...]):
 
 
 @pytest.mark.parametrize("many", [False, True])
-async def test_many_logs_are_read_in_a_thread(
+async def test_many_logs_are_parsed_in_a_worker_thread(
     town: World, node: ChainNode, source: JsonRpcChainReader, post: Log, many: bool
 ) -> None:
     count = 1_000 if many else 1
@@ -433,7 +433,7 @@ async def test_many_logs_are_read_in_a_thread(
     assert (threading.main_thread() in NotedTopics.threads) is not many
 
 
-async def test_the_highest_block_that_a_node_has_shown_is_remembered(
+async def test_the_highest_block_reported_by_a_node_is_remembered(
     town: World, source: JsonRpcChainReader, post: Log
 ) -> None:
     assert source.highest_shown() == -1
@@ -445,7 +445,7 @@ async def test_the_highest_block_that_a_node_has_shown_is_remembered(
     assert source.highest_shown() == highest
 
 
-async def test_the_head_ignores_a_node_far_behind(
+async def test_a_node_far_behind_is_ignored_for_the_head(
     town: World, node: ChainNode, source_of_two: JsonRpcChainReader
 ) -> None:
     for _ in range(50):

@@ -40,12 +40,12 @@ async def test_a_wallet_refuses_the_signature_of_another_key(chain: WalletChain)
     assert not await chain.accepts(wallet, sign_digest(new_owner(), DIGEST))
 
 
-async def test_a_wallet_refuses_a_signature_of_another_digest(chain: WalletChain) -> None:
+async def test_a_wallet_refuses_a_signature_for_another_digest(chain: WalletChain) -> None:
     wallet = chain.deploy("OwnedWallet", chain.owner.address)
     assert not await chain.accepts(wallet, chain.sign(OTHER_DIGEST))
 
 
-async def test_a_wallet_may_accept_a_high_s(chain: WalletChain) -> None:
+async def test_a_wallet_may_accept_a_high_s_signature(chain: WalletChain) -> None:
     wallet = chain.deploy("OwnedWallet", chain.owner.address)
     signature = chain.sign()
     high = CURVE_ORDER - int.from_bytes(signature[32:64])
@@ -63,7 +63,7 @@ async def test_a_change_of_owner_takes_effect_with_the_next_call(chain: WalletCh
     assert [await chain.accepts(wallet, each) for each in signatures] == [False, True]
 
 
-async def test_a_proxy_wallet_accepts_its_owner(chain: WalletChain) -> None:
+async def test_a_proxy_wallet_accepts_the_signature_of_its_owner(chain: WalletChain) -> None:
     code = chain.deploy("OwnedWallet", new_owner().address)
     proxy = chain.deploy("WalletProxy", code, chain.owner.address)
     assert await chain.accepts(proxy, chain.sign())
@@ -74,7 +74,7 @@ async def test_a_proxy_wallet_accepts_its_owner(chain: WalletChain) -> None:
     ("signers", "accepted"),
     [((0, 1), True), ((1, 2), True), ((0,), False), ((0, 0), False), ((1, 0), False)],
 )
-async def test_a_multisig_wallet_needs_enough_owners(
+async def test_a_multisig_wallet_needs_signatures_of_enough_owners(
     chain: WalletChain, signers: tuple[int, ...], accepted: bool
 ) -> None:
     owners = sorted((new_owner() for _ in range(3)), key=lambda each: int(each.address, 16))
@@ -83,7 +83,7 @@ async def test_a_multisig_wallet_needs_enough_owners(
     assert await chain.accepts(wallet, signature) is accepted
 
 
-async def test_an_address_without_code_accepts_nothing(chain: WalletChain) -> None:
+async def test_an_address_without_code_accepts_no_signatures(chain: WalletChain) -> None:
     assert not await chain.accepts(chain.owner.address, chain.sign())
     assert not await chain.accepts(chain.owner.address, wrap(chain.factory, b"", chain.sign()))
 
@@ -98,7 +98,9 @@ async def test_a_precompiled_contract_is_not_a_wallet(chain: WalletChain, number
 # Counterfactual wallets
 
 
-async def test_a_wallet_that_is_not_deployed_yet_accepts_its_owner(chain: WalletChain) -> None:
+async def test_a_wallet_that_is_not_deployed_yet_accepts_its_owners_signature(
+    chain: WalletChain,
+) -> None:
     code = chain.owned_code()
     signature = wrap(chain.factory, deployment(code), chain.sign())
     assert await chain.accepts(predict(chain.factory, code), signature)
@@ -151,7 +153,7 @@ async def test_a_factory_without_code_deploys_nothing(chain: WalletChain) -> Non
     assert not await chain.accepts(predict(chain.factory, code), signature)
 
 
-async def test_a_wallet_can_be_prepared_by_its_wrapper(chain: WalletChain) -> None:
+async def test_the_signature_wrapper_can_prepare_a_wallet(chain: WalletChain) -> None:
     wallet = chain.deploy("PreparedWallet", chain.owner.address)
     prepare = calldata("PreparedWallet", "prepare")
     assert not await chain.accepts(wallet, chain.sign())
@@ -177,7 +179,7 @@ async def test_a_wallet_receives_a_signature_of_any_size(chain: WalletChain, siz
 
 
 def _compare(digest: bytes, signature: bytes) -> bytes:
-    """The creation code of a wallet for exactly one call, whose hash it compares."""
+    """Return the creation code of a wallet that accepts exactly one call, compared by hash."""
     question = keccak256(
         bytes.fromhex("1626ba7e")
         + digest

@@ -1,4 +1,4 @@
-"""Hostile wallets and factories: each gets a verdict, none causes a failure of the node."""
+"""Hostile wallets and factories: each gets a verdict, and none looks like a node failure."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -50,7 +50,7 @@ async def chain() -> AsyncIterator[WalletChain]:
 
 @asynccontextmanager
 async def listen() -> AsyncIterator[tuple[int, asyncio.Queue[str]]]:
-    """A port on loopback, and its connections."""
+    """Listen on a loopback port and record its connections."""
     received: asyncio.Queue[str] = asyncio.Queue()
 
     async def note(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -111,7 +111,9 @@ async def test_a_wallet_that_uses_all_gas_still_gets_a_verdict(
 
 
 @pytest.mark.parametrize("behaviour", FACTORY_BEHAVIOURS)
-async def test_a_factory_cannot_make_a_wallet_accept(chain: WalletChain, behaviour: str) -> None:
+async def test_a_factory_cannot_make_a_wallet_accept_a_signature(
+    chain: WalletChain, behaviour: str
+) -> None:
     victim = chain.deploy("OwnedWallet", new_owner().address)
     factory = deploy_on(chain.chain, hostile_factory(behaviour))
     signature = wrap(factory, deployment(chain.owned_code()), chain.sign())
@@ -128,7 +130,7 @@ async def test_a_signature_check_writes_no_state(chain: WalletChain, behaviour: 
     assert chain.chain.head is head
 
 
-async def test_a_factory_writes_nothing(chain: WalletChain) -> None:
+async def test_a_factory_writes_no_state(chain: WalletChain) -> None:
     factory = deploy_on(chain.chain, hostile_factory("DeployAndDestroyItself"))
     code = chain.owned_code()
     for _ in range(2):
@@ -198,7 +200,7 @@ word = st.one_of(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def prepared(chain: WalletChain) -> Address:
-    """A wallet of the chain's owner that accepts nothing until it is prepared."""
+    """A wallet of the chain's owner that rejects all signatures until it is prepared."""
     return chain.deploy("PreparedWallet", chain.owner.address)
 
 
@@ -223,7 +225,7 @@ async def test_a_damaged_wrapper_is_decoded_as_the_standard_requires(
 
 
 def _decode(encoded: bytes) -> tuple[str, bytes, bytes] | None:
-    """What Solidity's `abi.decode` reads as address, bytes and bytes; None if it reverts."""
+    """Decode address, bytes and bytes as Solidity's `abi.decode` does; None if it reverts."""
     if len(encoded) < 96:
         return None
     factory, *offsets = (int.from_bytes(encoded[at : at + 32]) for at in (0, 32, 64))
@@ -249,7 +251,7 @@ async def test_arbitrary_bytes_get_a_verdict(
 @pytest.mark.parametrize(
     "value", [0, 1, 31, 32, 95, 96, 97, 2**64, 2**255, 2**256 - 32, 2**256 - 1]
 )
-async def test_a_wrapper_with_one_wrong_word_gets_a_verdict(
+async def test_a_wrapper_with_one_wrong_abi_word_gets_a_verdict(
     chain: WalletChain, place: int, value: int
 ) -> None:
     wallet = deploy_on(chain.chain, hostile_wallet("LoopForever"))

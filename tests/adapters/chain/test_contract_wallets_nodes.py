@@ -1,4 +1,4 @@
-"""Nodes that fail during the verification of a contract wallet: never a wrong verdict."""
+"""Nodes that fail while a contract wallet is verified never cause a wrong verdict."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -30,14 +30,14 @@ WALLET = Address("0x" + "a1" * 20)
 DIGEST = bytes(range(32))
 SIGNATURE = b"a signature"
 LONG, SHORT = 60.0, 0.3
-"""Seconds for a verdict: more than any machine takes, and few for a node that never responds."""
+"""Timeouts in seconds: one never reached in practice, one for a node that never responds."""
 
 YES, NO = "0x01", "0x00"
 
 
 @dataclass
 class WalletNode(FaultyNode):
-    """A node whose only contract is the validator, and which knows its verdict."""
+    """A node that has only the validator contract and returns a preset verdict."""
 
     verdict: object = YES
 
@@ -51,7 +51,7 @@ class WalletNode(FaultyNode):
 
     @property
     def pins(self) -> list[object]:
-        """The blocks on which the calls were to be executed."""
+        """The blocks at which the calls were to be executed."""
         calls = [each for batch in self.batches for each in batch if each["method"] == "eth_call"]
         return [each["params"][1] for each in calls]
 
@@ -77,7 +77,7 @@ Open = Callable[..., JsonRpcContractWallets]
 
 @pytest.fixture
 async def open_wallets() -> AsyncIterator[Open]:
-    """Opens wallets over nodes, which are closed with the test."""
+    """Open contract wallets over the given nodes; connections are closed after the test."""
     opened: list[JsonRpc] = []
 
     def open_some(
@@ -93,7 +93,7 @@ async def open_wallets() -> AsyncIterator[Open]:
 
 
 async def fail(wallets: JsonRpcContractWallets) -> None:
-    """Expect that there is no verdict: the chain is unavailable."""
+    """Expect no verdict because the chain is unavailable."""
     with pytest.raises(Unavailable) as caught:
         await wallets.accepts(WALLET, DIGEST, SIGNATURE)
     assert caught.value.code is Code.CHAIN_UNAVAILABLE
@@ -104,7 +104,7 @@ async def ask(wallets: JsonRpcContractWallets) -> bool:
 
 
 @pytest.mark.parametrize(("verdict", "accepted"), [(YES, True), (NO, False)])
-async def test_the_verdict_is_the_one_byte_that_a_node_returns(
+async def test_the_verdict_is_the_single_byte_returned_by_the_node(
     node: WalletNode, open_wallets: Open, verdict: str, accepted: bool
 ) -> None:
     node.verdict = verdict
@@ -145,7 +145,7 @@ async def test_the_whole_check_is_sent_in_one_batch(node: WalletNode, open_walle
         ["0x01"],
     ],
 )
-async def test_any_other_result_is_a_node_failure(
+async def test_any_other_result_counts_as_a_node_failure(
     node: WalletNode, open_wallets: Open, verdict: object
 ) -> None:
     node.verdict = verdict
@@ -162,7 +162,7 @@ async def test_any_other_result_is_a_node_failure(
     ],
 )
 @pytest.mark.parametrize("has_result", [False, True])
-async def test_an_error_is_a_failure_of_the_node(
+async def test_an_error_response_is_a_node_failure(
     node: WalletNode, open_wallets: Open, error: dict[str, object], has_result: bool
 ) -> None:
     def tamper(request: dict[str, Any], response: dict[str, Any]) -> None:
@@ -237,7 +237,7 @@ async def test_a_check_succeeds_again_after_a_failure(node: WalletNode, open_wal
 # Blocks
 
 
-async def test_a_check_is_pinned_to_a_block_if_a_block_was_mined_meanwhile(
+async def test_a_check_is_pinned_to_a_block_if_a_block_is_mined_meanwhile(
     node: WalletNode, open_wallets: Open
 ) -> None:
     _mine_during_the_first_batch(node)
@@ -245,7 +245,7 @@ async def test_a_check_is_pinned_to_a_block_if_a_block_was_mined_meanwhile(
     assert node.pins == ["latest", {"blockHash": f"0x{100:064x}"}]
 
 
-async def test_the_verdict_is_that_of_the_pinned_block(
+async def test_the_verdict_comes_from_the_pinned_block(
     node: WalletNode, open_wallets: Open
 ) -> None:
     _mine_during_the_first_batch(node, then=NO)
@@ -266,14 +266,14 @@ def _mine_during_the_first_batch(node: WalletNode, then: str = YES) -> None:
 # Several nodes
 
 
-async def test_a_node_that_fails_is_replaced_by_the_next(
+async def test_a_failing_node_is_replaced_by_the_next(
     node: WalletNode, spare_node: WalletNode, open_wallets: Open
 ) -> None:
     node.fault = reset
     assert await ask(open_wallets(node, spare_node))
 
 
-async def test_a_silent_node_leaves_time_for_the_next(
+async def test_an_unresponsive_node_leaves_time_for_the_next(
     node: WalletNode, spare_node: WalletNode, open_wallets: Open
 ) -> None:
     node.fault = stay_silent
@@ -296,7 +296,7 @@ async def test_all_nodes_of_a_quorum_must_accept(
 
 
 @pytest.mark.parametrize("verdict", [YES, NO])
-async def test_a_quorum_without_one_of_its_nodes_gives_no_verdict(
+async def test_a_quorum_with_one_node_missing_gives_no_verdict(
     node: WalletNode, spare_node: WalletNode, open_wallets: Open, verdict: str
 ) -> None:
     node.verdict = spare_node.verdict = verdict

@@ -1,4 +1,4 @@
-"""The deployment of the marketplace through a node: healthy, refusing and lying."""
+"""Deploying the marketplace through healthy, refusing and lying nodes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -21,7 +21,7 @@ from imprint.domain.formats.addresses import Address, parse_address
 from imprint.marketplace import artifact
 
 STRANGER: LocalAccount = Account.from_key("0x" + "11" * 32)
-"""An account without a coin."""
+"""An account without funds."""
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ async def test_a_signed_transaction_creates_the_marketplace(
     assert town.chain.account(deployed.address).code
 
 
-async def test_sending_the_same_transaction_again_is_not_an_error(
+async def test_resending_the_same_transaction_is_not_an_error(
     town: World, deployment: MarketplaceDeployment
 ) -> None:
     raw, transaction_hash = signed(town, await prepare(town, deployment))
@@ -73,7 +73,7 @@ async def test_sending_the_same_transaction_again_is_not_an_error(
     assert first == await deployment.wait(transaction_hash)
 
 
-async def test_an_account_without_coins_is_refused_with_what_it_needs(
+async def test_an_account_without_funds_is_refused_with_the_required_amount(
     deployment: MarketplaceDeployment,
 ) -> None:
     sender = parse_address(STRANGER.address)
@@ -144,7 +144,7 @@ async def test_a_receipt_that_proves_no_deployment_is_refused(
         await deployment.wait(transaction_hash)
 
 
-async def test_a_chain_without_a_base_fee_gets_a_gas_price(
+async def test_legacy_gas_pricing_is_used_on_a_chain_without_a_base_fee(
     town: World, node: ChainNode, deployment: MarketplaceDeployment
 ) -> None:
     node.change = change_result(

@@ -1,4 +1,4 @@
-"""The POST client: the length of a response, and which connections are kept alive."""
+"""The POST client: response length limits and connection reuse."""
 
 import asyncio
 import ssl
@@ -28,7 +28,7 @@ LIMIT = 1000
 
 
 class Script:
-    """A server that responds to each request with the next of these bytes."""
+    """A server that responds to each request with the next of the given byte strings."""
 
     def __init__(self, *responses: bytes, ends: bool = False) -> None:
         self.responses = list(responses)
@@ -92,7 +92,7 @@ ENDED = {
 
 
 @pytest.mark.parametrize("way", [*KEPT, *ENDED])
-async def test_a_response_is_complete_and_its_connection_kept_alive_if_possible(way: str) -> None:
+async def test_a_complete_response_keeps_its_connection_alive_if_possible(way: str) -> None:
     ends = way in ENDED
     script = Script(*[(KEPT | ENDED)[way]] * 2, ends=ends)
     async with served(script) as client:
@@ -129,7 +129,9 @@ async def test_a_truncated_response_is_a_connection_error(response: bytes) -> No
         (b"HTTP/1.1 100 Continue\r\n\r\n" * MAX_HEAD, "too long"),
     ],
 )
-async def test_a_bad_response_fails_and_closes_its_connection(response: bytes, how: str) -> None:
+async def test_an_invalid_response_fails_and_closes_its_connection(
+    response: bytes, how: str
+) -> None:
     script = Script(response, PLAIN)
     async with served(script) as client:
         with pytest.raises(NodeFailure, match=how):
@@ -147,7 +149,7 @@ async def test_a_closed_keep_alive_connection_is_replaced() -> None:
 
 
 async def give_up(script: Script, *posted: Coroutine[Any, Any, bytearray]) -> None:
-    """Cancel these requests as soon as the server has the first of them."""
+    """Cancel the requests as soon as the server has received the first of them."""
     script.received.clear()
     waiting = asyncio.gather(*posted)
     await script.received.wait()
@@ -164,7 +166,7 @@ async def test_a_late_response_is_not_returned_to_the_next_request() -> None:
     assert script.connections == 2
 
 
-async def test_concurrent_requests_use_as_many_connections() -> None:
+async def test_each_concurrent_request_uses_its_own_connection() -> None:
     script = Script(*[PLAIN] * 40)
     async with served(script) as client:
         for _ in range(2):
@@ -173,7 +175,7 @@ async def test_concurrent_requests_use_as_many_connections() -> None:
     assert script.connections == 20
 
 
-async def test_more_requests_than_connections_wait_for_one(
+async def test_requests_beyond_the_connection_limit_wait_for_a_free_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_client, "MAX_EXCHANGES", 4)
@@ -183,7 +185,7 @@ async def test_more_requests_than_connections_wait_for_one(
     assert script.connections == 4
 
 
-async def test_a_request_that_waits_for_a_connection_can_be_cancelled(
+async def test_a_request_waiting_for_a_connection_can_be_cancelled(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(http_client, "MAX_EXCHANGES", 1)
@@ -210,7 +212,7 @@ async def test_a_request_can_raise_its_response_limit() -> None:
             await client.post(b"two")
 
 
-async def test_a_request_has_the_path_and_credentials_of_the_address() -> None:
+async def test_a_request_uses_the_path_and_credentials_of_the_url() -> None:
     script = Script(PLAIN)
     async with served(script, "/v2/k%20ey ü?a=b c", user="me:p%40ss@") as client:
         await client.post(b"body")
@@ -221,7 +223,7 @@ async def test_a_request_has_the_path_and_credentials_of_the_address() -> None:
 
 
 def make_certificate(folder: Path) -> tuple[Path, ssl.SSLContext]:
-    """A certificate for this machine that nobody trusts by default."""
+    """Create a self-signed certificate for this machine, not trusted by default."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a node")])
     now = datetime.now(UTC)

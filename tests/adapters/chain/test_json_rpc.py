@@ -1,4 +1,4 @@
-"""The JSON-RPC client: which node serves, and what is logged about nodes."""
+"""The JSON-RPC client: which node is used, and what is logged about nodes."""
 
 import asyncio
 import gc
@@ -65,7 +65,7 @@ def with_fault(fault: Fault) -> Callable[[FaultyNode], None]:
         pytest.param(left_behind, id="left behind"),
     ],
 )
-async def test_the_next_node_serves_when_one_fails(
+async def test_the_next_node_is_used_when_one_fails(
     market_of_two: JsonRpcMarketplace,
     node: FaultyNode,
     spare_node: FaultyNode,
@@ -85,7 +85,7 @@ def short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make pauses longer than a test."""
+    """Make pauses longer than any test runs."""
     monkeypatch.setattr(json_rpc, "FIRST_PAUSE", 200.0)
     monkeypatch.setattr(json_rpc, "LONGEST_PAUSE", 1000.0)
 
@@ -103,7 +103,7 @@ async def test_a_node_that_failed_is_skipped_for_a_while(
 
 
 @pytest.mark.usefixtures("short_pause")
-async def test_the_preferred_node_is_returned_to_once_it_works(
+async def test_the_preferred_node_is_used_again_once_it_works(
     market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     node.fault = faults.respond_with_status(503)
@@ -116,7 +116,7 @@ async def test_the_preferred_node_is_returned_to_once_it_works(
 
 
 @pytest.mark.usefixtures("long_pause")
-async def test_the_pause_of_a_node_is_bounded_and_concurrent_failures_count_once(
+async def test_a_node_pause_is_bounded_and_concurrent_failures_count_once(
     node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     rpc = JsonRpc([node.address, spare_node.address])
@@ -171,7 +171,7 @@ async def test_a_node_that_refuses_one_batch_is_not_skipped(
 @pytest.mark.parametrize(
     ("behind", "seconds"), [(MAX_LAG_BLOCKS + 1, 1), (1, MAX_LAG_SECONDS + 1), (50, 50)]
 )
-async def test_a_node_behind_another_one_is_not_trusted(
+async def test_a_node_far_behind_another_is_not_trusted(
     market_of_two: JsonRpcMarketplace,
     node: FaultyNode,
     spare_node: FaultyNode,
@@ -194,7 +194,7 @@ async def test_a_node_a_few_blocks_behind_is_trusted(
     assert (await market_of_two.post_facts(9, READER)).balance == 1
 
 
-async def test_a_node_that_is_behind_does_not_replace_one_that_fails(
+async def test_a_lagging_node_does_not_replace_a_failing_one(
     market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     node.number -= 50
@@ -222,7 +222,7 @@ async def test_the_head_of_a_node_on_another_chain_is_ignored(
     assert (await market_of_two.post_facts(9, READER)).balance == 1
 
 
-async def test_heads_are_compared_without_an_exchange_for_each_read(
+async def test_comparing_heads_needs_no_extra_round_trip_per_read(
     market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     await asyncio.gather(*(market_of_two.post_facts(9, READER) for _ in range(20)))
@@ -237,7 +237,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize("fault", FAILURES, ids=["too large", "no JSON", "no head"])
-async def test_failed_exchanges_give_their_memory_back_without_the_garbage_collector(
+async def test_failed_exchanges_free_their_memory_without_garbage_collection(
     node: FaultyNode, spare_node: FaultyNode, fault: Fault
 ) -> None:
     node.fault = spare_node.fault = fault
@@ -267,14 +267,14 @@ async def test_failed_exchanges_give_their_memory_back_without_the_garbage_colle
 
 
 def largest_buffers() -> int:
-    """The bytes held by large objects, whether or not they are reachable."""
+    """Return the bytes held by large objects, reachable or not."""
     snapshot = tracemalloc.take_snapshot()
     return sum(trace.size for trace in snapshot.traces if trace.size > 50_000)
 
 
 @pytest.fixture(autouse=True)
 def traced(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Trace memory in the memory tests."""
+    """Run `tracemalloc` during the memory tests."""
     if "memory" not in request.node.name:
         yield
         return
@@ -299,7 +299,7 @@ async def test_a_response_with_too_many_values_is_refused_before_parsing(
     await rpc.close()
 
 
-async def test_all_nodes_failing_is_unavailable_in_time(
+async def test_unavailable_is_raised_in_time_when_all_nodes_fail(
     market_of_two: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     node.fault = spare_node.fault = faults.stay_silent
@@ -364,7 +364,7 @@ async def test_the_path_of_a_node_url_is_never_logged(
     assert str(node.server.port if node.server else 0) + "/" not in caplog.text
 
 
-async def test_a_failing_node_is_reported_once_and_its_return_too(
+async def test_a_node_failure_and_its_recovery_are_each_reported_once(
     market: JsonRpcMarketplace, node: FaultyNode, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="imprint")
@@ -389,7 +389,7 @@ async def test_a_failing_node_is_reported_once_and_its_return_too(
         "https://node.example/secret",
     ],
 )
-def test_a_masked_address_is_scheme_and_host(address: str) -> None:
+def test_a_masked_address_has_only_scheme_and_host(address: str) -> None:
     assert mask_address(address) == "https://node.example"
 
 
@@ -406,7 +406,7 @@ def test_at_least_one_address_is_needed() -> None:
         JsonRpc([])
 
 
-async def test_a_deadline_that_has_passed_is_unavailable(node: FaultyNode) -> None:
+async def test_a_deadline_in_the_past_raises_unavailable(node: FaultyNode) -> None:
     rpc = JsonRpc([node.address])
     with pytest.raises(Unavailable):
         await rpc.exchange([Call("eth_chainId")], lambda results: results, deadline=0)

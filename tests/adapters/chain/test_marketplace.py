@@ -1,4 +1,4 @@
-"""The marketplace over JSON-RPC: correct values from a node, and nothing from a faulty one."""
+"""The marketplace over JSON-RPC: correct values, or unavailable if a node is faulty."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ Tampered = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def published(node: FaultyNode) -> None:
-    """A paid post, and a reader who has bought it."""
+    """A paid post, and a reader who bought it."""
     node.entries[9] = (AUTHOR, CID.encode(), 5)
     node.balances[READER, 9] = 1
 
@@ -50,19 +50,19 @@ def tamper_call(node: FaultyNode, selector: str, result: object) -> None:
     node.tamper = tamper
 
 
-async def test_the_facts_are_the_entry_and_the_balance(market: JsonRpcMarketplace) -> None:
+async def test_post_facts_contain_the_entry_and_the_balance(market: JsonRpcMarketplace) -> None:
     facts = await market.post_facts(9, READER)
     assert facts == PostFacts(PostEntry(AUTHOR, CID, 5), 1)
 
 
-async def test_without_a_reader_the_balance_is_zero_and_not_queried(
+async def test_the_balance_is_zero_and_not_queried_without_a_reader(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     assert (await market.post_facts(9, None)).balance == 0
     assert "00fdd58e" not in str(node.batches)
 
 
-async def test_an_unknown_post_does_not_exist(market: JsonRpcMarketplace) -> None:
+async def test_an_unknown_post_is_reported_as_nonexistent(market: JsonRpcMarketplace) -> None:
     facts = await market.post_facts(10, READER)
     assert not facts.entry.exists
 
@@ -71,7 +71,9 @@ async def test_the_highest_post_id_can_be_queried(market: JsonRpcMarketplace) ->
     assert not (await market.post_facts(2**256 - 1, READER)).entry.exists
 
 
-async def test_the_facts_take_one_exchange(market: JsonRpcMarketplace, node: FaultyNode) -> None:
+async def test_post_facts_are_read_in_one_round_trip(
+    market: JsonRpcMarketplace, node: FaultyNode
+) -> None:
     await market.post_facts(9, READER)
     assert [call["method"] for call in node.batches[0]] == [
         "eth_chainId",
@@ -83,7 +85,7 @@ async def test_the_facts_take_one_exchange(market: JsonRpcMarketplace, node: Fau
     assert len(node.batches) == 1
 
 
-async def test_a_head_that_moves_between_the_calls_has_them_pinned_to_its_block(
+async def test_calls_are_pinned_to_a_block_if_the_head_moves_between_them(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     tamper_result(node, "eth_blockNumber", hex(101))
@@ -96,12 +98,12 @@ async def test_a_cid_is_resolved_to_its_entry(market: JsonRpcMarketplace) -> Non
     assert await market.entry_of_cid(CID) == PostEntry(AUTHOR, CID, 5)
 
 
-async def test_a_cid_that_is_not_published_has_no_entry(market: JsonRpcMarketplace) -> None:
+async def test_an_unpublished_cid_has_no_entry(market: JsonRpcMarketplace) -> None:
     assert await market.entry_of_cid(OTHER) is None
 
 
 @pytest.mark.parametrize("empty", ["0x", "0x00", None, "0x" + "00" * 31, "0x" + "00" * 33])
-async def test_a_malformed_post_id_is_unavailable_and_not_zero(
+async def test_a_malformed_post_id_is_unavailable_rather_than_zero(
     market: JsonRpcMarketplace, node: FaultyNode, empty: object
 ) -> None:
     tamper_call(node, "0xe8be2748", empty)
@@ -166,12 +168,12 @@ FAULTS = {
 }
 
 
-def test_a_client_waits_for_the_chain_no_longer_than_two_seconds() -> None:
+def test_a_client_waits_at_most_two_seconds_for_the_chain() -> None:
     assert TIMEOUT < 2
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS.keys())
-async def test_a_faulty_node_is_unavailable_in_time(
+async def test_a_faulty_node_raises_unavailable_in_time(
     market: JsonRpcMarketplace, node: FaultyNode, fault: Fault
 ) -> None:
     node.fault = fault
@@ -182,7 +184,7 @@ async def test_a_faulty_node_is_unavailable_in_time(
     assert time.monotonic() - before < 20
 
 
-async def test_shuffled_responses_are_put_in_order(
+async def test_shuffled_responses_are_matched_to_their_requests(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     node.fault = faults.respond_changed(lambda batch: batch[::-1])
@@ -219,7 +221,7 @@ async def test_a_malformed_return_value_is_unavailable_and_never_zero(
 @pytest.mark.parametrize(
     "block", [None, "0x1", {}, {"hash": "0x1", "number": "0x64", "timestamp": "0x1"}]
 )
-async def test_a_malformed_head_is_unavailable(
+async def test_a_malformed_head_raises_unavailable(
     market: JsonRpcMarketplace, node: FaultyNode, block: object
 ) -> None:
     tamper_result(node, "eth_getBlockByNumber", block)
@@ -227,7 +229,7 @@ async def test_a_malformed_head_is_unavailable(
         await market.post_facts(9, READER)
 
 
-async def test_a_node_of_another_chain_never_grants(
+async def test_a_node_on_another_chain_never_grants_access(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     await market.probe()
@@ -236,7 +238,7 @@ async def test_a_node_of_another_chain_never_grants(
         await market.post_facts(9, READER)
 
 
-async def test_a_node_that_is_behind_never_grants(
+async def test_a_lagging_node_never_grants_access(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     node.timestamp -= 601
@@ -244,7 +246,7 @@ async def test_a_node_that_is_behind_never_grants(
         await market.post_facts(9, READER)
 
 
-async def test_a_head_of_any_age_is_accepted_without_a_limit(node: FaultyNode) -> None:
+async def test_a_head_of_any_age_is_accepted_if_no_limit_is_set(node: FaultyNode) -> None:
     market = JsonRpcMarketplace(BlockCalls(JsonRpc([node.address]), 31337, fixed_clock, 0), MARKET)
     node.timestamp = 0
     facts = await market.post_facts(9, READER)
@@ -252,7 +254,7 @@ async def test_a_head_of_any_age_is_accepted_without_a_limit(node: FaultyNode) -
     await market.close()
 
 
-async def test_a_refused_connection_is_unavailable_at_once(node: FaultyNode) -> None:
+async def test_a_refused_connection_raises_unavailable_at_once(node: FaultyNode) -> None:
     address = node.address
     await node.stop()
     calls = BlockCalls(JsonRpc([address]), 31337, fixed_clock)
@@ -264,11 +266,11 @@ async def test_a_refused_connection_is_unavailable_at_once(node: FaultyNode) -> 
     await market.close()
 
 
-async def test_a_probe_passes_if_chain_and_contract_match(market: JsonRpcMarketplace) -> None:
+async def test_a_probe_passes_if_the_chain_and_contract_match(market: JsonRpcMarketplace) -> None:
     await market.probe()
 
 
-async def test_a_probe_reports_which_chain_it_found(
+async def test_a_probe_reports_the_chain_it_found(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     node.chain_id = 5
@@ -287,7 +289,7 @@ async def test_a_probe_names_the_address_that_has_no_contract(
     assert found.value.sentence == f"There is no contract at {MARKET} on chain 31337."
 
 
-async def test_a_probe_of_a_silent_node_is_unavailable_and_not_misconfigured(
+async def test_a_probe_reports_an_unresponsive_node_as_unavailable(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     node.fault = faults.stay_silent
@@ -309,7 +311,7 @@ async def test_a_result_is_not_cached(market: JsonRpcMarketplace, node: FaultyNo
     assert (await market.post_facts(9, READER)).balance == 0
 
 
-async def test_closing_makes_running_queries_unavailable(
+async def test_closing_the_marketplace_makes_running_queries_unavailable(
     market: JsonRpcMarketplace, node: FaultyNode
 ) -> None:
     node.fault = faults.stay_silent
@@ -326,7 +328,7 @@ async def test_closing_makes_running_queries_unavailable(
 async def market_of_quorum(
     node: FaultyNode, spare_node: FaultyNode
 ) -> AsyncIterator[JsonRpcMarketplace]:
-    """Two nodes that must both grant access; the second one also knows the post."""
+    """Two nodes that must both grant access; both have the same post and balances."""
     spare_node.entries = dict(node.entries)
     spare_node.balances = dict(node.balances)
     rpc = JsonRpc([node.address, spare_node.address])
@@ -335,7 +337,7 @@ async def market_of_quorum(
     await market.close()
 
 
-async def test_a_quorum_grants_what_both_nodes_grant(
+async def test_a_quorum_grants_access_if_both_nodes_grant_it(
     market_of_quorum: JsonRpcMarketplace, node: FaultyNode, spare_node: FaultyNode
 ) -> None:
     facts = await market_of_quorum.post_facts(9, READER)
@@ -345,7 +347,7 @@ async def test_a_quorum_grants_what_both_nodes_grant(
 
 @pytest.mark.parametrize("first_denies", [True, False])
 @pytest.mark.parametrize("way", ["no balance", "no entry"])
-async def test_a_quorum_denies_what_one_node_denies(
+async def test_a_quorum_denies_access_if_one_node_denies_it(
     market_of_quorum: JsonRpcMarketplace,
     node: FaultyNode,
     spare_node: FaultyNode,
@@ -361,7 +363,7 @@ async def test_a_quorum_denies_what_one_node_denies(
 
 
 @pytest.mark.parametrize("fault", [faults.reset, faults.respond_with_status(503)])
-async def test_a_quorum_that_is_not_reached_is_unavailable(
+async def test_an_unreached_quorum_is_unavailable(
     market_of_quorum: JsonRpcMarketplace, spare_node: FaultyNode, fault: Fault
 ) -> None:
     spare_node.fault = fault
@@ -370,7 +372,7 @@ async def test_a_quorum_that_is_not_reached_is_unavailable(
             await market_of_quorum.post_facts(9, READER)
 
 
-async def test_a_quorum_of_nodes_that_grant_different_posts_is_unavailable(
+async def test_nodes_that_disagree_about_the_post_are_unavailable(
     market_of_quorum: JsonRpcMarketplace, spare_node: FaultyNode
 ) -> None:
     spare_node.entries[9] = (AUTHOR, OTHER.encode(), 5)
@@ -378,9 +380,7 @@ async def test_a_quorum_of_nodes_that_grant_different_posts_is_unavailable(
         await market_of_quorum.post_facts(9, READER)
 
 
-async def test_a_quorum_is_reached_with_the_next_node(
-    node: FaultyNode, spare_node: FaultyNode
-) -> None:
+async def test_the_next_node_completes_a_quorum(node: FaultyNode, spare_node: FaultyNode) -> None:
     dead = "http://127.0.0.1:1/"
     rpc = JsonRpc([dead, node.address, spare_node.address])
     spare_node.entries, spare_node.balances = dict(node.entries), dict(node.balances)

@@ -33,7 +33,7 @@ NOW = datetime.fromtimestamp(1_760_000_000, UTC)
 
 @dataclass
 class DeployedMarketplace:
-    """A development chain with the marketplace, and a reader of it."""
+    """A development chain with the marketplace, and a client that reads it."""
 
     chain: Chain
     address: Address
@@ -82,7 +82,7 @@ async def test_a_probe_finds_the_contract(deployed: DeployedMarketplace) -> None
     await deployed.market.probe()
 
 
-async def test_a_probe_finds_no_contract_at_the_address_of_an_account(
+async def test_a_probe_finds_no_contract_at_an_account_address(
     deployed: DeployedMarketplace,
 ) -> None:
     astray = JsonRpcMarketplace(BlockCalls(deployed.rpc, 31337, fixed_clock), deployed.person(3))
@@ -90,12 +90,14 @@ async def test_a_probe_finds_no_contract_at_the_address_of_an_account(
         await astray.probe()
 
 
-async def test_a_post_that_is_not_published_does_not_exist(deployed: DeployedMarketplace) -> None:
+async def test_an_unpublished_post_does_not_exist(deployed: DeployedMarketplace) -> None:
     facts = await deployed.market.post_facts(1, deployed.person(2))
     assert (facts.entry.exists, facts.entry.price, facts.balance) == (False, 0, 0)
 
 
-async def test_a_published_post_has_its_author_cid_and_price(deployed: DeployedMarketplace) -> None:
+async def test_a_published_post_has_an_author_a_cid_and_a_price(
+    deployed: DeployedMarketplace,
+) -> None:
     deployed.publish()
     facts = await deployed.market.post_facts(1, deployed.person(2))
     assert facts.entry.author == deployed.person(1)

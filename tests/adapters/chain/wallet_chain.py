@@ -20,7 +20,7 @@ DIGEST = keccak256(b"what is signed")
 
 @dataclass
 class WalletChain:
-    """A chain with a factory, and its wallets as the service sees them."""
+    """A chain with a factory, and its wallets as seen by the service."""
 
     chain: Chain
     node: ChainNode
@@ -32,7 +32,7 @@ class WalletChain:
         return deploy_on(self.chain, creation(contract, *values))
 
     def owned_code(self) -> bytes:
-        """The code that creates a wallet of the owner."""
+        """Return the code that creates a wallet for the owner."""
         return creation("OwnedWallet", self.owner.address)
 
     def sign(self, digest: bytes = DIGEST) -> bytes:
@@ -44,7 +44,7 @@ class WalletChain:
 
 @asynccontextmanager
 async def open_wallet_chain() -> AsyncIterator[WalletChain]:
-    """A separate chain, until the end of the block."""
+    """Run a separate chain until the context exits."""
     chain = Chain.open(None, lambda: 1_760_000_000)
     factory = deploy_on(chain, creation("WalletFactory"))
     async with run_chain_node(chain) as node:

@@ -1,4 +1,4 @@
-"""A Kubo node in this process: strict about options, with faults on demand."""
+"""A fake Kubo node in this process: strict about options, with injectable faults."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ PARAMETERS = {
     "dag/export": {"arg", "progress", "offline"},
     "version": set(),
 }  # fmt: skip
-"""The options of each command; a real node also refuses others."""
+"""The accepted options of each command; like a real node, the fake refuses all others."""
 
 
 class CommandError(Exception):
@@ -49,7 +49,7 @@ class CommandError(Exception):
 
 @dataclass
 class KuboFake:
-    """Blocks, pins, the current faults of commands, and the commands that were called."""
+    """Blocks, pins, the current faults of commands, and the received commands."""
 
     authorization: str | None = None
     blocks: dict[Cid, bytes] = field(default_factory=dict)
@@ -243,7 +243,7 @@ def always(response: Callable[[], web.Response]) -> Fault:
 
 
 def times(count: int, fault: Fault) -> Fault:
-    """A fault of the first `count` calls."""
+    """A fault in the first `count` calls."""
     left = [count]
 
     async def passing(fake: KuboFake, request: web.Request) -> web.StreamResponse:
@@ -267,7 +267,7 @@ async def reset(fake: KuboFake, request: web.Request) -> web.StreamResponse:
 
 
 def interrupt(kept: int, trailer: bool, length: bool = True) -> Fault:
-    """A fault: a stream that ends early, with or without the error in its trailer."""
+    """A fault: a stream that ends early, with or without an error in its trailer."""
 
     async def fault(fake: KuboFake, request: web.Request) -> web.StreamResponse:
         data = fake.content(parse_cid(request.query["arg"]))

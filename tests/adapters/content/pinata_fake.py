@@ -1,7 +1,7 @@
-"""Pinata in this process, as its documentation and client describe it.
+"""A fake Pinata in this process, as described by its documentation and client.
 
-It refuses everything they do not mention: unknown parts, parameters, members and media types. Where
-the documentation leaves a choice, the fake has a switch.
+It refuses everything they do not mention: unknown parts, parameters, members and media
+types. Where the documentation leaves a choice, the fake has a switch.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ class Refused(Exception):
 
 @dataclass
 class PinataFake:
-    """Files, groups and contents of one account, the current faults, and the calls received."""
+    """Files, groups and contents of one account, the current faults, and the received calls."""
 
     jwt: str = JWT
     layout: Layout = KUBO_LAYOUT
@@ -351,7 +351,7 @@ def refuse_as_object(status: int, reason: str) -> web.Response:
 
 
 def refuse_as_sentence(status: int, sentence: str) -> web.Response:
-    """An error in the format of the newer endpoints."""
+    """An error in the format of Pinata's newer endpoints."""
     return web.json_response({"error": sentence}, status=status)
 
 
@@ -371,7 +371,7 @@ def always(response: Callable[[], web.Response]) -> Fault:
 
 
 def times(count: int, name: str, fault: Fault) -> Fault:
-    """A fault of the first `count` calls with this name."""
+    """A fault in the first `count` calls with this name."""
     left = [count]
 
     async def passing(fake: PinataFake, request: web.Request) -> web.StreamResponse:

@@ -1,4 +1,4 @@
-"""The content store in a bucket: fences, copies, the marker, listing, and public access."""
+"""The bucket content store: fences, copies, the marker, listing, and public access."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -34,7 +34,7 @@ def keys(objects: MemoryStore) -> list[str]:
 
 
 class Interrupted:
-    """A bucket in which something happens before the first call of one kind."""
+    """A bucket that runs a callback before the first call of one kind."""
 
     def __init__(self, objects: MemoryStore, kind: str, event: Callable[[], Awaitable[object]]):
         self.objects, self.kind, self.event = objects, kind, event
@@ -53,7 +53,7 @@ class Interrupted:
 
 
 @NETWORKS
-async def test_a_document_stored_after_it_was_condemned_is_kept(
+async def test_a_document_stored_after_being_marked_for_deletion_is_kept(
     bucket: BucketWorkbench, network: Network
 ) -> None:
     await bucket.store.put(CID, DOCUMENT, network, fence=7)
@@ -71,7 +71,7 @@ async def test_a_document_stored_after_it_was_condemned_is_kept(
         st.tuples(st.sampled_from(["put", "remove", "reopen"]), st.integers(0, 12)), max_size=12
     )
 )
-async def test_a_document_exists_while_its_highest_fence_does(
+async def test_a_document_exists_until_it_is_removed_with_a_higher_fence(
     network: Network, steps: list[tuple[str, int]]
 ) -> None:
     objects = MemoryStore()
@@ -90,7 +90,7 @@ async def test_a_document_exists_while_its_highest_fence_does(
         assert [cid async for cid in store.list_documents(network)] == [CID] * (highest >= 0)
 
 
-async def test_a_removal_does_not_destroy_a_document_stored_after_its_fence_check() -> None:
+async def test_removal_does_not_destroy_a_document_stored_after_the_fence_check() -> None:
     objects = MemoryStore()
     writer = open_store(objects)
     await writer.put(CID, DOCUMENT, PUBLIC, fence=3)
@@ -102,7 +102,7 @@ async def test_a_removal_does_not_destroy_a_document_stored_after_its_fence_chec
     assert keys(objects) == [f"public/{CID}/5"]
 
 
-async def test_a_copy_that_is_replaced_between_listing_and_reading_is_found() -> None:
+async def test_a_copy_replaced_between_listing_and_reading_is_found() -> None:
     objects = MemoryStore()
     writer = open_store(objects)
     await writer.put(CID, DOCUMENT, PUBLIC, fence=3)
@@ -112,7 +112,9 @@ async def test_a_copy_that_is_replaced_between_listing_and_reading_is_found() ->
     assert await reader.read(CID, PUBLIC) == DOCUMENT
 
 
-async def test_another_process_finds_a_document_whose_fence_rose(bucket: BucketWorkbench) -> None:
+async def test_another_process_finds_a_document_with_a_raised_fence(
+    bucket: BucketWorkbench,
+) -> None:
     other = bucket.open(bucket.identity)
     await bucket.store.put(CID, DOCUMENT, PUBLIC, fence=1)
     assert await other.read(CID, PUBLIC) == DOCUMENT
@@ -121,7 +123,7 @@ async def test_another_process_finds_a_document_whose_fence_rose(bucket: BucketW
     assert await other.read(CID, PUBLIC) == DOCUMENT
 
 
-async def test_a_damaged_copy_is_skipped_once_the_document_is_stored_again(
+async def test_a_damaged_copy_is_skipped_after_the_document_is_stored_again(
     bucket: BucketWorkbench,
 ) -> None:
     await bucket.store.put(CID, DOCUMENT, PRIVATE, fence=9)
@@ -133,7 +135,7 @@ async def test_a_damaged_copy_is_skipped_once_the_document_is_stored_again(
     assert await bucket.store.read(CID, PRIVATE) == DOCUMENT
 
 
-async def test_reading_a_draft_takes_one_request_without_a_listing(bucket: BucketWorkbench) -> None:
+async def test_reading_a_draft_needs_one_request_and_no_listing(bucket: BucketWorkbench) -> None:
     await bucket.store.put(CID, DOCUMENT, PRIVATE)
     assert keys(bucket.objects) == [f"private/{CID}/0"]
 
@@ -144,7 +146,7 @@ async def test_reading_a_draft_takes_one_request_without_a_listing(bucket: Bucke
     assert await open_store(unlisted).read(CID, PRIVATE) == DOCUMENT
 
 
-async def test_a_long_listing_has_every_document_once() -> None:
+async def test_a_long_listing_contains_every_document_once() -> None:
     objects = MemoryStore()
     cids = sorted(document_cid(b"%d" % number) for number in range(PAGE + 50))
     for cid in cids:
@@ -162,7 +164,7 @@ async def test_a_listing_continues_after_a_failed_page() -> None:
         objects.put(f"private/{document_cid(b'%d' % number)}/0", b"")
 
     class Broken:
-        """Its first listing ends with an error after one page."""
+        """A bucket whose first listing fails after one page."""
 
         whole = False
 
@@ -184,7 +186,7 @@ async def test_a_listing_continues_after_a_failed_page() -> None:
     assert len(listed) == len(set(listed)) == 2 * PAGE + 50
 
 
-async def test_young_documents_are_left_out_on_request(bucket: BucketWorkbench) -> None:
+async def test_recently_stored_documents_are_left_out_on_request(bucket: BucketWorkbench) -> None:
     await bucket.store.put(CID, DOCUMENT, PRIVATE)
     now = datetime.now(UTC)
     for before, expected in ((now - timedelta(hours=1), []), (now + timedelta(hours=1), [CID])):
@@ -201,7 +203,7 @@ async def test_a_prefix_belongs_to_one_installation(bucket: BucketWorkbench) -> 
     await first.put(CID, DOCUMENT, PRIVATE)
 
 
-async def test_concurrent_claims_give_the_prefix_to_one_installation(
+async def test_concurrent_claims_assign_the_prefix_to_one_installation(
     bucket: BucketWorkbench,
 ) -> None:
     ids = [f"{number:032x}" for number in range(8)]
@@ -230,7 +232,7 @@ async def test_a_store_without_its_marker_refuses_documents(bucket: BucketWorkbe
         await store.put(CID, DOCUMENT, PRIVATE)
 
 
-async def test_a_bucket_that_is_publicly_readable_is_refused(bucket: BucketWorkbench) -> None:
+async def test_a_publicly_readable_bucket_is_refused(bucket: BucketWorkbench) -> None:
     strangers = BucketClient("memory", bucket.objects, SHORT_PAUSES)
     store = open_store(bucket.objects, strangers=strangers)
     with pytest.raises(StoreMisconfigured) as refused:
@@ -255,7 +257,7 @@ async def test_a_probe_leaves_nothing_behind(bucket: BucketWorkbench) -> None:
     assert keys(bucket.objects) == []
 
 
-async def test_a_probe_finds_that_documents_can_be_read_but_no_longer_stored() -> None:
+async def test_a_probe_detects_a_store_that_is_readable_but_not_writable() -> None:
     objects = MemoryStore()
     await open_store(objects).put(CID, DOCUMENT, PRIVATE)
     full = GenericError("Server returned non-2xx status code: 507 XMinioStorageFull")

@@ -1,4 +1,4 @@
-"""How a bucket is opened: URLs and credentials, without sending anything."""
+"""Opening a bucket: URLs and credentials, without sending requests."""
 
 import json
 from dataclasses import replace
@@ -30,7 +30,7 @@ def test_an_s3_bucket_is_opened_with_an_access_key() -> None:
     assert "endpoint" not in config
 
 
-def test_an_endpoint_replaces_amazon() -> None:
+def test_an_endpoint_replaces_the_amazon_default() -> None:
     assert config_of(replace(S3, endpoint="https://minio.example.org"))["endpoint"] == (
         "https://minio.example.org"
     )
@@ -79,7 +79,7 @@ def test_opening_a_store_sends_no_request(access: BucketAccess) -> None:
         replace(S3, secret=None, key_id="canary"),
     ],
 )
-def test_malformed_credentials_are_refused_and_not_shown(
+def test_malformed_credentials_are_refused_and_not_displayed(
     access: BucketAccess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("AZURE_STORAGE_ACCOUNT_NAME", "AWS_SECRET_ACCESS_KEY"):
@@ -91,12 +91,12 @@ def test_malformed_credentials_are_refused_and_not_shown(
     assert refused.value.__suppress_context__
 
 
-def test_the_s3_client_retries_as_often_as_the_other_stores() -> None:
+def test_the_s3_client_retries_as_often_as_the_other_store_clients() -> None:
     opened = open_objects(S3)
     assert isinstance(opened, S3Store)
     assert opened.retry_config is not None
     assert opened.retry_config["max_retries"] == DEFAULT_POLICY.attempts - 1
 
 
-def test_bucket_access_does_not_show_its_secret() -> None:
+def test_bucket_access_does_not_expose_its_secret() -> None:
     assert "the-secret" not in repr(S3)

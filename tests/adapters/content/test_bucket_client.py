@@ -1,4 +1,4 @@
-"""The client of a bucket: retries, the circuit breaker, and its error messages."""
+"""The bucket client: retries, the circuit breaker, and error messages."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ ADDRESS = "https://store.example.org/bucket/private/x?sig=c2VjcmV0"
 
 @dataclass(slots=True)
 class Objects:
-    """A bucket whose calls do what a test says, one after the other; the last one is repeated."""
+    """A bucket whose calls have the given outcomes in order; the last outcome repeats."""
 
     outcomes: list[Callable[[], Any]]
     sent: int = 0
@@ -66,7 +66,7 @@ async def delete(client: BucketClient) -> None:
         await client.delete("key", deadline)
 
 
-async def test_a_request_without_a_response_is_sent_again() -> None:
+async def test_a_request_without_a_response_is_retried() -> None:
     objects = Objects([forever, lambda: None])
     await delete(BucketClient("s3://b", objects, BRISK))  # type: ignore[arg-type]
     assert objects.sent == 2
@@ -99,7 +99,7 @@ async def test_the_circuit_breaker_opens_after_repeated_failures() -> None:
     assert objects.sent == CIRCUIT_FAILURES + 4
 
 
-async def test_a_404_for_a_put_is_unavailable(
+async def test_a_404_for_a_put_raises_unavailable(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     # A web server at the address of the object store, like a proxy without a route to it.
@@ -112,7 +112,7 @@ async def test_a_404_for_a_put_is_unavailable(
 
 
 @pytest.mark.parametrize("status", [400, 500, 503])
-async def test_an_object_that_cannot_be_read_is_not_a_missing_one(status: int) -> None:
+async def test_an_unreadable_object_is_not_treated_as_missing(status: int) -> None:
     objects = Objects([raising(GenericError(response(status, "InternalError")))])
     client = BucketClient("s3://b", objects, BRISK)  # type: ignore[arg-type]
     with pytest.raises(Unavailable):
@@ -143,7 +143,9 @@ async def test_failures_between_successes_leave_the_circuit_closed() -> None:
         (PermissionDeniedError(response(403, "RequestTimeTooSkewed")), "clock is wrong"),
     ],
 )
-async def test_a_misconfigured_bucket_is_reported_in_words(error: Exception, words: str) -> None:
+async def test_a_misconfigured_bucket_has_a_readable_error_message(
+    error: Exception, words: str
+) -> None:
     objects = Objects([raising(error)])
     with pytest.raises(StoreMisconfigured) as refused:
         await delete(BucketClient("s3://b", objects, SHORT_PAUSES))  # type: ignore[arg-type]
@@ -159,7 +161,7 @@ async def test_a_misconfigured_bucket_is_reported_in_words(error: Exception, wor
         (PermissionDeniedError(response(403, "AccessDenied")), "AccessDenied"),
     ],
 )
-async def test_no_address_and_no_signature_is_logged(
+async def test_addresses_and_signatures_are_not_logged(
     error: Exception, words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)

@@ -1,4 +1,4 @@
-"""The contract of the port `ContentStore`, which every store passes."""
+"""Conformance tests of the `ContentStore` port, run against every store."""
 
 import asyncio
 
@@ -21,7 +21,9 @@ async def test_a_stored_document_is_read_back(bench: Workbench) -> None:
 
 
 @pytest.mark.parametrize("network", Network)
-async def test_a_document_that_was_never_stored_is_none(bench: Workbench, network: Network) -> None:
+async def test_reading_a_document_that_was_never_stored_returns_none(
+    bench: Workbench, network: Network
+) -> None:
     assert await bench.store.read(CID, network) is None
 
 
@@ -35,7 +37,7 @@ async def test_a_public_document_is_not_private(bench: Workbench) -> None:
     assert await bench.store.read(CID, PRIVATE) is None
 
 
-async def test_removing_a_public_document_leaves_the_private_one(bench: Workbench) -> None:
+async def test_removing_a_public_document_keeps_the_private_one(bench: Workbench) -> None:
     for network in Network:
         await bench.store.put(CID, DOCUMENT, network)
     await bench.store.remove(CID, PUBLIC)
@@ -46,7 +48,7 @@ async def test_removing_a_public_document_leaves_the_private_one(bench: Workbenc
 @pytest.mark.parametrize(
     "size", [0, 1, 65_535, 65_536, 65_537, 262_144, 262_145, 1_048_577, 5_000_000, 25_000_000]
 )
-async def test_documents_of_any_size_are_kept(bench: Workbench, size: int) -> None:
+async def test_documents_of_any_size_can_be_stored(bench: Workbench, size: int) -> None:
     document = (b"0123456789abcdef" * (size // 16 + 1))[:size]
     cid = document_cid(document)
     await bench.store.put(cid, document, PRIVATE)
@@ -54,7 +56,9 @@ async def test_documents_of_any_size_are_kept(bench: Workbench, size: int) -> No
 
 
 @pytest.mark.parametrize("document", [b"other", b"", DOCUMENT + b" ", bytes(300_000)])
-async def test_bytes_with_another_cid_are_not_stored(bench: Workbench, document: bytes) -> None:
+async def test_bytes_that_do_not_match_the_cid_are_not_stored(
+    bench: Workbench, document: bytes
+) -> None:
     with pytest.raises(Unavailable):
         await bench.store.put(CID, document, PRIVATE)
     assert await bench.store.read(CID, PRIVATE) is None
@@ -72,21 +76,23 @@ async def test_tampered_bytes_are_never_served(bench: Workbench, size: int) -> N
 
 
 @pytest.mark.parametrize("left", [b"", DOCUMENT[:-1], DOCUMENT + b"\0"])
-async def test_a_document_of_another_length_is_never_served(bench: Workbench, left: bytes) -> None:
+async def test_a_document_of_the_wrong_length_is_never_served(
+    bench: Workbench, left: bytes
+) -> None:
     await bench.store.put(CID, DOCUMENT, PRIVATE)
     bench.tamper(CID, PRIVATE, left)
     with pytest.raises(Unavailable):
         await bench.store.read(CID, PRIVATE)
 
 
-async def test_storing_again_repairs_a_tampered_document(bench: Workbench) -> None:
+async def test_storing_a_tampered_document_again_repairs_it(bench: Workbench) -> None:
     await bench.store.put(CID, DOCUMENT, PRIVATE)
     bench.tamper(CID, PRIVATE, b"garbage")
     await bench.store.put(CID, DOCUMENT, PRIVATE)
     assert await bench.store.read(CID, PRIVATE) == DOCUMENT
 
 
-async def test_storing_twice_is_the_same_as_once(bench: Workbench) -> None:
+async def test_storing_a_document_twice_has_the_same_effect_as_once(bench: Workbench) -> None:
     await bench.store.put(CID, DOCUMENT, PRIVATE)
     await bench.store.put(CID, DOCUMENT, PRIVATE)
     await bench.store.remove(CID, PRIVATE)
@@ -159,12 +165,12 @@ async def test_a_marker_survives_reopening(bench: Workbench) -> None:
     assert await bench.store.claim(ID) == ID
 
 
-async def test_a_store_may_be_marked_by_many_processes_at_once(bench: Workbench) -> None:
+async def test_many_processes_may_claim_a_store_at_once(bench: Workbench) -> None:
     assert set(await asyncio.gather(*(bench.store.claim(ID) for _ in range(8)))) == {ID}
     assert await bench.store.claimed_by(ID) == ID
 
 
-async def test_a_marker_changes_no_document(bench: Workbench) -> None:
+async def test_claiming_a_store_changes_no_documents(bench: Workbench) -> None:
     await bench.store.put(CID, DOCUMENT, PUBLIC)
     await bench.store.claim(ID)
     assert await bench.store.read(CID, PUBLIC) == DOCUMENT

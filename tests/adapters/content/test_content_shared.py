@@ -39,7 +39,9 @@ async def installations(shared: SharedWorkbench) -> AsyncIterator[Installations]
         await store.close()
 
 
-async def test_a_shared_store_has_the_markers_of_all(installations: Installations) -> None:
+async def test_a_shared_store_has_the_markers_of_all_its_installations(
+    installations: Installations,
+) -> None:
     first, second = await installations.open(FIRST), await installations.open(SECOND)
     for store in (first, second):
         assert await store.claimed_by(FIRST.id) == FIRST.id
@@ -47,7 +49,7 @@ async def test_a_shared_store_has_the_markers_of_all(installations: Installation
         assert await store.claimed_by(OLDEST.id) is None
 
 
-async def test_nothing_is_stored_before_the_marker(
+async def test_nothing_is_stored_before_the_store_is_claimed(
     shared: SharedWorkbench, installations: Installations
 ) -> None:
     store = shared.open(FIRST)
@@ -59,7 +61,7 @@ async def test_nothing_is_stored_before_the_marker(
     assert await store.read(document_cid(SMALL), PUBLIC) == SMALL
 
 
-async def test_nothing_is_stored_once_the_node_or_account_was_replaced(
+async def test_nothing_is_stored_after_the_node_or_account_was_replaced(
     shared: SharedWorkbench, installations: Installations
 ) -> None:
     store = await installations.open(FIRST)
@@ -71,7 +73,7 @@ async def test_nothing_is_stored_once_the_node_or_account_was_replaced(
 
 
 @DOCUMENTS
-async def test_a_document_is_seen_by_its_installation_only(
+async def test_a_document_is_visible_only_to_its_own_installation(
     installations: Installations, document: bytes
 ) -> None:
     first, second = await installations.open(FIRST), await installations.open(SECOND)
@@ -81,7 +83,7 @@ async def test_a_document_is_seen_by_its_installation_only(
 
 
 @DOCUMENTS
-async def test_destroying_a_document_leaves_the_copy_of_another_installation(
+async def test_destroying_a_document_keeps_the_copy_of_another_installation(
     installations: Installations, document: bytes
 ) -> None:
     first, second = await installations.open(FIRST), await installations.open(SECOND)
@@ -96,7 +98,7 @@ async def test_destroying_a_document_leaves_the_copy_of_another_installation(
 
 
 @DOCUMENTS
-async def test_the_document_of_another_installation_cannot_be_destroyed(
+async def test_a_document_of_another_installation_cannot_be_destroyed(
     installations: Installations, document: bytes
 ) -> None:
     first, second = await installations.open(FIRST), await installations.open(SECOND)
@@ -124,7 +126,7 @@ async def test_documents_without_an_id_belong_to_the_oldest_installation(
 
 
 @DOCUMENTS
-async def test_a_document_stored_again_with_an_id_is_destroyed_as_a_whole(
+async def test_a_document_stored_with_and_without_an_id_is_destroyed_completely(
     installations: Installations, document: bytes
 ) -> None:
     before, oldest = await installations.open(UNNAMED), await installations.open(OLDEST)
@@ -138,7 +140,7 @@ async def test_a_document_stored_again_with_an_id_is_destroyed_as_a_whole(
 
 @DOCUMENTS
 @pytest.mark.parametrize("network", Network)
-async def test_a_document_stored_after_it_was_condemned_is_kept(
+async def test_a_document_stored_after_being_marked_for_deletion_is_kept(
     installations: Installations, document: bytes, network: Network
 ) -> None:
     store, cid = await installations.open(FIRST), document_cid(document)
@@ -151,7 +153,7 @@ async def test_a_document_stored_after_it_was_condemned_is_kept(
 
 
 @DOCUMENTS
-async def test_a_document_stored_before_it_was_condemned_is_removed(
+async def test_a_document_stored_before_being_marked_for_deletion_is_removed(
     installations: Installations, document: bytes
 ) -> None:
     store, cid = await installations.open(FIRST), document_cid(document)
@@ -161,7 +163,7 @@ async def test_a_document_stored_before_it_was_condemned_is_removed(
 
 
 @DOCUMENTS
-async def test_storing_again_never_lowers_a_fence(
+async def test_storing_a_document_again_never_lowers_its_fence(
     installations: Installations, document: bytes
 ) -> None:
     store, cid = await installations.open(FIRST), document_cid(document)
@@ -174,7 +176,7 @@ async def test_storing_again_never_lowers_a_fence(
 
 
 @DOCUMENTS
-async def test_the_fence_of_one_installation_protects_no_other(
+async def test_the_fence_of_one_installation_does_not_protect_another(
     installations: Installations, document: bytes
 ) -> None:
     first, second = await installations.open(FIRST), await installations.open(SECOND)

@@ -32,11 +32,11 @@ def delete(files):
 
 
 def names_in(folder):
-    """The files below a folder, as texts."""
+    """Return the relative paths of the files below a folder."""
     return sorted(str(each.relative_to(folder)) for each in folder.rglob("*") if not each.is_dir())
 
 
-def test_a_document_is_a_file_named_by_its_cid_in_a_folder_of_two_letters(files, folder):
+def test_a_document_file_is_named_by_its_cid_in_a_two_letter_folder(files, folder):
     store(files)
     assert names_in(folder) == [f"{SHARD}/{CID}"]
     assert (folder / SHARD / CID).read_bytes() == DOCUMENT
@@ -57,7 +57,7 @@ def test_a_document_that_cannot_be_made_visible_leaves_no_file(files, folder):
     assert names_in(folder) == []
 
 
-def test_a_symbolic_link_is_not_followed_by_a_read(files, folder, tmp_path):
+def test_reading_does_not_follow_a_symbolic_link(files, folder, tmp_path):
     (tmp_path / "elsewhere").write_bytes(DOCUMENT)
     (folder / SHARD).mkdir()
     (folder / SHARD / CID).symlink_to(tmp_path / "elsewhere")
@@ -66,7 +66,7 @@ def test_a_symbolic_link_is_not_followed_by_a_read(files, folder, tmp_path):
 
 
 @pytest.mark.parametrize("change", [store, delete])
-def test_a_change_replaces_a_symbolic_link_and_not_its_target(files, folder, tmp_path, change):
+def test_writing_replaces_a_symbolic_link_rather_than_its_target(files, folder, tmp_path, change):
     (tmp_path / "elsewhere").write_text("not mine")
     (folder / SHARD).mkdir()
     (folder / SHARD / CID).symlink_to(tmp_path / "elsewhere")
@@ -75,7 +75,7 @@ def test_a_change_replaces_a_symbolic_link_and_not_its_target(files, folder, tmp
     assert (tmp_path / "elsewhere").read_text() == "not mine"
 
 
-def test_deleting_one_document_leaves_the_others(files):
+def test_deleting_one_document_keeps_the_others(files):
     store(files)
     store(files, b"another poem")
     files.delete(CID)
@@ -85,14 +85,14 @@ def test_deleting_one_document_leaves_the_others(files):
 
 
 @pytest.mark.parametrize("use", [DocumentFiles.load, DocumentFiles.delete])
-def test_a_missing_root_folder_is_an_error_and_not_a_missing_document(files, folder, use):
+def test_a_missing_root_folder_is_an_error_rather_than_a_missing_document(files, folder, use):
     (folder / ".incoming").rmdir()
     folder.rmdir()
     with pytest.raises(FileNotFoundError):
         use(files, CID)
 
 
-def test_only_documents_in_their_own_folder_are_listed(files, folder):
+def test_only_documents_in_the_right_folder_are_listed(files, folder):
     store(files)
     for shard, name in ((SHARD, "notes.txt"), ("zz", CID), ("zz", "notes.txt")):
         (folder / shard).mkdir(exist_ok=True)
@@ -101,20 +101,20 @@ def test_only_documents_in_their_own_folder_are_listed(files, folder):
     assert [files.list_documents(each) for each in (SHARD, "zz", "no")] == [[CID], [], []]
 
 
-def test_a_document_that_vanishes_is_left_out_of_the_list(files, folder):
+def test_a_document_that_vanishes_is_left_out_of_the_listing(files, folder):
     (folder / SHARD).mkdir()
     (folder / SHARD / CID).symlink_to(folder / "gone")
     assert files.list_documents(SHARD) == []
 
 
-def test_documents_are_listed_by_the_time_they_were_stored(files, folder):
+def test_documents_are_listed_in_the_order_they_were_stored(files, folder):
     store(files)
     os.utime(folder / SHARD / CID, (1000, 1000))
     assert files.list_documents(SHARD, before=1000) == []
     assert files.list_documents(SHARD, before=1001) == [CID]
 
 
-def test_leftovers_are_removed_if_they_are_old_and_can_be_removed(files, folder):
+def test_old_leftovers_are_removed_if_possible(files, folder):
     incoming = folder / ".incoming"
     (incoming / "folder").mkdir()
     for name, written in (("old", 1000), ("new", 2000), ("folder", 1000)):
@@ -126,7 +126,7 @@ def test_leftovers_are_removed_if_they_are_old_and_can_be_removed(files, folder)
     assert {each.name for each in incoming.iterdir()} == {"new", "folder"}
 
 
-def test_a_probe_leaves_nothing_and_fails_without_its_folder(files, folder):
+def test_a_probe_leaves_nothing_behind_and_fails_without_its_folder(files, folder):
     files.probe()
     assert names_in(folder) == []
     (folder / ".incoming").rmdir()

@@ -1,4 +1,4 @@
-"""The embedded store: permissions, durability, failing disks, small and large documents."""
+"""The embedded store: permissions, durability, failing disks, and document sizes."""
 
 import asyncio
 import errno
@@ -50,7 +50,7 @@ async def test_files_and_folders_are_readable_by_their_owner_only(
     assert modes == {0o700, 0o600}
 
 
-async def test_permissions_that_are_too_wide_are_narrowed(
+async def test_overly_broad_permissions_are_narrowed(
     tmp_path: Path, embedded: EmbeddedWorkbench
 ) -> None:
     (embedded.root / "private").chmod(0o755)
@@ -89,7 +89,7 @@ async def test_a_put_syncs_the_file_then_renames_then_syncs_the_folder(
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS, errno.EDQUOT])
-async def test_a_failing_disk_is_unavailable_and_leaves_no_files(
+async def test_a_failing_disk_is_unavailable_and_no_files_are_left(
     embedded: EmbeddedWorkbench, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     with monkeypatch.context() as broken:
@@ -103,7 +103,7 @@ async def test_a_failing_disk_is_unavailable_and_leaves_no_files(
     await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
 
 
-async def test_an_unmounted_disk_is_unavailable_and_not_empty(
+async def test_an_unmounted_disk_is_unavailable_rather_than_empty(
     embedded: EmbeddedWorkbench,
 ) -> None:
     await embedded.store.put(CID, DOCUMENT, PRIVATE)
@@ -143,7 +143,9 @@ async def test_a_symbolic_link_in_place_of_a_document_is_not_followed(
         await embedded.store.read(LARGE_CID, PRIVATE)
 
 
-async def test_old_leftovers_of_a_crash_are_removed_at_opening(embedded: EmbeddedWorkbench) -> None:
+async def test_old_leftovers_of_a_crash_are_removed_when_the_store_is_opened(
+    embedded: EmbeddedWorkbench,
+) -> None:
     old, new = (embedded.root / "private" / ".incoming" / name for name in ("old", "new"))
     for path in (old, new):
         path.write_bytes(b"half a docu")
@@ -153,7 +155,7 @@ async def test_old_leftovers_of_a_crash_are_removed_at_opening(embedded: Embedde
     assert leftovers(embedded.root) == [new]
 
 
-async def test_a_removed_shard_folder_is_made_again(embedded: EmbeddedWorkbench) -> None:
+async def test_a_removed_shard_folder_is_created_again(embedded: EmbeddedWorkbench) -> None:
     await embedded.store.put(LARGE_CID, LARGE_DOCUMENT, PRIVATE)
     await embedded.store.remove(LARGE_CID, PRIVATE)
     for path in (embedded.root / "private").glob("??"):
@@ -162,7 +164,7 @@ async def test_a_removed_shard_folder_is_made_again(embedded: EmbeddedWorkbench)
     assert await embedded.store.read(LARGE_CID, PRIVATE) == LARGE_DOCUMENT
 
 
-async def test_the_documents_of_a_network_can_be_listed(embedded: EmbeddedWorkbench) -> None:
+async def test_the_documents_in_a_network_can_be_listed(embedded: EmbeddedWorkbench) -> None:
     documents = [f"document {number}".encode() for number in range(40)]
     cids = {document_cid(document) for document in documents}
     await asyncio.gather(*(embedded.store.put(document_cid(d), d, PRIVATE) for d in documents))
@@ -181,7 +183,7 @@ async def test_files_that_are_not_documents_are_not_listed(embedded: EmbeddedWor
     assert [cid async for cid in embedded.store.list_documents(PRIVATE)] == [LARGE_CID]
 
 
-async def test_a_copy_of_the_folder_is_a_backup(
+async def test_a_copy_of_the_folder_is_a_usable_backup(
     embedded: EmbeddedWorkbench, tmp_path: Path
 ) -> None:
     for cid, document in ((CID, DOCUMENT), (LARGE_CID, LARGE_DOCUMENT)):
@@ -239,7 +241,7 @@ async def test_the_bytes_of_a_removed_document_are_erased_from_the_disk(
     assert secret not in left
 
 
-async def test_on_a_shared_disk_every_document_is_a_file(
+async def test_every_document_is_a_file_on_a_shared_disk(
     tmp_path: Path, embedded: EmbeddedWorkbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedded_module, "is_local", lambda _: False)
@@ -269,7 +271,7 @@ async def test_a_small_document_stored_as_a_file_is_found(
     await store.close()
 
 
-async def test_a_document_that_is_stored_again_counts_as_new(embedded: EmbeddedWorkbench) -> None:
+async def test_a_document_stored_again_counts_as_new(embedded: EmbeddedWorkbench) -> None:
     await embedded.store.put(CID, DOCUMENT, PRIVATE)
     await asyncio.sleep(0.05)
     between = utc_now()
@@ -278,7 +280,7 @@ async def test_a_document_that_is_stored_again_counts_as_new(embedded: EmbeddedW
     assert [cid async for cid in embedded.store.list_documents(PRIVATE, between)] == []
 
 
-async def test_a_store_that_is_only_read_stores_and_destroys_nothing(tmp_path: Path) -> None:
+async def test_a_read_only_store_stores_and_destroys_nothing(tmp_path: Path) -> None:
     document = b"Words."
     cid = document_cid(document)
     store = EmbeddedStore(tmp_path, utc_now)

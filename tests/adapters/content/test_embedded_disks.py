@@ -30,11 +30,11 @@ MOUNTS = r"""
         ("/over/imprint", True),
     ],
 )
-def test_the_longest_mount_point_decides(tmp_path: Path, folder: str, local: bool) -> None:
+def test_the_longest_matching_mount_point_decides(tmp_path: Path, folder: str, local: bool) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(MOUNTS.lstrip())
     assert is_local(Path(folder), mounts) is local
 
 
-def test_a_disk_counts_as_local_without_a_list_of_mounts(tmp_path: Path) -> None:
+def test_a_disk_counts_as_local_if_the_mount_list_is_missing(tmp_path: Path) -> None:
     assert is_local(Path("/srv"), tmp_path / "no such file")

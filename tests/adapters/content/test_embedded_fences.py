@@ -1,4 +1,4 @@
-"""Fences of the embedded store: a late removal destroys nothing."""
+"""Fences in the embedded store: a late removal destroys nothing."""
 
 import asyncio
 import fcntl
@@ -38,7 +38,7 @@ async def store(tmp_path: Path) -> AsyncIterator[EmbeddedStore]:
 
 @pytest.fixture(params=list(SIZES.values()), ids=list(SIZES))
 def document(request: pytest.FixtureRequest) -> bytes:
-    """A document that is stored as a row, or as a file."""
+    """A document stored as a row or as a file."""
     return b"x" * int(request.param)
 
 
@@ -49,7 +49,7 @@ async def is_left(store: EmbeddedStore, document: bytes) -> bool:
 @pytest.mark.parametrize(
     ("stored", "removed", "left"), [(0, 1, False), (4, 5, False), (5, 5, True)]
 )
-async def test_a_removal_spares_a_document_with_its_fence_or_a_higher_one(
+async def test_a_removal_keeps_a_document_with_an_equal_or_higher_fence(
     store: EmbeddedStore, document: bytes, stored: int, removed: int, left: bool
 ):
     cid = document_cid(document)
@@ -68,14 +68,14 @@ async def test_the_higher_fence_of_two_writers_is_kept(store: EmbeddedStore, doc
     assert not await is_left(store, document)
 
 
-async def test_without_a_fence_everything_is_removed(store: EmbeddedStore, document: bytes):
+async def test_a_removal_without_a_fence_removes_everything(store: EmbeddedStore, document: bytes):
     cid = document_cid(document)
     await store.put(cid, document, PUBLIC, None, 9)
     await store.remove(cid, PUBLIC)
     assert not await is_left(store, document)
 
 
-async def test_a_document_stored_after_its_removal_has_no_fence(
+async def test_a_document_stored_again_after_its_removal_has_no_fence(
     store: EmbeddedStore, document: bytes
 ):
     cid = document_cid(document)
@@ -98,7 +98,7 @@ async def test_a_fence_is_visible_to_other_processes_and_survives_a_restart(
     await second.close()
 
 
-async def test_fences_are_not_listed_and_leave_with_their_documents(
+async def test_fences_are_not_listed_and_are_removed_with_their_documents(
     store: EmbeddedStore, document: bytes, tmp_path: Path
 ):
     cid = document_cid(document)
@@ -110,10 +110,10 @@ async def test_fences_are_not_listed_and_leave_with_their_documents(
     assert not list((tmp_path / "content" / "public" / ".incoming").iterdir())
 
 
-async def test_removing_the_file_copy_of_a_small_document_keeps_the_small_document(
+async def test_removing_the_file_of_a_small_document_keeps_its_database_row(
     store: EmbeddedStore, tmp_path: Path
 ):
-    """A folder that was shared between machines has small documents as files."""
+    """A folder that was once shared between machines holds small documents as files."""
     document = b"small"
     cid = document_cid(document)
     shard = tmp_path / "content" / "public" / cid[-3:-1]
@@ -125,7 +125,7 @@ async def test_removing_the_file_copy_of_a_small_document_keeps_the_small_docume
     assert await is_left(store, document)
 
 
-async def test_the_file_of_an_earlier_release_gets_fences(tmp_path: Path):
+async def test_a_database_file_from_an_earlier_release_supports_fences(tmp_path: Path):
     document = b"from before"
     cid = document_cid(document)
     folder = tmp_path / "content" / "public"
@@ -163,8 +163,7 @@ async def test_a_lock_held_by_a_stopped_process_times_out(
 async def test_a_document_survives_concurrent_removals_up_to_its_fence(
     tmp_path: Path, document: bytes
 ):
-    """A document stored with a fence is there, however many removals with lower fences there
-    are."""
+    """A document stored with a fence survives any number of removals up to that fence."""
     cid = document_cid(document)
     stores = [open_store(tmp_path) for _ in range(3)]
     for fence in range(1, 12):
@@ -179,7 +178,7 @@ async def test_a_document_survives_concurrent_removals_up_to_its_fence(
         await store.close()
 
 
-async def test_a_damaged_fence_keeps_its_document(store: EmbeddedStore, tmp_path: Path):
+async def test_a_document_with_a_damaged_fence_is_not_removed(store: EmbeddedStore, tmp_path: Path):
     document = b"x" * SIZES["file"]
     cid: Cid = document_cid(document)
     await store.put(cid, document, PUBLIC, None, 1)

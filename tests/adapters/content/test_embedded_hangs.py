@@ -1,4 +1,4 @@
-"""A hanging disk: operations end in time, wait in a bounded queue, and have no late effect."""
+"""A hanging disk: operations time out, the queue is bounded, and nothing takes effect late."""
 
 import asyncio
 import os
@@ -24,9 +24,9 @@ STUCK = document_cid(b"A document whose disk hangs.")
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[EmbeddedStore]:
-    """A store with one thread and little patience, in which reading `STUCK` blocks.
+    """A store with one thread and a short timeout, in which reading `STUCK` blocks.
 
-    Opening a named pipe blocks until somebody writes to it, like a hanging disk.
+    Opening a named pipe blocks until it is opened for writing, like a hanging disk.
     """
     store = EmbeddedStore(tmp_path, MovableClock(), threads=1, seconds=1.5)
     shard = tmp_path / "private" / STUCK[-3:-1]
@@ -39,7 +39,7 @@ async def store(tmp_path: Path) -> AsyncIterator[EmbeddedStore]:
 
 
 def release(pipe: Path) -> None:
-    """Release all readers of the pipe, present and future."""
+    """Release all current and future readers of the pipe."""
     keeping = os.open(pipe, os.O_RDWR)
     pipe.unlink()
     os.close(keeping)
@@ -54,7 +54,7 @@ async def test_an_operation_on_a_hanging_disk_times_out(store: EmbeddedStore) ->
         await read(store, STUCK)
 
 
-async def test_operations_beyond_the_queue_fail_at_once(store: EmbeddedStore) -> None:
+async def test_operations_beyond_the_queue_limit_fail_at_once(store: EmbeddedStore) -> None:
     waiting = [asyncio.create_task(read(store, STUCK)) for _ in range(MAX_QUEUED)]
     await asyncio.sleep(0)
     with pytest.raises(Unavailable):
@@ -65,7 +65,7 @@ async def test_operations_beyond_the_queue_fail_at_once(store: EmbeddedStore) ->
     assert all(isinstance(result, Unavailable) for result in results)
 
 
-async def test_a_large_document_that_was_given_up_is_not_stored_later(
+async def test_a_large_document_is_not_stored_after_its_put_timed_out(
     store: EmbeddedStore, tmp_path: Path
 ) -> None:
     document = b"x" * (SMALL_DOCUMENT + 1)
@@ -83,7 +83,7 @@ async def test_a_large_document_that_was_given_up_is_not_stored_later(
     assert DocumentFiles(tmp_path / "private").load(cid) is None
 
 
-async def test_a_large_document_that_was_given_up_is_not_kept_in_memory(
+async def test_a_large_document_is_not_held_in_memory_after_its_put_timed_out(
     store: EmbeddedStore,
 ) -> None:
     document = b"x" * (SMALL_DOCUMENT + 1)

@@ -1,4 +1,4 @@
-"""The marker of a content folder: whole, durable, and of one installation."""
+"""The marker file in a content folder: complete, durable, and for one installation."""
 
 import asyncio
 import errno
@@ -20,36 +20,36 @@ def marker(tmp_path: Path) -> InstallationMarker:
     return InstallationMarker(tmp_path / "installation")
 
 
-def test_a_folder_without_a_marker_reads_as_none(marker: InstallationMarker) -> None:
+def test_the_marker_of_an_unmarked_folder_reads_as_none(marker: InstallationMarker) -> None:
     assert marker.read() is None
 
 
-def test_the_first_marker_is_kept(marker: InstallationMarker, tmp_path: Path) -> None:
+def test_an_existing_marker_is_kept(marker: InstallationMarker, tmp_path: Path) -> None:
     assert marker.write(ONE, None) == ONE
     assert marker.write(OTHER, None) == ONE
     assert marker.write(OTHER, "33" * 16) == ONE
     assert (tmp_path / "installation").read_text() == f"{ONE}\n"
 
 
-def test_a_marker_is_replaced_when_it_is_named(marker: InstallationMarker) -> None:
+def test_a_marker_is_replaced_only_if_the_old_one_is_named(marker: InstallationMarker) -> None:
     marker.write(ONE, None)
     assert marker.write(OTHER, ONE) == OTHER
 
 
-def test_writing_a_marker_leaves_no_other_file(marker: InstallationMarker, tmp_path: Path) -> None:
+def test_writing_a_marker_leaves_no_other_files(marker: InstallationMarker, tmp_path: Path) -> None:
     marker.write(ONE, None)
     marker.write(OTHER, None)
     marker.write(OTHER, ONE)
     assert [path.name for path in tmp_path.iterdir()] == ["installation"]
 
 
-def test_a_marker_can_be_read_by_its_owner_only(marker: InstallationMarker, tmp_path: Path) -> None:
+def test_a_marker_is_readable_by_its_owner_only(marker: InstallationMarker, tmp_path: Path) -> None:
     marker.write(ONE, None)
     assert (tmp_path / "installation").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("text", [b"", b"\xff\xfe", b"no id at all"])
-def test_an_invalid_marker_counts_as_that_of_another_installation(
+def test_an_invalid_marker_counts_as_another_installation(
     marker: InstallationMarker, tmp_path: Path, text: bytes
 ) -> None:
     (tmp_path / "installation").write_bytes(text)
@@ -59,7 +59,7 @@ def test_an_invalid_marker_counts_as_that_of_another_installation(
     assert marker.write(ONE, found) == ONE
 
 
-def test_a_missing_folder_is_an_error_and_not_an_unmarked_folder(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error_rather_than_an_unmarked_folder(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         InstallationMarker(tmp_path / "gone" / "installation").read()
 
@@ -76,13 +76,13 @@ class Unlinkable(type(Path())):
         raise OSError(errno.ENOTSUP, "no links here")
 
 
-def test_a_file_system_without_links_can_be_marked(tmp_path: Path) -> None:
+def test_a_folder_can_be_marked_on_a_file_system_without_hard_links(tmp_path: Path) -> None:
     marker = WithoutLinks(tmp_path / "installation")
     assert marker.write(ONE, None) == ONE
     assert marker.write(OTHER, None) == ONE
 
 
-async def test_of_two_installations_that_claim_a_folder_at_once_one_wins(
+async def test_only_one_of_two_installations_claiming_a_folder_at_once_wins(
     embedded: EmbeddedWorkbench,
 ) -> None:
     claims = [embedded.store.claim(each) for each in (ONE, OTHER) * 4]
@@ -112,7 +112,7 @@ async def test_nothing_is_stored_in_a_folder_claimed_by_another_installation(
     assert await store.read(cid, Network.PRIVATE) == document
 
 
-async def test_a_missing_folder_is_unavailable(embedded: EmbeddedWorkbench) -> None:
+async def test_a_missing_folder_raises_unavailable(embedded: EmbeddedWorkbench) -> None:
     embedded.root.rename(embedded.root.with_name("elsewhere"))
     with pytest.raises(Unavailable):
         await embedded.store.claimed_by(ONE)

@@ -1,4 +1,4 @@
-"""Verification of documents: the right bytes pass, others are unavailable and raise an alarm."""
+"""Verification of documents: wrong bytes raise `Unavailable` and are logged as critical."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ LARGE = b"l" * (SMALL_DOCUMENT + 1)
 
 
 @pytest.mark.parametrize("document", [b"", b"a poem", SMALL, LARGE], ids=len)
-async def test_a_document_with_its_cid_is_returned(document, caplog):
+async def test_a_document_that_matches_its_cid_is_returned(document, caplog):
     assert await verify_received(document_cid(document), document, Network.PUBLIC) == document
     assert caplog.records == []
 
@@ -32,13 +32,13 @@ async def test_a_document_with_its_cid_is_returned(document, caplog):
     ],
     ids=["cut off", "longer", "changed", "empty"],
 )
-async def test_other_bytes_are_unavailable(document, spoil):
+async def test_a_document_that_does_not_match_its_cid_is_unavailable(document, spoil):
     with pytest.raises(Unavailable) as caught:
         await verify_received(document_cid(document), spoil(document), Network.PRIVATE)
     assert caught.value.code is Code.STORAGE_UNAVAILABLE
 
 
-async def test_other_bytes_are_logged_as_critical_and_not_shown(caplog):
+async def test_mismatching_bytes_are_logged_as_critical_but_not_shown(caplog):
     cid = document_cid(b"a poem")
     with pytest.raises(Unavailable):
         await verify_received(cid, b"a secret", Network.PRIVATE)

@@ -1,4 +1,4 @@
-"""The retrying HTTP client: when a request is sent again, and when it would be too late."""
+"""The retrying HTTP client: when a request is retried, and when the deadline prevents it."""
 
 import asyncio
 import time
@@ -19,11 +19,11 @@ from imprint.adapters.content.http_retry import (
 
 POLICY = RetryPolicy(timeout=50, pause=0.001)
 SOON = 20
-"""Seconds that even a busy machine does not need, and that are fewer than any wait to avoid."""
+"""Seconds: longer than a request takes on a busy machine, shorter than any unwanted wait."""
 
 
 class Service:
-    """A service that responds 429 with these Retry-After headers, one by one, and then 200."""
+    """A service that responds 429 with each of these Retry-After headers in turn, and then 200."""
 
     def __init__(self, *retry_after: str) -> None:
         self.waiting = list(retry_after)
@@ -58,7 +58,7 @@ async def send(service: Service, policy: RetryPolicy = POLICY, **options: bool) 
             await client.close()
 
 
-async def test_a_retry_after_in_seconds_is_obeyed() -> None:
+async def test_a_retry_after_in_seconds_is_honoured() -> None:
     began = time.monotonic()
     assert (await send(Service("1"))).body == b"done"
     assert time.monotonic() - began >= 1
@@ -85,7 +85,7 @@ MALFORMED = [
     "Fri, 01 Jan 2100 00:00:00 -0000",
     "01 Jan 00:00:00 99999999999999",
 ]
-"""To a more lenient parser, most of these would be a minute or more."""
+"""Malformed values; a more lenient parser would read most of them as a minute or more."""
 
 
 @pytest.mark.parametrize("after", MALFORMED)
@@ -98,19 +98,19 @@ async def test_a_malformed_retry_after_is_ignored(after: str) -> None:
 
 
 @pytest.mark.parametrize("after", ["0", "Thu, 01 Jan 1970 00:00:00 GMT"])
-async def test_a_retry_after_that_has_passed_leaves_the_usual_pause(after: str) -> None:
+async def test_a_retry_after_in_the_past_leaves_the_usual_pause(after: str) -> None:
     began = time.monotonic()
     assert (await send(Service(after), RetryPolicy(timeout=50, pause=0.2))).body == b"done"
     assert 0.2 <= time.monotonic() - began < SOON
 
 
-async def test_the_last_attempt_returns_its_response_whatever_the_status() -> None:
+async def test_the_last_attempt_returns_its_response_regardless_of_status() -> None:
     service = Service(*["0"] * 10)
     assert (await send(service)).status == 429
     assert service.received == POLICY.attempts
 
 
-async def test_a_request_that_is_not_repeatable_is_sent_once() -> None:
+async def test_a_non_repeatable_request_is_sent_once() -> None:
     service = Service("0")
     assert (await send(service, repeatable=False)).status == 429
     assert service.received == 1

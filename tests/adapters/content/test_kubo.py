@@ -1,4 +1,4 @@
-"""The Kubo store: pins, labels and exports, and nodes that misbehave."""
+"""The Kubo store: pins, labels, exports, and misbehaving nodes."""
 
 import logging
 import time
@@ -37,7 +37,9 @@ def status(code: int) -> kubo_fake.Fault:
     return always(lambda: web.Response(status=code, text="no"))
 
 
-async def test_an_add_states_every_option_that_changes_a_cid(kubo: KuboFakeWorkbench) -> None:
+async def test_an_add_command_sets_every_option_that_affects_the_cid(
+    kubo: KuboFakeWorkbench,
+) -> None:
     await kubo.store.put(CID, DOCUMENT, PRIVATE)
     (form,) = kubo.fake.forms
     assert form | {"cid-version": "1", "raw-leaves": "true", "chunker": "size-262144"} == form
@@ -53,7 +55,7 @@ async def test_only_public_documents_are_announced(kubo: KuboFakeWorkbench) -> N
     assert "offline" not in public
 
 
-async def test_a_node_that_computes_another_cid_is_unavailable(kubo: KuboFakeWorkbench) -> None:
+async def test_a_node_that_computes_a_different_cid_is_unavailable(kubo: KuboFakeWorkbench) -> None:
     other = document_cid(b"other")
     kubo.fake.faults["add"] = always(lambda: lines({"Name": "d", "Hash": other, "Size": "5"}))
     with pytest.raises(Unavailable):
@@ -68,7 +70,9 @@ async def test_a_document_that_cannot_be_read_back_is_not_pinned(kubo: KuboFakeW
     assert kubo.fake.pins == {}
 
 
-async def test_a_pin_that_the_node_does_not_confirm_is_unavailable(kubo: KuboFakeWorkbench) -> None:
+async def test_a_put_is_unavailable_if_the_node_does_not_confirm_the_pin(
+    kubo: KuboFakeWorkbench,
+) -> None:
     kubo.fake.faults["pin/add"] = always(lambda: web.json_response({"Pins": []}))
     with pytest.raises(Unavailable):
         await kubo.store.put(CID, DOCUMENT, PRIVATE)
@@ -98,7 +102,7 @@ async def test_a_store_gives_up_on_a_node_that_keeps_losing_blocks(kubo: KuboFak
 
 @pytest.mark.parametrize("trailer", [True, False])
 @pytest.mark.parametrize("length", [True, False])
-async def test_an_interrupted_stream_is_unavailable_and_not_reported_as_tampering(
+async def test_an_interrupted_stream_is_unavailable_and_not_treated_as_tampering(
     kubo: KuboFakeWorkbench, caplog: pytest.LogCaptureFixture, trailer: bool, length: bool
 ) -> None:
     await kubo.store.put(CID, DOCUMENT, PRIVATE)
@@ -160,7 +164,9 @@ async def test_a_temporary_fault_is_retried(
     assert await kubo.store.read(CID, PRIVATE) == DOCUMENT
 
 
-async def test_a_silent_node_is_unavailable_after_the_timeout(kubo: KuboFakeWorkbench) -> None:
+async def test_an_unresponsive_node_is_unavailable_after_the_timeout(
+    kubo: KuboFakeWorkbench,
+) -> None:
     kubo.fake.faults["pin/ls"] = kubo_fake.stay_silent
     store = KuboStore(kubo.fake.address, policy=RetryPolicy(timeout=0.2))
     began = time.monotonic()
@@ -174,7 +180,7 @@ def test_the_default_timeout_is_below_five_seconds() -> None:
     assert DEFAULT_POLICY.timeout < 5
 
 
-async def test_missing_blocks_raise_an_alarm(
+async def test_missing_blocks_are_logged_as_critical(
     kubo: KuboFakeWorkbench, caplog: pytest.LogCaptureFixture
 ) -> None:
     await kubo.store.put(CID, DOCUMENT, PRIVATE)
@@ -184,7 +190,7 @@ async def test_missing_blocks_raise_an_alarm(
     assert caplog.records[0].levelno == logging.CRITICAL
 
 
-async def test_a_document_removed_during_a_read_is_none(kubo: KuboFakeWorkbench) -> None:
+async def test_reading_a_document_removed_meanwhile_returns_none(kubo: KuboFakeWorkbench) -> None:
     await kubo.store.put(CID, DOCUMENT, PRIVATE)
 
     async def destroy(fake: KuboFake, request: web.Request) -> web.StreamResponse:
@@ -197,7 +203,9 @@ async def test_a_document_removed_during_a_read_is_none(kubo: KuboFakeWorkbench)
 
 
 @pytest.mark.parametrize("document", [DOCUMENT, LARGE], ids=["small", "large"])
-async def test_removing_deletes_every_block(kubo: KuboFakeWorkbench, document: bytes) -> None:
+async def test_removing_a_document_deletes_every_block(
+    kubo: KuboFakeWorkbench, document: bytes
+) -> None:
     cid = document_cid(document)
     await kubo.store.put(cid, document, PRIVATE)
     await kubo.store.remove(cid, PRIVATE)
@@ -206,7 +214,7 @@ async def test_removing_deletes_every_block(kubo: KuboFakeWorkbench, document: b
 
 @pytest.mark.parametrize("document", [DOCUMENT, LARGE], ids=["small", "large"])
 @pytest.mark.parametrize("command", ["pin/rm", "block/rm", "block/stat", "pin/ls"])
-async def test_a_removal_that_fails_is_finished_by_the_next_one(
+async def test_a_failed_removal_is_completed_by_the_next_one(
     kubo: KuboFakeWorkbench, command: str, document: bytes
 ) -> None:
     cid = document_cid(document)
@@ -239,7 +247,7 @@ async def test_removing_a_public_document_keeps_the_blocks_of_the_private_one(
     assert await kubo.store.read(document_cid(LARGE), PRIVATE) == LARGE
 
 
-async def test_repairing_a_document_keeps_it_in_both_networks(kubo: KuboFakeWorkbench) -> None:
+async def test_a_repaired_document_stays_in_both_networks(kubo: KuboFakeWorkbench) -> None:
     for network in Network:
         await kubo.store.put(CID, DOCUMENT, network)
     kubo.tamper(CID, PRIVATE, b"garbage")
@@ -248,7 +256,7 @@ async def test_repairing_a_document_keeps_it_in_both_networks(kubo: KuboFakeWork
     assert await kubo.store.read(CID, PUBLIC) == DOCUMENT
 
 
-async def test_a_label_is_the_name_of_the_pin(kubo: KuboFakeWorkbench) -> None:
+async def test_a_label_becomes_the_name_of_the_pin(kubo: KuboFakeWorkbench) -> None:
     await kubo.store.put(CID, DOCUMENT, PRIVATE, LABEL)
     pin_cid, _ = write_pin_node(CID, PRIVATE)
     assert kubo.fake.pins[pin_cid] == ("direct", f"imprint private pending {OWNER}_7 group-1")
@@ -256,12 +264,12 @@ async def test_a_label_is_the_name_of_the_pin(kubo: KuboFakeWorkbench) -> None:
     assert kubo.fake.pins[pin_cid] == ("direct", f"imprint private onchain {OWNER}_7 g")
 
 
-async def test_a_label_for_a_missing_document_is_not_an_error(kubo: KuboFakeWorkbench) -> None:
+async def test_labelling_a_missing_document_is_not_an_error(kubo: KuboFakeWorkbench) -> None:
     await kubo.store.relabel(CID, PRIVATE, LABEL)
     assert kubo.fake.pins == {}
 
 
-async def test_an_export_has_every_block(kubo: KuboFakeWorkbench) -> None:
+async def test_an_export_contains_every_block(kubo: KuboFakeWorkbench) -> None:
     cid = document_cid(LARGE)
     await kubo.store.put(cid, LARGE, PUBLIC)
     car = await kubo.store.export_car(cid, PUBLIC)
@@ -281,7 +289,7 @@ async def test_an_incomplete_export_is_unavailable(kubo: KuboFakeWorkbench) -> N
             await kubo.store.export_car(cid, PUBLIC)
 
 
-async def test_requests_carry_the_authorization() -> None:
+async def test_requests_include_the_authorization_header() -> None:
     fake = KuboFake(authorization="Bearer something-long")
     await fake.start()
     allowed, stranger = KuboStore(fake.address, "Bearer something-long"), KuboStore(fake.address)

@@ -1,4 +1,4 @@
-"""Installations that share a Kubo node: every interleaving of storing and destroying."""
+"""Installations that share a Kubo node: every interleaving of storing and removing."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -38,8 +38,10 @@ async def open_two(kubo: KuboFakeWorkbench) -> tuple[KuboStore, KuboStore]:
 
 
 def break_in(fake: KuboFake, call: int, action: Callable[[], Awaitable[None]]) -> list[bool]:
-    """Do something before the command with this number; the list tells afterwards whether it
-    ran."""
+    """Run `action` before the command with the given number.
+
+    The returned list is non-empty once it ran.
+    """
     done: list[bool] = []
     numbers = count()
 
@@ -55,7 +57,7 @@ def break_in(fake: KuboFake, call: int, action: Callable[[], Awaitable[None]]) -
 
 
 def collect_garbage(fake: KuboFake) -> None:
-    """Delete unpinned blocks, as a node may at any time."""
+    """Delete unpinned blocks, as a node may do at any time."""
     kept = {
         cid
         for root, (mode, _) in fake.pins.items()
@@ -109,7 +111,7 @@ async def test_storing_survives_a_removal_by_another_installation_at_any_step(
 
 
 @DOCUMENTS
-async def test_a_removal_interrupted_at_any_step_keeps_the_documents_of_others(
+async def test_a_removal_interrupted_at_any_step_keeps_documents_of_others(
     kubo: KuboFakeWorkbench, document: bytes
 ) -> None:
     first, second = await open_two(kubo)
@@ -139,7 +141,7 @@ async def test_a_removal_interrupted_at_any_step_keeps_the_documents_of_others(
     await second.close()
 
 
-async def test_nothing_is_left_after_both_installations_removed_a_document(
+async def test_nothing_is_left_after_both_installations_remove_a_document(
     kubo: KuboFakeWorkbench,
 ) -> None:
     first, second = await open_two(kubo)
@@ -155,7 +157,7 @@ async def test_nothing_is_left_after_both_installations_removed_a_document(
     await second.close()
 
 
-async def test_the_name_of_a_pin_has_the_label_the_installation_and_the_fence(
+async def test_a_pin_name_contains_the_label_the_installation_and_the_fence(
     kubo: KuboFakeWorkbench,
 ) -> None:
     first, second = await open_two(kubo)
@@ -185,7 +187,7 @@ async def test_relabelling_gives_an_id_to_a_document_without_one(kubo: KuboFakeW
     await oldest.close()
 
 
-async def test_a_pin_that_only_pretends_to_be_a_marker_is_ignored(kubo: KuboFakeWorkbench) -> None:
+async def test_a_pin_with_an_invalid_marker_name_is_ignored(kubo: KuboFakeWorkbench) -> None:
     first, second = await open_two(kubo)
     root = kubo.fake.keep(b"\x0a\x02\x08\x01")
     kubo.fake.pins[root] = ("recursive", "imprint installation ../../what")

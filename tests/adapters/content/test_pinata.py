@@ -1,4 +1,4 @@
-"""The Pinata store: keyvalues, groups and cids, and a Pinata that misbehaves."""
+"""The Pinata store: keyvalues, groups and CIDs, and a misbehaving Pinata."""
 
 import asyncio
 import logging
@@ -44,7 +44,7 @@ def status(code: int) -> pinata_fake.Fault:
     return always(lambda: web.Response(status=code, text="no"))
 
 
-async def test_a_label_becomes_name_keyvalues_and_group(pinata: PinataWorkbench) -> None:
+async def test_a_label_sets_the_name_the_keyvalues_and_the_group(pinata: PinataWorkbench) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE, LABEL)
     record = only_file(pinata.fake)
     assert record["name"] == f"{OWNER}_7"
@@ -54,7 +54,7 @@ async def test_a_label_becomes_name_keyvalues_and_group(pinata: PinataWorkbench)
     assert (group["id"], group["name"]) == (record["group_id"], "imprint group-1")
 
 
-async def test_a_new_label_is_merged_into_the_present_one(pinata: PinataWorkbench) -> None:
+async def test_a_new_label_is_merged_into_the_existing_one(pinata: PinataWorkbench) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE, LABEL)
     only_file(pinata.fake)["keyvalues"]["note"] = "by hand"
     await pinata.store.relabel(CID, PRIVATE, Label("new", OWNER, "group-2", State.ONCHAIN))
@@ -64,12 +64,12 @@ async def test_a_new_label_is_merged_into_the_present_one(pinata: PinataWorkbenc
     assert pinata.fake.groups["private"][record["group_id"]]["name"] == "imprint group-2"
 
 
-async def test_a_label_for_a_missing_document_changes_nothing(pinata: PinataWorkbench) -> None:
+async def test_labelling_a_missing_document_changes_nothing(pinata: PinataWorkbench) -> None:
     await pinata.store.relabel(CID, PRIVATE, LABEL)
     assert pinata.fake.groups["private"] == {}
 
 
-async def test_files_of_one_group_share_one_group_at_pinata(pinata: PinataWorkbench) -> None:
+async def test_files_of_one_group_share_one_pinata_group(pinata: PinataWorkbench) -> None:
     for number in range(3):
         document = f"version {number}".encode()
         await pinata.store.put(document_cid(document), document, PRIVATE, LABEL)
@@ -80,14 +80,18 @@ async def test_files_of_one_group_share_one_group_at_pinata(pinata: PinataWorkbe
     assert pinata.fake.called.count("list groups") == 3  # two to make it, one to find it again
 
 
-async def test_a_group_whose_name_is_a_longer_match_is_not_used(pinata: PinataWorkbench) -> None:
+async def test_a_group_that_only_matches_by_name_prefix_is_not_used(
+    pinata: PinataWorkbench,
+) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE, Label("n", OWNER, "group-12", State.PENDING))
     other = b"other"
     await pinata.store.put(document_cid(other), other, PRIVATE, LABEL)
     assert len(pinata.fake.groups["private"]) == 2
 
 
-async def test_stores_that_make_a_group_at_once_agree_on_one(pinata: PinataWorkbench) -> None:
+async def test_stores_that_create_a_group_concurrently_agree_on_one(
+    pinata: PinataWorkbench,
+) -> None:
     documents = [f"document {number}".encode() for number in range(6)]
     stores = [pinata.open() for _ in documents]
     puts = [
@@ -102,7 +106,7 @@ async def test_stores_that_make_a_group_at_once_agree_on_one(pinata: PinataWorkb
 
 @pytest.mark.parametrize("call", ["list groups", "create group"])
 @pytest.mark.parametrize("fault", [status(500), status(403), pinata_fake.stay_silent])
-async def test_a_document_is_stored_if_its_group_cannot_be_found(
+async def test_a_document_is_stored_even_if_its_group_cannot_be_found(
     pinata: PinataWorkbench, call: str, fault: pinata_fake.Fault
 ) -> None:
     pinata.fake.faults[call] = fault
@@ -121,7 +125,9 @@ async def test_a_document_is_stored_after_its_group_was_deleted(pinata: PinataWo
     assert await pinata.store.read(document_cid(other), PRIVATE) == other
 
 
-async def test_a_small_document_with_another_cid_is_unavailable(pinata: PinataWorkbench) -> None:
+async def test_a_small_document_with_a_different_cid_is_unavailable(
+    pinata: PinataWorkbench,
+) -> None:
     def lie() -> web.Response:
         record = pinata.fake.add_file("private", b"other", "n", {"imprint_private": CID})
         return data_response(record)
@@ -133,7 +139,7 @@ async def test_a_small_document_with_another_cid_is_unavailable(pinata: PinataWo
 
 
 @pytest.mark.parametrize("layout", [WIDE_LAYOUT, Layout(100_000, 3)])
-async def test_a_large_document_may_have_another_cid_at_pinata(
+async def test_a_large_document_may_have_a_different_cid_at_pinata(
     pinata: PinataWorkbench, layout: Layout
 ) -> None:
     pinata.fake.layout = layout
@@ -181,7 +187,7 @@ async def test_a_document_is_looked_up_once(pinata: PinataWorkbench) -> None:
 
 
 @pytest.mark.parametrize("missing", [403, 404, 410])
-async def test_a_missing_download_is_unavailable_while_the_file_is_listed(
+async def test_a_failed_download_is_unavailable_while_the_file_is_listed(
     pinata: PinataWorkbench, missing: int
 ) -> None:
     await pinata.store.put(CID, DOCUMENT, PRIVATE)
@@ -211,7 +217,7 @@ async def test_a_large_document_is_unavailable_while_its_cid_is_pending(
         await pinata.store.read(LARGE_CID, PRIVATE)
 
 
-async def test_every_file_of_a_document_is_deleted(pinata: PinataWorkbench) -> None:
+async def test_all_files_of_a_document_are_deleted(pinata: PinataWorkbench) -> None:
     for _ in range(3):
         await pinata.store.put(CID, DOCUMENT, PRIVATE)
     assert len(pinata.fake.files["private"]) == 3
@@ -219,7 +225,7 @@ async def test_every_file_of_a_document_is_deleted(pinata: PinataWorkbench) -> N
     assert pinata.fake.files["private"] == {}
 
 
-async def test_a_removal_that_fails_is_finished_by_the_next_one(pinata: PinataWorkbench) -> None:
+async def test_a_failed_removal_is_completed_by_the_next_one(pinata: PinataWorkbench) -> None:
     for _ in range(3):
         await pinata.store.put(CID, DOCUMENT, PRIVATE)
     pinata.fake.faults["delete"] = status(403)
@@ -291,7 +297,9 @@ async def test_a_temporary_fault_is_retried(
     assert await pinata.store.read(CID, PRIVATE) == DOCUMENT
 
 
-async def test_a_silent_service_is_unavailable_after_the_timeout(pinata: PinataWorkbench) -> None:
+async def test_an_unresponsive_service_is_unavailable_after_the_timeout(
+    pinata: PinataWorkbench,
+) -> None:
     pinata.fake.faults["upload"] = pinata_fake.stay_silent
     store = pinata.open(policy=RetryPolicy(timeout=0.2))
     began = time.monotonic()
@@ -313,7 +321,9 @@ async def test_a_wrong_key_fails_the_probe_and_is_not_logged(
     assert pinata_fake.JWT not in record.getMessage()
 
 
-async def test_a_document_is_found_among_very_many_files(pinata: PinataWorkbench) -> None:
+async def test_a_document_is_found_among_a_very_large_number_of_files(
+    pinata: PinataWorkbench,
+) -> None:
     for number in range(250):
         pinata.fake.add_file("private", f"{number}".encode(), "n", {"imprint_private": CID})
     await pinata.store.put(CID, DOCUMENT, PRIVATE)
@@ -321,7 +331,7 @@ async def test_a_document_is_found_among_very_many_files(pinata: PinataWorkbench
     assert pinata.fake.files["private"] == {}
 
 
-def test_an_account_does_not_show_its_key() -> None:
+def test_an_account_does_not_expose_its_key() -> None:
     assert "the-key" not in repr(Account("the-key", "https://gateway.example"))
 
 
@@ -339,5 +349,5 @@ def test_an_account_does_not_show_its_key() -> None:
         (b"x" * 5000, "x" * 160),
     ],
 )
-def test_every_shape_of_error_has_a_reason(body: bytes, reason: str) -> None:
+def test_the_reason_is_read_from_every_error_format(body: bytes, reason: str) -> None:
     assert read_reason(body) == reason

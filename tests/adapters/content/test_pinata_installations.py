@@ -1,4 +1,4 @@
-"""Installations that share a Pinata account: keyvalues, and files that Pinata shares."""
+"""Installations that share a Pinata account: keyvalues, and shared file records."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -42,12 +42,12 @@ async def stores(shared: PinataWorkbench) -> AsyncIterator[list[PinataStore]]:
 
 
 def keyvalues_of(fake: PinataFake) -> list[dict[str, str]]:
-    """The keyvalues of every file but the markers."""
+    """Return the keyvalues of every file except the markers."""
     files = [each["keyvalues"] for each in fake.files["public"].values()]
     return [each for each in files if "imprint_installation" not in each]
 
 
-async def test_a_file_of_two_installations_has_a_keyvalue_of_each(
+async def test_a_file_of_two_installations_has_one_keyvalue_for_each(
     shared: PinataWorkbench, stores: list[PinataStore]
 ) -> None:
     for store in stores:
@@ -59,7 +59,7 @@ async def test_a_file_of_two_installations_has_a_keyvalue_of_each(
     assert keyvalues_of(shared.fake) == []
 
 
-async def test_a_fence_is_a_keyvalue_that_goes_with_its_document(
+async def test_a_fence_is_a_keyvalue_that_is_removed_with_its_document(
     shared: PinataWorkbench, stores: list[PinataStore]
 ) -> None:
     fence = f"imprint_fence_public_{FIRST.id}"
@@ -70,7 +70,7 @@ async def test_a_fence_is_a_keyvalue_that_goes_with_its_document(
     assert keyvalues_of(shared.fake) == [{KEYS[1]: CID}]
 
 
-async def test_a_shared_file_that_is_deleted_while_it_is_stored_is_unavailable(
+async def test_a_put_is_unavailable_if_the_shared_file_is_deleted_meanwhile(
     shared: PinataWorkbench, stores: list[PinataStore]
 ) -> None:
     await stores[0].put(CID, DOCUMENT, PUBLIC)
@@ -88,7 +88,7 @@ async def test_a_shared_file_that_is_deleted_while_it_is_stored_is_unavailable(
     assert await stores[1].read(CID, PUBLIC) == DOCUMENT
 
 
-async def test_a_marker_is_one_small_file(
+async def test_a_marker_is_a_single_small_file(
     shared: PinataWorkbench, stores: list[PinataStore]
 ) -> None:
     await stores[0].claim(FIRST.id)

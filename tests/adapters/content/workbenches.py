@@ -23,16 +23,16 @@ from imprint.domain.installation import UNNAMED, Identity
 from imprint.ports import ContentStore, utc_now
 
 UPLOADED_AT_ONCE = 8_000_000
-"""Bytes that a bucket in memory accepts at once."""
+"""Size in bytes up to which the in-memory bucket accepts a document without delay."""
 
 SHORT_PAUSES = RetryPolicy(pause=0.001)
-"""The timeouts of the service, with pauses that do not slow a test down."""
+"""The production timeouts, with pauses too short to slow a test down."""
 
 FIRST, SECOND = Identity("1a" * 16), Identity("2b" * 16)
 """Two installations that share a store."""
 
 OLDEST = Identity("3c" * 16, owns_unnamed=True)
-"""An installation that has stored documents before it had an id."""
+"""An installation that stored documents before it had an id."""
 
 
 class Workbench(Protocol):
@@ -42,23 +42,23 @@ class Workbench(Protocol):
     def store(self) -> ContentStore: ...
 
     async def reopen(self) -> None:
-        """Close the store, and open another one on the same data."""
+        """Close the store and reopen it on the same data."""
         ...
 
     def tamper(self, cid: Cid, network: Network, document: bytes) -> None:
-        """Replace the bytes of a stored document, behind the store's back."""
+        """Replace the bytes of a stored document, bypassing the store."""
         ...
 
 
 class SharedWorkbench(Workbench, Protocol):
-    """A backend for documents of several installations."""
+    """A backend that holds documents of several installations."""
 
     def open(self, identity: Identity) -> ContentStore:
-        """The store of one of them, which the test closes."""
+        """Open the store of one installation; the test must close it."""
         ...
 
     async def empty(self) -> None:
-        """Replace it with another, empty node or account."""
+        """Replace the backend with an empty node or account."""
         ...
 
 
@@ -76,7 +76,7 @@ class EmbeddedWorkbench:
 
 
 class _Distant:
-    """A bucket to which a large document takes a while, so that a write can be cancelled."""
+    """A bucket with slow uploads of large documents, so that a write can be cancelled."""
 
     def __init__(self, objects: MemoryStore) -> None:
         self._objects = objects
@@ -91,7 +91,7 @@ class _Distant:
 
 
 class BucketWorkbench:
-    """A store in a bucket that the library keeps in memory."""
+    """A store in an in-memory bucket provided by the library."""
 
     def __init__(self, identity: Identity = UNNAMED) -> None:
         self.objects = MemoryStore()
@@ -113,7 +113,7 @@ class BucketWorkbench:
 
 
 class KuboFakeWorkbench:
-    """A store on a fake node in this process."""
+    """A store on a fake Kubo node in this process."""
 
     def __init__(self, fake: KuboFake, identity: Identity = UNNAMED) -> None:
         self.fake = fake
@@ -178,7 +178,7 @@ class PinataWorkbench:
 
 
 async def mark(store: ContentStore, identity: Identity) -> None:
-    """Mark a store, like a starting service does."""
+    """Claim a store, as the service does at startup."""
     if identity.id:
         assert await store.claim(identity.id) == identity.id
 
@@ -232,19 +232,19 @@ async def open_pinata(
 
 
 def open_pinata_with_other_cids(path: Path) -> AbstractAsyncContextManager[PinataWorkbench]:
-    """A Pinata with its own layout of large documents, which keeps one record for equal ones."""
+    """Open a Pinata that chunks large documents differently and deduplicates equal ones."""
     layout = Layout(500_000, 7)
     return open_pinata(path, PinataFake(layout=layout, duplicates_share_a_record=True))
 
 
 def open_public_pinata(path: Path) -> AbstractAsyncContextManager[PinataWorkbench]:
-    """An account without private files."""
+    """Open an account without private files."""
     return open_pinata(path, public=True)
 
 
 def open_shared_pinata(
     path: Path, identity: Identity = UNNAMED
 ) -> AbstractAsyncContextManager[PinataWorkbench]:
-    """An account without private files, where equal documents share one record."""
+    """Open an account without private files, where equal documents share one record."""
     fake = PinataFake(duplicates_share_a_record=True)
     return open_pinata(path, fake, public=True, identity=identity)

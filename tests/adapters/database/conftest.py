@@ -1,4 +1,4 @@
-"""The fixtures of the stores, for tests of their databases."""
+"""Store fixtures, for tests of their databases."""
 
 from tests.adapters.stores.conftest import database, kind, open_another, server, world
 

@@ -1,4 +1,4 @@
-"""Group commit: which jobs share a group, what each caller gets, and what closing finishes."""
+"""Group commit: how jobs are grouped, what each caller gets, and what closing does."""
 
 import asyncio
 import threading
@@ -11,7 +11,7 @@ LARGEST = 3
 
 
 class Doubling:
-    """Doubles numbers, fails for negative ones, and waits in every group until it is released."""
+    """Doubles numbers, fails for negative ones, and blocks in every group until released."""
 
     def __init__(self):
         self.groups = []
@@ -42,25 +42,25 @@ async def queue(doubling):
 
 
 async def submit_all(queue, *numbers):
-    """Submit numbers without waiting for their results."""
+    """Submit numbers without waiting for the results."""
     tasks = [asyncio.ensure_future(queue.submit(number)) for number in numbers]
     await asyncio.sleep(0)
     return tasks
 
 
 async def occupy(queue, doubling):
-    """Submit 0 and wait until its group, which has nothing else, is being committed."""
+    """Submit 0 and wait until the group that contains only it is being committed."""
     (task,) = await submit_all(queue, 0)
     assert await asyncio.to_thread(doubling.entered.wait, 10)
     return task
 
 
-async def test_a_caller_gets_the_result_of_its_own_work(queue, doubling):
+async def test_a_caller_gets_the_result_of_its_own_job(queue, doubling):
     doubling.released.set()
     assert await asyncio.gather(*map(queue.submit, range(5))) == [0, 2, 4, 6, 8]
 
 
-async def test_work_that_is_queued_during_a_commit_shares_the_next_one(queue, doubling):
+async def test_jobs_queued_during_a_commit_share_the_next_one(queue, doubling):
     first = await occupy(queue, doubling)
     queued = await submit_all(queue, 1, 2, 3)
     doubling.released.set()
@@ -68,7 +68,7 @@ async def test_work_that_is_queued_during_a_commit_shares_the_next_one(queue, do
     assert doubling.groups == [[0], [1, 2, 3]]
 
 
-async def test_a_group_has_at_most_the_largest_number_of_jobs(queue, doubling):
+async def test_a_group_never_exceeds_the_maximum_size(queue, doubling):
     first = await occupy(queue, doubling)
     queued = await submit_all(queue, 1, 2, 3, 4)
     doubling.released.set()
@@ -83,7 +83,7 @@ async def test_no_caller_gets_its_result_before_the_whole_group_is_done(queue, d
     assert await first == 0
 
 
-async def test_a_failed_job_fails_its_own_caller_only(queue, doubling):
+async def test_a_failed_job_fails_only_its_own_caller(queue, doubling):
     first = await occupy(queue, doubling)
     queued = await submit_all(queue, 1, -2, 3)
     doubling.released.set()
@@ -93,7 +93,7 @@ async def test_a_failed_job_fails_its_own_caller_only(queue, doubling):
     assert isinstance(two, ValueError)
 
 
-async def test_the_work_of_a_cancelled_caller_is_done_and_the_others_get_theirs(queue, doubling):
+async def test_the_job_of_a_cancelled_caller_is_still_done(queue, doubling):
     first = await occupy(queue, doubling)
     gone, stays = await submit_all(queue, 1, 2)
     gone.cancel()
@@ -119,7 +119,7 @@ async def test_a_caller_with_a_closed_event_loop_does_not_affect_the_others(queu
     assert doubling.groups[1] == [1, 2]
 
 
-async def test_closing_finishes_queued_work(queue, doubling):
+async def test_closing_finishes_queued_jobs(queue, doubling):
     first = await occupy(queue, doubling)
     queued = await submit_all(queue, 1, 2, 3, 4)
     closing = asyncio.ensure_future(queue.close())
@@ -131,7 +131,7 @@ async def test_closing_finishes_queued_work(queue, doubling):
     assert await asyncio.gather(first, *queued) == [0, 2, 4, 6, 8]
 
 
-async def test_a_closed_queue_refuses_work(queue, doubling):
+async def test_a_closed_queue_refuses_jobs(queue, doubling):
     await queue.close()
     with pytest.raises(RuntimeError, match="closed"):
         await queue.submit(1)
@@ -158,7 +158,7 @@ async def test_a_caller_times_out_while_the_thread_hangs(doubling):
         await queue.close()
 
 
-async def test_timed_out_work_is_not_started(doubling):
+async def test_a_timed_out_job_is_never_started(doubling):
     queue = GroupCommit("hanging", doubling.commit, LARGEST, seconds=1.5)
     first = await occupy(queue, doubling)
     queued = await submit_all(queue, 1, 2)
@@ -171,7 +171,7 @@ async def test_timed_out_work_is_not_started(doubling):
     await queue.close()
 
 
-async def test_a_queue_that_is_full_refuses_at_once(doubling):
+async def test_a_full_queue_refuses_jobs_at_once(doubling):
     queue = GroupCommit("hanging", doubling.commit, LARGEST, seconds=60)
     first = await occupy(queue, doubling)
     queued = await submit_all(queue, *range(MAX_QUEUED))

@@ -1,4 +1,4 @@
-"""Migrations: forward only, all or nothing, and never a database from the future."""
+"""Migrations: forward only, all or nothing, and newer databases are refused."""
 
 import asyncio
 import sqlite3
@@ -28,12 +28,12 @@ def tables(connection):
     return {row[0] for row in rows} - {"schema_migrations"}
 
 
-def test_migrations_are_numbered_without_a_gap():
+def test_migrations_are_numbered_without_gaps():
     numbers = [migration.number for migration in known_migrations()]
     assert numbers == list(range(1, len(numbers) + 1))
 
 
-def test_an_empty_database_gets_every_migration(connection):
+def test_all_migrations_are_applied_to_an_empty_database(connection):
     migrate(connection, (FIRST, SECOND))
     assert tables(connection) == {"one", "two"}
     assert connection.execute("SELECT x FROM one").fetchall() == [("a;\nb",)]
@@ -52,14 +52,14 @@ def test_only_missing_migrations_are_applied(connection):
     assert tables(connection) == {"one", "two"}
 
 
-def test_a_migration_that_fails_leaves_nothing(connection):
+def test_a_failed_migration_leaves_nothing_behind(connection):
     with pytest.raises(sqlite3.OperationalError):
         migrate(connection, (FIRST, BROKEN))
     assert tables(connection) == set()
     assert not connection.in_transaction
 
 
-def test_a_newer_schema_is_refused_with_both_schema_numbers(connection):
+def test_a_newer_schema_is_refused_with_both_version_numbers(connection):
     migrate(connection, (FIRST, SECOND))
     with pytest.raises(NewerSchema, match="has schema 2, but this version of Imprint knows only 1"):
         migrate(connection, (FIRST,))
@@ -98,7 +98,7 @@ asyncio.run(open_sqlite_stores(pathlib.Path(sys.argv[1])).close())
 """
 
 
-async def test_processes_may_open_a_new_catalog_at_once(tmp_path):
+async def test_several_processes_may_open_a_new_catalog_at_once(tmp_path):
     path = str(tmp_path / "catalog.db")
     command = [sys.executable, "-c", OPEN, path]
     opening = [asyncio.create_subprocess_exec(*command, stderr=PIPE) for _ in range(4)]

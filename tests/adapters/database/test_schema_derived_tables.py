@@ -1,4 +1,4 @@
-"""Which tables are derived from the chain, and how those with words are emptied."""
+"""Which tables are derived from the chain, and how full-text tables are emptied."""
 
 import sqlite3
 from contextlib import closing
@@ -42,7 +42,7 @@ LASTING = {
     "tags",
     "writing_sessions",
 }
-"""Tables that a backup, a repair and a migration cover."""
+"""Tables covered by backup, repair and migration."""
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def empty():
         yield connection
 
 
-def test_every_table_is_lasting_or_derived(empty):
+def test_every_table_is_either_permanent_or_derived(empty):
     names = {
         name for (name,) in empty.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
     }
@@ -69,7 +69,7 @@ def test_every_table_is_lasting_or_derived(empty):
         find_in_sqlite,
     ],
 )
-def test_rules_of_the_index_are_recognized(rule):
+def test_index_rules_are_recognized(rule):
     assert is_index_rule(rule)
     assert not is_index_rule(add_file)
 

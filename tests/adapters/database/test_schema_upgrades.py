@@ -1,4 +1,4 @@
-"""A process of one release keeps working after one of the next release migrated the schema."""
+"""A process of one release keeps working after the next release migrated the schema."""
 
 import asyncio
 import sqlite3
@@ -32,7 +32,7 @@ ALTER TABLE nonces ADD COLUMN client TEXT;
 CREATE TABLE series (id TEXT PRIMARY KEY, title TEXT NOT NULL);
 CREATE INDEX files_by_language ON files (language, position);
 """
-"""What a release may do to a schema that the previous one still uses: add."""
+"""Additions: the only changes a release may make to a schema the previous one still uses."""
 
 ROUNDS = 12
 
@@ -55,13 +55,12 @@ INSERT INTO events (chain_id, block_hash, log_index, block_number, post_id, auth
     cid, status, file_id, seen_at)
     VALUES (1, '0x1', 0, 1, '1', '0xa', 'c3', 'c3', 'onchain', 'f3', 1)
 """
-"""The possible remains of the first release: versions in every state, garbage, and running
-writes."""
+"""Possible data of the first release: versions in every state, garbage, and running writes."""
 
 
 @pytest.fixture
 async def address(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """A separate database: additions to it must not affect other tests."""
+    """The address of a separate database, so that additions do not affect other tests."""
     if kind == "sqlite":
         return f"{SQLITE}{tmp_path / 'catalog.db'}"
     server: Server = request.getfixturevalue("postgresql")
@@ -70,7 +69,7 @@ async def address(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> 
 
 
 async def bring_forward(address: str) -> None:
-    """Do what a starting process of the next release does."""
+    """Migrate the database like the next release does at startup."""
     if address.startswith(SQLITE):
         _bring_file_forward(address.removeprefix(SQLITE))
         return
@@ -91,7 +90,7 @@ def _bring_file_forward(path: str) -> None:
 
 
 async def fill_first_schema(address: str) -> None:
-    """Create a catalog of the first schema."""
+    """Create a catalog with the first schema."""
     if address.startswith(SQLITE):
         path = address.removeprefix(SQLITE)
         with closing(sqlite3.connect(path, isolation_level=None)) as file:
@@ -129,7 +128,7 @@ async def test_a_migration_counts_the_usage_of_each_signer(address: str) -> None
         await stores.close()
 
 
-async def test_a_post_from_before_the_migration_keeps_its_position_when_unpublished(
+async def test_a_post_older_than_the_migration_keeps_its_position_when_unpublished(
     address: str,
 ) -> None:
     await fill_first_schema(address)
@@ -146,7 +145,7 @@ async def test_a_post_from_before_the_migration_keeps_its_position_when_unpublis
 
 
 async def live_a_little(world: World) -> None:
-    """Everything that authors and readers do."""
+    """Run everything that authors and readers do."""
     draft = await world.draft()
     updated = await world.update(draft)
     assert updated is not None
@@ -190,7 +189,7 @@ async def test_a_process_of_the_previous_release_does_not_start_after_a_migratio
         open_any(address)
 
 
-async def test_a_catalog_from_before_the_index_keeps_every_row(address: str) -> None:
+async def test_a_catalog_that_predates_the_index_keeps_every_row(address: str) -> None:
     await fill_schema(address, 5)
     before = await read_all(address)
     assert before["files"]
@@ -202,7 +201,7 @@ async def test_a_catalog_from_before_the_index_keeps_every_row(address: str) -> 
     assert after.keys() - before.keys() >= {"posts", "holdings", "private_feeds"}
 
 
-async def test_a_catalog_from_before_ended_sessions_keeps_every_row(
+async def test_a_catalog_that_predates_ended_sessions_keeps_every_row(
     address: str,
 ) -> None:
     await fill_schema(address, 6)
@@ -220,7 +219,7 @@ async def test_a_catalog_from_before_ended_sessions_keeps_every_row(
 
 
 async def fill_schema(address: str, number: int) -> None:
-    """Create a catalog of the first schema, and migrate it to a later one."""
+    """Create a catalog with the first schema and migrate it to a later one."""
     await fill_first_schema(address)
     if address.startswith(SQLITE):
         with closing(sqlite3.connect(address.removeprefix(SQLITE), isolation_level=None)) as file:
@@ -234,7 +233,7 @@ async def fill_schema(address: str, number: int) -> None:
 
 
 async def read_all(address: str) -> dict[str, list[tuple[object, ...]]]:
-    """Every row of every table."""
+    """Return every row of every table."""
     if address.startswith(SQLITE):
         listed = "SELECT name FROM sqlite_schema WHERE type = 'table'"
         with closing(sqlite3.connect(address.removeprefix(SQLITE))) as file:

@@ -1,4 +1,4 @@
-"""The locks of rules, and the values that every database can store."""
+"""Locks of rules, and the values that every database can store."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -45,7 +45,7 @@ LOOKALIKES = [
     "\ufffd",
     "",
 ]
-"""Texts that a careless escape would make equal."""
+"""Texts that a careless escaping would make equal."""
 
 
 def test_locks_of_documents_networks_and_owners_are_distinct():
@@ -53,7 +53,7 @@ def test_locks_of_documents_networks_and_owners_are_distinct():
     assert len(private | public | owner_lock(ALICE) | owner_lock(BOB) | CONDEMN_LOCK) == 5
 
 
-def test_a_lock_is_the_same_for_values_from_a_row():
+def test_a_lock_is_the_same_for_values_read_from_a_row():
     assert document_lock(str(TEXT), "private") == document_lock(TEXT, Network.PRIVATE)
 
 
@@ -85,12 +85,12 @@ def test_a_file_locks_its_owner_its_document_and_its_public_thumbnail():
         (datetime.max.replace(tzinfo=UTC), 253402300799999999),
     ],
 )
-def test_a_moment_is_stored_to_the_microsecond(moment, number):
+def test_a_timestamp_is_stored_to_the_microsecond(moment, number):
     assert micros(moment) == number
     assert moment_of(number) == moment
 
 
-def test_a_moment_is_the_same_number_in_every_time_zone():
+def test_a_timestamp_is_the_same_number_in_every_time_zone():
     assert micros(NOW.astimezone(timezone(timedelta(hours=-7)))) == micros(NOW)
 
 
@@ -99,7 +99,7 @@ def test_a_plain_key_is_stored_unchanged(text):
     assert key_text(text) == text
 
 
-def test_keys_that_look_alike_stay_different():
+def test_similar_looking_keys_stay_distinct():
     assert len({key_text(text) for text in LOOKALIKES}) == len(LOOKALIKES)
 
 
@@ -116,7 +116,7 @@ def test_every_key_is_stored_as_reversible_ascii(text):
 @given(ANY_TEXT)
 @example("\0")
 @example("a\0b\ud800\\")
-def test_kept_text_replaces_only_characters_that_a_database_refuses(text):
+def test_kept_text_replaces_only_characters_a_database_rejects(text):
     kept = kept_text(text)
     kept.encode()
     assert "\0" not in kept

@@ -1,4 +1,4 @@
-"""Image files, whole or in chunks, and the code of a refused one."""
+"""Helpers: sample image files, whole or in chunks, and the error code of a refused one."""
 
 import io
 import struct

@@ -16,7 +16,7 @@ SCRIPT = b"<script>alert(1)</script>"
 
 
 def draw(mode: str = "RGB", size: tuple[int, int] = (48, 32)) -> Image.Image:
-    """A picture whose corners all differ: red, green, blue, white."""
+    """Draw a picture with four distinct corners: red, green, blue, white."""
     picture = Image.new("RGB", size)
     halves = size[0] // 2, size[1] // 2
     for place, colour in enumerate(["red", "green", "blue", "white"]):
@@ -32,7 +32,7 @@ def show(data: bytes) -> Image.Image:
 
 
 def look(picture: Image.Image) -> bytes:
-    """The colours near the four corners."""
+    """Return the colours near the four corners."""
     colours = picture.convert("RGB")
     return b"".join(colours.crop((x, y, x + 1, y + 1)).tobytes() for y in (4, 28) for x in (4, 44))
 
@@ -51,7 +51,7 @@ def chunk_names(png: bytes) -> list[bytes]:
 
 
 def segment_markers(jpeg: bytes) -> set[int]:
-    """The markers of a JPEG file up to its pixels."""
+    """Return the markers of a JPEG file up to its pixel data."""
     markers, place = set(), 2
     while jpeg[place + 1] != 0xDA:
         markers.add(jpeg[place + 1])
@@ -85,7 +85,7 @@ async def test_a_transparent_colour_stays_transparent(
     assert recoded.getextrema()[-1] == (0, 255)
 
 
-async def test_a_png_of_sixteen_bits_a_colour_is_recoded(recoder: SandboxedRecoder) -> None:
+async def test_a_png_with_16_bits_per_channel_is_recoded(recoder: SandboxedRecoder) -> None:
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", 2, 1, 16, 2, 0, 0, 0))
     row = b"\0" + bytes.fromhex("ffff000000000000ffff8080")
     image = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(row))
@@ -94,7 +94,7 @@ async def test_a_png_of_sixteen_bits_a_colour_is_recoded(recoder: SandboxedRecod
 
 
 @pytest.mark.parametrize("options", [{}, {"progressive": True}, {"subsampling": 0}])
-async def test_a_recoded_jpeg_is_nearly_the_same(
+async def test_a_recoded_jpeg_looks_nearly_the_same(
     recoder: SandboxedRecoder, options: dict[str, object]
 ) -> None:
     image = write(draw(), "JPEG", **options)
@@ -114,7 +114,7 @@ async def test_grey_and_cmyk_jpegs_are_recoded(
     assert_close(look(recoded), look(show(image)))
 
 
-async def test_the_same_file_gives_the_same_bytes(recoder: SandboxedRecoder) -> None:
+async def test_recoding_the_same_file_gives_the_same_bytes(recoder: SandboxedRecoder) -> None:
     for image in (write(draw()), write(draw(), "JPEG")):
         assert await recoder.recode(image, ALICE) == await recoder.recode(image, ALICE)
 
@@ -166,7 +166,7 @@ TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_270,
 }
-"""The picture as stored by a camera held that way."""
+"""The transposition a camera applies for each EXIF orientation."""
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -187,7 +187,7 @@ async def test_an_image_with_broken_metadata_is_recoded(recoder: SandboxedRecode
     assert show(await recoder.recode(image, ALICE)).size == (48, 32)
 
 
-async def test_an_animation_becomes_its_first_frame(recoder: SandboxedRecoder) -> None:
+async def test_an_animation_is_reduced_to_its_first_frame(recoder: SandboxedRecoder) -> None:
     second = Image.new("RGB", (48, 32), "black")
     image = write(draw(), save_all=True, append_images=[second, draw().rotate(180)])
     assert b"acTL" in image
@@ -214,11 +214,15 @@ async def test_an_animation_becomes_its_first_frame(recoder: SandboxedRecoder) -
     ],
     ids=lambda image: repr(image[:8]),
 )
-async def test_other_formats_are_unsupported(recoder: SandboxedRecoder, image: bytes) -> None:
+async def test_other_formats_are_refused_as_unsupported(
+    recoder: SandboxedRecoder, image: bytes
+) -> None:
     assert await refusal_of(recoder, image) is Code.UNSUPPORTED_MEDIA_TYPE
 
 
-async def test_more_bytes_than_allowed_are_too_large(recoder: SandboxedRecoder) -> None:
+async def test_a_file_above_the_size_limit_is_refused_as_too_large(
+    recoder: SandboxedRecoder,
+) -> None:
     image = write(draw())
     padded = image + bytes(MAX_IMAGE_BYTES - len(image))
     assert show(await recoder.recode(padded, ALICE)).size == (48, 32)

@@ -1,4 +1,4 @@
-"""Constants that recoder.py repeats, because it imports nothing of the service."""
+"""Constants that recoder.py duplicates because it imports nothing from the service."""
 
 from imprint.adapters.images import recoder, sandbox
 from imprint.domain.drafts.documents import (
@@ -14,7 +14,7 @@ def test_the_sandbox_and_the_recoder_use_the_same_protocol() -> None:
     assert sandbox.MAX_RESPONSE == recoder.MAX_RESPONSE
 
 
-def test_the_recoder_uses_the_limits_of_the_domain() -> None:
+def test_the_recoder_uses_the_limits_defined_by_the_domain() -> None:
     assert recoder.MAX_PIXELS == MAX_IMAGE_PIXELS
     assert recoder.MAX_JPEG_PIXELS == MAX_JPEG_PIXELS
     assert recoder.MAX_SIDE == MAX_IMAGE_SIDE

@@ -18,7 +18,7 @@ PNG, JPEG = (write(Image.new("RGB", (48, 32), "teal"), form) for form in ("PNG",
 
 
 def bomb(width: int, height: int) -> bytes:
-    """A small PNG file that really is an enormous picture of zeros."""
+    """Create a small PNG file that decompresses to an enormous picture of zeros."""
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
     packer = zlib.compressobj(9)
     rows = b"".join(packer.compress(bytes(1_000_000)) for _ in range(20)) + packer.flush()
@@ -48,7 +48,7 @@ async def test_a_truncated_image_is_invalid(
     ],
     ids=lambda image: repr(image[:12]),
 )
-async def test_garbage_behind_a_signature_is_invalid(
+async def test_garbage_after_a_valid_signature_is_invalid(
     recoder: SandboxedRecoder, image: bytes
 ) -> None:
     assert await refusal_of(recoder, image) is Code.INVALID_IMAGE
@@ -58,7 +58,7 @@ async def test_garbage_behind_a_signature_is_invalid(
     ("width", "height"),
     [(20_000, 20_000), (16_000_001, 1), (1, 16_000_001), (4001, 4000), (2**31 - 1, 1)],
 )
-async def test_a_bomb_is_invalid_before_it_is_decoded(
+async def test_a_decompression_bomb_is_refused_before_it_is_decoded(
     recoder: SandboxedRecoder, width: int, height: int
 ) -> None:
     image = bomb(width, height)
@@ -66,19 +66,19 @@ async def test_a_bomb_is_invalid_before_it_is_decoded(
     assert await refusal_of(recoder, image) is Code.INVALID_IMAGE
 
 
-async def test_a_jpeg_that_claims_to_be_enormous_is_invalid(recoder: SandboxedRecoder) -> None:
+async def test_a_jpeg_that_declares_an_enormous_size_is_invalid(recoder: SandboxedRecoder) -> None:
     image = bytearray(JPEG)
     frame = image.index(b"\xff\xc0")
     image[frame + 5 : frame + 9] = struct.pack(">HH", 60_000, 60_000)
     assert await refusal_of(recoder, bytes(image)) is Code.INVALID_IMAGE
 
 
-async def test_an_image_of_the_largest_size_is_recoded(recoder: SandboxedRecoder) -> None:
+async def test_an_image_of_the_maximum_size_is_recoded(recoder: SandboxedRecoder) -> None:
     image = await recoder.recode(write(Image.new("RGB", (4000, 4000), "teal"), "PNG"), ALICE)
     assert Image.open(io.BytesIO(image)).size == (4000, 4000)
 
 
-async def test_a_whole_image_of_more_pixels_is_invalid(recoder: SandboxedRecoder) -> None:
+async def test_an_image_with_more_pixels_than_allowed_is_invalid(recoder: SandboxedRecoder) -> None:
     image = write(Image.new("RGB", (4001, 4000), "teal"), "PNG")
     assert await refusal_of(recoder, image) is Code.INVALID_IMAGE
 
@@ -101,14 +101,14 @@ async def test_an_image_with_the_longest_allowed_side_is_recoded(
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG"])
 @pytest.mark.parametrize("size", [(16_385, 1), (1, 16_385)])
-async def test_a_longer_side_is_invalid(
+async def test_an_image_with_a_side_that_is_too_long_is_invalid(
     recoder: SandboxedRecoder, form: str, size: tuple[int, int]
 ) -> None:
     image = write(Image.new("1", size), form)
     assert await refusal_of(recoder, image) is Code.INVALID_IMAGE
 
 
-async def test_a_jpeg_of_64_megapixels_is_decoded_at_half_its_sides(
+async def test_a_64_megapixel_jpeg_is_decoded_at_half_width_and_height(
     recoder: SandboxedRecoder,
 ) -> None:
     image = await recoder.recode(write(Image.new("RGB", (8000, 8000), "teal"), "JPEG"), ALICE)
@@ -118,14 +118,14 @@ async def test_a_jpeg_of_64_megapixels_is_decoded_at_half_its_sides(
 
 
 @pytest.mark.parametrize("missing", range(1, 21))
-async def test_a_png_that_lacks_a_few_bytes_is_invalid(
+async def test_a_png_missing_its_last_few_bytes_is_invalid(
     recoder: SandboxedRecoder, missing: int
 ) -> None:
     assert await refusal_of(recoder, PNG[:-missing]) is Code.INVALID_IMAGE
 
 
 @pytest.mark.parametrize("missing", range(1, 21))
-async def test_a_jpeg_that_lacks_a_few_bytes_is_invalid(
+async def test_a_jpeg_missing_its_last_few_bytes_is_invalid(
     recoder: SandboxedRecoder, missing: int
 ) -> None:
     assert await refusal_of(recoder, JPEG[:-missing]) is Code.INVALID_IMAGE
@@ -143,14 +143,14 @@ async def test_a_png_with_a_damaged_chunk_is_invalid(
 
 
 def progressive(size: tuple[int, int], scans: int) -> bytes:
-    """A progressive JPEG file whose last scan is repeated that many times."""
+    """Create a progressive JPEG file, repeating its last scan up to the given number of scans."""
     image = write(Image.new("RGB", size, "teal"), "JPEG", progressive=True)
     last = image[image.rindex(b"\xff\xda") : -2]
     return image[:-2] + last * (scans - image.count(b"\xff\xda")) + image[-2:]
 
 
 @pytest.mark.parametrize(("size", "scans"), [((100, 100), 100), ((4000, 4000), 20)])
-async def test_a_jpeg_of_as_many_scans_as_allowed_is_recoded(
+async def test_a_jpeg_with_the_maximum_number_of_scans_is_recoded(
     recoder: SandboxedRecoder, size: tuple[int, int], scans: int
 ) -> None:
     recoded = await recoder.recode(progressive(size, scans), ALICE)
@@ -158,7 +158,7 @@ async def test_a_jpeg_of_as_many_scans_as_allowed_is_recoded(
 
 
 @pytest.mark.parametrize(("size", "scans"), [((100, 100), 101), ((4000, 4000), 21)])
-async def test_a_jpeg_of_more_scans_is_invalid_before_it_is_decoded(
+async def test_a_jpeg_with_too_many_scans_is_refused_before_it_is_decoded(
     recoder: SandboxedRecoder, size: tuple[int, int], scans: int
 ) -> None:
     with pytest.raises(Refusal) as refused:
@@ -188,7 +188,7 @@ async def test_a_scan_marker_inside_jpeg_metadata_is_not_counted(
     ],
     ids=["chunks", "pixel chunks", "chunks at the end", "segments", "fill bytes"],
 )
-async def test_an_image_in_too_many_pieces_is_invalid(
+async def test_an_image_with_too_many_chunks_is_invalid(
     recoder: SandboxedRecoder, image: bytes
 ) -> None:
     with pytest.raises(Refusal) as refused:
@@ -197,7 +197,7 @@ async def test_an_image_in_too_many_pieces_is_invalid(
     assert refused.value.detail.startswith(("The image has too many", "The file is truncated"))
 
 
-async def test_an_image_that_grows_beyond_its_limit_is_invalid(
+async def test_an_image_that_exceeds_the_limit_after_recoding_is_invalid(
     recoder: SandboxedRecoder,
 ) -> None:
     side = 2400

@@ -1,4 +1,4 @@
-"""WebP files become PNG or JPEG files, and hostile ones are refused before they are decoded."""
+"""WebP files become PNG or JPEG files, and hostile ones are refused before decoding."""
 
 import io
 import os
@@ -28,7 +28,7 @@ def show(data: bytes) -> Image.Image:
 
 
 def riff(*chunks: tuple[bytes, bytes]) -> bytes:
-    """A WebP file with these chunks."""
+    """Create a WebP file with the given chunks."""
     body = b"".join(
         kind + struct.pack("<I", len(data)) + data + bytes(len(data) % 2) for kind, data in chunks
     )
@@ -60,7 +60,7 @@ def lossy_header(width: int, height: int) -> tuple[bytes, bytes]:
     ],
     ids=["lossy", "lossless", "transparent", "transparent lossless", "opaque lossless", "opaque"],
 )
-async def test_a_webp_becomes_a_jpeg_or_a_png(
+async def test_a_webp_is_converted_to_jpeg_or_png(
     recoder: SandboxedRecoder, image: bytes, form: str, mode: str
 ) -> None:
     recoded = show(await recoder.recode(image, ALICE))
@@ -84,7 +84,7 @@ async def test_a_webp_keeps_nothing_but_its_pixels(
     assert "icc_profile" not in show(recoded).info
 
 
-async def test_a_webp_is_turned_upright(recoder: SandboxedRecoder) -> None:
+async def test_a_webp_image_is_turned_upright(recoder: SandboxedRecoder) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
     recoded = show(await recoder.recode(write(RED, "WEBP", exif=exif), ALICE))
@@ -92,7 +92,7 @@ async def test_a_webp_is_turned_upright(recoder: SandboxedRecoder) -> None:
 
 
 @pytest.mark.parametrize("lossless", [False, True])
-async def test_an_animation_becomes_its_first_frame(
+async def test_an_animation_is_reduced_to_its_first_frame(
     recoder: SandboxedRecoder, lossless: bool
 ) -> None:
     others = [Image.new("RGB", (48, 32), name) for name in ("blue", "green")]
@@ -105,7 +105,7 @@ async def test_an_animation_becomes_its_first_frame(
     assert max(green, blue) < 16
 
 
-async def test_the_largest_webp_is_recoded(recoder: SandboxedRecoder) -> None:
+async def test_a_webp_of_the_maximum_size_is_recoded(recoder: SandboxedRecoder) -> None:
     for options in ({}, {"lossless": True, "quality": 0, "method": 0}):
         image = write(Image.new("RGB", (4000, 4000), "teal"), "WEBP", **options)
         assert show(await recoder.recode(image, ALICE)).size == (4000, 4000)
@@ -113,7 +113,7 @@ async def test_the_largest_webp_is_recoded(recoder: SandboxedRecoder) -> None:
 
 @pytest.mark.parametrize("header", [canvas, lossless_header, lossy_header])
 @pytest.mark.parametrize("size", [(16_383, 16_383), (8193, 1), (1, 8193), (4001, 4000)])
-async def test_a_bomb_is_invalid_before_it_is_decoded(
+async def test_a_decompression_bomb_is_refused_before_it_is_decoded(
     recoder: SandboxedRecoder, header: object, size: tuple[int, int]
 ) -> None:
     assert callable(header)
@@ -152,7 +152,7 @@ async def test_a_truncated_webp_is_invalid(
 
 
 @pytest.mark.parametrize("missing", range(1, 21))
-async def test_a_webp_that_lacks_a_few_bytes_is_invalid(
+async def test_a_webp_missing_its_last_few_bytes_is_invalid(
     recoder: SandboxedRecoder, missing: int
 ) -> None:
     for image in (LOSSY, LOSSLESS):

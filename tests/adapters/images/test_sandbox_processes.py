@@ -1,4 +1,4 @@
-"""The sandboxed processes: started late, confined, replaced after failures, never left behind."""
+"""Sandboxed processes: started on demand, confined, replaced after failures, always ended."""
 
 import asyncio
 import io
@@ -41,7 +41,7 @@ import os, socket, sys, time
 wire = socket.socket(fileno=0)
 stream = wire.makefile("rb")
 """
-"""The start of a misbehaving script."""
+"""The first lines of a misbehaving script."""
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ ACCEPT = 'stream.read(int.from_bytes(stream.read(4))); wire.sendall(b"a"); '
         'wire.sendall(b"?\\0\\0\\0\\0"); time.sleep(60)',
     ],
 )
-async def test_an_image_that_breaks_its_process_is_invalid(
+async def test_an_image_that_crashes_its_process_is_invalid(
     misbehaving: Callable[[str], SandboxedRecoder], behaviour: str
 ) -> None:
     assert await refusal_of(misbehaving(ACCEPT + behaviour), PNG) is Code.INVALID_IMAGE
@@ -91,9 +91,10 @@ async def test_a_process_that_cannot_start_is_reported_as_overload(
 
 
 def children() -> set[int]:
-    """The running child processes of this one.
+    """Return the ids of the running child processes of this process.
 
-    The kernel's own list, /proc/self/task/*/children, may be incomplete while others start or end.
+    The kernel's own list, /proc/self/task/*/children, may be incomplete while processes
+    start or end.
     """
     found = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
@@ -104,7 +105,7 @@ def children() -> set[int]:
     return found
 
 
-async def test_no_process_runs_before_the_first_image_and_one_is_reused() -> None:
+async def test_a_process_is_started_by_the_first_image_and_then_reused() -> None:
     before = children()
     recoder = SandboxedRecoder()
     assert children() <= before
@@ -135,7 +136,7 @@ async def test_a_process_is_confined(fresh: SandboxedRecoder) -> None:
     assert int(soft_limits["Max cpu time"]) <= 7
 
 
-async def test_a_process_that_was_killed_is_replaced(fresh: SandboxedRecoder) -> None:
+async def test_a_killed_process_is_replaced(fresh: SandboxedRecoder) -> None:
     before = children()
     await fresh.recode(PNG, ALICE)
     (process,) = children() - before
@@ -144,7 +145,7 @@ async def test_a_process_that_was_killed_is_replaced(fresh: SandboxedRecoder) ->
     assert process not in children()
 
 
-async def test_a_cancelled_image_ends_its_process_and_the_next_one_is_fine(
+async def test_cancelling_an_image_ends_its_process_and_the_next_image_succeeds(
     fresh: SandboxedRecoder,
 ) -> None:
     before = children()
@@ -180,7 +181,7 @@ async def test_a_closed_recoder_is_unavailable(fresh: SandboxedRecoder) -> None:
         await fresh.recode(PNG, ALICE)
 
 
-async def test_more_images_than_can_wait_are_unavailable(
+async def test_images_beyond_the_queue_limit_are_unavailable(
     misbehaving: Callable[[str], SandboxedRecoder],
 ) -> None:
     recoder = misbehaving(ACCEPT + "time.sleep(60)")
@@ -193,7 +194,7 @@ async def test_more_images_than_can_wait_are_unavailable(
     await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def test_several_images_at_once_are_all_recoded() -> None:
+async def test_several_concurrent_images_are_all_recoded() -> None:
     recoder = SandboxedRecoder(processes=2)
     images = [write(Image.new("L", (40 + number, 9)), "PNG") for number in range(8)]
     signers = [Address(f"0x{number:040x}") for number in range(8)]
@@ -202,7 +203,7 @@ async def test_several_images_at_once_are_all_recoded() -> None:
     await recoder.close()
 
 
-async def test_signers_have_their_images_recoded_in_turns(fresh: SandboxedRecoder) -> None:
+async def test_images_of_different_signers_are_recoded_in_turn(fresh: SandboxedRecoder) -> None:
     done: list[Address] = []
 
     async def recode(signer: Address) -> None:
@@ -213,7 +214,7 @@ async def test_signers_have_their_images_recoded_in_turns(fresh: SandboxedRecode
     assert done == [ALICE, BOB, ALICE, BOB, ALICE]
 
 
-async def test_a_signer_with_too_many_images_is_rate_limited_and_others_are_not(
+async def test_a_signer_with_too_many_images_is_rate_limited_but_others_are_not(
     fresh: SandboxedRecoder,
 ) -> None:
     held = [asyncio.ensure_future(fresh.recode(PNG, ALICE)) for _ in range(MAX_OF_SIGNER)]
@@ -249,7 +250,7 @@ async def main():
 
 asyncio.run(main())
 """
-"""A service that recodes one image, prints the id of its process, and is killed."""
+"""A script of a service that recodes one image, prints its process id, and is killed."""
 
 
 def is_running(process: int) -> bool:

@@ -1,4 +1,4 @@
-"""A catalog of each kind, and authors who write to it."""
+"""Fixtures: a catalog on each database, and authors who write to it."""
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ BOB = Address("0x" + "b0" * 20)
 
 @dataclass
 class World:
-    """One catalog, a manual clock, and numbers that never repeat."""
+    """One catalog, a manual clock, and a source of unique numbers."""
 
     stores: Stores
     now: datetime = START
@@ -159,25 +159,25 @@ class World:
         return {(each.cid, each.network.value) for each in found}
 
     async def purge(self, cid: Cid, network: Network) -> PurgeOutcome:
-        """Purge like the collector that condemned it last; without one, with no such fence."""
+        """Purge with the fence of the last deletion mark, or with fence 0 if there is none."""
         return await self.stores.garbage.purge(cid, network, self.fences.get((cid, network), 0))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def kind(request: pytest.FixtureRequest) -> str:
-    """The databases that a test of the port runs on."""
+    """The databases on which each test of the port runs."""
     return str(request.param)
 
 
 @pytest.fixture
 def server(kind: str, request: pytest.FixtureRequest) -> Server | None:
-    """The server, started only if a test needs one."""
+    """The PostgreSQL server, started only if a test needs it."""
     return request.getfixturevalue("postgresql") if kind == "postgresql" else None
 
 
 @pytest.fixture
 async def database(server: Server | None, tmp_path: Path) -> Database:
-    """An empty catalog's database."""
+    """The database of an empty catalog."""
     if server is None:
         return SqliteFile.migrated(tmp_path / "catalog.db")
     return await PostgresqlServer.clean(server)
@@ -188,7 +188,7 @@ Opener = Callable[..., Stores]
 
 @pytest.fixture
 async def open_another(database: Database) -> AsyncIterator[Opener]:
-    """Opens the same catalog again, like another process would; with a clock for its leases."""
+    """Open the same catalog again, like another process, optionally with a clock for leases."""
     opened: list[Stores] = []
 
     def open_one(clock: Monotonic | None = None) -> Stores:

@@ -1,4 +1,4 @@
-"""The databases of a catalog, for tests: created, opened, and inspected."""
+"""Catalog databases for tests: creating, opening and inspecting them."""
 
 import sqlite3
 from contextlib import closing
@@ -18,30 +18,30 @@ from imprint.ports import Monotonic, monotonic
 COUNTED = "SELECT tag, count(*) FROM file_tags GROUP BY tag"
 
 NAME = "catalog"
-"""The database that the tests of one process clean and reuse: creating one takes longer."""
+"""The database that tests in one process clean and reuse, as creating one is slower."""
 
 SQLITE = "sqlite:///"
 
 
 class Database(Protocol):
-    """An existing database, empty at first."""
+    """An existing database that is initially empty."""
 
     @property
     def address(self) -> str:
-        """Its URL in the settings."""
+        """The URL of this database in the settings."""
         ...
 
     async def rows(self, text: str) -> list[tuple[Any, ...]]:
-        """The result of a statement that bypasses the catalog."""
+        """Return the result of a statement that bypasses the catalog."""
         ...
 
     async def counted_tags(self) -> list[list[tuple[Any, ...]]]:
-        """How many live files have a tag, by every count that exists."""
+        """Return the number of live files for each tag, according to every stored count."""
         ...
 
 
 def open_any(address: str, clock: Monotonic | None = None) -> Stores:
-    """The stores at this URL, with this clock for leases."""
+    """Open the stores at this URL, with the given clock for leases."""
     if address.startswith(SQLITE):
         return open_sqlite_stores(Path(address.removeprefix(SQLITE)), clock or monotonic)
     return open_postgresql_stores(address, clock=clock)
@@ -55,7 +55,7 @@ class SqliteFile:
 
     @classmethod
     def migrated(cls, path: Path) -> "SqliteFile":
-        """A file that already has the schema, which is quicker than migrating each."""
+        """Create a file from a migrated template, which is faster than migrating each one."""
         put_migrated_catalog(path)
         return cls(path)
 
@@ -74,13 +74,13 @@ class SqliteFile:
 
 @dataclass(slots=True)
 class PostgresqlServer:
-    """A database on a server."""
+    """A database on a PostgreSQL server."""
 
     address: str
 
     @classmethod
     async def clean(cls, server: Server, name: str = NAME) -> "PostgresqlServer":
-        """A database that the tests of this process share, cleaned of earlier data."""
+        """Return the database shared by the tests in this process, cleared of earlier data."""
         database = cls(server.url(name))
         try:
             tables = await database.rows(

@@ -1,4 +1,4 @@
-"""Random events of a marketplace, block by block, like those of a chain."""
+"""Random marketplace events, block by block, as on a chain."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -41,7 +41,7 @@ class RandomMarket:
         return [event for block in self.blocks for event in block]
 
     def logs(self, above: int) -> list[AppliedLog]:
-        """The logs of the blocks above a height."""
+        """Return the logs of the blocks above a height."""
         return [
             AppliedLog(event.origin.place, event.origin.block.block_hash)
             for block in self.blocks[max(above, -1) + 1 :]
@@ -49,7 +49,7 @@ class RandomMarket:
         ]
 
     def replace_blocks(self, count: int) -> None:
-        """Drop the newest blocks, like a reorg."""
+        """Drop the newest blocks, as in a reorg."""
         del self.blocks[len(self.blocks) - count :]
         del self.hashes[len(self.hashes) - count :]
 

@@ -1,4 +1,4 @@
-"""Plans of PostgreSQL: statements that are only explained, and the nodes of their plans."""
+"""PostgreSQL query plans: explaining statements without running them."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from imprint.adapters.database.postgresql.transaction import translate
 
 
 class Everything(dict[str, Any]):
-    """Default values for any name: NULL, and for a limit the number of rows of a page."""
+    """Default parameter values: NULL for any name, and the page size for a limit."""
 
     def __init__(self, limit: int) -> None:
         super().__init__()
@@ -25,7 +25,7 @@ class Everything(dict[str, Any]):
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A plan and all plans inside it."""
+    """Yield a plan node and all its descendants."""
     yield plan
     for inner in plan.get("Plans", ()):
         yield from nodes(inner)
@@ -34,7 +34,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 async def explain_all(
     url: str, statements: Mapping[str, str], limit: int
 ) -> dict[str, list[dict[str, Any]]]:
-    """The nodes of the plan of each statement, for pages of this many rows."""
+    """Return the plan nodes of each statement, for pages of `limit` rows."""
     connection = await asyncpg.connect(url, server_settings=SESSION)
     plans = {}
     for name, text in statements.items():

@@ -1,6 +1,7 @@
-"""A process that creates drafts with nonces that others also use.
+"""A process that creates drafts with nonces that other processes also use.
 
-Its arguments are a URL, its own number, the number of nonces, and the draft quota of a signer.
+Its arguments are a URL, its process number, the number of nonces, and the draft quota of a
+signer.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ OWNERS = [Address(f"0x{number:040x}") for number in range(10)]
 
 
 async def send(stores: Stores, process: int, number: int, quota: Quota) -> bool:
-    """Create a draft with the nonce of this number; returns whether this process succeeded."""
+    """Create a draft with nonce `number` and return whether this process succeeded."""
     owner = OWNERS[number % len(OWNERS)]
     write = Write(owner, Action.CREATE, f"nonce-{number}", AT)
     unique = number * MOST + process
@@ -43,7 +44,7 @@ async def send(stores: Stores, process: int, number: int, quota: Quota) -> bool:
 
 
 async def send_all(stores: Stores, process: int, nonces: int, quota: Quota) -> int:
-    """Send every nonce; returns how many took effect."""
+    """Send every nonce and return how many took effect."""
     numbers = iter(range(nonces))
 
     async def send_some() -> int:
@@ -57,7 +58,7 @@ async def send_all(stores: Stores, process: int, nonces: int, quota: Quota) -> i
 
 
 def open_this(address: str) -> Stores:
-    """The stores at this address."""
+    """Open the stores at this address."""
     if address.startswith("sqlite:///"):
         return open_stores(open_sqlite(Path(address.removeprefix("sqlite:///"))))
     return open_stores(open_postgresql(address))

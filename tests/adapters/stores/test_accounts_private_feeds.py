@@ -17,7 +17,7 @@ def feed_of(owner: str, number: int) -> PrivateFeed:
     )
 
 
-async def test_a_feed_is_found_by_its_token_only(world: World) -> None:
+async def test_a_feed_can_be_found_only_by_its_token(world: World) -> None:
     feeds = world.stores.private_feeds
     feed = feed_of(ALICE, 1)
     assert await feeds.add_feed(feed, "one", 10)
@@ -26,7 +26,7 @@ async def test_a_feed_is_found_by_its_token_only(world: World) -> None:
     assert await feeds.find_feed(feed.id) is None
 
 
-async def test_feeds_are_listed_for_their_owner_the_oldest_first(world: World) -> None:
+async def test_the_feeds_of_an_owner_are_listed_oldest_first(world: World) -> None:
     feeds = world.stores.private_feeds
     mine = [feed_of(ALICE, number) for number in (3, 1, 2)]
     for feed in (*mine, feed_of(BOB, 0)):
@@ -34,9 +34,7 @@ async def test_feeds_are_listed_for_their_owner_the_oldest_first(world: World) -
     assert await feeds.list_feeds(ALICE) == [mine[1], mine[2], mine[0]]
 
 
-async def test_an_owner_has_no_more_feeds_than_the_limit(
-    world: World, open_another: Opener
-) -> None:
+async def test_an_owner_cannot_exceed_the_feed_limit(world: World, open_another: Opener) -> None:
     both = [world.stores.private_feeds, open_another().private_feeds]
     adding = (
         both[number % 2].add_feed(feed_of(ALICE, number), f"token {number}", 3)
@@ -59,7 +57,9 @@ async def test_replacing_a_token_revokes_the_old_one_in_every_process(
     assert await there.find_feed("two") == feed
 
 
-async def test_a_removed_feed_is_gone_in_every_process(world: World, open_another: Opener) -> None:
+async def test_a_removed_feed_is_missing_in_every_process(
+    world: World, open_another: Opener
+) -> None:
     here, there = world.stores.private_feeds, open_another().private_feeds
     feed = feed_of(ALICE, 1)
     await here.add_feed(feed, "one", 10)
@@ -91,7 +91,7 @@ async def test_only_the_hash_of_a_token_is_stored(world: World, database: Databa
     assert await database.rows("SELECT token FROM private_feeds") == [("the hash",)]
 
 
-async def test_a_feed_that_nobody_fetches_is_dropped(world: World) -> None:
+async def test_a_feed_that_is_never_fetched_is_removed(world: World) -> None:
     stores = world.stores
     feeds = stores.private_feeds
     unused, fetched, new = (feed_of(ALICE, number) for number in (1, 2, 100))

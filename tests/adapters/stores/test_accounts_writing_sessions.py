@@ -1,4 +1,4 @@
-"""Writing sessions on every database, and writes that they have signed."""
+"""Writing sessions on every database, and the writes they sign."""
 
 import asyncio
 from dataclasses import replace
@@ -33,7 +33,7 @@ def session_of(wallet: Address, number: int, **changes: Any) -> WritingSession:
     return replace(session, **changes)
 
 
-async def test_a_session_is_found_as_it_was_added(world: World) -> None:
+async def test_an_added_session_is_found_unchanged(world: World) -> None:
     sessions = world.stores.writing_sessions
     session = session_of(ALICE, 1)
     assert await sessions.find_session(session.id) is None
@@ -41,7 +41,7 @@ async def test_a_session_is_found_as_it_was_added(world: World) -> None:
     assert await sessions.find_session(session.id) == session
 
 
-async def test_sessions_are_listed_for_their_wallet_the_oldest_first(world: World) -> None:
+async def test_the_sessions_of_a_wallet_are_listed_oldest_first(world: World) -> None:
     sessions = world.stores.writing_sessions
     mine = [session_of(ALICE, number) for number in (3, 1, 2)]
     for session in (*mine, session_of(BOB, 0)):
@@ -61,9 +61,7 @@ async def test_expired_sessions_are_neither_listed_nor_counted(world: World) -> 
     assert await sessions.list_sessions(ALICE, START + timedelta(minutes=2)) == [new]
 
 
-async def test_a_wallet_has_no_more_sessions_than_the_limit(
-    world: World, open_another: Opener
-) -> None:
+async def test_a_wallet_cannot_exceed_the_session_limit(world: World, open_another: Opener) -> None:
     both = [world.stores.writing_sessions, open_another().writing_sessions]
     adding = (
         both[number % 2].add_session(session_of(ALICE, number), f"nonce {number}", 3)
@@ -74,7 +72,7 @@ async def test_a_wallet_has_no_more_sessions_than_the_limit(
     assert await both[0].add_session(session_of(BOB, 1), "another", 3)
 
 
-async def test_a_session_above_the_limit_spends_no_nonce(world: World) -> None:
+async def test_a_session_above_the_limit_does_not_spend_its_nonce(world: World) -> None:
     sessions = world.stores.writing_sessions
     assert not await sessions.add_session(session_of(ALICE, 1), "nonce", 0)
     await world.stores.writing_sessions.check_nonce(ALICE, "nonce")
@@ -95,7 +93,7 @@ async def test_sessions_and_writes_share_one_nonce_space(world: World) -> None:
     assert await sessions.add_session(session_of(BOB, 1), "opening", 20)
 
 
-async def test_concurrent_openings_with_one_nonce_create_one_session(
+async def test_concurrent_openings_with_the_same_nonce_create_one_session(
     world: World, open_another: Opener
 ) -> None:
     both = [world.stores.writing_sessions, open_another().writing_sessions]
@@ -107,7 +105,9 @@ async def test_concurrent_openings_with_one_nonce_create_one_session(
     assert len(await both[0].list_sessions(ALICE, START)) == 1
 
 
-async def test_only_its_wallet_revokes_a_session(world: World, open_another: Opener) -> None:
+async def test_a_session_can_be_revoked_only_by_its_wallet(
+    world: World, open_another: Opener
+) -> None:
     here, there = world.stores.writing_sessions, open_another().writing_sessions
     session = session_of(ALICE, 1)
     await here.add_session(session, "nonce", 20)
@@ -133,7 +133,7 @@ async def damage_actions(tx: Transaction) -> None:
     await tx.execute("UPDATE writing_sessions SET actions = 'publish?'")
 
 
-async def test_a_session_whose_actions_are_damaged_is_not_used(world: World) -> None:
+async def test_a_session_with_damaged_actions_is_not_used(world: World) -> None:
     sessions = world.stores.writing_sessions
     await sessions.add_session(session_of(ALICE, 1), "nonce", 20)
     await world.stores.database.transact((), damage_actions)
@@ -192,14 +192,16 @@ async def test_a_write_by_a_revoked_session_does_not_count_towards_the_rate(worl
         await world.stores.drafts.open_write(world.write(Action.UPDATE), SLOW, "key")
 
 
-async def test_a_revoked_session_leaves_no_intent(world: World, database: Database) -> None:
+async def test_a_write_by_a_revoked_session_leaves_no_intent(
+    world: World, database: Database
+) -> None:
     write = write_by(world, session_of(ALICE, 1), Action.CREATE)
     with pytest.raises(Refusal):
         await open_create(world, write, None)
     assert await database.rows("SELECT id FROM intents") == []
 
 
-async def test_writes_by_a_session_count_in_the_rate_of_its_wallet(world: World) -> None:
+async def test_writes_by_a_session_count_towards_the_rate_of_its_wallet(world: World) -> None:
     sessions, session = world.stores.writing_sessions, session_of(ALICE, 1)
     await sessions.add_session(session, "nonce", 20)
     await world.stores.drafts.open_write(write_by(world, session), SLOW, "key")
@@ -209,7 +211,7 @@ async def test_writes_by_a_session_count_in_the_rate_of_its_wallet(world: World)
         await open_create(world, write_by(world, session, Action.CREATE), SLOW)
 
 
-async def test_a_write_by_a_session_with_a_spent_nonce_names_the_action_that_spent_it(
+async def test_a_spent_nonce_names_the_action_that_spent_it(
     world: World,
 ) -> None:
     sessions, session = world.stores.writing_sessions, session_of(ALICE, 1)

@@ -1,4 +1,4 @@
-"""Ended sessions: which are refused, by which reads, in which process, and until when."""
+"""Ended sessions: which reads refuse them, in which processes, and for how long."""
 
 import asyncio
 import sqlite3
@@ -23,7 +23,7 @@ def session_of(world, name="one", generation=0, owner=None):
 
 
 async def is_ended(stores, session):
-    """The result of the check, which every read of files must match."""
+    """Return whether the session is ended; all reads of files must agree."""
     verdicts = set()
     for check in (
         stores.sessions.refuse_ended(session),
@@ -41,14 +41,14 @@ async def is_ended(stores, session):
 
 
 async def log_in(world, name, owner: Address | None = None):
-    """A session as issued by a login."""
+    """Return a session as issued by a login."""
     owner = owner or world.alice
     generation = await world.stores.sessions.spend_login_nonce(owner, name, world.now)
     assert generation is not None
     return session_of(world, name, generation, owner)
 
 
-async def test_ending_one_session_leaves_the_others(world):
+async def test_ending_one_session_does_not_end_the_others(world):
     one, two = session_of(world, "one"), session_of(world, "two")
     ended = world.stores.sessions
     await ended.end(one, one.expires_at)
@@ -56,7 +56,7 @@ async def test_ending_one_session_leaves_the_others(world):
     assert not await is_ended(world.stores, two)
 
 
-async def test_reads_that_find_something_refuse_an_ended_session(world):
+async def test_reads_that_find_something_also_refuse_an_ended_session(world):
     draft, post = await world.draft(), await world.post()
     session = session_of(world)
     reads = [
@@ -119,7 +119,7 @@ async def test_a_login_at_the_same_instant_as_a_logout_of_all_sessions_is_not_en
         assert await is_ended(world.stores, session)
 
 
-async def test_logout_of_all_sessions_works_after_the_clock_was_set_back(world):
+async def test_logging_out_all_sessions_works_after_the_clock_was_set_back(world):
     ended = world.stores.sessions
     first = await log_in(world, "first")
     await ended.end_all(first, world.now, world.now + 2 * HOUR)
@@ -166,7 +166,7 @@ async def rows(world) -> int:
     return await world.stores.database.read(count)
 
 
-async def test_a_row_is_removed_once_all_its_sessions_have_expired(world):
+async def test_a_row_is_removed_after_all_its_sessions_have_expired(world):
     ended = world.stores.sessions
     one, two = await log_in(world, "one"), await log_in(world, "two")
     await ended.end(one, one.expires_at)
@@ -202,7 +202,7 @@ async def test_expired_writing_sessions_are_removed(world):
 
 
 @pytest.mark.parametrize("text", [ended_sessions.FIND_ENDED, ended_sessions.END_SESSION])
-def test_sqlite_finds_a_session_by_its_key(text):
+def test_sqlite_finds_an_ended_session_without_a_table_scan(text):
     values = dict.fromkeys(("session", "reader", "generation", "subject", "expires_at"))
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, known_migrations())

@@ -1,4 +1,4 @@
-"""Files as they are built from rows."""
+"""Building files from rows."""
 
 import sqlite3
 from contextlib import closing
@@ -8,7 +8,7 @@ from imprint.adapters.database.schema import known_migrations, migrate
 from imprint.adapters.stores.files import VERSION_BY_ID, build_file
 
 
-def test_the_columns_of_a_file_are_selected_in_the_order_in_which_it_is_built():
+def test_file_columns_are_selected_in_the_order_of_the_constructor():
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, known_migrations())
         selected = connection.execute(VERSION_BY_ID, {"id": "any"}).description

@@ -1,4 +1,4 @@
-"""Lists: their contents and order, page by page while others write."""
+"""Lists: contents, order, and paging during concurrent writes."""
 
 import pytest
 
@@ -15,7 +15,7 @@ async def test_a_public_list_shows_posts_and_no_drafts(world):
     assert cids(await world.pages(PublicList())) == [post.cid]
 
 
-async def test_a_public_list_with_drafts_shows_both_in_descending_order(world):
+async def test_a_public_list_with_drafts_shows_both_newest_first(world):
     first, draft, last = await world.post(), await world.draft(), await world.post()
     shown = await world.pages(PublicList(drafts_too=True), size=1)
     assert cids(shown) == [last.cid, draft.cid, first.cid]
@@ -27,7 +27,7 @@ async def test_the_most_recently_published_post_is_listed_first(world):
     assert cids(await world.pages(PublicList())) == [older.cid, newer.cid]
 
 
-async def test_own_drafts_are_the_drafts_of_that_owner(world):
+async def test_own_drafts_contain_only_drafts_of_that_owner(world):
     mine = [await world.draft() for _ in range(4)]
     await world.draft(world.bob)
     await world.post()
@@ -51,7 +51,7 @@ async def test_a_page_has_at_most_the_requested_number_of_files(world):
     assert len(await world.stores.files.list_files(PublicList(), None, 3)) == 3
 
 
-async def test_a_file_matches_if_it_has_all_the_tags(world):
+async def test_a_file_matches_only_if_it_has_all_the_tags(world):
     both = await world.post("a", "b")
     all_three = await world.post("b", "c", "a")
     await world.post("a")
@@ -63,19 +63,19 @@ async def test_a_file_matches_if_it_has_all_the_tags(world):
 
 
 @pytest.mark.parametrize("tags", [("nobody",), ("a", "nobody"), ("state", "a"), ("A",), ("%",)])
-async def test_unused_tags_list_no_posts(world, tags):
+async def test_listing_by_an_unused_tag_returns_no_posts(world, tags):
     await world.post("a")
     assert await world.pages(PublicList(tags)) == []
 
 
-async def test_drafts_with_a_tag_are_listed_only_if_drafts_are(world):
+async def test_drafts_with_a_tag_are_listed_only_if_drafts_are_included(world):
     draft = await world.prepare(await world.draft(), "a")
     post = await world.post("a")
     assert cids(await world.pages(PublicList(("a",)))) == [post.cid]
     assert cids(await world.pages(PublicList(("a",), True), size=1)) == [post.cid, draft.cid]
 
 
-async def test_listing_by_tag_follows_changes_of_a_file(world):
+async def test_listing_by_tag_reflects_changes_to_a_file(world):
     async def tagged(tag):
         return cids(await world.pages(PublicList((tag,), True)))
 

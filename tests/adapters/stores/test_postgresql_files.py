@@ -1,4 +1,4 @@
-"""A process's knowledge of sessions is void under another mark."""
+"""The cache of checked sessions is invalidated by a new mark."""
 
 from datetime import UTC, datetime
 
@@ -14,7 +14,7 @@ def session_of(name: str) -> Session:
 ONE, TWO = session_of("one"), session_of("two")
 
 
-def test_a_session_is_known_at_the_mark_that_it_was_checked_at() -> None:
+def test_a_session_is_cached_for_the_mark_at_which_it_was_checked() -> None:
     known = KnownSessions()
     assert not known.may_know(ONE)
     known.add(ONE, None)
@@ -24,7 +24,7 @@ def test_a_session_is_known_at_the_mark_that_it_was_checked_at() -> None:
     assert not known.knows(TWO, None)
 
 
-def test_a_new_mark_forgets_every_session() -> None:
+def test_a_new_mark_clears_every_cached_session() -> None:
     known = KnownSessions()
     known.add(ONE, 7)
     known.add(TWO, 8)
@@ -34,7 +34,7 @@ def test_a_new_mark_forgets_every_session() -> None:
     assert known.knows(TWO, 8)
 
 
-def test_the_number_of_known_sessions_is_bounded() -> None:
+def test_the_number_of_cached_sessions_is_bounded() -> None:
     known = KnownSessions()
     for number in range(MOST_SESSIONS + 1):
         known.add(session_of(str(number)), 7)

@@ -24,7 +24,7 @@ UNKNOWN = EventStatus.UNKNOWN_FILE
 MISMATCH = EventStatus.AUTHOR_MISMATCH
 
 
-async def test_an_event_makes_a_draft_a_post(world):
+async def test_an_event_turns_a_draft_into_a_post(world):
     draft = await world.prepare(await world.draft(), "art")
     event = world.event(draft, post_id=7)
     world.later(minutes=5)
@@ -43,12 +43,12 @@ async def test_post_ids_up_to_the_highest_uint256_are_stored(world, post_id):
     assert (await world.stores.files.file_by_post_id(post_id)).publication.post_id == post_id
 
 
-async def test_an_unknown_post_id_finds_nothing(world):
+async def test_nothing_is_found_for_an_unknown_post_id(world):
     await world.post()
     assert await world.stores.files.file_by_post_id(10**70) is None
 
 
-async def test_an_event_seen_again_changes_nothing(world):
+async def test_a_repeated_event_changes_nothing(world):
     draft = await world.draft()
     event = world.event(draft)
     await world.see(event)
@@ -58,7 +58,7 @@ async def test_an_event_seen_again_changes_nothing(world):
     assert await world.live(draft.cid) == post
 
 
-async def test_an_event_twice_in_one_delivery_is_applied_once(world):
+async def test_a_duplicate_event_in_one_delivery_is_applied_once(world):
     event = world.event(await world.draft())
     assert await world.see(event, event) == [ONCHAIN, ALREADY]
 
@@ -69,7 +69,7 @@ async def test_the_case_of_a_block_hash_does_not_matter(world):
     assert await world.see(event, loud) == [ONCHAIN, ALREADY]
 
 
-async def test_a_second_post_of_one_file_does_not_rebind_it(world):
+async def test_a_second_publication_of_a_file_does_not_change_its_post(world):
     draft = await world.draft()
     assert await world.see(world.event(draft, post_id=1), world.event(draft, post_id=2)) == [
         ONCHAIN,
@@ -79,7 +79,7 @@ async def test_a_second_post_of_one_file_does_not_rebind_it(world):
     assert await world.stores.files.file_by_post_id(2) is None
 
 
-async def test_a_strangers_event_changes_nothing_for_the_owner(world):
+async def test_an_event_by_another_account_does_not_affect_the_owner(world):
     draft = await world.draft()
     foreign = world.event(draft, author=world.bob)
     assert await world.see(foreign, foreign) == [MISMATCH, MISMATCH]
@@ -102,7 +102,7 @@ async def add(world, version):
     return await world.stores.drafts.add_draft(write, await world.begin(write, version), version)
 
 
-async def test_a_file_that_comes_after_its_event_is_a_post_at_once(world):
+async def test_a_file_added_after_its_event_is_a_post_at_once(world):
     version = world.version()
     event = world.event(version, post_id=9)
     await world.see(event)
@@ -113,7 +113,7 @@ async def test_a_file_that_comes_after_its_event_is_a_post_at_once(world):
     assert await world.see(event) == [ALREADY]
 
 
-async def test_an_update_that_comes_after_its_event_is_a_post_at_once(world):
+async def test_an_update_added_after_its_event_is_a_post_at_once(world):
     old = await world.prepare(await world.draft(), "art")
     write, version = world.write(Action.UPDATE), world.version(group_id=old.group_id)
     await world.see(world.event(version))
@@ -124,13 +124,13 @@ async def test_an_update_that_comes_after_its_event_is_a_post_at_once(world):
     assert await world.pages(OwnDrafts(world.alice)) == []
 
 
-async def test_a_strangers_event_before_the_file_does_not_publish_it(world):
+async def test_an_earlier_event_by_another_account_does_not_publish_a_file(world):
     version = world.version()
     await world.see(world.event(version, author=world.bob))
     assert (await add(world, version)).state is State.PENDING
 
 
-async def test_of_several_events_before_the_draft_the_earliest_of_its_owner_is_applied(world):
+async def test_the_earliest_of_several_earlier_events_by_the_owner_is_applied(world):
     version = world.version()
     await world.see(
         world.event(version, author=world.bob, post_id=1, block=10),
@@ -140,7 +140,7 @@ async def test_of_several_events_before_the_draft_the_earliest_of_its_owner_is_a
     assert (await add(world, version)).publication.post_id == 2
 
 
-async def test_an_event_restores_a_version_that_was_replaced(world):
+async def test_an_event_restores_a_replaced_version(world):
     first = await world.prepare(await world.draft(), "art")
     second = await world.update(first)
     assert await world.see(world.event(first)) == [ONCHAIN]
@@ -162,7 +162,7 @@ async def test_a_draft_split_from_its_group_has_its_own_hashtags(world):
     assert (await world.live(second.cid)).hashtags == ("zen",)
 
 
-async def test_an_event_restores_a_version_that_was_deleted(world):
+async def test_an_event_restores_a_deleted_version(world):
     file = await world.prepare(await world.draft(), "art")
     await world.delete(file)
     assert await world.see(world.event(file)) == [ONCHAIN]
@@ -172,7 +172,7 @@ async def test_an_event_restores_a_version_that_was_deleted(world):
     assert await world.pages(PublicList(("art",))) == [post]
 
 
-async def test_an_event_restores_the_thumbnail_that_it_names(world):
+async def test_an_event_restores_the_thumbnail_it_names(world):
     first, second = world.cid(), world.cid()
     file = await world.prepare(await world.draft(), "art", thumbnail=first)
     await world.prepare(file, "art", thumbnail=second)
@@ -185,7 +185,7 @@ async def test_an_event_restores_the_thumbnail_that_it_names(world):
     assert await world.stores.garbage.recount_usage() == 0
 
 
-async def test_a_deleted_version_is_restored_with_the_thumbnail_that_its_event_names(world):
+async def test_a_deleted_version_is_restored_with_the_thumbnail_its_event_names(world):
     first = world.cid()
     file = await world.prepare(await world.draft(), thumbnail=first)
     await world.delete(await world.prepare(file))
@@ -194,7 +194,7 @@ async def test_a_deleted_version_is_restored_with_the_thumbnail_that_its_event_n
     assert await world.stores.garbage.recount_usage() == 0
 
 
-async def test_an_event_takes_no_thumbnail_that_its_author_never_had(world):
+async def test_an_event_cannot_set_a_thumbnail_its_author_never_had(world):
     theirs, own = world.cid(), world.cid()
     stranger = await world.prepare(await world.draft(world.bob), thumbnail=theirs)
     await world.prepare(stranger)
@@ -215,14 +215,14 @@ async def test_two_published_versions_of_one_group_are_split_into_two_groups(wor
     assert older.group_id != newer.group_id
 
 
-async def test_a_strangers_event_restores_nothing(world):
+async def test_an_event_by_another_account_restores_nothing(world):
     file = await world.draft()
     await world.delete(file)
     assert await world.see(world.event(file, author=world.bob)) == [MISMATCH]
     assert await world.stores.files.file_by_cid(file.cid) is None
 
 
-async def test_a_version_whose_document_is_condemned_is_not_restored(world):
+async def test_a_version_whose_document_is_marked_for_deletion_is_not_restored(world):
     file = await world.draft()
     await world.delete(file)
     world.later(hours=25)
@@ -234,7 +234,7 @@ async def test_a_version_whose_document_is_condemned_is_not_restored(world):
     assert await world.stores.files.file_by_cid(file.cid) is None
 
 
-async def test_the_later_of_two_claims_of_a_post_id_wins(world):
+async def test_the_later_of_two_claims_to_a_post_id_wins(world):
     one, two = await world.draft(), await world.draft()
     assert await world.see(world.event(one, post_id=5, block=10)) == [ONCHAIN]
     assert await world.see(world.event(two, post_id=5, block=9)) == [ALREADY]
@@ -244,7 +244,7 @@ async def test_the_later_of_two_claims_of_a_post_id_wins(world):
     assert await world.live(one.cid) == one
 
 
-async def test_repeating_an_event_that_lost_its_post_id_does_not_win_it_back(world):
+async def test_repeating_an_event_does_not_win_back_a_lost_post_id(world):
     one, two = await world.draft(), await world.draft()
     lost = world.event(one, post_id=5, block=10)
     await world.see(lost, world.event(two, post_id=5, block=10))
@@ -255,7 +255,7 @@ async def test_repeating_an_event_that_lost_its_post_id_does_not_win_it_back(wor
 KEY = DeliveryKey("provider-b", "digest-1", "nonce-1")
 
 
-async def test_a_delivery_seen_before_is_a_duplicate_and_changes_nothing(world):
+async def test_a_repeated_delivery_is_a_duplicate_and_changes_nothing(world):
     first, second = world.event(await world.draft()), world.event(await world.draft())
     apply = world.stores.events.apply_events
     assert not (await apply(KEY, [first], [], world.now)).duplicate
@@ -265,14 +265,14 @@ async def test_a_delivery_seen_before_is_a_duplicate_and_changes_nothing(world):
 
 
 @pytest.mark.parametrize("change", [{"digest": "digest-2"}, {"nonce": "nonce-2"}])
-async def test_digest_and_nonce_each_recognize_a_delivery(world, change):
+async def test_a_delivery_is_recognized_by_either_digest_or_nonce(world, change):
     await world.stores.events.apply_events(KEY, [], [], world.now)
     assert (
         await world.stores.events.apply_events(replace(KEY, **change), [], [], world.now)
     ).duplicate
 
 
-async def test_providers_do_not_share_their_keys(world):
+async def test_delivery_keys_are_separate_for_each_provider(world):
     await world.stores.events.apply_events(KEY, [], [], world.now)
     other = replace(KEY, provider="provider-a")
     assert not (await world.stores.events.apply_events(other, [], [], world.now)).duplicate
@@ -284,7 +284,7 @@ async def test_deliveries_without_a_nonce_are_distinguished_by_digest(world):
     assert not (await world.stores.events.apply_events(two, [], [], world.now)).duplicate
 
 
-async def test_deliveries_are_forgotten_once_they_are_pruned(world):
+async def test_pruned_deliveries_are_no_longer_recognized(world):
     await world.stores.events.apply_events(KEY, [], [], world.now)
     await world.stores.garbage.prune_replays(world.now)
     assert (await world.stores.events.apply_events(KEY, [], [], world.now)).duplicate
@@ -292,7 +292,7 @@ async def test_deliveries_are_forgotten_once_they_are_pruned(world):
     assert not (await world.stores.events.apply_events(KEY, [], [], world.now)).duplicate
 
 
-async def test_an_event_that_cannot_be_stored_does_not_affect_the_others(world):
+async def test_an_unstorable_event_does_not_affect_the_others(world):
     drafts = [await world.draft() for _ in range(3)]
     events = [world.event(draft) for draft in drafts]
     place = replace(events[1].place, log_index=2**64)
@@ -308,7 +308,7 @@ async def test_malformed_and_repeated_dead_letters_are_accepted(world):
     assert await world.see(letters=letters) == []
 
 
-async def test_a_delivery_of_many_events_is_applied_in_order(world):
+async def test_many_events_in_one_delivery_are_applied_in_order(world):
     files = [await world.draft() for _ in range(30)]
     events = [world.event(file) for file in files]
     foreign = world.event(files[0], author=Address("0x" + "c" * 40))

@@ -1,4 +1,4 @@
-"""Steps of the follower: events of replaced blocks, the cursor and the final block."""
+"""Advancing the follower: events in replaced blocks, the cursor and the final block."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ async def read_chain(world, *events):
     return await world.stores.events.advance(CHAIN, Advance(CURSOR, events=events), world.now)
 
 
-async def test_a_post_whose_block_left_the_chain_is_a_draft_again(world):
+async def test_a_post_whose_block_left_the_chain_becomes_a_draft_again(world):
     draft = await world.prepare(await world.draft(), "a")
     event = world.event(draft)
     await world.see(event)
@@ -34,7 +34,7 @@ async def test_a_post_whose_block_left_the_chain_is_a_draft_again(world):
     assert await world.pages(OwnDrafts(world.alice)) == [draft]
 
 
-async def test_a_draft_after_a_reorg_has_the_restored_thumbnail(world):
+async def test_a_draft_keeps_its_restored_thumbnail_after_a_reorg(world):
     first = world.cid()
     file = await world.prepare(await world.draft(), thumbnail=first)
     await world.prepare(file)
@@ -58,7 +58,7 @@ async def test_an_unpublished_draft_returns_to_its_original_position(world):
         assert [await world.pages(which) for which in lists] == expected
 
 
-async def test_a_restored_version_that_is_unpublished_returns_to_its_original_position(world):
+async def test_an_unpublished_restored_version_returns_to_its_original_position(world):
     old = await world.draft()
     other = await world.draft()
     new = await world.update(old)
@@ -70,7 +70,7 @@ async def test_a_restored_version_that_is_unpublished_returns_to_its_original_po
 
 
 @pytest.mark.parametrize("which", [PublicList(drafts_too=True), PublicList(("a",), True)])
-async def test_drafts_are_seen_exactly_once_while_others_are_unpublished(world, which):
+async def test_paging_returns_each_draft_once_while_posts_are_unpublished(world, which):
     there = [await world.prepare(await world.draft(), "a") for _ in range(12)]
     posts = [await world.prepare(await world.draft(), "a") for _ in range(6)]
     events = [world.event(post) for post in posts]
@@ -94,7 +94,7 @@ async def test_an_event_in_another_block_publishes_the_draft_again(world):
     assert (await world.live(draft.cid)).publication.post_id == 2
 
 
-async def test_a_later_event_of_the_same_draft_replaces_the_lost_one(world):
+async def test_a_later_event_for_the_same_draft_replaces_a_lost_one(world):
     draft = await world.draft()
     first, second = world.event(draft, post_id=1), world.event(draft, post_id=2)
     assert await world.see(first, second) == ["onchain", "already_onchain"]
@@ -102,7 +102,7 @@ async def test_a_later_event_of_the_same_draft_replaces_the_lost_one(world):
     assert (await world.live(draft.cid)).publication.post_id == 2
 
 
-async def test_the_next_claim_gets_the_post_id_of_a_lost_event(world):
+async def test_the_next_claimant_gets_the_post_id_of_a_lost_event(world):
     one, two = await world.draft(), await world.draft()
     high = world.event(one, post_id=5, block=10)
     await world.see(high, world.event(two, post_id=5, block=9))
@@ -111,7 +111,7 @@ async def test_the_next_claim_gets_the_post_id_of_a_lost_event(world):
     assert (await world.live(one.cid)).state is State.PENDING
 
 
-async def test_a_repeated_delivery_does_not_restore_an_event_of_a_lost_block(world):
+async def test_a_repeated_delivery_does_not_restore_an_event_from_a_lost_block(world):
     draft = await world.draft()
     event = world.event(draft)
     await world.see(event)
@@ -120,7 +120,7 @@ async def test_a_repeated_delivery_does_not_restore_an_event_of_a_lost_block(wor
     assert (await world.live(draft.cid)).state is State.PENDING
 
 
-async def test_reading_a_lost_event_from_the_chain_applies_it_again(world):
+async def test_a_lost_event_is_applied_again_when_read_from_the_chain(world):
     draft = await world.draft()
     event = world.event(draft)
     await world.see(event)
@@ -138,7 +138,7 @@ async def test_an_event_read_from_the_chain_overrides_a_later_claim(world):
     assert (await world.stores.files.file_by_post_id(5)).cid == two.cid
 
 
-async def test_an_event_of_a_lost_block_is_not_applied_to_a_file_that_comes_later(world):
+async def test_an_event_from_a_lost_block_is_not_applied_to_a_later_file(world):
     version = world.version()
     event = world.event(version)
     await world.see(event)
@@ -154,7 +154,7 @@ async def test_losing_an_unknown_event_changes_nothing(world):
     assert await world.live(post.cid) == post
 
 
-async def test_losing_one_event_of_a_block_keeps_the_other(world):
+async def test_losing_one_event_of_a_block_keeps_the_others(world):
     one, two = await world.draft(), await world.draft()
     kept = world.event(one, post_id=1)
     forged = world.event(two, post_id=2)
@@ -186,7 +186,7 @@ async def test_newest_event_block_returns_the_newest_block_up_to_a_height(world)
     assert found == [None, *blocks]
 
 
-async def test_a_delivered_event_is_unconfirmed_until_it_is_read_from_the_chain(world):
+async def test_a_delivered_event_is_unconfirmed_until_read_from_the_chain(world):
     draft = await world.draft()
     event = world.event(draft)
     await world.see(event)
@@ -197,7 +197,7 @@ async def test_a_delivered_event_is_unconfirmed_until_it_is_read_from_the_chain(
     assert await world.stores.events.unconfirmed_events(CHAIN, 10) == []
 
 
-async def test_an_event_that_was_lost_is_confirmed_when_the_chain_has_it_again(world):
+async def test_a_lost_event_is_confirmed_when_it_is_on_the_chain_again(world):
     event = world.event(await world.draft())
     await read_chain(world, event)
     await lose(world, event)

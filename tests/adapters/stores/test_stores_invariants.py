@@ -1,4 +1,4 @@
-"""After any sequence of operations, the records agree with each other and with the chain."""
+"""After any sequence of operations, the records are consistent with each other and the chain."""
 
 import asyncio
 import random
@@ -18,7 +18,7 @@ CURSOR = BlockRef(100, "0x" + "1" * 64)
 
 
 class Chaos:
-    """Authors, other wallets, the chain and the garbage collector, all at random."""
+    """Random actions of authors, other wallets, the chain and the garbage collector."""
 
     def __init__(self, world, seed):
         self.world = world
@@ -150,7 +150,7 @@ async def act_on(actor, times):
 
 
 async def records_are_sound(world):
-    """Every record has the checksum of its values, and groups of live files have one too."""
+    """Check the checksums of all records, and that live files and their groups have one."""
     records = await world.stores.records.verify_records(-1, 10_000)
     assert [record.damage for record in records if record.damage is not None] == []
     assert [record.file for record in records if record.unchecked and record.file.state.live] == []
@@ -159,7 +159,7 @@ async def records_are_sound(world):
 
 
 async def thumbnails_are_sound(world):
-    """Check that none of them is mistaken for a damaged file, which would raise."""
+    """Check that no thumbnail is mistaken for a damaged file, which would raise an error."""
     for thumbnail in THUMBNAILS:
         await world.stores.files.public_size(thumbnail)
 

@@ -1,4 +1,4 @@
-"""At scale, PostgreSQL scans no whole table and sorts no list, whatever the values."""
+"""At scale, PostgreSQL never scans a whole table or sorts a list, for any parameter values."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ ONE_ROW = {
     *("NOTE_CLAIM", "RENAME_INSTALLATION", "MASTER_KEYS", "SET_MASTER_KEYS"),
     *("LAST_BACKUP", "NOTE_BACKUP", "SCHEMA_NUMBER"),
 }
-"""Statements about a table that has one row, or a few."""
+"""Statements on a table with only one row or a few rows."""
 
 FILL = f"""
 INSERT INTO owners SELECT 'owner-' || n, n FROM generate_series(1, {ROWS}) n;
@@ -88,7 +88,7 @@ AT_ONCE = {
     if name not in NOT_PLANNED and name[0] != "_" and isinstance(text, str) and "SELECT" in text
 }
 NOT_RUN = {RECOUNT_TAG, COUNT_TAG, *LISTS}
-"""PostgreSQL has no counts of tags, and its own lists."""
+"""PostgreSQL does not store tag counts, and has its own list statements."""
 
 STATEMENTS = {each.id: each.values[0] for each in texts() if each.values[0] not in NOT_RUN} | {
     **{name: text for name, text in AT_ONCE.items() if name.isupper()},
@@ -118,7 +118,7 @@ async def fill_and_explain(server):
 
 
 @pytest.mark.parametrize("name", list(STATEMENTS))
-def test_a_statement_only_searches_indexes_at_size(plans, name):
+def test_a_statement_only_searches_indexes_in_large_tables(plans, name):
     kinds = [node["Node Type"] for node in plans.get(name, ())]
     assert "Seq Scan" not in kinds or name in WHOLE | ONE_ROW, kinds
     # The tagged lists sort the few rows of a page, which come in order anyway.
@@ -131,6 +131,6 @@ def test_a_scan_and_a_sort_are_visible_in_the_query_plan(plans):
 
 
 @pytest.mark.parametrize("name", [name for name in STATEMENTS if name.startswith("tagged")])
-def test_a_tagged_list_walks_one_tag_in_order(plans, name):
+def test_a_tagged_list_scans_one_tag_in_order(plans, name):
     inner = [node for node in plans[name] if node.get("Alias") == "t"]
     assert [node["Scan Direction"] for node in inner] == ["Backward"]

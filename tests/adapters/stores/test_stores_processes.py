@@ -1,4 +1,4 @@
-"""Many processes use the same nonces, and each nonce has one effect."""
+"""Several processes use the same nonces, and each nonce takes effect once."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from imprint.domain.posts.indexed_posts import OwnDrafts
 PROCESSES, NONCES = 4, 200
 
 
-async def test_the_same_nonces_from_four_processes_have_one_effect_each(database):
+async def test_the_same_nonces_sent_by_four_processes_each_take_effect_once(database):
     # Create the schema before they all start.
     await open_any(database.address).close()
     others = [

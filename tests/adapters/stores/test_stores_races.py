@@ -1,4 +1,4 @@
-"""Many concurrent writers: one effect per nonce, one winner per draft."""
+"""Many concurrent writers: each nonce takes effect once, and one update per draft wins."""
 
 import asyncio
 from collections import Counter
@@ -14,7 +14,7 @@ from imprint.domain.posts.posts import EventStatus
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-async def test_of_fifty_updates_of_one_draft_one_wins(world):
+async def test_only_one_of_fifty_updates_to_a_draft_wins(world):
     file = await world.draft()
     results = await asyncio.gather(*(world.update(file) for _ in range(50)))
     winners = [result for result in results if result is not None]
@@ -34,7 +34,7 @@ async def test_concurrent_updates_deletions_and_preparations_are_atomic(world):
     assert await world.pages(PublicList(("a",), True)) == [d for d in drafts if d.hashtags]
 
 
-async def test_of_fifty_writes_with_one_nonce_one_succeeds_and_the_rest_get_its_file(world):
+async def test_one_of_fifty_writes_with_one_nonce_succeeds_and_others_get_its_file(world):
     prepared = []
     for _ in range(50):
         write, version = world.write(Action.CREATE, nonce="n"), world.version()

@@ -1,4 +1,4 @@
-"""No statement of the stores scans a whole table or sorts, so that none slows down with age."""
+"""No statement scans a whole table or sorts, so that none slows down as tables grow."""
 
 import inspect
 import pkgutil
@@ -15,12 +15,12 @@ from imprint.adapters.stores.files import list_tagged
 from imprint.domain.drafts.tags import MAX_TAGS
 
 NOT_PLANNED = {"FILE_COLUMNS", "FILE"}
-"""Parts of statements."""
+"""Fragments of statements, not run on their own."""
 
 STATEMENTS = ("SELECT ", "INSERT ", "UPDATE ", "DELETE ")
 
 ELSEWHERE = ("posts.", "drafts.postgresql", "postgresql")
-"""Modules with their own tests: the index of posts, and statements for PostgreSQL only."""
+"""Modules with their own tests: the post index, and PostgreSQL-only statements."""
 
 WHOLE = {
     "COUNT_DEAD_LETTERS",
@@ -34,9 +34,12 @@ WHOLE = {
     "HAS_WRAPPED_KEY",
     "MEASURE",
 }
-"""Statements about a whole table: operators run some, the garbage collector and the scrub others,
-once a day. A start checks whether a master key that is no longer given is in use. Those that count
-some rows stop at a limit."""
+"""Statements that may read a whole table.
+
+Operators run some of them; the garbage collector and the scrub run others once a day. At
+startup, one checks whether a removed master key is still in use. Those that count rows stop
+at a limit.
+"""
 
 
 class Nothing(dict):

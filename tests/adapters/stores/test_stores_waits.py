@@ -1,7 +1,8 @@
-"""Writes of two authors never wait for each other, nor do those of one about different drafts.
+"""Writes by two authors, or by one author to different drafts, never wait for each other.
 
-A transaction is held open on the server, after all of its changes: a trigger on the nonce that it
-spends last waits for a lock of the test. Anything it would block cannot complete meanwhile.
+A transaction is held open on the server after all of its changes: a trigger on the nonce
+that it spends last waits for a lock held by the test. Whatever it blocks cannot complete
+meanwhile.
 """
 
 import asyncio
@@ -38,7 +39,7 @@ def kind():
 
 @asynccontextmanager
 async def holding(database: Database) -> AsyncIterator[asyncpg.Connection]:
-    """Holds every transaction that spends the nonce 'held' until the block ends."""
+    """Hold every transaction that spends the nonce 'held' until the context exits."""
     session = await asyncpg.connect(database.address)
     try:
         await session.execute(HOLD)
@@ -55,7 +56,7 @@ async def until_held(session: asyncpg.Connection) -> None:
 
 
 async def send(world: World, action: Action, nonce: str | None, draft, owner):
-    """A write of this kind, like the service sends it."""
+    """Send a write with the given action, like the service does."""
     if action is Action.CREATE:
         return await world.draft(owner, nonce)
     if action is Action.UPDATE:
@@ -115,7 +116,7 @@ async def test_an_event_waits_for_the_writes_of_its_author(world, database):
     await asyncio.gather(first, applied)
 
 
-async def test_an_intent_of_the_same_thumbnail_does_not_wait(world, database):
+async def test_an_intent_for_the_same_thumbnail_does_not_wait(world, database):
     draft, other = await world.draft(), await world.draft(world.bob)
     picture = world.cid()
     async with holding(database) as session:
@@ -128,7 +129,7 @@ async def test_an_intent_of_the_same_thumbnail_does_not_wait(world, database):
     assert await first is not None
 
 
-async def test_a_thumbnail_that_another_draft_has_just_dropped_is_reclaimed(world, database):
+async def test_a_thumbnail_just_dropped_by_another_draft_is_reclaimed(world, database):
     draft, other = await world.draft(), await world.draft()
     old = await world.prepare(other, thumbnail="bafkreithumbnail")
     write = world.write(Action.PUBLISH, world.alice)
@@ -146,7 +147,7 @@ async def test_a_thumbnail_that_another_draft_has_just_dropped_is_reclaimed(worl
 
 
 async def until_waiting(session: asyncpg.Connection) -> None:
-    """Return when a write waits for the lock of a document."""
+    """Wait until a write is blocked on the lock of a document."""
     waiting = WAITING.replace("objid = 42", "objid <> 42")
     while not await session.fetchval(waiting):  # noqa: ASYNC110 - as above
         await asyncio.sleep(0.01)

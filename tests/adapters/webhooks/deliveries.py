@@ -1,4 +1,4 @@
-"""Deliveries as the providers build and sign them, and as the route opens them."""
+"""Deliveries as built and signed by the providers, and as opened by the route."""
 
 import hashlib
 import hmac
@@ -36,7 +36,7 @@ def event_data(cid: bytes = CID.encode()) -> str:
 
 
 def word(address: str) -> str:
-    """An address as a topic."""
+    """Return an address encoded as a topic."""
     return "0x" + "00" * 12 + address[2:]
 
 
@@ -45,7 +45,7 @@ def event_topics(post_id: int = 9) -> list[str]:
 
 
 def log_of_a(post_id: int = 9, **changes: Any) -> Json:
-    """A log as provider A sends it."""
+    """Build a log in the format of provider A."""
     log = {
         "account": {"address": MARKET},
         "topics": event_topics(post_id),
@@ -57,7 +57,7 @@ def log_of_a(post_id: int = 9, **changes: Any) -> Json:
 
 
 def body_of_a(*logs: Any, block: Json | None = None, **event: Any) -> bytes:
-    """A delivery of provider A."""
+    """Build a delivery body of provider A."""
     block = {"hash": BLOCK_HASH, "number": 77} if block is None else block
     sent = {
         "webhookId": "wh_1",
@@ -74,7 +74,7 @@ def body_of_a(*logs: Any, block: Json | None = None, **event: Any) -> bytes:
 
 
 def log_of_b(post_id: int = 9, **changes: Any) -> Json:
-    """A log in the form of a node, as provider B sends it."""
+    """Build a log in the node's format, as sent by provider B."""
     log = {
         "address": MARKET,
         "topics": event_topics(post_id),
@@ -90,7 +90,7 @@ def log_of_b(post_id: int = 9, **changes: Any) -> Json:
 
 
 def deliver(provider: WebhookProvider, headers: Mapping[str, str], body: bytes) -> Delivery:
-    """Check the headers, then open the delivery, as the route does."""
+    """Check the headers and open the delivery, like the route does."""
     provider.check_headers(headers, NOW)
     return provider.open(headers, body)
 

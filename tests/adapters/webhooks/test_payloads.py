@@ -1,4 +1,4 @@
-"""The JSON in bodies, whole and malformed."""
+"""Reading JSON from bodies, valid or malformed."""
 
 import json
 
@@ -22,7 +22,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_json_is_one_document_without_a_problem(value: object) -> None:
+def test_valid_json_is_read_as_one_document_without_a_problem(value: object) -> None:
     assert read_payload(json.dumps(value).encode(), 10) == Payload((value,))
 
 
@@ -32,7 +32,7 @@ def test_arbitrary_bytes_never_raise(body: bytes) -> None:
     assert len(payload.excerpt) <= 10
 
 
-def test_the_documents_before_a_malformed_one_are_read() -> None:
+def test_documents_before_a_malformed_one_are_read() -> None:
     payload = read_payload(b'{"a": 1}\n[2] {"b"', 10)
     assert payload.documents == ({"a": 1}, [2])
     assert payload.problem
@@ -56,13 +56,13 @@ def test_the_number_of_documents_is_limited() -> None:
         (b'"\t"', "\t"),
     ],
 )
-def test_a_malformed_value_does_not_affect_the_others(malformed: bytes, read: object) -> None:
+def test_a_malformed_value_does_not_affect_other_values(malformed: bytes, read: object) -> None:
     payload = read_payload(b'{"good": [1, "x"], "bad": ' + malformed + b"} ", 0)
     assert payload.documents == ({"good": [1, "x"], "bad": read},)
     assert payload.problem
 
 
-def test_values_nested_too_deeply_are_replaced() -> None:
+def test_too_deeply_nested_values_are_replaced() -> None:
     body = b'{"good": "]][", "bad": ' + b"[" * 5_000 + b"]" * 5_000 + b', "also": {}}'
     (document,) = read_payload(body, 0).documents
     assert (document["good"], document["also"]) == ("]][", {})
@@ -76,12 +76,12 @@ def test_values_nested_too_deeply_are_replaced() -> None:
     "body",
     [b"[" * 2_000_000, b'["' + b'\\"' * 1_000_000, b'[""' + b',""' * MAX_TOKENS + b"[" * 5_000],
 )
-def test_a_large_malformed_body_has_no_documents(body: bytes) -> None:
+def test_a_large_malformed_body_contains_no_documents(body: bytes) -> None:
     payload = read_payload(body, 5)
     assert payload.documents == ()
     assert payload.problem
 
 
 @pytest.mark.parametrize("body", [b"", b"\n", b"PING", b"\xfe", b"nul", b'"open'])
-def test_text_that_is_not_json_is_accepted(body: bytes) -> None:
+def test_a_body_that_is_not_json_is_accepted_as_empty(body: bytes) -> None:
     assert read_payload(body, 10) == Payload(())

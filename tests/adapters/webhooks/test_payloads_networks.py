@@ -1,4 +1,4 @@
-"""The providers' names of networks."""
+"""Network names used by the providers."""
 
 import pytest
 
@@ -24,15 +24,15 @@ from imprint.adapters.webhooks.payloads import network_names, simplify_name
         (" Ethereum-Mainnet ", 1),
     ],
 )
-def test_a_chain_is_known_by_the_names_of_both_providers(name: str, chain_id: int):
+def test_a_chain_is_recognized_by_the_names_of_both_providers(name: str, chain_id: int):
     assert simplify_name(name) in network_names(chain_id)
     assert simplify_name(name) not in network_names(chain_id + 1)
 
 
-def test_an_operator_can_name_a_chain_that_is_not_known():
+def test_an_operator_can_name_an_unlisted_chain():
     assert network_names(31337) == frozenset()
     assert network_names(31337, ["My-Net", "OTHER_NET"]) == {"my_net", "other_net"}
 
 
-def test_an_operators_names_are_added_to_the_known_ones():
+def test_names_given_by_the_operator_are_added_to_the_built_in_ones():
     assert network_names(1, ["fork"]) == {"eth_mainnet", "ethereum_mainnet", "fork"}

@@ -1,4 +1,4 @@
-"""Deliveries of provider A: signatures, events, dead letters, and ignored logs."""
+"""Deliveries from provider A: signatures, events, dead letters, and ignored logs."""
 
 import json
 
@@ -67,7 +67,7 @@ def test_a_signed_delivery_is_opened() -> None:
         "sha256=" + mac(SECRET, body_of_a(log_of_a())),
     ],
 )
-def test_a_delivery_with_another_signature_is_refused(signature: str) -> None:
+def test_a_delivery_with_a_wrong_signature_is_refused(signature: str) -> None:
     with pytest.raises(Refusal) as refused:
         deliver(PROVIDER, {"x-alchemy-signature": signature}, body_of_a(log_of_a()))
     assert refused.value.code is Code.WEBHOOK_SIGNATURE_INVALID
@@ -79,7 +79,7 @@ def test_a_delivery_without_a_signature_is_refused() -> None:
     assert refused.value.code is Code.WEBHOOK_SIGNATURE_INVALID
 
 
-def test_digits_of_both_cases_are_the_same_signature() -> None:
+def test_hex_digits_of_a_signature_may_be_upper_or_lower_case() -> None:
     body = body_of_a(log_of_a())
     headers = {"x-alchemy-signature": mac(SECRET, body).upper()}
     assert deliver(PROVIDER, headers, body).events
@@ -93,7 +93,7 @@ def test_both_secrets_are_accepted_during_a_rotation(secret: str) -> None:
 
 
 @pytest.mark.parametrize("secrets", [[], [""], [SECRET, ""], [SECRET] * 3])
-def test_a_provider_needs_one_secret_or_two(secrets: list[str]) -> None:
+def test_a_provider_needs_one_or_two_secrets(secrets: list[str]) -> None:
     with pytest.raises(ValueError, match="one secret or two"):
         ProviderA(secrets, CHAIN_ID, MARKET)
 
@@ -117,7 +117,7 @@ IGNORED = {
 
 
 @pytest.mark.parametrize("log", IGNORED.values(), ids=IGNORED.keys())
-def test_another_log_is_ignored_and_the_next_one_counts(log: object) -> None:
+def test_an_irrelevant_log_is_ignored_and_the_next_one_is_applied(log: object) -> None:
     delivery = receive(body_of_a(log, log_of_a(post_id=10)))
     assert [event.post_id for event in delivery.events] == [10]
     assert (delivery.ignored, delivery.dead_letters) == (1, ())
@@ -150,7 +150,7 @@ def test_an_invalid_log_is_a_dead_letter_and_the_other_logs_are_applied(nonsense
     assert delivery.ignored == 0
 
 
-def test_the_findings_are_in_the_order_of_the_logs() -> None:
+def test_findings_are_in_the_order_of_the_logs() -> None:
     delivery = receive(
         body_of_a(
             None, log_of_a(1), log_of_a(2, removed=True), log_of_a(3, data="0x"), log_of_a(4), 7
@@ -176,7 +176,7 @@ def test_the_findings_are_in_the_order_of_the_logs() -> None:
         {"index": "0x3"},
     ],
 )
-def test_another_spelling_of_the_same_log_is_the_same_event(changes: Json) -> None:
+def test_a_different_spelling_of_the_same_log_is_the_same_event(changes: Json) -> None:
     same = receive(body_of_a(log_of_a(**changes))).events
     assert same == receive(body_of_a(log_of_a())).events
 
@@ -200,7 +200,7 @@ UNDECODABLE = {
 
 
 @pytest.mark.parametrize("log", UNDECODABLE.values(), ids=UNDECODABLE.keys())
-def test_an_undecodable_event_is_a_dead_letter_and_the_next_one_counts(
+def test_an_undecodable_event_is_a_dead_letter_and_the_next_one_is_applied(
     log: Json,
 ) -> None:
     delivery = receive(body_of_a(log, log_of_a(post_id=10)))
@@ -211,14 +211,14 @@ def test_an_undecodable_event_is_a_dead_letter_and_the_next_one_counts(
     assert len(letter.payload) <= 64 * 1024
 
 
-def test_a_dead_letter_keeps_the_log_as_it_was_sent() -> None:
+def test_a_dead_letter_contains_the_log_as_it_was_sent() -> None:
     undecodable = log_of_a(data=event_data(b"\xff\xfe"))
     (letter,) = receive(body_of_a(undecodable)).dead_letters
     assert json.loads(letter.payload) == undecodable
     assert letter.reason == "The text of the CID is not UTF-8."
 
 
-def test_an_undecodable_event_does_not_hide_the_others() -> None:
+def test_an_undecodable_event_does_not_affect_the_others() -> None:
     logs = [log_of_a(post_id=number, index=number) for number in range(500)]
     logs[250] = log_of_a(post_id=250, data="0x" + "ff" * 128)
     delivery = receive(body_of_a(*logs))
@@ -226,7 +226,7 @@ def test_an_undecodable_event_does_not_hide_the_others() -> None:
     assert len(delivery.dead_letters) == 1
 
 
-def test_an_event_with_a_malformed_cid_keeps_its_spelling_without_a_cid() -> None:
+def test_a_malformed_cid_is_kept_as_spelled_but_not_parsed() -> None:
     (event,) = receive(body_of_a(log_of_a(data=event_data(b"hello")))).events
     assert (event.spelled_cid, event.cid) == ("hello", None)
 
@@ -243,7 +243,7 @@ def test_an_event_with_a_malformed_cid_keeps_its_spelling_without_a_cid() -> Non
         pytest.param({}, {"transaction": None}, id="no transaction"),
     ],
 )
-def test_a_log_without_a_full_position_gets_the_same_stand_in_each_time(
+def test_a_log_without_a_full_position_always_gets_the_same_placeholder(
     block: Json, changes: Json
 ) -> None:
     body = body_of_a(log_of_a(**changes), log_of_a(post_id=10, **changes), block=block)
@@ -254,7 +254,7 @@ def test_a_log_without_a_full_position_gets_the_same_stand_in_each_time(
 
 
 @pytest.mark.parametrize("number", [77, "77", "0x4d"])
-def test_a_block_number_may_be_a_number_or_a_text(number: object) -> None:
+def test_a_block_number_may_be_a_number_or_a_string(number: object) -> None:
     body = body_of_a(log_of_a(), block={"hash": BLOCK_HASH, "number": number})
     assert receive(body).events[0].place.block_number == 77
 
@@ -283,7 +283,7 @@ def test_a_block_number_may_be_a_number_or_a_text(number: object) -> None:
         ({"chainId": "mainnet"}, False),
     ],
 )
-def test_a_delivery_about_another_network_is_ignored(about: Json, counts: bool) -> None:
+def test_a_delivery_for_another_network_is_ignored(about: Json, counts: bool) -> None:
     delivery = receive(body_of_a(log_of_a(), **about), ON_SEPOLIA)
     assert (len(delivery.events), delivery.ignored) == ((1, 0) if counts else (0, 1))
 
@@ -291,7 +291,7 @@ def test_a_delivery_about_another_network_is_ignored(about: Json, counts: bool) 
 @pytest.mark.parametrize(
     "path", [("network",), ("event", "network"), ("event", "data", "network")], ids=".".join
 )
-def test_a_network_may_be_named_around_the_block(path: tuple[str, ...]) -> None:
+def test_the_network_may_be_named_at_several_levels_of_the_body(path: tuple[str, ...]) -> None:
     sent = json.loads(body_of_a(log_of_a(), log_of_a()))
     place = sent
     for name in path[:-1]:
@@ -304,13 +304,13 @@ def test_a_network_may_be_named_around_the_block(path: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("network", "counts"), [("MY-NET", True), ("my_net", True), ("ETH_SEPOLIA", True), ("x", False)]
 )
-def test_an_operator_can_add_names_of_the_network(network: str, counts: bool) -> None:
+def test_an_operator_can_add_network_names(network: str, counts: bool) -> None:
     provider = ProviderA([SECRET], 11155111, MARKET, ["my-net"])
     delivery = receive(body_of_a(log_of_a(), network=network), provider)
     assert bool(delivery.events) is counts
 
 
-def test_invalid_logs_of_another_network_are_ignored() -> None:
+def test_invalid_logs_from_another_network_are_ignored() -> None:
     delivery = receive(body_of_a(log_of_a(), None, 5, network="ETH_MAINNET"), ON_SEPOLIA)
     assert (delivery.findings, delivery.ignored) == ((), 3)
 
@@ -328,7 +328,7 @@ ACCESS_LOGS = {
 
 
 @pytest.mark.parametrize(("topics", "holders"), ACCESS_LOGS.values(), ids=ACCESS_LOGS.keys())
-def test_a_log_that_changes_access_is_reported_and_counts_as_ignored(
+def test_a_log_that_changes_access_is_reported_but_counts_as_ignored(
     topics: list[str], holders: tuple[Address, ...] | None
 ) -> None:
     log = log_of_a(topics=topics, data="0x" + "00" * 64)
@@ -348,7 +348,7 @@ def test_a_removed_log_is_reported_as_an_access_change(
 
 
 @pytest.mark.parametrize("changes", [{"account": {"address": AUTHOR}}, {"topics": event_topics()}])
-def test_a_log_of_another_contract_event_or_network_changes_no_access(changes: Json) -> None:
+def test_a_log_from_another_contract_event_or_network_changes_no_access(changes: Json) -> None:
     log = log_of_a(topics=ACCESS_LOGS["a price"][0], data="0x") | changes
     assert receive(body_of_a(log)).access_changes == ()
     assert receive(body_of_a(log, network="ETH_MAINNET"), ON_SEPOLIA).access_changes == ()
@@ -400,7 +400,7 @@ NOTES = {
 
 
 @pytest.mark.parametrize("body", NOTES.values(), ids=NOTES.keys())
-def test_a_signed_text_that_is_not_json_is_ignored(body: bytes) -> None:
+def test_signed_text_that_is_not_json_is_ignored(body: bytes) -> None:
     assert receive(body) == Delivery("provider-a", None, ignored=1)
 
 
@@ -412,7 +412,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("body", UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_signed_json_that_cannot_be_read_is_a_dead_letter(body: bytes) -> None:
+def test_signed_but_unreadable_json_is_a_dead_letter(body: bytes) -> None:
     delivery = receive(body)
     (letter,) = delivery.findings
     assert isinstance(letter, DeadLetter)
@@ -435,7 +435,7 @@ def test_a_malformed_value_in_the_body_does_not_affect_the_log(malformed: bytes)
         assert len(delivery.dead_letters) == 1
 
 
-def test_the_dead_letters_of_a_delivery_are_limited() -> None:
+def test_the_number_of_dead_letters_per_delivery_is_limited() -> None:
     large = log_of_a(data="0x" + "ff" * 50_000)
     delivery = receive(body_of_a(*[large] * 20, *[None] * 2_000, log_of_a()))
     letters = delivery.dead_letters

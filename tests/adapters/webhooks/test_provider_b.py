@@ -1,4 +1,4 @@
-"""Deliveries of provider B: signatures, nesting, and ignored logs."""
+"""Deliveries from provider B: signatures, nesting, and ignored logs."""
 
 import gzip
 import json
@@ -66,7 +66,7 @@ def test_a_signed_delivery_is_opened() -> None:
     assert (delivery.key.provider, delivery.key.nonce) == ("provider-b", "0b2d9c1e-5f7a-4c3b")
 
 
-def test_the_key_of_a_delivery_is_not_its_signature() -> None:
+def test_the_key_of_a_delivery_differs_from_its_signature() -> None:
     key = receive(BODY).key
     assert key is not None
     assert key.digest != headers_of_b(BODY)["x-qn-signature"]
@@ -90,7 +90,7 @@ WITHOUT = [
         ({"x-qn-signature": ""}, False),
     ],
 )
-def test_a_request_without_any_of_the_three_headers_is_a_connection_test(
+def test_a_request_without_the_three_headers_is_a_connection_test(
     headers: dict[str, str], test: bool
 ) -> None:
     assert PROVIDER.is_connection_test(headers) is test
@@ -121,7 +121,7 @@ def test_a_request_without_any_of_the_three_headers_is_a_connection_test(
         headers_of_b(BODY, timestamp="१७६३२०८०००"),
     ],
 )
-def test_a_delivery_with_other_signature_headers_is_refused(headers: dict[str, str]) -> None:
+def test_a_delivery_with_wrong_signature_headers_is_refused(headers: dict[str, str]) -> None:
     assert refusal_of(headers, BODY) is Code.WEBHOOK_SIGNATURE_INVALID
 
 
@@ -188,7 +188,7 @@ def test_moving_a_byte_from_body_to_nonce_keeps_the_digest() -> None:
         lambda headers: headers | {"x-qn-signature": "sha256=" + headers["x-qn-signature"]},
     ],
 )
-def test_another_spelling_of_a_signature_has_the_same_key(changed: Any) -> None:
+def test_a_different_spelling_of_a_signature_has_the_same_key(changed: Any) -> None:
     headers = headers_of_b(BODY)
     assert deliver(PROVIDER, changed(headers), BODY).key == deliver(PROVIDER, headers, BODY).key
 
@@ -232,30 +232,30 @@ def test_a_log_is_found_at_any_depth(sent: object) -> None:
     assert receive(sent).events == receive([log_of_b()]).events
 
 
-def test_logs_keep_the_order_in_which_they_were_sent() -> None:
+def test_logs_stay_in_the_order_in_which_they_were_sent() -> None:
     sent = {"a": [log_of_b(1), [log_of_b(2)]], "b": {"logs": [log_of_b(3)]}, "c": log_of_b(4)}
     assert post_ids(receive(sent)) == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("status", ["0x1", 1, "1", None])
-def test_the_logs_of_a_receipt_that_succeeded_count(status: object) -> None:
+def test_the_logs_of_a_successful_receipt_are_applied(status: object) -> None:
     assert receive([receipt(log_of_b(), status=status)]).events
 
 
 @pytest.mark.parametrize("status", ["0x0", 0, "0", "", "reverted", False])
-def test_the_logs_of_a_receipt_that_failed_are_ignored(status: object) -> None:
+def test_the_logs_of_a_failed_receipt_are_ignored(status: object) -> None:
     delivery = receive([receipt(log_of_b(), status=status), receipt(log_of_b(10))])
     assert (post_ids(delivery), delivery.ignored) == ([10], 1)
 
 
 @pytest.mark.parametrize("status", ["0x0", 0, "0"])
-def test_a_status_counts_for_the_logs_of_a_receipt_without_a_hash(status: object) -> None:
+def test_a_failed_status_applies_even_to_a_receipt_without_a_hash(status: object) -> None:
     delivery = receive([receipt(log_of_b(), transactionHash=None, status=status)])
     assert (post_ids(delivery), delivery.ignored) == ([], 1)
 
 
 @pytest.mark.parametrize("status", ["0x1", 1, "ok", 200, True])
-def test_the_status_of_an_envelope_does_not_count(status: object) -> None:
+def test_the_status_of_an_envelope_is_ignored(status: object) -> None:
     assert receive([receipt(log_of_b(), transactionHash=None, status=status)]).events
 
 
@@ -273,7 +273,7 @@ IGNORED = {
 
 
 @pytest.mark.parametrize("log", IGNORED.values(), ids=IGNORED.keys())
-def test_another_log_is_ignored_and_the_next_one_counts(log: Json) -> None:
+def test_an_irrelevant_log_is_ignored_and_the_next_one_is_applied(log: Json) -> None:
     delivery = receive([log, log_of_b(10)])
     assert (post_ids(delivery), delivery.ignored) == ([10], 1)
     assert delivery.dead_letters == ()
@@ -327,13 +327,13 @@ def test_an_empty_container_next_to_logs_is_not_a_dead_letter(beside: object) ->
         assert (post_ids(delivery), delivery.dead_letters) == ([9], ())
 
 
-def test_invalid_logs_of_another_network_are_ignored() -> None:
+def test_invalid_logs_from_another_network_are_ignored() -> None:
     sent = {"logs": [log_of_b(), None, 5], "network": "ethereum-mainnet"}
     delivery = receive(sent, ON_SEPOLIA)
     assert (delivery.findings, delivery.ignored) == ((), 3)
 
 
-def test_the_findings_are_in_the_order_of_the_logs() -> None:
+def test_findings_are_in_the_order_of_the_logs() -> None:
     sent = [[log_of_b(1), 5], {"logs": [log_of_b(2, data="0x"), log_of_b(3)]}, [[log_of_b(4)]]]
     found = [getattr(each, "post_id", "dead letter") for each in receive(sent).findings]
     assert found == [1, "dead letter", "dead letter", 3, 4]
@@ -353,13 +353,13 @@ def test_logs_that_change_access_are_reported() -> None:
     ("network", "counts"),
     [("ethereum-sepolia", True), ("", True), ("ethereum-mainnet", False), ("new-net", False)],
 )
-def test_the_network_may_be_named_by_a_header(network: str, counts: bool) -> None:
+def test_the_network_may_be_named_in_a_header(network: str, counts: bool) -> None:
     headers = headers_of_b(BODY) | {"stream-network": network}
     delivery = deliver(ON_SEPOLIA, headers, BODY)
     assert (len(delivery.events), delivery.ignored) == ((1, 0) if counts else (0, 1))
 
 
-def test_an_operator_can_add_names_of_the_network() -> None:
+def test_an_operator_can_add_network_names() -> None:
     provider = ProviderB([SECRET], CHAIN_ID, MARKET, ["New-Net"])
     for network, counts in (("new-net", True), ("ethereum-mainnet", False)):
         delivery = receive({"data": [log_of_b()], "metadata": {"network": network}}, provider)
@@ -378,12 +378,12 @@ def test_an_operator_can_add_names_of_the_network() -> None:
         (None, True),
     ],
 )
-def test_a_delivery_about_another_network_is_ignored(network: object, counts: bool) -> None:
+def test_a_delivery_for_another_network_is_ignored(network: object, counts: bool) -> None:
     delivery = receive({"data": [[log_of_b()]], "metadata": {"network": network}}, ON_SEPOLIA)
     assert (len(delivery.events), delivery.ignored) == ((1, 0) if counts else (0, 1))
 
 
-def test_an_undecodable_event_does_not_hide_the_others() -> None:
+def test_an_undecodable_event_does_not_affect_the_others() -> None:
     logs = [log_of_b(number, logIndex=hex(number)) for number in range(500)]
     logs[250] = log_of_b(250, data=event_data(b"\xff\xfe"))
     delivery = receive({"data": [logs]})
@@ -394,13 +394,13 @@ def test_an_undecodable_event_does_not_hide_the_others() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b" ", b"hello", b"\xff", b"1" * 5_000])
-def test_a_signed_text_that_is_not_json_is_ignored(body: bytes) -> None:
+def test_signed_text_that_is_not_json_is_ignored(body: bytes) -> None:
     delivery = receive(body)
     assert (delivery.findings, delivery.ignored) == ((), 1)
 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, BODY[:-1], b"{]", b"[" + BODY])
-def test_signed_json_that_cannot_be_read_is_a_dead_letter(body: bytes) -> None:
+def test_signed_but_unreadable_json_is_a_dead_letter(body: bytes) -> None:
     delivery = receive(body)
     assert len(delivery.findings) == len(delivery.dead_letters) == 1
     assert (delivery.ignored, delivery.access_changes) == (0, None)
@@ -439,7 +439,7 @@ def test_a_signed_body_without_logs_is_an_empty_delivery(sent: object) -> None:
     assert (delivery.events, delivery.dead_letters, delivery.ignored) == ((), (), 0)
 
 
-def test_logs_before_too_many_values_are_applied() -> None:
+def test_logs_before_the_value_limit_is_exceeded_are_applied() -> None:
     rest = b"[0]" + b",[0]" * logs.MAX_VALUES
     body = b'{"logs":' + BODY + b',"rest":[' + rest + b"]}"
     delivery = receive(body)
@@ -449,7 +449,7 @@ def test_logs_before_too_many_values_are_applied() -> None:
     assert delivery.access_changes is None
 
 
-def test_empty_arrays_are_not_counted() -> None:
+def test_empty_arrays_do_not_count_towards_the_value_limit() -> None:
     body = b"[" + b"[]," * (logs.MAX_VALUES + 1) + json.dumps(log_of_b()).encode() + b"]"
     delivery = receive(body)
     assert (post_ids(delivery), delivery.dead_letters) == ([9], ())
@@ -502,7 +502,7 @@ def test_a_signed_delivery_is_never_refused(sent: object, changes: Json) -> None
     st.binary(max_size=200),
     st.booleans(),
 )
-def test_an_unsigned_delivery_raises_only_a_refusal(
+def test_an_unsigned_delivery_raises_nothing_but_a_refusal(
     changes: dict[str, str], body: bytes, compressed: bool
 ) -> None:
     headers = headers_of_b(b"") | {"content-encoding": "gzip" if compressed else ""} | changes

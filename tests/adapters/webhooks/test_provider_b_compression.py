@@ -1,4 +1,4 @@
-"""Compressed deliveries of provider B."""
+"""Compressed deliveries from provider B."""
 
 import gzip
 import json
@@ -42,7 +42,7 @@ def test_the_signature_covers_the_decompressed_body(size: int) -> None:
     assert post_ids(deliver(PROVIDER, headers, gzip.compress(body))) == [9]
 
 
-def test_a_signature_of_the_compressed_body_is_refused() -> None:
+def test_a_signature_over_the_compressed_body_is_refused() -> None:
     body = gzip.compress(BODY)
     headers = headers_of_b(body) | {"content-encoding": "gzip"}
     assert refusal_of(headers, body) is Code.WEBHOOK_SIGNATURE_INVALID
@@ -56,7 +56,7 @@ def test_an_uncompressed_body_may_have_an_identity_encoding(encoding: str) -> No
 @pytest.mark.parametrize(
     "encoding", ["deflate", "br", "zstd", "x-deflate", "gzip, gzip", "gzip,br", "é"]
 )
-def test_any_other_compression_is_refused(encoding: str) -> None:
+def test_other_content_encodings_are_refused(encoding: str) -> None:
     headers = headers_of_b(BODY) | {"content-encoding": encoding}
     assert refusal_of(headers, BODY) is Code.UNSUPPORTED_MEDIA_TYPE
 
@@ -78,7 +78,7 @@ MEMBERS = {
 
 @pytest.mark.parametrize("padding", [b"", b"\0", bytes(512), bytes(100_000)])
 @pytest.mark.parametrize("members", MEMBERS.values(), ids=MEMBERS.keys())
-def test_a_gzipped_body_may_have_several_members_and_zeros_after_them(
+def test_a_gzipped_body_may_have_several_members_and_trailing_zeros(
     members: list[bytes], padding: bytes
 ) -> None:
     headers = headers_of_b(b"".join(members)) | {"content-encoding": "gzip"}
@@ -86,13 +86,13 @@ def test_a_gzipped_body_may_have_several_members_and_zeros_after_them(
     assert post_ids(deliver(PROVIDER, headers, body)) == [9]
 
 
-def test_the_members_of_a_gzipped_body_are_limited() -> None:
+def test_the_number_of_members_in_a_gzipped_body_is_limited() -> None:
     headers = headers_of_b(b"") | {"content-encoding": "gzip"}
     body = gzip.compress(b"") * (MAX_MEMBERS + 1)
     assert refusal_of(headers, body) is Code.TOO_LARGE
 
 
-def test_all_members_together_are_not_larger_than_the_limit() -> None:
+def test_the_size_limit_applies_to_all_members_together() -> None:
     provider = ProviderB([SECRET], CHAIN_ID, MARKET, max_decompressed=1000)
     headers = headers_of_b(bytes(1001)) | {"content-encoding": "gzip"}
     body = gzip.compress(bytes(500)) + gzip.compress(bytes(501))
@@ -132,7 +132,7 @@ def test_a_damaged_compressed_body_is_refused(body: bytes) -> None:
     assert refusal_of(headers, body) is Code.INVALID_REQUEST
 
 
-def test_a_bomb_is_refused_and_takes_little_memory() -> None:
+def test_a_decompression_bomb_is_refused_and_uses_little_memory() -> None:
     bomb = gzip.compress(bytes(100 * 1024 * 1024))
     headers = headers_of_b(b"") | {"content-encoding": "gzip"}
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""Verification of signatures."""
+"""Verification of webhook signatures."""
 
 import hashlib
 
@@ -27,7 +27,7 @@ MALFORMED = {
 }
 
 
-def test_the_pieces_of_a_body_are_verified_as_a_whole() -> None:
+def test_a_body_in_several_chunks_is_verified_as_a_whole() -> None:
     assert SECRETS.verify(SIGNATURE, [b"bo", b"", b"dy"]).hex() == SIGNATURE
 
 

@@ -1,5 +1,4 @@
-"""Texts that try to run something: DOMPurify's cases, and the classes of OWASP's filter evasion
-cheat sheet."""
+"""Script injection payloads from DOMPurify and OWASP's filter evasion cheat sheet."""
 
 import json
 import subprocess
@@ -14,20 +13,20 @@ DOMPURIFY = HERE.parent / "node_modules" / "dompurify" / "test" / "fixtures" / "
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """A hostile text, and its name."""
+    """A hostile text and its name."""
 
     name: str
     text: str
 
     @property
     def size(self) -> int:
-        """Bytes of UTF-8, as the contract counts."""
+        """The size in UTF-8 bytes, as counted by the contract."""
         return len(self.text.encode())
 
 
 @cache
 def dompurify() -> Sequence[Payload]:
-    """The cases of DOMPurify, from a Node module of which only the payloads are read."""
+    """Return the test cases of DOMPurify; only payloads are read from its Node module."""
     script = f"console.log(JSON.stringify(require({json.dumps(str(DOMPURIFY))})))"
     said = subprocess.run(["node", "-e", script], capture_output=True, check=True)
     return [
@@ -38,7 +37,7 @@ def dompurify() -> Sequence[Payload]:
 
 @cache
 def evasion() -> Sequence[Payload]:
-    """The cases of `evasion.json`."""
+    """Return the cases in `evasion.json`."""
     cases = json.loads((HERE / "evasion.json").read_text(encoding="utf-8"))
     return [Payload(case["name"], case["payload"]) for case in cases]
 
@@ -47,17 +46,17 @@ CORPORA = {"dompurify": dompurify, "evasion": evasion}
 
 
 def everything() -> list[Payload]:
-    """All payloads of both corpora."""
+    """Return all payloads of both corpora."""
     return [*dompurify(), *evasion()]
 
 
 def as_markdown(text: str) -> str:
-    """A document that is the payload."""
+    """Return a document that consists of the payload."""
     return text
 
 
 def in_markdown(text: str) -> str:
-    """A document with the payload wherever Markdown allows a text or an address."""
+    """Return a document with the payload wherever Markdown allows a text or an address."""
     line = " ".join(text.split())
     return "\n\n".join(
         (
@@ -83,7 +82,7 @@ def in_markdown(text: str) -> str:
 
 
 def in_blocks(text: str) -> str:
-    """A document of the earlier front end with the payload in every member of every block."""
+    """Return a legacy front-end document with the payload in every member of every block."""
     return json.dumps({"title": text, "content": {"time": 1, "blocks": _blocks(text)}})
 
 
@@ -118,18 +117,18 @@ DOCUMENTS = {"as markdown": as_markdown, "in markdown": in_markdown, "in blocks"
 
 
 def batches(payloads: Iterable[Payload], size: int) -> list[list[Payload]]:
-    """The payloads in groups."""
+    """Split the payloads into groups of `size`."""
     listed = list(payloads)
     return [listed[at : at + size] for at in range(0, len(listed), size)]
 
 
 def markdown_of(batch: Sequence[Payload]) -> str:
-    """One text with all these payloads, without the NUL characters that no draft may have."""
+    """Return one text with all payloads, without NUL characters, which no draft may have."""
     texts = [each.text.replace("\0", "") for each in batch]
     return "\n\n".join(part for text in texts for part in (text, in_markdown(text)))
 
 
 def blocks_of(batch: Sequence[Payload]) -> str:
-    """One document of the earlier front end with all these payloads."""
+    """Return one legacy front-end document with all payloads."""
     blocks = [block for each in batch for block in _blocks(each.text)]
     return json.dumps({"title": batch[0].text, "content": {"blocks": blocks}})

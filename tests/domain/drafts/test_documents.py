@@ -1,4 +1,4 @@
-"""Content becomes one sequence of bytes, and is read back unchanged."""
+"""Content is written as a single canonical byte string and read back unchanged."""
 
 import json
 
@@ -24,13 +24,13 @@ contents = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="
 salts = st.binary(min_size=16, max_size=16)
 
 
-def test_a_document_is_json_without_spaces_in_a_fixed_order() -> None:
+def test_a_document_is_json_without_spaces_and_with_a_fixed_member_order() -> None:
     assert write_document("Hi", "n_1", SALT) == (
         b'{"content":"Hi","name":"n_1","salt":"000102030405060708090a0b0c0d0e0f"}'
     )
 
 
-def test_only_what_json_demands_is_escaped() -> None:
+def test_only_characters_that_json_requires_to_be_escaped_are_escaped() -> None:
     content = '"\\/\b\f\n\r\t\x01\x1f\x7fé\u2028😀</script>'
     written = r'"\"\\/\b\f\n\r\t\u0001\u001f' + "\x7fé\u2028😀</script>" + '"'
     assert write_document(content, "n", SALT).startswith(b'{"content":' + written.encode())
@@ -49,7 +49,7 @@ def test_a_document_is_canonical_json(content: str) -> None:
     assert write_document(content, NAME, SALT) == canonical.encode()
 
 
-def test_the_same_content_with_another_salt_is_another_document() -> None:
+def test_the_same_content_with_another_salt_is_a_different_document() -> None:
     assert write_document("x", NAME, SALT) != write_document("x", NAME, bytes(16))
 
 
@@ -62,7 +62,7 @@ def test_content_with_nul_or_lone_surrogates_is_refused(content: str) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "a" * 12, "é" * 6, "€" * 4, "😀" * 3])
-def test_content_may_have_as_many_bytes_as_the_limit(content: str) -> None:
+def test_content_of_exactly_the_maximum_size_is_accepted(content: str) -> None:
     check_content(content, 12)
 
 
@@ -73,7 +73,7 @@ def test_content_above_the_limit_is_too_large(content: str) -> None:
 
 
 @pytest.mark.parametrize("length", [0, 15, 17])
-def test_a_salt_of_another_length_is_refused(length: int) -> None:
+def test_a_salt_of_the_wrong_length_is_refused(length: int) -> None:
     with pytest.raises(ValueError, match="salt"):
         write_document("x", NAME, bytes(length))
 
@@ -119,7 +119,7 @@ def test_arbitrary_bytes_are_refused(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "text", 'a "quote" and \\', "ü\n\t 漢字 \U0001f58b"])
-def test_a_document_is_checked_against_its_name(content):
+def test_a_document_with_a_different_name_fails_the_check(content):
     data = write_document(content, NAME, bytes(16))
     check_document(data, NAME)
     with pytest.raises(NotADocument):
@@ -137,7 +137,7 @@ def test_a_document_whose_content_is_not_text_fails_the_check(content):
 
 
 @pytest.mark.parametrize("salt", [b"", b"A" * 32, b"0" * 31, b"0" * 33])
-def test_a_document_with_another_salt_fails_the_check(salt):
+def test_a_document_with_an_invalid_salt_fails_the_check(salt):
     data = write_document("", NAME, bytes(16)).replace(b"0" * 32, salt)
     with pytest.raises(NotADocument):
         check_document(data, NAME)
@@ -152,7 +152,7 @@ def test_a_truncated_document_fails_the_check(cut):
         check_document(data[cut + 1 :], NAME)
 
 
-def test_a_document_of_the_earlier_service_gives_its_content() -> None:
+def test_the_content_of_a_legacy_document_is_read() -> None:
     data = b'{"content":"Hi","lang":"ts"}'
     assert read_document(data) == Document("Hi", "", b"")
     check_document(data, NAME)
@@ -169,7 +169,7 @@ def test_a_document_of_the_earlier_service_gives_its_content() -> None:
         b'{"content":"\\ud800","lang":"ts"}',
     ],
 )
-def test_other_members_are_not_a_document_of_the_earlier_service(data: bytes) -> None:
+def test_a_document_with_other_members_is_not_a_legacy_document(data: bytes) -> None:
     with pytest.raises(NotADocument):
         read_document(data)
     with pytest.raises(NotADocument):

@@ -9,7 +9,7 @@ from imprint.domain.drafts.files import State, file_name, new_id
 from imprint.domain.formats.addresses import Address
 
 
-def test_an_id_is_a_uuid_of_version_7_with_the_time_in_front() -> None:
+def test_an_id_is_a_version_7_uuid_that_starts_with_the_time() -> None:
     before = time.time_ns() // 1_000_000
     text = new_id()
     after = time.time_ns() // 1_000_000
@@ -18,11 +18,11 @@ def test_an_id_is_a_uuid_of_version_7_with_the_time_in_front() -> None:
     assert before <= parsed.int >> 80 <= after
 
 
-def test_ids_do_not_repeat() -> None:
+def test_ids_are_unique() -> None:
     assert len({new_id() for _ in range(10_000)}) == 10_000
 
 
-def test_a_file_is_named_after_its_owner_and_its_number() -> None:
+def test_a_file_is_named_after_its_owner_and_number() -> None:
     owner = Address("0x" + "a1" * 20)
     assert file_name(owner, 17) == f"{owner}_17"
 

@@ -1,4 +1,4 @@
-"""Hashtags: one spelling each, limited in number and length."""
+"""Hashtags: normalized spelling, limited in number and length."""
 
 import unicodedata
 from itertools import pairwise
@@ -17,7 +17,7 @@ from imprint.domain.drafts.tags import (
 
 
 @pytest.mark.parametrize("text", ["", " ", "\t\n"])
-def test_an_empty_text_has_no_tags(text: str) -> None:
+def test_an_empty_string_has_no_tags(text: str) -> None:
     assert parse_hashtags(text) == ()
 
 
@@ -78,12 +78,12 @@ def test_tags_are_normalized_and_keep_their_order(text: str, tags: tuple[str, ..
         "क्\u200dष",
     ],
 )
-def test_other_characters_are_refused(text: str) -> None:
+def test_invalid_characters_are_refused(text: str) -> None:
     with pytest.raises(NotTags):
         parse_hashtags(text)
 
 
-def test_a_refusal_names_the_piece_that_is_not_a_hashtag() -> None:
+def test_a_refusal_names_the_part_that_is_not_a_hashtag() -> None:
     with pytest.raises(NotTags, match="unlike 'two words'"):
         parse_hashtags("ink, two words ,paper")
     with pytest.raises(NotTags) as long:
@@ -92,7 +92,7 @@ def test_a_refusal_names_the_piece_that_is_not_a_hashtag() -> None:
 
 
 @pytest.mark.parametrize("text", ["ink,paper", "ink,paper,", ",ink,,paper", " , ink , \t,paper"])
-def test_empty_pieces_are_skipped(text: str) -> None:
+def test_empty_parts_are_skipped(text: str) -> None:
     assert parse_hashtags(text) == ("ink", "paper")
 
 
@@ -115,30 +115,30 @@ def test_salvaging_keeps_the_first_hashtags_and_skips_everything_else(
 
 
 @given(st.text(max_size=200))
-def test_whatever_is_salvaged_is_a_list_of_hashtags(text: str) -> None:
+def test_salvaged_hashtags_are_always_valid(text: str) -> None:
     tags = salvage_hashtags(text)
     assert parse_hashtags(",".join(tags)) == tags
 
 
-def test_a_tag_may_be_as_long_as_the_limit_and_no_longer() -> None:
+def test_the_length_of_a_tag_is_limited() -> None:
     assert parse_hashtags("a" * MAX_TAG_LENGTH) == ("a" * MAX_TAG_LENGTH,)
     with pytest.raises(NotTags, match="32 characters"):
         parse_hashtags("a" * (MAX_TAG_LENGTH + 1))
 
 
-def test_the_length_counts_after_normalization() -> None:
+def test_the_length_is_counted_after_normalization() -> None:
     with pytest.raises(NotTags, match="32 characters"):
         parse_hashtags("\ufb03" * 11)
 
 
-def test_there_may_be_as_many_tags_as_the_limit_and_no_more() -> None:
+def test_the_number_of_tags_is_limited() -> None:
     tags = [f"tag{number}" for number in range(MAX_TAGS + 1)]
     assert parse_hashtags(",".join(tags[:-1])) == tuple(tags[:-1])
     with pytest.raises(NotTags, match="At most 10"):
         parse_hashtags(",".join(tags))
 
 
-def test_duplicates_do_not_count() -> None:
+def test_duplicate_tags_count_once() -> None:
     assert parse_hashtags(",".join(["ink"] * (MAX_TAGS + 1))) == ("ink",)
 
 
@@ -148,11 +148,11 @@ def test_a_combining_mark_counts_as_a_character() -> None:
         parse_hashtags("q" + "\u0301" * 32)
 
 
-def test_a_composed_letter_is_one_character() -> None:
+def test_a_letter_with_a_composed_mark_counts_as_one_character() -> None:
     assert parse_hashtags("u\u0308" * MAX_TAG_LENGTH) == ("ü" * MAX_TAG_LENGTH,)
 
 
-def test_a_very_long_spelling_is_refused_before_it_is_normalized() -> None:
+def test_a_very_long_tag_is_refused_before_it_is_normalized() -> None:
     with pytest.raises(NotTags, match="32 characters"):
         parse_hashtags("a" + "\u0301\u0323" * 1_000_000)
 
@@ -161,7 +161,7 @@ words = st.text(st.characters(categories=["L", "M", "N"], include_characters="_-
 
 
 @given(st.text(max_size=80) | words | st.lists(words, max_size=4).map(",".join))
-def test_parsing_parsed_tags_changes_nothing(text: str) -> None:
+def test_parsing_parsed_tags_again_changes_nothing(text: str) -> None:
     try:
         tags = parse_hashtags(text)
     except NotTags:
@@ -170,7 +170,7 @@ def test_parsing_parsed_tags_changes_nothing(text: str) -> None:
 
 
 @given(words)
-def test_a_combining_mark_follows_only_a_letter(text: str) -> None:
+def test_a_combining_mark_is_accepted_only_after_a_letter(text: str) -> None:
     try:
         tags = parse_hashtags(text)
     except NotTags:

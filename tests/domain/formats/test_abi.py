@@ -36,7 +36,7 @@ def test_values_encoded_by_eth_abi_are_decoded(
 
 
 @given(addresses, numbers, strings)
-def test_a_call_is_encoded_like_eth_abi_does(address: Address, number: int, string: bytes) -> None:
+def test_a_call_is_encoded_as_by_eth_abi(address: Address, number: int, string: bytes) -> None:
     expected = b"\1\2\3\4" + encode(["address", "bytes", "uint256"], [address, string, number])
     assert encode_call(b"\1\2\3\4", address, string, number) == expected
 
@@ -47,7 +47,7 @@ def test_a_call_is_encoded_like_eth_abi_does(address: Address, number: int, stri
     st.lists(st.tuples(st.integers(0, 600), st.integers(0, 255)), max_size=6),
     st.integers(0, 700),
 )
-def test_damaged_bytes_are_refused_or_read_like_eth_abi_reads_them(
+def test_damaged_bytes_are_refused_or_read_as_by_eth_abi(
     address: Address, string: bytes, damage: list[tuple[int, int]], length: int
 ) -> None:
     data = bytearray(encode(TYPES, [address, string, 7, string]))
@@ -66,7 +66,7 @@ def test_damaged_bytes_are_refused_or_read_like_eth_abi_reads_them(
 
 
 @given(st.binary(max_size=400))
-def test_random_bytes_raise_only_not_abi(data: bytes) -> None:
+def test_random_bytes_raise_nothing_but_not_abi(data: bytes) -> None:
     try:
         read_all(data)
     except NotAbi:
@@ -93,7 +93,7 @@ def test_a_string_outside_the_data_is_refused(start: int, rest: bytes) -> None:
         Tuple(word(start) + rest, 1).string(0)
 
 
-def test_an_offset_bomb_takes_no_memory() -> None:
+def test_an_offset_bomb_allocates_no_memory() -> None:
     bomb = Tuple(word(32) + word(2**40), 1)
     tracemalloc.start()
     with pytest.raises(NotAbi):
@@ -104,7 +104,7 @@ def test_an_offset_bomb_takes_no_memory() -> None:
 
 
 @pytest.mark.parametrize("length", [0, 31, 33, 64])
-def test_a_number_is_exactly_one_word(length: int) -> None:
+def test_a_number_must_be_exactly_one_word(length: int) -> None:
     with pytest.raises(NotAbi):
         decode_uint256(bytes(length))
 
@@ -112,12 +112,12 @@ def test_a_number_is_exactly_one_word(length: int) -> None:
 @pytest.mark.parametrize(
     "data", [b"", bytes(31), bytes(33), b"\1" + bytes(31), bytes(11) + b"\1" + bytes(20)]
 )
-def test_an_address_is_one_word_with_twenty_bytes(data: bytes) -> None:
+def test_an_address_must_be_one_word_with_twenty_bytes(data: bytes) -> None:
     with pytest.raises(NotAbi):
         decode_address(data)
 
 
 @pytest.mark.parametrize("number", [-1, 2**256])
-def test_a_number_outside_of_256_bits_is_not_encoded(number: int) -> None:
+def test_a_number_that_does_not_fit_256_bits_is_not_encoded(number: int) -> None:
     with pytest.raises(ValueError, match="256 bits"):
         encode_call(b"\0\0\0\0", number)

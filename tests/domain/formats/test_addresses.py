@@ -22,12 +22,12 @@ def test_keccak_is_not_sha3() -> None:
 
 
 @pytest.mark.parametrize("text", [MIXED, MIXED.lower(), "0x" + MIXED[2:].upper()])
-def test_an_address_is_parsed_into_lower_case(text: str) -> None:
+def test_an_address_is_converted_to_lower_case(text: str) -> None:
     assert parse_address(text) == MIXED.lower()
 
 
 @given(addresses)
-def test_the_checksum_is_that_of_other_implementations(address: Address) -> None:
+def test_the_checksum_matches_other_implementations(address: Address) -> None:
     assert checksum_address(address) == to_checksum_address(address)
     assert parse_address(checksum_address(address)) == address
 

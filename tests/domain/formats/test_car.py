@@ -1,4 +1,4 @@
-"""CAR files, written and read, whole and damaged."""
+"""Writing and reading CAR files, intact and damaged."""
 
 import io
 from contextlib import suppress
@@ -45,7 +45,7 @@ def test_a_written_car_equals_the_reference_car():
     assert b"".join(write_car(HELLO, [(HELLO, b"hello world")])) == HELLO_CAR
 
 
-def test_the_reference_car_is_read():
+def test_the_reference_car_can_be_read():
     assert read(HELLO_CAR) == ((HELLO,), [(HELLO, b"hello world")])
 
 
@@ -96,12 +96,12 @@ def test_every_changed_byte_is_detected(at):
 
 
 @given(st.binary(max_size=300))
-def test_arbitrary_bytes_are_read_or_refused(data):
+def test_arbitrary_bytes_are_either_read_or_refused(data):
     with suppress(NotACar):
         read(data)
 
 
-def test_a_block_that_is_too_large_is_refused_before_it_is_read():
+def test_a_block_above_the_size_limit_is_refused_before_it_is_read():
     asked = []
     stream = io.BytesIO(write_section(HELLO, b"x" * (MAX_BLOCK + 2)))
 
@@ -114,14 +114,14 @@ def test_a_block_that_is_too_large_is_refused_before_it_is_read():
     assert max(asked) == 1
 
 
-def test_a_block_of_the_largest_size_is_accepted():
+def test_a_block_of_the_maximum_size_is_accepted():
     block = bytes(MAX_BLOCK)
     assert list(read_sections(io.BytesIO(write_section(raw(block), block)).read)) == [
         (raw(block), block)
     ]
 
 
-def test_a_cid_of_another_kind_is_refused():
+def test_an_unsupported_kind_of_cid_is_refused():
     section = bytes([38]) + b"\x01\x55\x16\x20" + bytes(34)
     with pytest.raises(NotACar, match="kind"):
         list(read_sections(io.BytesIO(section).read))
@@ -137,12 +137,12 @@ def test_a_cid_of_another_kind_is_refused():
         b"\xa2\x65roots\x81\xd8\x2a\x58\x25\x01" + cid_bytes(HELLO) + b"\x67version\x01",
     ],
 )
-def test_a_header_of_another_kind_is_refused(header):
+def test_an_unsupported_header_is_refused(header):
     with pytest.raises(NotACar):
         read_header(io.BytesIO(bytes([len(header)]) + header).read)
 
 
-def test_a_large_document_comes_depth_first_from_its_root():
+def test_the_blocks_of_a_large_document_are_written_depth_first_from_its_root():
     data = bytes(range(256)) * 4000
     root = document_cid(data)
     found = read(b"".join(write_car(root, blocks(data))))[1]

@@ -1,4 +1,4 @@
-"""One cid has many spellings, and all of them lead to the same text."""
+"""CIDs: every spelling of a CID is converted to the same canonical text."""
 
 import json
 from base64 import b16encode, b32encode, b32hexencode, b64encode, urlsafe_b64encode
@@ -15,10 +15,10 @@ FLICKR = "123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ"
 BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 HELLO = "bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e"
-"""`hello world` as a raw block."""
+"""The CID of `hello world` as a raw block."""
 
 HELLO_V0 = "Qmf412jQZiuVUtdgnB36FXFX7xg5V6KEbSJ4dpQuhkLyfD"
-"""`hello world` as a dag-pb leaf, in the old spelling."""
+"""The CID of `hello world` as a dag-pb leaf, in the version 0 spelling."""
 
 SPELLINGS: dict[str, str | None] = json.loads(
     (Path(__file__).parents[2] / "vectors" / "cid_spellings.json").read_text(encoding="utf-8")
@@ -37,7 +37,7 @@ def write_positional(binary: bytes, alphabet: str) -> str:
 
 
 def spell(binary: bytes) -> dict[str, str]:
-    """The spellings of a cid, made without the code under test."""
+    """Return the spellings of a CID, computed without the code under test."""
     base32, base32hex = b32encode(binary).decode(), b32hexencode(binary).decode()
     base36 = write_positional(binary, BASE36)
     return {
@@ -70,41 +70,41 @@ def test_a_cid_in_canonical_spelling_is_unchanged() -> None:
     assert parse_cid(HELLO) == HELLO
 
 
-def test_the_old_spelling_becomes_the_cid_of_the_same_node() -> None:
+def test_a_version_0_cid_becomes_the_canonical_cid_of_the_same_node() -> None:
     cid = parse_cid(HELLO_V0)
     assert cid.startswith("bafybei")
     assert write_positional(cid_bytes(cid)[2:], BITCOIN) == HELLO_V0
 
 
 @given(codecs, digests)
-def test_every_spelling_leads_to_the_same_cid(codec: Codec, digest: bytes) -> None:
+def test_every_spelling_is_converted_to_the_same_cid(codec: Codec, digest: bytes) -> None:
     cid = cid_of(codec, digest)
     for prefix, body in spell(cid_bytes(cid)).items():
         assert parse_cid(prefix + body) == cid, prefix
 
 
 @given(digests)
-def test_every_old_spelling_leads_to_its_dag_pb_cid(digest: bytes) -> None:
+def test_every_version_0_cid_is_converted_to_its_dag_pb_cid(digest: bytes) -> None:
     text = write_positional(b"\x12\x20" + digest, BITCOIN)
     assert parse_cid(text) == cid_of(Codec.DAG_PB, digest)
 
 
 @given(codecs, digests)
-def test_a_cid_has_its_codec_and_digest(codec: Codec, digest: bytes) -> None:
+def test_a_cid_contains_its_codec_and_digest(codec: Codec, digest: bytes) -> None:
     cid = cid_of(codec, digest)
     assert codec_of(cid) is codec
     assert cid_bytes(cid) == bytes([1, codec, 0x12, 0x20]) + digest
 
 
 @pytest.mark.parametrize("prefix", ["f", "b", "v", "k"])
-def test_bases_without_case_are_read_in_mixed_case(prefix: str) -> None:
+def test_case_insensitive_bases_accept_mixed_case(prefix: str) -> None:
     body = spell(cid_bytes(parse_cid(HELLO)))[prefix]
     mixed = "".join(c.upper() if place % 2 else c for place, c in enumerate(body))
     assert parse_cid(prefix + mixed) == HELLO
 
 
 @given(codecs, digests, st.data())
-def test_a_changed_character_is_never_the_same_cid(
+def test_changing_a_character_never_gives_the_same_cid(
     codec: Codec, digest: bytes, data: st.DataObject
 ) -> None:
     cid = cid_of(codec, digest)
@@ -199,12 +199,12 @@ def test_an_invalid_cid_is_refused(text: str) -> None:
     ],
     ids=lambda head: f"begins with {head}",
 )
-def test_other_versions_codecs_hashes_and_long_varints_are_refused(head: str) -> None:
+def test_unsupported_versions_codecs_hashes_and_long_varints_are_refused(head: str) -> None:
     with pytest.raises(NotACid):
         parse_cid(spell_base32(bytes.fromhex(head) + bytes(32)))
 
 
-def test_a_longer_binary_form_of_the_same_cid_is_refused() -> None:
+def test_an_overlong_binary_encoding_of_a_cid_is_refused() -> None:
     overlong = bytes.fromhex("01d5001220") + cid_bytes(parse_cid(HELLO))[4:]
     with pytest.raises(NotACid):
         parse_cid(spell_base32(overlong))
@@ -217,13 +217,13 @@ def parse_or_none(text: str) -> str | None:
         return None
 
 
-def test_every_recorded_spelling_gets_its_recorded_verdict() -> None:
+def test_every_recorded_spelling_has_the_recorded_result() -> None:
     assert len(SPELLINGS) >= 300
     assert {text: parse_or_none(text) for text in SPELLINGS} == SPELLINGS
 
 
 @given(st.text(max_size=200))
-def test_arbitrary_text_is_a_cid_or_refused(text: str) -> None:
+def test_arbitrary_text_is_either_a_cid_or_refused(text: str) -> None:
     try:
         cid = parse_cid(text)
     except NotACid:
@@ -235,7 +235,7 @@ def test_arbitrary_text_is_a_cid_or_refused(text: str) -> None:
     st.sampled_from(["f", "b", "c", "v", "t", "k", "z", "Z", "m", "u", "Q"]),
     st.text(BITCOIN + "0OIl-_+/=", min_size=40, max_size=80),
 )
-def test_arbitrary_text_that_resembles_a_cid_is_a_cid_or_refused(prefix: str, body: str) -> None:
+def test_text_that_resembles_a_cid_is_either_a_cid_or_refused(prefix: str, body: str) -> None:
     try:
         cid = parse_cid(prefix + body)
     except NotACid:

@@ -1,4 +1,4 @@
-"""Documents assembled from their blocks."""
+"""Assembling documents from their blocks."""
 
 import pytest
 from hypothesis import given
@@ -26,19 +26,19 @@ def test_a_document_is_reassembled_from_its_blocks(data):
     assert assemble(document_cid(data), store(data).__getitem__, len(data)) == data
 
 
-def test_more_bytes_than_expected_are_refused():
+def test_a_document_larger_than_expected_is_refused():
     with pytest.raises(NotAssembled, match="larger"):
         assemble(document_cid(LARGE), store(LARGE).__getitem__, len(LARGE) - 1)
 
 
 @pytest.mark.parametrize("layout", [WIDE_LAYOUT, Layout(chunk=100_000, width=2)])
-def test_a_tree_of_another_shape_is_refused(layout):
+def test_a_tree_of_a_different_shape_is_refused(layout):
     root = document_cid(LARGE, layout)
     with pytest.raises(NotAssembled, match="not those of a document"):
         assemble(root, store(LARGE, layout).__getitem__, len(LARGE))
 
 
-def test_a_tree_that_does_not_end_is_refused():
+def test_an_endless_tree_is_refused():
     root = document_cid(LARGE)
     with pytest.raises(NotAssembled, match="too many"):
         assemble(root, lambda _: store(LARGE)[root].replace(b"\x01\x55", b"\x01\x70"), len(LARGE))
@@ -67,7 +67,7 @@ def test_a_node_with_too_many_links_is_refused():
         read_links(node, 3)
 
 
-def test_no_more_blocks_are_loaded_than_a_document_of_this_size_has():
+def test_no_more_blocks_are_loaded_than_a_document_of_that_size_has():
     root, loaded = document_cid(LARGE), []
 
     def load(cid):
@@ -79,7 +79,7 @@ def test_no_more_blocks_are_loaded_than_a_document_of_this_size_has():
     assert len(loaded) <= 12
 
 
-def test_leaves_are_refused_as_soon_as_one_has_another_size():
+def test_leaves_are_refused_as_soon_as_one_has_the_wrong_size():
     half, loaded = Layout(chunk=131_072, width=174), []
     found = store(LARGE, half)
 
@@ -93,7 +93,7 @@ def test_leaves_are_refused_as_soon_as_one_has_another_size():
 
 
 @given(st.binary(max_size=200))
-def test_arbitrary_bytes_are_read_as_links_or_refused(data):
+def test_arbitrary_bytes_are_either_read_as_links_or_refused(data):
     try:
         found = read_links(data)
     except NotAssembled:

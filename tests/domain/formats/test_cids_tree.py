@@ -1,4 +1,4 @@
-"""A document gets the cid that every IPFS node would give it."""
+"""A document gets the same CID as from any IPFS node."""
 
 import json
 from hashlib import sha256
@@ -31,7 +31,7 @@ def name_vector(vector: dict[str, object]) -> str:
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=name_vector)
-def test_a_document_has_the_cid_that_ipfs_gives_it(vector: dict[str, object]) -> None:
+def test_the_cid_of_a_document_matches_ipfs(vector: dict[str, object]) -> None:
     text = vector.get("text")
     data = text.encode() if isinstance(text, str) else bytes(int(str(vector["size"])))
     layout = Layout(int(str(vector["chunk"])), int(str(vector["width"])))
@@ -39,7 +39,7 @@ def test_a_document_has_the_cid_that_ipfs_gives_it(vector: dict[str, object]) ->
     assert document_cid(data, layout) == vector["cid"]
 
 
-def test_the_default_layout_is_that_of_ipfs_add() -> None:
+def test_the_default_layout_matches_ipfs_add() -> None:
     data = bytes(300_000)
     assert document_cid(data) == document_cid(data, KUBO_LAYOUT)
     assert document_cid(data) != document_cid(data, WIDE_LAYOUT)
@@ -53,7 +53,7 @@ def test_an_empty_document_has_one_empty_block() -> None:
     assert list(blocks(b"")) == [(document_cid(b""), b"")]
 
 
-def test_leaves_are_views_of_the_document_and_not_copies() -> None:
+def test_leaves_are_views_of_the_document_rather_than_copies() -> None:
     data = bytes(300_000)
     leaves = [block for cid, block in blocks(data) if codec_of(cid) is Codec.RAW]
     assert all(isinstance(leaf, memoryview) and leaf.obj is data for leaf in leaves)
@@ -65,20 +65,20 @@ def test_the_first_block_is_the_root(data: bytes, layout: Layout) -> None:
 
 
 @given(documents, small_layouts)
-def test_every_block_has_its_cid(data: bytes, layout: Layout) -> None:
+def test_every_block_matches_its_cid(data: bytes, layout: Layout) -> None:
     for cid, block in blocks(data, layout):
         assert cid_of(codec_of(cid), sha256(block).digest()) == cid
 
 
 @given(documents, small_layouts)
-def test_the_leaves_in_order_are_the_document(data: bytes, layout: Layout) -> None:
+def test_the_leaves_in_order_make_up_the_document(data: bytes, layout: Layout) -> None:
     leaves = [bytes(block) for cid, block in blocks(data, layout) if codec_of(cid) is Codec.RAW]
     assert b"".join(leaves) == data
     assert all(0 < len(leaf) <= layout.chunk for leaf in leaves) or leaves == [b""]
 
 
 @given(documents, small_layouts)
-def test_every_block_is_named_by_one_that_came_before(data: bytes, layout: Layout) -> None:
+def test_every_block_is_linked_from_an_earlier_one(data: bytes, layout: Layout) -> None:
     seen = b""
     for place, (cid, block) in enumerate(blocks(data, layout)):
         assert place == 0 or cid_bytes(cid) in seen

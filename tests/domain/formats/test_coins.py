@@ -1,4 +1,4 @@
-"""Amounts of the coin in decimal notation."""
+"""Coin amounts in decimal notation."""
 
 import pytest
 
@@ -17,6 +17,6 @@ from imprint.domain.formats.coins import format_coin, format_ether
         (2**256 - 1, f"{(2**256 - 1) // 10**18}.584007913129639935"),
     ],
 )
-def test_an_amount_is_written_exactly(wei: int, text: str) -> None:
+def test_an_amount_is_formatted_exactly(wei: int, text: str) -> None:
     assert format_coin(wei) == text
     assert format_ether(wei) == f"{text} ETH"

@@ -1,4 +1,4 @@
-"""DAG-JSON: one encoding for each value."""
+"""DAG-JSON: a single encoding for each value."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from imprint.domain.formats.dag_json import Link, NotDagJson, read_node, write_n
 CID = Cid("bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e")
 
 
-def test_a_node_is_written_in_one_form():
+def test_a_node_has_a_single_encoding():
     value = {"b": [1, None, "ü"], "a": Link(CID), "c": b"\xff\x00"}
     assert write_node(value).decode() == (
         f'{{"a":{{"/":"{CID}"}},"b":[1,null,"ü"],"c":{{"/":{{"bytes":"/wA"}}}}}}'

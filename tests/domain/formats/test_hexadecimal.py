@@ -1,4 +1,4 @@
-"""Hexadecimal texts, as nodes and providers write them."""
+"""Hexadecimal strings, as written by nodes and providers."""
 
 import pytest
 from hypothesis import given
@@ -13,16 +13,16 @@ from imprint.domain.formats.hexadecimal import (
 
 
 @given(st.binary(max_size=100))
-def test_bytes_are_read_back(raw: bytes) -> None:
+def test_hex_bytes_are_parsed(raw: bytes) -> None:
     assert parse_hex_bytes("0x" + raw.hex()) == raw
 
 
 @given(st.integers(0, 2**256 - 1))
-def test_numbers_are_read_back(number: int) -> None:
+def test_hex_numbers_are_parsed(number: int) -> None:
     assert parse_hex_number(hex(number)) == number
 
 
-def test_a_hash_is_brought_to_lower_case() -> None:
+def test_a_hash_is_converted_to_lower_case() -> None:
     assert parse_hash("0x" + "AB" * 32) == "0x" + "ab" * 32
 
 

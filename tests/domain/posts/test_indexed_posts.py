@@ -14,7 +14,7 @@ MOMENT = datetime(2030, 1, 31, tzinfo=UTC)
 
 
 def make_files(count: int) -> list[File]:
-    """Files as a catalog returns them, the newest first."""
+    """Create files as returned by a catalog, newest first."""
     return [
         File(
             id=str(position),
@@ -35,18 +35,18 @@ def test_an_empty_list_is_one_empty_page() -> None:
     assert cut_page([], 9) == Page((), None)
 
 
-def test_a_full_page_without_another_file_is_the_last() -> None:
+def test_a_full_page_without_an_extra_file_is_the_last() -> None:
     files = make_files(9)
     assert cut_page(files, 9) == Page(tuple(files), None)
 
 
-def test_the_extra_file_is_not_shown_and_means_that_more_follow() -> None:
+def test_an_extra_file_is_not_shown_but_indicates_that_more_follow() -> None:
     files = make_files(10)
     assert cut_page(files, 9) == Page(tuple(files[:9]), files[8].position)
 
 
 @given(st.integers(0, 40), st.integers(1, 12))
-def test_consecutive_pages_hold_every_file_once(count: int, size: int) -> None:
+def test_consecutive_pages_contain_every_file_once(count: int, size: int) -> None:
     files, shown, position = make_files(count), [], count + 1
     while True:
         after = [file for file in files if file.position < position]

@@ -1,4 +1,4 @@
-"""Positions have the order of the chain, and hashtags belong to the post of their transaction."""
+"""Positions are ordered as on the chain; hashtags belong to the post of their transaction."""
 
 from datetime import UTC, datetime
 
@@ -39,7 +39,7 @@ def tag(post_id: int, text: bytes, index: int = 1, tx_hash: str = "0x01") -> Pos
 
 
 @given(places, places)
-def test_positions_have_the_order_of_the_chain(one, other):
+def test_positions_are_ordered_as_on_the_chain(one, other):
     assert (place_of(*one) < place_of(*other)) == (one < other)
     assert block_of(place_of(*one)) == one[0]
     assert place_of(*one) < 2**63
@@ -67,13 +67,13 @@ def test_an_invalid_hashtag_is_dropped(text):
     assert one.hashtags == ()
 
 
-def test_a_hashtag_of_another_transaction_does_not_count():
+def test_a_hashtag_in_another_transaction_does_not_count():
     (one,) = attach_hashtags([post(1), tag(1, b"poetry", tx_hash="0x02")])
     assert isinstance(one, PostPublished)
     assert one.hashtags == ()
 
 
-def test_a_post_has_ten_hashtags_at_most():
+def test_a_post_has_at_most_ten_hashtags():
     (one,) = attach_hashtags([post(1), *(tag(1, b"t%d" % n, n + 1) for n in range(12))])
     assert isinstance(one, PostPublished)
     assert len(one.hashtags) == 10

@@ -45,7 +45,7 @@ def ledger() -> Ledger:
     return ledger
 
 
-def test_a_token_that_is_minted_before_its_post_counts(ledger):
+def test_a_token_minted_before_its_post_is_counted(ledger):
     early = Ledger()
     early.apply([mint(0, READER), publish(0)])
     post = early.posts.get(1)
@@ -62,7 +62,7 @@ def test_a_holder_who_transfers_every_token_is_no_longer_a_reader(ledger):
 
 
 @pytest.mark.parametrize("event", [move(1, READER, READER, 3), move(1, READER, OTHER, 0)])
-def test_a_transfer_that_moves_nothing_changes_nothing(ledger, event):
+def test_a_transfer_to_oneself_or_of_zero_tokens_changes_nothing(ledger, event):
     ledger.apply([mint(1, READER)])
     before = ledger.holdings.get((READER, 1))
     ledger.apply([event])
@@ -70,12 +70,12 @@ def test_a_transfer_that_moves_nothing_changes_nothing(ledger, event):
     assert ledger.holdings.get((OTHER, 1)) is None
 
 
-def test_a_burnt_token_is_not_held(ledger):
+def test_a_burnt_token_has_no_holder(ledger):
     ledger.apply([mint(1, READER), move(2, READER, ZERO_ADDRESS)])
     assert ledger.posts.get(1).holders == 0
 
 
-def test_a_mint_settles_a_transfer_of_tokens_from_before_the_first_block(ledger):
+def test_a_mint_covers_an_earlier_transfer_of_unknown_tokens(ledger):
     ledger.apply([move(1, READER, OTHER), mint(2, READER)])
     assert ledger.holdings.get((READER, 1)) is None
     assert ledger.holdings.get((OTHER, 1)).balance == 1
@@ -90,7 +90,7 @@ def test_buying_again_after_selling_restarts_the_holding(ledger):
     assert ledger.holdings.get((OTHER, 1)).paid is None
 
 
-def test_a_bought_token_that_was_given_away_and_returned_keeps_what_was_paid(ledger):
+def test_a_bought_token_that_is_given_away_and_returned_keeps_its_price(ledger):
     ledger.apply([mint(1, READER), PostPurchased(at(1), 1, READER, 5)])
     bought = ledger.holdings.get((READER, 1))
     ledger.apply([move(2, READER, OTHER)])
@@ -103,52 +103,52 @@ def test_a_bought_token_that_was_given_away_and_returned_keeps_what_was_paid(led
     assert ledger.posts.get(1).holders == 1
 
 
-def test_a_gift_that_was_given_away_and_returned_arrives_again(ledger):
+def test_a_gift_that_is_given_away_and_returned_gets_a_new_arrival_time(ledger):
     ledger.apply([mint(1, READER), move(2, READER, OTHER), move(3, OTHER, READER)])
     holding = ledger.holdings.get((READER, 1))
     assert (holding.arrived, holding.paid) == (at(3).place, None)
 
 
-def test_another_token_of_the_same_post_keeps_the_arrival_time(ledger):
+def test_a_second_token_of_the_same_post_keeps_the_arrival_time(ledger):
     ledger.apply([mint(1, READER), mint(2, READER)])
     holding = ledger.holdings.get((READER, 1))
     assert (holding.balance, holding.arrived) == (2, at(1).place)
 
 
-def test_total_worth_is_the_sum_of_first_prices(ledger):
+def test_total_worth_is_the_sum_of_initial_prices(ledger):
     ledger.apply([PriceChanged(at(1), 1, 100)])
     assert ledger.posts.get(1).price == 100
     assert ledger.totals.get(1).worth == 5
 
 
-def test_an_author_earns_what_was_paid_whatever_the_price_is(ledger):
+def test_an_author_earns_the_amounts_paid_regardless_of_the_current_price(ledger):
     bought = [PostPurchased(at(1), 1, READER, 5), PostPurchased(at(3), 1, OTHER, 7)]
     ledger.apply([bought[0], PriceChanged(at(2), 1, 100), bought[1]])
     account, post = ledger.accounts.get(AUTHOR), ledger.posts.get(1)
     assert (account.sales, account.volume) == (post.sales, post.volume) == (2, 12)
 
 
-def test_a_purchase_of_an_unknown_post_counts_towards_volume(ledger):
+def test_a_purchase_of_an_unknown_post_counts_towards_the_volume(ledger):
     ledger.apply([PostPurchased(at(1), 77, READER, 9)])
     assert ledger.totals.get(1).volume == 9
     assert ledger.accounts.get(READER).spent == 9
     assert ledger.purchased[-1][1] is None
 
 
-def test_an_id_belongs_to_its_first_post(ledger):
+def test_a_post_id_belongs_to_the_first_post_that_has_it(ledger):
     ledger.apply([publish(1, price=99)])
     assert ledger.posts.get(1) == PostRow(at(0).place, AUTHOR, 5)
     assert ledger.totals.get(1).posts == 1
 
 
-def test_take_before_returns_changed_rows_once(ledger):
+def test_take_before_returns_the_old_rows_once(ledger):
     ledger.posts.take_before()
     ledger.apply([PriceChanged(at(1), 1, 6), PriceChanged(at(2), 1, 7)])
     assert ledger.posts.take_before() == {1: PostRow(at(0).place, AUTHOR, 5)}
     assert ledger.posts.take_before() == {}
 
 
-def test_a_gift_in_the_transaction_of_a_purchase_does_not_count_as_bought(ledger):
+def test_a_gift_in_the_same_transaction_as_a_purchase_is_not_counted_as_bought(ledger):
     def in_one(index: int) -> Origin:
         return Origin(place_of(1, index), BlockRef(1, "0x00"), "0x1", START)
 

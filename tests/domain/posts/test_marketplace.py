@@ -1,4 +1,4 @@
-"""The contents of the marketplace's logs and entries, and lookalikes."""
+"""Decoding logs and entries of the marketplace, genuine and malformed."""
 
 import json
 from datetime import UTC, datetime
@@ -86,7 +86,7 @@ def test_a_topic_is_the_hash_of_its_signature(signature: str, topic: bytes) -> N
         ("balanceOf(address,uint256)", marketplace.BALANCE_OF),
     ],
 )
-def test_a_selector_is_the_start_of_the_hash_of_its_signature(
+def test_a_selector_is_a_prefix_of_the_hash_of_its_signature(
     signature: str, selector: bytes
 ) -> None:
     assert selector == keccak256(signature.encode())[:4]
@@ -112,24 +112,24 @@ def test_the_shipped_contract_has_every_topic_and_selector() -> None:
     } <= {digest[:4] for digest in hashes}
 
 
-def test_a_post_created_log_names_post_author_and_cid() -> None:
+def test_a_post_created_log_contains_the_post_id_the_author_and_the_cid() -> None:
     event = decode_post_created(created())
     assert (event.post_id, event.author, event.spelled_cid, event.cid) == (9, AUTHOR, CID, CID)
     assert event.place == PLACE
 
 
-def test_another_spelling_of_a_cid_is_brought_to_the_canonical_one() -> None:
+def test_another_spelling_of_a_cid_is_converted_to_the_canonical_one() -> None:
     event = decode_post_created(created(cid=CID.upper().encode()))
     assert (event.spelled_cid, event.cid) == (CID.upper(), CID)
 
 
 @pytest.mark.parametrize("text", ["", "hello", "../../etc/passwd", "bafk", "Qm" + "é" * 44])
-def test_an_invalid_cid_is_decoded_as_an_event_without_a_cid(text: str) -> None:
+def test_an_event_with_an_invalid_cid_is_decoded_without_a_cid(text: str) -> None:
     event = decode_post_created(created(cid=text.encode()))
     assert (event.spelled_cid, event.cid) == (text, None)
 
 
-def test_a_title_that_is_not_utf_8_does_not_hide_the_post() -> None:
+def test_a_post_with_a_title_that_is_not_utf_8_is_still_decoded() -> None:
     assert decode_post_created(created(title=b"\xff\xfe")).cid == CID
 
 
@@ -173,13 +173,13 @@ def test_a_title_that_is_not_utf_8_does_not_hide_the_post() -> None:
         ),
     ],
 )
-def test_a_poisoned_log_is_undecodable_with_a_reason(log: Log, reason: str) -> None:
+def test_a_poisoned_log_is_reported_as_undecodable_with_a_reason(log: Log, reason: str) -> None:
     with pytest.raises(Undecodable, match=reason):
         decode_post_created(log)
 
 
 @given(st.lists(st.binary(max_size=40), max_size=5), st.binary(max_size=400))
-def test_random_logs_raise_only_undecodable(topics: list[bytes], data: bytes) -> None:
+def test_random_logs_raise_nothing_but_undecodable(topics: list[bytes], data: bytes) -> None:
     for first in (marketplace.POST_CREATED, marketplace.TRANSFER):
         log = Log(MARKET, (first, *topics), data, PLACE)
         for decode in (decode_post_created, decode_access_changed):
@@ -214,7 +214,7 @@ def test_random_logs_raise_only_undecodable(topics: list[bytes], data: bytes) ->
         ),
     ],
 )
-def test_a_log_names_the_holders_whose_access_it_changes(
+def test_a_log_names_the_holders_whose_access_changed(
     topics: tuple[bytes, ...], holders: tuple[Address, ...] | None
 ) -> None:
     log = Log(MARKET, topics, bytes(64), PLACE)
@@ -222,13 +222,13 @@ def test_a_log_names_the_holders_whose_access_it_changes(
 
 
 @pytest.mark.parametrize("shape", [entry, lambda: as_struct(entry())])
-def test_an_entry_is_read_from_a_struct_and_from_six_values(shape: object) -> None:
+def test_an_entry_can_be_read_from_a_struct_or_from_six_values(shape: object) -> None:
     assert callable(shape)
     read = decode_post_info(shape())
     assert (read.author, read.cid, read.price) == (AUTHOR, CID, 5)
 
 
-def test_an_entry_of_zeros_does_not_exist() -> None:
+def test_an_entry_of_zeros_counts_as_nonexistent() -> None:
     read = decode_post_info(as_struct(entry(cid=b"", author=ZERO_ADDRESS, price=0)))
     assert not read.exists
     assert read.cid is None
@@ -242,12 +242,12 @@ def test_an_entry_with_an_invalid_cid_has_no_cid(cid: bytes) -> None:
 @pytest.mark.parametrize(
     "returned", [b"", bytes(31), bytes(32), bytes(64), word(32), bytes(192), entry()[:-32]]
 )
-def test_an_empty_or_short_return_is_refused(returned: bytes) -> None:
+def test_empty_or_short_return_data_is_refused(returned: bytes) -> None:
     with pytest.raises(NotAbi):
         decode_post_info(returned)
 
 
-def test_a_stand_in_block_hash_depends_on_every_part() -> None:
+def test_a_placeholder_block_hash_depends_on_every_part() -> None:
     made = stand_in_block_hash(b"ab", b"c")
     assert len(made) == 66
     assert made.startswith("0x" + "0" * 16)
@@ -294,7 +294,7 @@ def market_log(topics: list[bytes], data: bytes) -> Log:
         ),
     ],
 )
-def test_every_log_of_the_marketplace_becomes_an_event(log, event):
+def test_every_log_of_the_marketplace_is_decoded_to_an_event(log, event):
     assert decode_market_event(log, AT) == event
 
 
@@ -303,7 +303,7 @@ def test_every_log_of_the_marketplace_becomes_an_event(log, event):
     st.lists(st.binary(max_size=33) | st.binary(min_size=32, max_size=32), max_size=4),
     st.binary(max_size=300),
 )
-def test_arbitrary_logs_are_decoded_or_undecodable(topic, topics, data):
+def test_arbitrary_logs_are_either_decoded_or_undecodable(topic, topics, data):
     try:
         decode_market_event(market_log([topic, *topics], data), AT)
     except Undecodable:
@@ -326,18 +326,18 @@ def test_a_log_without_a_full_position_is_undecodable(place):
 
 
 @given(st.text(max_size=60), st.integers(0, 60))
-def test_a_text_is_cut_between_characters(text, length):
+def test_a_text_is_truncated_between_characters(text, length):
     cut = cut_text(text.encode(), length)
     assert len(cut) <= length or cut == text.encode()
     assert text.startswith(cut.decode())
 
 
-def test_bytes_that_are_not_utf_8_are_cut_too():
+def test_bytes_that_are_not_utf_8_are_also_truncated():
     assert cut_text(b"\x80" * 101, 100) == b"\x80" * 100
 
 
 @pytest.mark.parametrize("wrapped", [True, False], ids=["struct", "values"])
-def test_the_details_of_a_post_are_bytes_cut_at_a_character(wrapped: bool) -> None:
+def test_the_details_of_a_post_are_truncated_at_a_character_boundary(wrapped: bool) -> None:
     types = ["address", "bytes", "bytes", "bytes", "bytes", "uint256"]
     about = b"\xff\0" + "ä".encode() * 300
     values = [AUTHOR, b"x" * 600, b"title", b"thumb", about, 5]
@@ -349,7 +349,7 @@ def test_the_details_of_a_post_are_bytes_cut_at_a_character(wrapped: bool) -> No
 
 
 @given(st.binary(max_size=400))
-def test_arbitrary_details_are_decoded_or_refused(returned: bytes) -> None:
+def test_arbitrary_details_are_either_decoded_or_refused(returned: bytes) -> None:
     try:
         details = decode_post_details(returned)
     except NotAbi:

@@ -1,4 +1,4 @@
-"""Readable text of documents: Markdown, and the blocks of the earlier front end."""
+"""Readable text of documents: Markdown, and the blocks of the legacy front end."""
 
 import json
 import time
@@ -12,7 +12,7 @@ from imprint.domain.posts.post_text import markdown_text, readable_text
 
 
 def blocks(*items: tuple[str, Any]) -> str:
-    """A document of the earlier front end."""
+    """Build a document in the format of the legacy front end."""
     made = [{"type": kind, "data": data} for kind, data in items]
     return json.dumps({"title": "My title", "content": {"time": 1, "blocks": made}})
 
@@ -31,7 +31,7 @@ EVERY_KIND = blocks(
 )
 
 
-def test_blocks_become_their_text() -> None:
+def test_blocks_are_converted_to_text() -> None:
     assert readable_text(EVERY_KIND) == "\n".join(
         [
             "My title",
@@ -43,7 +43,7 @@ def test_blocks_become_their_text() -> None:
     )
 
 
-def test_blocks_become_markdown() -> None:
+def test_blocks_are_converted_to_markdown() -> None:
     assert markdown_text(EVERY_KIND).split("\n\n") == [
         "### A **header**",
         "Fish \\& chips, [a link](https://example.org/x) next",
@@ -67,27 +67,27 @@ def test_blocks_become_markdown() -> None:
         "a < b",
     ],
 )
-def test_text_of_a_block_is_never_html_in_markdown(text: str) -> None:
+def test_block_text_never_becomes_html_in_markdown(text: str) -> None:
     made = markdown_text(blocks(("paragraph", {"text": text})))
     assert "<" not in made.replace("\\<", "")
     assert "](javascript:" not in made
 
 
-def test_code_cannot_end_its_fence() -> None:
+def test_code_in_a_block_cannot_close_its_fence() -> None:
     made = markdown_text(blocks(("code", {"code": "```\n# out"})))
     assert made == "````\n```\n# out\n````"
 
 
-def test_content_inside_a_string_is_read_too() -> None:
+def test_content_encoded_as_a_string_is_also_read() -> None:
     inner = json.dumps({"blocks": [{"type": "paragraph", "data": {"text": "inside"}}]})
     assert readable_text(json.dumps({"title": "t", "content": inner})) == "t\ninside"
 
 
-def test_a_plain_string_as_content_is_a_paragraph() -> None:
+def test_plain_string_content_becomes_a_paragraph() -> None:
     assert readable_text('{"title": "t", "content": "words"}') == "t\nwords"
 
 
-def test_markdown_is_kept_and_its_syntax_is_dropped_for_search() -> None:
+def test_markdown_is_kept_but_its_syntax_is_dropped_for_search() -> None:
     content = "# Head\n\nSome *fine* **bold** `code` [link](https://example.org), 2*3 snake_case"
     assert markdown_text(content) == content
     assert readable_text(content) == "Head\nSome fine bold code link, 2*3 snake_case"
@@ -165,8 +165,8 @@ def test_arbitrary_blocks_have_readable_text(items: list[tuple[str, Any]]) -> No
     "part",
     ["<", "<a", "[", "[x](", "[](", "*", "`", "&#", "&", "data:", "data:a/", " ", "\n ", "#"],
 )
-def test_time_is_linear_in_the_length(part: str) -> None:
-    """Each takes some hundredths of a second; quadratic time would be many minutes."""
+def test_parsing_time_is_linear_in_the_length(part: str) -> None:
+    """Each case takes some hundredths of a second; quadratic time would take many minutes."""
     content = part * (300_000 // len(part))
     began = time.process_time()
     readable_text(content)

@@ -47,7 +47,7 @@ def test_words_are_folded(text: str, words: list[str]) -> None:
     assert words_of(text) == words
 
 
-def test_folding_a_character_into_many_is_bounded() -> None:
+def test_the_length_of_folded_text_is_bounded() -> None:
     folded = fold("\ufdfa" * 100_000)
     assert len(folded) <= MAX_FOLDED
     assert folded[0] == folded[-1] == " "
@@ -74,7 +74,7 @@ def term(*words: str, prefix: bool = False) -> SearchTerm:
         ("ink Ink", [term("ink", prefix=True)]),
     ],
 )
-def test_a_query_is_words_and_phrases(text: str, terms: list[SearchTerm]) -> None:
+def test_a_query_consists_of_words_and_phrases(text: str, terms: list[SearchTerm]) -> None:
     assert list(parse_query(text).terms) == terms
 
 
@@ -84,12 +84,12 @@ def test_a_query_that_is_too_long_is_refused(text: str) -> None:
         parse_query(text)
 
 
-def test_the_longest_query_is_accepted() -> None:
+def test_a_query_of_the_maximum_length_is_accepted() -> None:
     assert len(parse_query("ab " * 16).terms) == 1
     assert parse_query("x" * 200).terms == (term("x" * MAX_WORD, prefix=True),)
 
 
-def test_every_term_must_match_some_field() -> None:
+def test_every_term_must_match_at_least_one_field() -> None:
     texts = PostTexts("Wet ink", ("poetry",), "On writing", "by hand")
     assert matches(parse_query("ink poet writ hand"), texts)
     assert not matches(parse_query("ink paper"), texts)
@@ -97,7 +97,7 @@ def test_every_term_must_match_some_field() -> None:
     assert not matches(SearchQuery(()), texts)
 
 
-def test_title_counts_more_than_hashtags_description_and_body() -> None:
+def test_the_title_scores_higher_than_hashtags_description_and_body() -> None:
     query = parse_query("ink")
     scores = [
         score(query, " ink ", "", ""),
@@ -110,7 +110,7 @@ def test_title_counts_more_than_hashtags_description_and_body() -> None:
     assert len(set(scores)) == len(scores)
 
 
-def test_a_snippet_is_around_the_first_match() -> None:
+def test_a_snippet_surrounds_the_first_match() -> None:
     text = "word " * 100 + "needle here " + "word " * 100
     made = snippet(parse_query("needle"), ["nothing", text])
     assert "<mark>needle</mark> here" in made
@@ -125,19 +125,19 @@ def test_a_snippet_finds_a_match_late_in_a_text() -> None:
 
 
 @pytest.mark.parametrize("shift", range(0, 450, 7))
-def test_a_long_text_is_not_cut_within_a_word(shift: int) -> None:
+def test_a_long_text_is_not_truncated_within_a_word(shift: int) -> None:
     text = "y" * shift + " marble" * 200
     made = [snippet(parse_query(query), [text]) for query in ("m", "mar", "ble", "e", "marble")]
     assert ["<mark>" in each for each in made] == [False, True, False, False, True]
     assert "<mark>marble</mark>" in made[1]
 
 
-def test_a_snippet_without_a_match_is_the_beginning() -> None:
+def test_a_snippet_without_a_match_is_the_start_of_the_text() -> None:
     assert snippet(parse_query("tag"), ["", "Some text", "title"]) == "Some text"
     assert snippet(parse_query("tag"), []) == ""
 
 
-def test_a_snippet_marks_letters_with_their_marks() -> None:
+def test_a_snippet_highlights_letters_with_their_combining_marks() -> None:
     made = snippet(parse_query("cafe"), ["un cafe\u0301 noir"])
     assert made == "un <mark>cafe\u0301</mark> noir"
 
@@ -177,8 +177,8 @@ def test_a_text_matches_its_own_words(text: str) -> None:
 @pytest.mark.parametrize(
     "part", ["\u0301", "a\u0301", "\ufdfa", "東", "x", " ", "\U0001f468\u200d"]
 )
-def test_time_is_linear_in_the_length(part: str) -> None:
-    """Each takes some hundredths of a second; quadratic time would be many minutes."""
+def test_search_time_is_linear_in_the_length(part: str) -> None:
+    """Each case takes some hundredths of a second; quadratic time would take many minutes."""
     text = part * 65_536
     began = time.process_time()
     fold(text)

@@ -1,6 +1,6 @@
-"""Lets processes with another clock sleep: with libfaketime, `time.sleep` fails with EINVAL.
+"""Make `time.sleep` work under libfaketime, where it otherwise fails with EINVAL.
 
-Python runs this module at its start if its folder is in PYTHONPATH.
+Python runs this module at startup if its folder is in PYTHONPATH.
 """
 
 import select
@@ -9,7 +9,7 @@ from typing import SupportsIndex
 
 
 def sleep(seconds: float | SupportsIndex, /) -> None:
-    """Sleep as `time.sleep` does."""
+    """Sleep like `time.sleep`."""
     select.select([], [], [], float(seconds))
 
 

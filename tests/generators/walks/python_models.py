@@ -1,4 +1,4 @@
-"""From a draft to a reader, with the models that datamodel-code-generator generates, and httpx."""
+"""A walk from a draft to a reader, with httpx and models from datamodel-code-generator."""
 
 import sys
 from pathlib import Path
@@ -34,13 +34,13 @@ http = httpx.Client(base_url=URL)
 
 
 def taken(response: httpx.Response, model: type[Model]) -> Model:
-    """The body of a response; fails if the service refused."""
+    """The body of a response; fails if the request was refused."""
     assert response.status_code == 200, response.text
     return model.model_validate_json(response.content)
 
 
 def code_of(response: httpx.Response) -> ProblemCode:
-    """The code of a response; fails if the service did not refuse."""
+    """The error code of a response; fails if the request was not refused."""
     problem = Problem.model_validate_json(response.content)
     assert problem.status == response.status_code >= 400
     return problem.code

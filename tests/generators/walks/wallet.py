@@ -1,4 +1,4 @@
-"""A wallet: signs what the service asks for, and calls the marketplace."""
+"""A wallet that signs requests to the service and calls the marketplace."""
 
 import secrets
 import time
@@ -42,7 +42,7 @@ class Wallet:
         self.service = str(facts["service"])
 
     def sign_login(self, url: str) -> dict[str, Any]:
-        """The body of a login (EIP-4361)."""
+        """The body of a login request (EIP-4361)."""
         message = (
             f"{urlsplit(url).netloc} wants you to sign in with your Ethereum account:\n"
             f"{self.address}\n\n\nURI: {url}\nVersion: 1\nChain ID: {self.chain['id']}\n"
@@ -53,14 +53,14 @@ class Wallet:
         return self._signed(message, signed.signature.to_0x_hex())
 
     def sign_write(self, action: str) -> dict[str, Any]:
-        """The parts of every write (EIP-712)."""
+        """The fields that every signed write contains (EIP-712)."""
         kind = f"{action.capitalize()}File"
         nonce = f"{self.address}_{secrets.token_hex(8)}"
         message = {"action": action, "nonce": nonce, "timestamp": str(int(time.time()))}
         return self._sign_typed_data(kind, MEMBERS, message)
 
     def sign_update(self, cid: str, content: str) -> dict[str, Any]:
-        """The parts of an update that is bound to this service, the draft and the content."""
+        """The fields of an update, signed for this service, draft and content."""
         message = {
             "service": self.service,
             "cid": cid,
@@ -113,7 +113,7 @@ class Wallet:
 
 
 def until(ask: Callable[[], T | None], seconds: float = 30) -> T:
-    """Poll until there is a result."""
+    """Poll until `ask` returns a result."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if (found := ask()) is not None:

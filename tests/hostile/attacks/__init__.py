@@ -1,4 +1,4 @@
-"""Every attack, in the order in which they are tried."""
+"""All attacks, in the order in which they are run."""
 
 from tests.hostile.attacks import bodies, connections, reads, signers, texts, webhooks
 from tests.hostile.registry import Attack

@@ -13,7 +13,7 @@ SIGNATURE = "0x" + "22" * 64 + "1b"
 CID = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
 
 HELD_INTERVAL = 0.04
-"""Seconds between two held bodies: together as fast as a network of 4 Gbit/s carries them."""
+"""Seconds between two held bodies, so that their total rate matches a 4 Gbit/s network."""
 
 MOST_ENDLESS_BYTES = 1000 * MEGABYTE
 
@@ -25,7 +25,7 @@ def unsigned(**given: object) -> bytes:
 
 
 def arrays(size: int) -> bytes:
-    """An array of empty arrays with about this many bytes."""
+    """A JSON array of empty arrays, about `size` bytes long."""
     return b"[" + b"[]," * (size // 3) + b"[]]"
 
 

@@ -1,4 +1,4 @@
-"""Attacks with connections: endless requests, unread responses, sockets held open."""
+"""Attacks with connections: endless requests, unread responses, and sockets held open."""
 
 from tests.hostile.attacker import Attacker
 from tests.hostile.connection import Connection, request
@@ -9,10 +9,10 @@ PIPELINED = request("GET", "/healthz") * 512
 MOST_PIPELINED_BYTES = 40_000_000
 
 THUMBNAIL_SIDE = 1280
-"""A square of noise with this side is a PNG of just under 5 MB."""
+"""Side in pixels at which a square PNG of noise is just under 5 MB."""
 
 SMALL_BUFFER = 4096
-"""Bytes that the attacker's kernel accepts before it tells the service to wait."""
+"""Bytes that the attacker's kernel buffers before the service has to stop sending."""
 
 MOST_RESETS = 8_000
 
@@ -67,7 +67,7 @@ async def _ask_and_not_read(attacker: Attacker, path: str, times: int) -> None:
 
 
 async def _hold(attacker: Attacker, connection: Connection | None) -> None:
-    """Keep a connection until the service closes it."""
+    """Hold a connection open until the service closes it."""
     if connection is not None:
         try:
             await connection.ended()

@@ -1,4 +1,4 @@
-"""Attacks with reads: above the rate limit, past the cache, with absurd parameters."""
+"""Attacks with reads: above the rate limit, bypassing the cache, or with absurd parameters."""
 
 import ipaddress
 import random
@@ -12,13 +12,13 @@ from tests.hostile.wallets import JSON
 # The addresses that a proxy reports
 
 BURST = 120
-"""The burst that `IMPRINT_RATE_SIGNED` admits; two more every second."""
+"""The burst that `IMPRINT_RATE_SIGNED` allows; two more requests are allowed every second."""
 
 TRIES = 240
-"""Requests of one client under changing addresses."""
+"""Number of requests that one client sends under changing addresses."""
 
 SLACK = 40
-"""Requests admitted beyond the burst while the attack lasts."""
+"""Number of requests allowed beyond the burst while the attack lasts."""
 
 UNTRUSTED = "127.0.0.3"
 
@@ -28,7 +28,7 @@ def _any_address() -> str:
 
 
 def _spelling() -> str:
-    """One IPv6 address in one of its many spellings."""
+    """A random spelling of one IPv6 address."""
     groups = ["2001", "db8", "1", "0", "0", "0", "0", "1"]
     spelled = [group.zfill(random.randint(len(group), 4)) for group in groups]
     text = ":".join(random.choice((group.upper(), group)) for group in spelled)
@@ -49,7 +49,7 @@ DISGUISES: dict[str, Callable[[], dict[str, str]]] = {
     },
     "untrusted": lambda: {"X-Forwarded-For": _any_address()},
 }
-"""What one client sends, or makes a proxy send, to look like many."""
+"""Headers with which one client, directly or through a proxy, pretends to be many."""
 
 
 async def pretend_addresses(attacker: Attacker) -> None:
@@ -70,7 +70,7 @@ async def pretend_addresses(attacker: Attacker) -> None:
 
 
 def pretended(tally: Tally) -> bool:
-    """Whether all requests were sent, and enough of them to be refused."""
+    """Whether all requests were sent, and at least one was refused."""
     all_tried = all(tally.figures.get(f"{name} tried", 0) >= TRIES for name in DISGUISES)
     return all_tried and tally.count(429) >= 1
 
@@ -88,11 +88,11 @@ def check_admitted(seen: Observation) -> str:
 # Queries of the chain
 
 MOST_BATCHES = 60
-"""Access queries to the node during an attack, including the honest reader's."""
+"""Maximum access queries to the node during an attack, including the honest reader's."""
 
 
 async def find_posts(attacker: Attacker) -> list[int]:
-    """Posts that the public may not read, or that nobody can currently read."""
+    """Find posts that are not public, or that nobody can currently read."""
     found = []
     for post in range(1, 20):
         response = await attacker.ask("GET", f"/freeFileByPostId?postId={post}")

@@ -1,4 +1,4 @@
-"""Attacks by wallets: many of them, wrong signatures, endless drafts, expensive pictures."""
+"""Attacks by wallets: too many of them, wrong signatures, endless drafts, expensive pictures."""
 
 import json
 import secrets
@@ -15,24 +15,24 @@ from imprint.services.accounts.contract_wallets import MAX_CHECKS
 
 MEBIBYTE = 1024 * 1024
 LARGEST = "x" * (4 * MEBIBYTE)
-"""The largest content."""
+"""Content of the maximum size."""
 
 QUOTA_BYTES = 64 * MEBIBYTE
 QUOTA_DRAFTS = 30
 RATE_BYTES = 32 * MEBIBYTE
 
 OTHER_BYTES = 24 * MEBIBYTE
-"""Stored data besides the attacker's drafts: the honest client's, logs of the database."""
+"""Bytes stored besides the attacker's drafts: the honest client's data and database logs."""
 
 
 ADDRESSES = ["127.0.0.1", *(f"127.0.0.{number}" for number in range(3, 10))]
-"""The addresses of an attacker who has several: all but that of the honest client."""
+"""The attacker's addresses: all except the honest client's."""
 
 WALLET_CHECKS = 30
-"""The default number of node calls per client and minute."""
+"""The default limit of node calls per client per minute."""
 
 ROUNDING_SECONDS = 2
-"""The service counts whole seconds, at the start and at the end."""
+"""Allowance for rounding: the service counts whole seconds at the start and at the end."""
 
 MARK = "6492" * 16
 
@@ -84,13 +84,13 @@ async def _service_time(attacker: Attacker) -> int:
 
 
 def _claim(message: str, address: str) -> str:
-    """The login message of somebody else."""
+    """Replace the address in a login message with another account's."""
     first, _, rest = message.split("\n", 2)
     return "\n".join([first, checksum_address(parse_address(address)), rest])
 
 
 def wallets_asked_within_limits(seen: Observation) -> str:
-    """Check that the node is called at most as often as the limit per client allows."""
+    """Check that node calls stay within the limit per client."""
     seconds = seen.tally.figures.get("seconds", 0) + ROUNDING_SECONDS
     most = len(ADDRESSES) * (WALLET_CHECKS + seconds * WALLET_CHECKS / 60)
     asked = seen.asked("wallets")
@@ -141,7 +141,7 @@ async def _publish_often(attacker: Attacker, image: bytes) -> None:
 
 
 def stored_below(limit: int, status: int) -> Check:
-    """Check that storage stays below a limit, and that the excess is refused with this status."""
+    """Check that storage stays below a limit, and that excess writes are refused with `status`."""
 
     def check(seen: Observation) -> str:
         before, after = seen.stored

@@ -1,4 +1,4 @@
-"""Attacks with texts: a few posts that are cheap to write and expensive to show."""
+"""Attacks with texts: a few posts that are cheap to write but expensive to display."""
 
 import json
 import random
@@ -13,10 +13,10 @@ from tests.hostile.registry import Attack
 from tests.hostile.wallets import HOLDER_KEY, JSON
 
 READERS = 16
-"""Concurrent requests of the attacker."""
+"""Number of concurrent requests that the attacker sends."""
 
 IMPATIENCE = 0.2
-"""Seconds after which it sometimes disconnects without the response."""
+"""Seconds after which the attacker sometimes disconnects without waiting for the response."""
 
 _CELLS = [["a"] * 32 for _ in range(1_000)]
 
@@ -36,18 +36,18 @@ WORDS = (
     *("[]()" * 16_180,) * 12,
     *("\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}" * 21_000,) * 12,
 )
-"""Texts for feeds and search: links without a word, and characters that fold into eighteen."""
+"""Texts for feeds and search: empty links, and characters that expand to eighteen."""
 
 
 LIBRARY = (*("[]()" * 1_000_000,) * 2, *WORDS[::6])
-"""Texts for the library of a holder: two of 4 MB, and those for feeds."""
+"""Texts for a token holder's library: two of 4 MB, and some of those for feeds."""
 
 SEARCHES = ("ﷺ", "a", f'"{" ".join("a" * 16)}"', "words")
-"""Searches for what the texts have and have not, among them the longest phrase."""
+"""Searches for terms that do and do not occur in the texts, including the longest phrase."""
 
 
 async def _posts(attacker: Attacker) -> list[dict[str, Any]]:
-    """The newest posts, which are those of the attacker."""
+    """The newest posts, which are the attacker's."""
     listed = await attacker.ask("GET", "/posts")
     assert listed is not None
     return list(listed.json()["posts"])

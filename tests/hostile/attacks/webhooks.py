@@ -1,4 +1,4 @@
-"""Attacks on the webhook paths, which providers must always reach."""
+"""Attacks on the webhook paths, which must stay reachable for providers."""
 
 import gzip
 import secrets
@@ -13,7 +13,7 @@ PATH_B = "/webhook/provider-b/publish"
 FORGED_A = {"Content-Type": "application/json", "X-Alchemy-Signature": "ab" * 32}
 
 GZIP_BOMB = gzip.compress(b" " * (16 * 1024 * 1024 - 1), mtime=0)
-"""16 KB that inflate to the largest delivery."""
+"""16 KB that inflate to the largest permitted webhook delivery."""
 
 
 async def withhold_bodies(attacker: Attacker) -> None:

@@ -1,4 +1,4 @@
-"""Positive decisions are cached for a few seconds, negative ones of a named reader never."""
+"""Grants are cached for a few seconds; denials for a named reader are never cached."""
 
 import asyncio
 import gc
@@ -42,7 +42,7 @@ CACHE_SECONDS = 5.0
 
 @dataclass
 class Market:
-    """A marketplace with one post, whose responses can be held back."""
+    """A marketplace with one post, whose responses can be delayed."""
 
     entry: PostEntry = PostEntry(AUTHOR, CID, 5)  # noqa: RUF009  a frozen value
     balances: dict[Address | None, int] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Market:
 
 @dataclass
 class Gate:
-    """Entitlement over a market, and a watcher over a chain."""
+    """Entitlement checks against a market, and a watcher of a chain."""
 
     clock: MovableClock = field(default_factory=MovableClock)
     market: Market = field(default_factory=Market)
@@ -86,13 +86,13 @@ class Gate:
         return asyncio.create_task(self.ask(reader))
 
     async def respond(self, exchange: int) -> None:
-        """Release the response of this exchange."""
+        """Release the delayed response to this query."""
         await self.wait_for(exchange)
         assert self.market.waiting is not None
         self.market.waiting[exchange].set()
 
     async def wait_for(self, exchange: int = 0) -> None:
-        """Wait until the market holds back the response of this exchange."""
+        """Wait until the market is delaying the response to this query."""
 
         async def began() -> bool:
             return self.market.waiting is not None and len(self.market.waiting) > exchange
@@ -107,7 +107,7 @@ async def gate() -> Gate:
     return gate
 
 
-async def test_a_grant_is_cached_for_its_time_and_no_longer(gate: Gate) -> None:
+async def test_a_grant_is_cached_for_the_cache_time_and_no_longer(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     assert await gate.ask() is Access.HOLDER
     gate.market.balances.clear()
@@ -119,7 +119,9 @@ async def test_a_grant_is_cached_for_its_time_and_no_longer(gate: Gate) -> None:
 
 
 @pytest.mark.parametrize("correction", [-3600, 3600])
-async def test_a_clock_that_is_set_does_not_prolong_a_grant(gate: Gate, correction: float) -> None:
+async def test_changing_the_system_clock_does_not_prolong_a_grant(
+    gate: Gate, correction: float
+) -> None:
     gate.market.balances[READER] = 1
     assert await gate.ask() is Access.HOLDER
     gate.market.balances.clear()
@@ -173,7 +175,7 @@ async def test_a_mismatching_entry_is_cached_as_an_anonymous_denial(
     assert await gate.ask(None) is Access.DENIED
 
 
-async def test_an_anonymous_denial_does_not_deny_a_reader(gate: Gate) -> None:
+async def test_an_anonymous_denial_does_not_deny_a_logged_in_reader(gate: Gate) -> None:
     assert await gate.ask(None) is Access.DENIED
     gate.market.balances[READER] = 1
     assert await gate.ask() is Access.HOLDER
@@ -210,9 +212,7 @@ async def test_an_anonymous_denial_is_dropped_by_invalidate_all(gate: Gate) -> N
 
 
 @pytest.mark.parametrize("event", ["a new block", "an invalidation"])
-async def test_a_refusal_read_before_an_event_is_not_cached_after_it(
-    gate: Gate, event: str
-) -> None:
+async def test_a_denial_read_before_an_event_is_not_cached_after_it(gate: Gate, event: str) -> None:
     gate.market.waiting = []
     asking = gate.begin(None)
     await gate.wait_for()
@@ -227,7 +227,7 @@ async def test_a_refusal_read_before_an_event_is_not_cached_after_it(
     assert await gate.ask(None) is Access.FREE
 
 
-async def test_many_concurrent_anonymous_denials_cost_one_exchange(gate: Gate) -> None:
+async def test_many_concurrent_anonymous_denials_cost_one_query(gate: Gate) -> None:
     gate.market.waiting = []
     requests = [gate.begin(None) for _ in range(50)]
     await gate.respond(0)
@@ -235,7 +235,7 @@ async def test_many_concurrent_anonymous_denials_cost_one_exchange(gate: Gate) -
     assert gate.market.asked == 1
 
 
-async def test_a_request_that_joins_an_exchange_of_over_a_second_asks_again(gate: Gate) -> None:
+async def test_a_request_does_not_join_a_query_older_than_a_second(gate: Gate) -> None:
     gate.market.waiting = []
     early = gate.begin(None)
     await gate.wait_for()
@@ -272,14 +272,14 @@ async def test_a_changed_price_drops_the_grants_of_all_readers_of_that_post(gate
     assert gate.entitlement._readers == {}
 
 
-async def test_a_grant_is_cached_for_one_reader_alone(gate: Gate) -> None:
+async def test_a_grant_is_cached_for_one_reader_only(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     await gate.ask()
     assert await gate.ask(OTHER) is Access.DENIED
     assert await gate.ask(None) is Access.DENIED
 
 
-async def test_a_grant_that_was_cached_for_another_file_is_not_used(gate: Gate) -> None:
+async def test_a_grant_cached_for_another_file_is_not_used(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     await gate.ask()
     other = document_cid(b"other words")
@@ -333,7 +333,9 @@ async def test_a_log_invalidates_the_grants_it_may_change(
 
 
 @pytest.mark.parametrize("case", ["a reorg", "a node that is behind", "a long gap"])
-async def test_everything_is_invalidated_when_logs_are_unknown(gate: Gate, case: str) -> None:
+async def test_all_grants_are_invalidated_when_logs_may_have_been_missed(
+    gate: Gate, case: str
+) -> None:
     gate.chain.mine(blocks=3)
     await gate.watcher.watch_once()
     gate.market.balances[READER] = 1
@@ -370,7 +372,7 @@ async def test_a_block_with_many_logs_invalidates_everything(gate: Gate) -> None
     assert await gate.ask() is Access.DENIED
 
 
-async def test_a_round_reads_the_blocks_that_a_failed_one_missed(gate: Gate) -> None:
+async def test_a_round_reads_the_blocks_that_a_failed_round_missed(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     await gate.ask()
     gate.market.balances.clear()
@@ -388,7 +390,7 @@ async def test_a_round_reads_the_blocks_that_a_failed_one_missed(gate: Gate) -> 
     assert await gate.ask() is Access.DENIED
 
 
-async def test_a_failed_round_is_followed_by_the_next(
+async def test_watching_continues_after_a_failed_round(
     gate: Gate, caplog: pytest.LogCaptureFixture
 ) -> None:
     gate.market.balances[READER] = 1
@@ -411,7 +413,7 @@ async def test_a_failed_round_is_followed_by_the_next(
     assert [record.message for record in caplog.records] == ["background task failed"]
 
 
-async def test_a_grant_invalidated_during_its_exchange_is_not_cached(gate: Gate) -> None:
+async def test_a_grant_invalidated_during_its_query_is_not_cached(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     gate.market.waiting = []
     asking = gate.begin()
@@ -424,7 +426,7 @@ async def test_a_grant_invalidated_during_its_exchange_is_not_cached(gate: Gate)
     assert await gate.ask() is Access.DENIED
 
 
-async def test_joining_an_exchange_does_not_extend_the_cache_time(gate: Gate) -> None:
+async def test_joining_a_running_query_does_not_extend_the_cache_time(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     gate.market.waiting = []
     first = gate.begin()
@@ -439,7 +441,7 @@ async def test_joining_an_exchange_does_not_extend_the_cache_time(gate: Gate) ->
     assert await gate.ask() is Access.DENIED
 
 
-async def test_concurrent_readers_share_one_exchange(gate: Gate) -> None:
+async def test_concurrent_readers_share_one_query(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     gate.market.waiting = []
     readers = [gate.begin() for _ in range(50)]
@@ -448,7 +450,7 @@ async def test_concurrent_readers_share_one_exchange(gate: Gate) -> None:
     assert gate.market.asked == 1
 
 
-async def test_a_reader_who_buys_during_an_exchange_is_admitted(gate: Gate) -> None:
+async def test_a_reader_who_buys_during_a_running_query_is_admitted(gate: Gate) -> None:
     gate.market.waiting = []
     early = gate.begin()
     await gate.wait_for()
@@ -460,7 +462,7 @@ async def test_a_reader_who_buys_during_an_exchange_is_admitted(gate: Gate) -> N
     assert await late is Access.HOLDER
 
 
-async def test_a_post_published_during_an_exchange_is_found(gate: Gate) -> None:
+async def test_a_post_published_during_a_running_query_is_found(gate: Gate) -> None:
     entry, gate.market.entry = gate.market.entry, PostEntry(ZERO_ADDRESS, None, 0)
     gate.market.waiting = []
     early = gate.begin(AUTHOR)
@@ -473,7 +475,7 @@ async def test_a_post_published_during_an_exchange_is_found(gate: Gate) -> None:
     assert await late is Access.AUTHOR
 
 
-async def test_many_concurrent_denials_cost_two_exchanges(gate: Gate) -> None:
+async def test_many_concurrent_denials_cost_two_queries(gate: Gate) -> None:
     gate.market.waiting = []
     readers = [gate.begin() for _ in range(50)]
     await gate.respond(0)
@@ -489,7 +491,7 @@ async def test_an_unreachable_chain_neither_grants_nor_denies(gate: Gate) -> Non
             await gate.ask(reader)
 
 
-async def test_a_reader_who_is_cancelled_does_not_cancel_others(gate: Gate) -> None:
+async def test_cancelling_one_reader_does_not_cancel_others(gate: Gate) -> None:
     gate.market.balances[READER] = 1
     gate.market.waiting = []
     leaving, staying = gate.begin(), gate.begin()
@@ -501,7 +503,7 @@ async def test_a_reader_who_is_cancelled_does_not_cancel_others(gate: Gate) -> N
         await leaving
 
 
-async def test_an_abandoned_exchange_reports_no_error(gate: Gate) -> None:
+async def test_an_abandoned_query_reports_no_error(gate: Gate) -> None:
     reported: list[object] = []
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda loop, context: reported.append(context))
@@ -519,7 +521,7 @@ async def test_an_abandoned_exchange_reports_no_error(gate: Gate) -> None:
     assert await gate.ask(AUTHOR) is Access.AUTHOR
 
 
-async def test_a_cancelled_exchange_is_unavailable(gate: Gate) -> None:
+async def test_a_cancelled_query_is_reported_as_unavailable(gate: Gate) -> None:
     gate.market.waiting = []
     waiting = gate.begin()
     await gate.wait_for()

@@ -1,4 +1,4 @@
-"""The content cache holds recently read contents, within its capacity."""
+"""The content cache holds recently read content, within its capacity."""
 
 import sys
 
@@ -37,7 +37,7 @@ def test_the_least_recently_read_content_is_evicted() -> None:
     assert cached(cache) == [CIDS[0], CIDS[2], CIDS[3]]
 
 
-def test_contents_count_by_the_memory_they_take() -> None:
+def test_cached_content_is_counted_by_its_memory_size() -> None:
     cache = ContentCache(ROOM_FOR_THREE)
     for cid in CIDS:
         cache.put(cid, "\N{GRINNING FACE}" * 500)

@@ -1,4 +1,4 @@
-"""How often and for whom contract wallets are called."""
+"""Limits on calls to contract wallets."""
 
 import asyncio
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ PER_CLIENT, PER_WALLET = Rate(3, 60), Rate(5, 60)
 
 @dataclass
 class ScriptedWallets:
-    """Wallets with the same verdict, which is held back while `gate` is closed."""
+    """Wallets that all return the same verdict, delayed while `gate` is closed."""
 
     verdict: bool | Exception = True
     asked: list[tuple[Address, bytes, bytes]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class ScriptedWallets:
 
 @dataclass
 class Desk:
-    """Proofs with low limits, and a clock."""
+    """A signature checker with low limits, and a clock."""
 
     wallets: ScriptedWallets = field(default_factory=ScriptedWallets)
     clock: MovableClock = field(default_factory=MovableClock)
@@ -70,7 +70,7 @@ class Desk:
         return await self.proofs.prove(unproved, client)
 
     async def code(self, client: str = CLIENT, wallet: Address = WALLET) -> Code | None:
-        """The code of the refusal; None for a proof."""
+        """The error code of the refusal; None if the signature was accepted."""
         try:
             assert await self.prove(client, wallet) == "the proof"
         except (Refusal, Unavailable) as problem:
@@ -84,25 +84,25 @@ def desk() -> Desk:
 
 
 def count(result: str) -> float:
-    """The number of calls with this result in this process."""
+    """The number of calls with this result, counted in this process."""
     value: float = WALLET_CHECKS.labels(result)._value.get()
     return value
 
 
-async def test_an_accepted_signature_is_a_proof(desk: Desk) -> None:
+async def test_a_signature_accepted_by_the_wallet_is_proof(desk: Desk) -> None:
     before = count("accepted")
     assert await desk.prove() == "the proof"
     assert desk.wallets.asked == [(WALLET, bytes(32), b"signature")]
     assert count("accepted") == before + 1
 
 
-async def test_a_refused_signature_is_invalid(desk: Desk) -> None:
+async def test_a_signature_refused_by_the_wallet_is_invalid(desk: Desk) -> None:
     desk.wallets.verdict, before = False, count("refused")
     assert await desk.code() is Code.SIGNATURE_INVALID
     assert count("refused") == before + 1
 
 
-async def test_an_unreachable_chain_is_unavailable(desk: Desk) -> None:
+async def test_an_unreachable_chain_is_reported_as_unavailable(desk: Desk) -> None:
     desk.wallets.verdict, before = Unavailable.chain(), count("unavailable")
     assert await desk.code() is Code.CHAIN_UNAVAILABLE
     assert count("unavailable") == before + 1
@@ -126,7 +126,7 @@ async def test_no_verdict_is_cached(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("verdict", [True, False, Unavailable.chain()])
-async def test_a_client_is_rate_limited_whatever_the_verdicts(
+async def test_a_client_is_rate_limited_regardless_of_the_verdicts(
     desk: Desk, verdict: bool | Exception
 ) -> None:
     desk.wallets.verdict = verdict
@@ -161,7 +161,7 @@ async def test_one_client_cannot_lock_a_wallet_out_for_others(desk: Desk) -> Non
     assert await desk.prove(NEIGHBOUR) == "the proof"
 
 
-async def test_a_wallet_is_limited_over_all_clients(desk: Desk) -> None:
+async def test_a_wallet_is_rate_limited_across_all_clients(desk: Desk) -> None:
     codes = [await desk.code(f"192.0.2.{number}") for number in range(8)]
     assert codes == [None] * 5 + [Code.RATE_LIMITED] * 3
     assert await desk.prove("192.0.2.9", OTHER) == "the proof"
@@ -172,7 +172,7 @@ async def test_a_wallet_is_limited_over_all_clients(desk: Desk) -> None:
         st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 40)), max_size=120
     )
 )
-async def test_the_node_is_called_no_more_often_than_the_rates_allow(
+async def test_the_node_is_called_no_more_often_than_the_rate_limits_allow(
     steps: list[tuple[int, int, int]],
 ) -> None:
     desk = Desk()
@@ -190,7 +190,7 @@ async def test_the_node_is_called_no_more_often_than_the_rates_allow(
         assert of_one <= PER_WALLET.count + passed * PER_WALLET.count / 60
 
 
-async def test_without_rates_every_signature_is_checked() -> None:
+async def test_without_rate_limits_every_signature_is_checked() -> None:
     desk = Desk(per_client=None, per_wallet=None)
     assert [await desk.code() for _ in range(200)] == [None] * 200
 
@@ -199,7 +199,7 @@ async def test_without_rates_every_signature_is_checked() -> None:
 
 
 async def _hold(desk: Desk, clients: list[str]) -> list["asyncio.Task[Code | None]"]:
-    """Calls of these clients without a verdict yet."""
+    """Start checks for these clients that have no verdict yet."""
     desk.wallets.gate.clear()
     tasks = [asyncio.create_task(desk.code(each, OTHER)) for each in clients]
     for _ in clients:

@@ -1,4 +1,4 @@
-"""Login and logout without HTTP: when a session is live, and how long a logout is recorded."""
+"""Login and logout without HTTP: when a session is live, and how long a logout is stored."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
@@ -25,7 +25,7 @@ SESSIONS = Sessions(SessionKeys(b"k" * 32), "https://imprint.example", "https://
 
 @dataclass
 class Recorded:
-    """Accepts every logout, and records how long it has to be kept."""
+    """Accepts every logout, and records how long it must be stored."""
 
     until: list[datetime] = field(default_factory=list)
 
@@ -76,7 +76,7 @@ async def test_a_session_is_live_until_it_is_ended(login: Login, clock: MovableC
     assert refused.value.code is Code.SESSION_ENDED
 
 
-async def test_a_recognized_session_is_not_a_live_session(
+async def test_recognizing_a_session_does_not_prove_that_it_is_live(
     login: Login, clock: MovableClock
 ) -> None:
     assert not isinstance(login.recognize(header(clock)), LiveSession)
@@ -89,7 +89,7 @@ async def test_a_session_that_cannot_be_checked_is_not_live(
         await replace(login, store=Recorded()).authenticate(header(clock))
 
 
-async def test_a_logout_is_recorded_until_every_session_that_it_ends_has_expired(
+async def test_a_logout_is_stored_until_every_session_it_ends_has_expired(
     login: Login, clock: MovableClock
 ) -> None:
     recorded = Recorded()

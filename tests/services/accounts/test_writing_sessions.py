@@ -1,4 +1,4 @@
-"""Writing sessions: what a process caches of them, and what it reads again."""
+"""Writing sessions: what a process caches, and what it reads again."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -22,7 +22,7 @@ from imprint.services.accounts.writing_sessions import WritingSessions
 
 @dataclass
 class CountingStore:
-    """A store in memory that counts lookups of sessions."""
+    """An in-memory store that counts session lookups."""
 
     sessions: dict[str, WritingSession] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class CountingStore:
         return self.sessions.get(session_id)
 
     async def check_nonce(self, wallet: Address, nonce: str) -> None:
-        """No nonce is spent."""
+        """Accept every nonce as unspent."""
 
     async def revoke_session(self, wallet: Address, session_id: str) -> bool:
         return self.sessions.pop(session_id, None) is not None
@@ -109,7 +109,7 @@ async def test_an_invalid_session_id_is_not_looked_up(world: World, text: str) -
     assert store.asked == []
 
 
-async def test_an_unavailable_database_is_not_a_refusal(world: World) -> None:
+async def test_an_unavailable_database_is_not_reported_as_a_refusal(world: World) -> None:
     store = CountingStore(is_down=True)
     with pytest.raises(Unavailable):
         await prove(service_of(world, store), WritingKey(world.wallet(1), id=new_id()))
@@ -130,7 +130,7 @@ async def test_the_number_of_cached_keys_is_bounded_and_the_oldest_is_evicted(
     assert store.asked == [keys[0].id]
 
 
-async def test_a_known_session_expires_by_the_clock_of_the_process(world: World) -> None:
+async def test_a_cached_session_expires_by_the_clock_of_the_process(world: World) -> None:
     store = CountingStore()
     service = service_of(world, store)
     key = await opened(service, world.wallet(1))
@@ -141,7 +141,7 @@ async def test_a_known_session_expires_by_the_clock_of_the_process(world: World)
     assert refusal.value.code is Code.WRITING_SESSION_EXPIRED
 
 
-async def test_a_session_that_another_process_has_opened_is_known_at_once(world: World) -> None:
+async def test_a_session_opened_by_another_process_is_found_at_once(world: World) -> None:
     store = CountingStore()
     here, there = service_of(world, store), service_of(world, store)
     key = await opened(here, world.wallet(1))

@@ -1,4 +1,4 @@
-"""One stream of logs: the projections of a process share their requests to the node."""
+"""A shared log stream: all projections of a process share their requests to the node."""
 
 import asyncio
 from collections import Counter
@@ -39,7 +39,7 @@ from imprint.services.tasks.leases import SHORT_LEASE_TIME
 
 @dataclass
 class AskedBlocks:
-    """How often the logs of each block were requested, up to each head."""
+    """Counts how often each block's logs were requested, per head."""
 
     asked: Counter[tuple[int, int]] = field(default_factory=Counter)
     requests: Counter[int] = field(default_factory=Counter)
@@ -88,7 +88,7 @@ async def test_the_logs_of_each_block_are_requested_once(world: World) -> None:
 
 @dataclass
 class Projections:
-    """A follower and an indexer of a scripted chain over one stream, as in one process."""
+    """A follower and an indexer of a scripted chain that share a stream, as in one process."""
 
     market: IndexedChain
 
@@ -115,7 +115,7 @@ async def both(tmp_path: Path) -> AsyncIterator[Projections]:
     await market.stores.close()
 
 
-async def test_all_projections_of_a_round_read_up_to_one_head(both: Projections) -> None:
+async def test_all_projections_read_up_to_the_same_head_in_a_round(both: Projections) -> None:
     async def has_followed() -> bool:
         head = both.chain.blocks[-1].ref
         return await both.market.stores.events.cursor(CHAIN) == head == await both.indexed()
@@ -129,7 +129,7 @@ async def test_all_projections_of_a_round_read_up_to_one_head(both: Projections)
     assert stream.rounds - both.chain.asked.count("head") in (0, 1)
 
 
-async def test_history_is_read_once_although_the_head_has_moved_on(both: Projections) -> None:
+async def test_history_is_read_once_even_if_the_head_has_moved_on(both: Projections) -> None:
     both.chain.mine(*both.market.publish(), blocks=500)
     both.follower.reader.size = both.follower.reader.ceiling = 100
     assert await both.follower.follow_once()
@@ -156,7 +156,7 @@ async def test_blocks_replaced_by_a_reorg_are_requested_again(
     assert await both.market.shown() == await both.market.expected(tmp_path)
 
 
-async def test_a_reader_is_never_shown_a_response_twice(both: Projections) -> None:
+async def test_a_reader_never_gets_the_same_response_twice(both: Projections) -> None:
     stream = both.follower.stream
     one, other = LogReader(stream), LogReader(stream)
     head = both.chain.mine(blocks=3).ref
@@ -165,7 +165,7 @@ async def test_a_reader_is_never_shown_a_response_twice(both: Projections) -> No
     assert both.chain.ranges == [4, 4]
 
 
-async def test_an_index_that_is_filled_does_not_delay_publication(both: Projections) -> None:
+async def test_filling_the_index_does_not_delay_publication(both: Projections) -> None:
     both.chain.mine(blocks=FEW_BLOCKS)
     assert await both.follower.follow_once()
     head = both.chain.mine().ref
@@ -192,13 +192,13 @@ async def test_an_index_that_is_filled_does_not_delay_publication(both: Projecti
     assert await both.indexed() == head
 
 
-async def test_a_running_request_is_waited_for(both: Projections) -> None:
+async def test_a_concurrent_reader_waits_for_the_running_request(both: Projections) -> None:
     both.chain.mine(*both.market.publish())
     await asyncio.gather(both.follower.follow_once(), both.indexer.index_once())
     assert both.chain.ranges == [2]
 
 
-async def test_the_process_that_follows_the_chain_fills_the_index(both: Projections) -> None:
+async def test_the_process_that_follows_the_chain_also_fills_the_index(both: Projections) -> None:
     assert await both.follower.follow_once()
     follower, indexer = both.in_another_process()
     assert await indexer.index_once()
@@ -211,7 +211,7 @@ async def test_the_process_that_follows_the_chain_fills_the_index(both: Projecti
     assert await indexer.index_once()
 
 
-async def test_each_of_the_newest_blocks_is_asked_for_once_to_read_its_filter(
+async def test_the_log_filter_of_each_recent_block_is_requested_only_once(
     both: Projections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = Counter[int]()
@@ -234,7 +234,7 @@ async def test_each_of_the_newest_blocks_is_asked_for_once_to_read_its_filter(
     assert len(asked) == 300 + 4
 
 
-async def test_few_blocks_are_proved_at_once_and_the_others_later(both: Projections) -> None:
+async def test_a_few_blocks_are_proved_per_round_and_the_rest_later(both: Projections) -> None:
     stream, count = both.follower.stream, 2 * PROOFS_AT_ONCE + 1
     both.chain.mine(blocks=count)
     both.chain.seemingly = {number: {TRANSFER} for number in range(1, count + 1)}
@@ -249,7 +249,7 @@ async def test_few_blocks_are_proved_at_once_and_the_others_later(both: Projecti
 
 
 @pytest.mark.parametrize("hides", [1, 2])
-async def test_a_node_that_hides_everything_degrades_the_service_until_one_is_honest(
+async def test_a_node_hiding_all_logs_degrades_the_service_until_one_is_honest(
     world: World, hides: int
 ) -> None:
     def hide(asked: list[dict[str, Any]], sent: Responses) -> Responses:

@@ -1,4 +1,4 @@
-"""Block ranges are as large as the node allows, and few refusals are needed to find out."""
+"""Block ranges grow to what the node allows, and finding the limit takes few refusals."""
 
 import pytest
 from tests.services.scripted_chain import ScriptedChain, say_created
@@ -36,7 +36,7 @@ async def read_ranges(reader: LogReader, chain: ScriptedChain) -> list[LogRange]
     return [each async for each in reader.read(0, chain.blocks[-1].ref, receipts=False)]
 
 
-async def test_a_short_chain_is_one_range(chain: ScriptedChain) -> None:
+async def test_a_short_chain_is_read_in_one_range(chain: ScriptedChain) -> None:
     assert await read_all(LogReader(LogStream(chain)), chain) == [(0, 300)]
 
 
@@ -48,7 +48,7 @@ async def test_ranges_shrink_until_the_node_accepts_them(chain: ScriptedChain, m
     assert max(last - first + 1 for first, last in ranges) <= most
 
 
-async def test_the_size_converges_to_the_limit_of_the_node(chain: ScriptedChain) -> None:
+async def test_the_range_size_converges_to_the_limit_of_the_node(chain: ScriptedChain) -> None:
     chain.most = 10
     reader = LogReader(LogStream(chain))
     await read_all(reader, chain)
@@ -57,7 +57,7 @@ async def test_the_size_converges_to_the_limit_of_the_node(chain: ScriptedChain)
     assert chain.ranges == [10] * 30 + [1]
 
 
-async def test_after_many_successes_larger_ranges_are_tried_again(chain: ScriptedChain) -> None:
+async def test_larger_ranges_are_tried_again_after_many_successes(chain: ScriptedChain) -> None:
     chain.most = 2
     reader = LogReader(LogStream(chain))
     await read_all(reader, chain)
@@ -68,7 +68,7 @@ async def test_after_many_successes_larger_ranges_are_tried_again(chain: Scripte
     assert reader.ceiling == LARGEST_SIZE
 
 
-async def test_a_node_that_keeps_its_limit_refuses_rarely(chain: ScriptedChain) -> None:
+async def test_a_node_with_a_constant_limit_rarely_has_to_refuse(chain: ScriptedChain) -> None:
     chain.most = 3
     reader = LogReader(LogStream(chain))
     await read_all(reader, chain)
@@ -79,7 +79,7 @@ async def test_a_node_that_keeps_its_limit_refuses_rarely(chain: ScriptedChain) 
     assert refused <= 12 * len(chain.ranges) / SUCCESSES_UNTIL_RETRY
 
 
-async def test_a_size_never_exceeds_the_largest(chain: ScriptedChain) -> None:
+async def test_the_range_size_never_exceeds_the_maximum(chain: ScriptedChain) -> None:
     reader = LogReader(LogStream(chain))
     for _ in range(20):
         await read_all(reader, chain)
@@ -121,7 +121,7 @@ async def test_a_missing_head_does_not_shrink_the_range(chain: ScriptedChain) ->
     assert reader.size == FIRST_SIZE
 
 
-async def test_a_single_block_that_is_refused_is_returned_without_logs(
+async def test_a_single_block_that_is_refused_yields_no_logs(
     chain: ScriptedChain,
 ) -> None:
     chain.oversized = {150}
@@ -131,7 +131,7 @@ async def test_a_single_block_that_is_refused_is_returned_without_logs(
     assert ranges[-1].last.number == 300
 
 
-async def test_a_block_that_was_refused_alone_is_not_requested_alone_again(
+async def test_a_block_that_was_refused_on_its_own_is_not_requested_again(
     chain: ScriptedChain,
 ) -> None:
     chain.oversized = {150}

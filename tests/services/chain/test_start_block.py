@@ -1,4 +1,4 @@
-"""A start block that would miss posts is refused; what a node lacks is reported."""
+"""A start block that would miss posts is refused, and shortcomings of the node are reported."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -22,7 +22,8 @@ async def ledger(tmp_path: Path) -> AsyncIterator[Ledger]:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A marketplace that was deployed in a block; `keeps_states` is whether the node can tell."""
+    """A marketplace deployed in `block`; without `keeps_states` the node has no historical
+    state."""
 
     block: int
     keeps_states: bool = True
@@ -51,26 +52,28 @@ async def refuse(ledger: Ledger, number: int) -> str:
     return str(refused.value)
 
 
-async def test_a_block_up_to_the_newest_is_accepted(ledger: Ledger) -> None:
+async def test_a_start_block_up_to_the_newest_block_is_accepted(ledger: Ledger) -> None:
     head = ledger.chain.mine(blocks=10).ref
     assert await start_at(ledger, 0).verify() == head
     assert await start_at(ledger, head.number).verify() == head
 
 
-async def test_a_block_in_the_future_is_refused(ledger: Ledger) -> None:
+async def test_a_start_block_in_the_future_is_refused(ledger: Ledger) -> None:
     head = ledger.chain.mine(blocks=10).ref
     said = await refuse(ledger, head.number + 1)
     assert f"the newest block of chain {CHAIN} is {head.number}" in said
 
 
-async def test_a_node_that_is_behind_is_accepted_once_the_block_was_read(ledger: Ledger) -> None:
+async def test_a_lagging_node_is_accepted_if_the_start_block_was_already_read(
+    ledger: Ledger,
+) -> None:
     ledger.chain.mine(blocks=20)
     await ledger.follow()
     ledger.chain.fork(15)
     await start_at(ledger, 15).verify()
 
 
-async def test_a_block_after_a_known_post_is_refused(ledger: Ledger) -> None:
+async def test_a_start_block_after_a_known_post_is_refused(ledger: Ledger) -> None:
     block = ledger.post(await ledger.draft()).ref
     ledger.chain.mine(blocks=20)
     await ledger.follow()
@@ -79,7 +82,7 @@ async def test_a_block_after_a_known_post_is_refused(ledger: Ledger) -> None:
     assert f"a post of block {block.number} is known" in said
 
 
-async def test_a_block_after_those_that_were_read_is_refused(ledger: Ledger) -> None:
+async def test_a_start_block_after_the_blocks_already_read_is_refused(ledger: Ledger) -> None:
     cursor = ledger.chain.mine(blocks=5).ref
     await ledger.follow()
     ledger.chain.mine(blocks=20)
@@ -88,14 +91,14 @@ async def test_a_block_after_those_that_were_read_is_refused(ledger: Ledger) -> 
     assert f"read up to block {cursor.number}" in said
 
 
-async def test_a_node_with_all_logs_raises_no_concern(ledger: Ledger) -> None:
+async def test_a_node_with_all_logs_causes_no_warning(ledger: Ledger) -> None:
     ledger.post(await ledger.draft())
     assert await concerns(ledger, 0, Deployed(0)) == []
     await ledger.follow()
     assert await concerns(ledger, 0, Deployed(0)) == []
 
 
-async def test_a_marketplace_older_than_the_start_block_is_a_concern(ledger: Ledger) -> None:
+async def test_a_marketplace_older_than_the_start_block_causes_a_warning(ledger: Ledger) -> None:
     ledger.chain.mine(blocks=10)
     assert await concerns(ledger, 7, Deployed(7)) == []
     assert await concerns(ledger, 7, Deployed(7, keeps_states=False)) == []
@@ -104,14 +107,14 @@ async def test_a_marketplace_older_than_the_start_block_is_a_concern(ledger: Led
     ]
 
 
-async def test_a_node_without_the_logs_of_the_start_block_is_a_concern(ledger: Ledger) -> None:
+async def test_a_node_without_the_logs_of_the_start_block_causes_a_warning(ledger: Ledger) -> None:
     ledger.chain.mine(blocks=10)
     ledger.chain.oversized = {3}
     (said,) = await concerns(ledger, 3)
     assert "does not return the logs of block 3" in said
 
 
-async def test_a_node_without_the_logs_of_known_posts_is_a_concern(ledger: Ledger) -> None:
+async def test_a_node_without_the_logs_of_known_posts_causes_a_warning(ledger: Ledger) -> None:
     block = ledger.post(await ledger.draft()).ref
     ledger.chain.mine(blocks=200)
     await ledger.follow()
@@ -120,14 +123,14 @@ async def test_a_node_without_the_logs_of_known_posts_is_a_concern(ledger: Ledge
     assert f"does not return the post of block {block.number}" in said
 
 
-async def test_a_node_that_returns_few_blocks_at_once_is_a_concern(ledger: Ledger) -> None:
+async def test_a_node_with_a_small_block_range_limit_causes_a_warning(ledger: Ledger) -> None:
     ledger.chain.mine(blocks=200)
     ledger.chain.most = 50
     (said,) = await concerns(ledger, 0)
     assert "the logs of 100 blocks at once" in said
 
 
-async def test_a_chain_that_is_read_from_its_beginning_is_a_concern(
+async def test_reading_the_chain_from_its_beginning_causes_a_warning(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(start_block, "MANY_BLOCKS", 9)

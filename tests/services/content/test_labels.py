@@ -11,7 +11,7 @@ from imprint.services.content.labels import LabelUpdater
 
 @dataclass(slots=True)
 class Console:
-    """A content store's console: what it shows, and whether it is unavailable."""
+    """A content store's admin console: the labels it shows, and whether it is available."""
 
     shown: list[tuple[str, str]] = field(default_factory=list)
     away: bool = False
@@ -44,7 +44,7 @@ async def test_a_replaced_file_is_not_labelled(world: World) -> None:
     assert console.shown == []
 
 
-async def test_a_label_that_could_not_be_updated_stays_enqueued(world: World) -> None:
+async def test_a_label_that_could_not_be_updated_stays_queued(world: World) -> None:
     _, file = await world.post(world.wallet(1))
     console = Console(away=True)
     labels = LabelUpdater(world.adapters.stores.files, console)

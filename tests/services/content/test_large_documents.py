@@ -1,4 +1,4 @@
-"""Turns of large documents: how many at once, in which order, and for how long they wait."""
+"""Fair queueing of large documents: concurrency, order and maximum waiting time."""
 
 import asyncio
 import threading
@@ -10,7 +10,7 @@ from imprint.services.content.large_documents import FairQueue, LargeDocuments, 
 
 
 class Visitors:
-    """Tasks that want into a queue; each stays until it is released."""
+    """Tasks that enter a queue; each keeps its slot until it is released."""
 
     def __init__(self, queue):
         self.queue = queue
@@ -48,7 +48,7 @@ async def test_at_most_the_given_number_of_tasks_runs_at_once():
     await asyncio.gather(*tasks)
 
 
-async def test_keys_take_turns_however_many_tasks_one_key_has():
+async def test_keys_take_turns_regardless_of_how_many_tasks_a_key_has():
     visitors = Visitors(FairQueue(1))
     names = ["many 1", "many 2", "many 3", "one 1", "two 1"]
     tasks = [visitors.send(name.split()[0], name) for name in names]
@@ -74,7 +74,7 @@ async def test_a_task_that_waits_too_long_is_refused_as_overloaded():
     await third
 
 
-async def test_a_cancelled_task_frees_its_slot_and_its_position():
+async def test_a_cancelled_task_frees_its_slot_and_its_queue_position():
     visitors = Visitors(FairQueue(1))
     first, second, third = (visitors.send(name, name) for name in "abc")
     await settle()
@@ -92,7 +92,7 @@ async def test_a_cancelled_task_frees_its_slot_and_its_position():
     await fourth
 
 
-async def test_one_document_is_made_at_a_time_even_if_its_request_is_cancelled():
+async def test_one_document_is_built_at_a_time_even_if_a_request_is_cancelled():
     large = LargeDocuments()
     running, most, entered, released = 0, 0, threading.Event(), threading.Event()
 
@@ -113,7 +113,7 @@ async def test_one_document_is_made_at_a_time_even_if_its_request_is_cancelled()
     assert most == 1
 
 
-async def test_a_shared_task_runs_at_the_turn_of_any_of_its_keys():
+async def test_a_shared_task_runs_when_any_of_its_keys_has_its_turn():
     queue = FairQueue(1)
     visitors = Visitors(queue)
     tasks = [visitors.send("many", name) for name in ("first", "second", "third")]
@@ -135,7 +135,7 @@ async def test_a_shared_task_runs_at_the_turn_of_any_of_its_keys():
     await asyncio.gather(*tasks)
 
 
-async def test_a_shared_task_can_be_joined_before_it_waits_and_after_it_started():
+async def test_a_shared_task_can_be_joined_before_it_queues_and_after_it_starts():
     queue = FairQueue(1)
     visitors = Visitors(queue)
     first = visitors.send("a", "first")

@@ -1,4 +1,4 @@
-"""A service starts only on the documents of its own installation."""
+"""A service starts only on the document store of its own installation."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -47,7 +47,7 @@ class RefusingStore:
         raise self._refusal
 
     async def close(self) -> None:
-        """Do nothing: nothing is open."""
+        """Do nothing, because nothing is open."""
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ async def test_a_new_catalog_claims_an_empty_store(places: Places) -> None:
     await places.claim("catalog", "content").verify()
 
 
-async def test_a_misconfigured_store_is_refused_with_its_reason(places: Places) -> None:
+async def test_a_misconfigured_store_is_refused_with_a_reason(places: Places) -> None:
     claim = places.claim("catalog", "content")
     sentence = "The bucket s3://bucket does not exist."
     claim.content = RefusingStore(StoreMisconfigured(sentence))  # type: ignore[assignment]
@@ -91,7 +91,7 @@ async def test_the_store_of_another_installation_is_refused(places: Places) -> N
     await first.verify()
 
 
-async def test_of_two_catalogs_that_claim_a_store_concurrently_one_is_refused(
+async def test_one_of_two_catalogs_that_claim_a_store_concurrently_is_refused(
     places: Places,
 ) -> None:
     claims = [places.claim(name, "content") for name in ("first", "second") * 3]
@@ -101,7 +101,7 @@ async def test_of_two_catalogs_that_claim_a_store_concurrently_one_is_refused(
     assert len({each.identity.id for each in refused}) == 1
 
 
-async def test_workers_that_start_at_once_agree(places: Places) -> None:
+async def test_workers_that_start_simultaneously_all_accept_the_claim(places: Places) -> None:
     claims = [places.claim("catalog", "content") for _ in range(4)]
     await asyncio.gather(*(each.verify() for each in claims))
 
@@ -115,7 +115,7 @@ async def test_a_store_that_lost_its_marker_is_refused(places: Places) -> None:
         await places.claim("catalog", "another").verify()
 
 
-async def test_documents_that_the_catalog_does_not_know_are_refused(places: Places) -> None:
+async def test_a_store_with_documents_unknown_to_the_catalog_is_refused(places: Places) -> None:
     claim = places.claim("catalog", "content")
     await claim.content.put(document_cid(DOCUMENT), DOCUMENT, Network.PUBLIC)
     with pytest.raises(CannotStart, match="knows none of the 1 documents"):
@@ -136,7 +136,7 @@ async def test_a_store_without_the_documents_of_the_catalog_is_refused(
 
 
 def forgotten(world: World, places: Places) -> InstallationClaim:
-    """The claim of a catalog that has claimed nothing yet, on an empty store."""
+    """The claim on an empty store by a catalog that has not claimed any store yet."""
     stores = open_sqlite_stores(world.settings.storage.data_dir / "imprint.db")
     stores.database.identity = replace(stores.database.identity, claimed=False)
     places.stores.append(stores)
@@ -145,7 +145,7 @@ def forgotten(world: World, places: Places) -> InstallationClaim:
     return places.opened[-1]
 
 
-async def test_a_store_without_a_marker_is_claimed_if_the_catalog_knows_a_document_in_it(
+async def test_a_store_without_a_marker_is_claimed_if_it_has_a_known_document(
     tmp_path: Path,
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -160,7 +160,7 @@ async def test_a_store_without_a_marker_is_claimed_if_the_catalog_knows_a_docume
         assert world.adapters.stores.installation.identity.claimed
 
 
-async def test_a_store_that_cannot_be_reached_is_neither_refused_nor_claimed(
+async def test_an_unreachable_store_is_neither_refused_nor_claimed(
     places: Places,
 ) -> None:
     claim = places.claim("catalog", "content")
@@ -191,7 +191,7 @@ async def test_a_store_whose_owner_changed_is_not_adopted(places: Places) -> Non
     await first.verify()
 
 
-async def test_a_copy_becomes_another_installation(places: Places) -> None:
+async def test_a_copied_catalog_becomes_a_separate_installation(places: Places) -> None:
     claim = places.claim("catalog", "content")
     await claim.verify()
     before = claim.identity.id
@@ -234,7 +234,7 @@ async def test_a_running_service_reports_that_its_store_was_adopted(
     assert not first.stands()
 
 
-async def test_a_claim_is_valid_again_when_the_store_is_back(
+async def test_a_claim_is_valid_again_once_the_store_is_back(
     places: Places, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(installation, "VERIFY_SECONDS", 0.001)

@@ -1,5 +1,4 @@
-"""Conversions of texts: shared by clients that want the same, in turns, and cached within a
-size."""
+"""Text conversions: shared between clients, run in fair order, and cached up to a size."""
 
 import asyncio
 import threading
@@ -13,7 +12,7 @@ from imprint.services.content.text_conversions import AT_ONCE, TextConversions
 
 
 class Converter:
-    """Converts a text into itself; a held one is not finished before it is released."""
+    """Converts a text into itself; a held conversion finishes only when it is released."""
 
     def __init__(self) -> None:
         self.begun: list[str] = []
@@ -29,12 +28,12 @@ class Converter:
         self._doors[content].set()
 
     async def until_begun(self, count: int) -> None:
-        """Wait until this many conversions have begun."""
+        """Wait until `count` conversions have begun."""
         while len(self.begun) < count:
             await self._news.get()
 
     async def until_ended(self, count: int) -> None:
-        """Wait until this many conversions have ended, with or without a result."""
+        """Wait until `count` conversions have ended, with or without a result."""
         while len(self.ended) < count:
             await self._news.get()
 
@@ -59,7 +58,7 @@ async def settle() -> None:
 
 
 class Readers:
-    """Clients that want texts; a content has itself as its cid."""
+    """Clients that request texts; each content serves as its own cid."""
 
     def __init__(self, capacity: int = 1000) -> None:
         self.converter = Converter()
@@ -73,7 +72,7 @@ class Readers:
 
 
 async def fill(readers: Readers) -> list["asyncio.Task[str]"]:
-    """Let other clients occupy all concurrent conversions."""
+    """Let other clients occupy all conversion slots."""
     names = [f"slot {number}" for number in range(AT_ONCE)]
     for name in names:
         readers.converter.hold(name)
@@ -82,7 +81,7 @@ async def fill(readers: Readers) -> list["asyncio.Task[str]"]:
     return tasks
 
 
-async def test_clients_that_want_the_same_text_share_one_conversion() -> None:
+async def test_clients_that_request_the_same_text_share_one_conversion() -> None:
     readers = Readers()
     readers.converter.hold("text")
     wanting = [asyncio.create_task(readers.wants(name, "text")) for name in "abc"]
@@ -131,7 +130,7 @@ async def test_a_shared_text_does_not_wait_behind_a_client_with_many_texts() -> 
     await asyncio.gather(*others, *wanting)
 
 
-async def test_a_conversion_that_every_client_left_stops() -> None:
+async def test_a_conversion_abandoned_by_every_client_stops() -> None:
     readers = Readers()
     readers.converter.hold("text")
     left = asyncio.create_task(readers.wants("a", "text"))
@@ -146,7 +145,7 @@ async def test_a_conversion_that_every_client_left_stops() -> None:
     assert readers.texts.size == len("text")
 
 
-async def test_a_conversion_that_every_client_left_before_its_turn_never_begins() -> None:
+async def test_a_conversion_abandoned_by_every_client_while_queued_never_begins() -> None:
     readers = Readers()
     others = await fill(readers)
     left = asyncio.create_task(readers.wants("a", "text"))
@@ -161,14 +160,14 @@ async def test_a_conversion_that_every_client_left_before_its_turn_never_begins(
     assert "text" not in readers.converter.begun
 
 
-async def test_abandoned_work_ends_with_its_next_step() -> None:
+async def test_abandoned_work_stops_at_its_next_step() -> None:
     work = TextWork()
     work.is_abandoned = True
     with pytest.raises(Abandoned):
         work.spend()
 
 
-async def test_a_text_is_read_in_its_turn() -> None:
+async def test_a_text_is_loaded_only_when_its_turn_comes() -> None:
     readers = Readers()
     others = await fill(readers)
     read = []
@@ -186,7 +185,7 @@ async def test_a_text_is_read_in_its_turn() -> None:
     await asyncio.gather(*others)
 
 
-async def test_a_conversion_that_failed_is_tried_again() -> None:
+async def test_a_failed_conversion_is_retried() -> None:
     failures = [ValueError("broken")]
 
     def convert(content: str, work: TextWork) -> str:

@@ -1,4 +1,4 @@
-"""The garbage collector destroys everything that is due, even if one document cannot be removed."""
+"""The garbage collector destroys all due documents, even if one cannot be removed."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -55,7 +55,7 @@ async def detach(world: World, count: int) -> list[str]:
 
 
 async def miscount(world: World, owner: str) -> None:
-    """Count the missing documents."""
+    """Change the usage counters to wrong values."""
 
     async def charge(tx: Transaction) -> None:
         await tx.execute(COUNT_USAGE, owner=owner, bytes=1000, drafts=-1)
@@ -134,7 +134,7 @@ async def test_documents_that_cannot_be_removed_do_not_block_the_queue(world: Wo
     assert await collector.collect() == 4
 
 
-async def test_nothing_more_is_condemned_while_the_store_is_unavailable(world: World) -> None:
+async def test_no_more_is_marked_for_deletion_while_the_store_is_unavailable(world: World) -> None:
     cids = await detach(world, 5)
     store = Stubborn(world.adapters.content, set(cids), there=False)
     day, now = timedelta(hours=24), world.clock()
@@ -172,7 +172,7 @@ async def test_nothing_is_destroyed_in_the_store_of_another_installation(
     assert await collector.collect() == 3
 
 
-async def test_nothing_is_destroyed_without_the_marker_or_without_the_store(world: World) -> None:
+async def test_nothing_is_destroyed_if_the_marker_or_the_store_is_missing(world: World) -> None:
     await detach(world, 1)
     stores, day = world.adapters.stores, timedelta(hours=24)
     collector = GarbageCollector(
@@ -192,7 +192,7 @@ async def test_nothing_is_destroyed_without_the_marker_or_without_the_store(worl
 
 @dataclass(slots=True)
 class Careless:
-    """A store that compares fences too early, and lets a write come in between."""
+    """A store that checks fences too early, so that a concurrent write can intervene."""
 
     store: ContentStore
     meanwhile: Callable[[], Awaitable[None]]
@@ -214,7 +214,7 @@ class Careless:
 
 
 async def dropped_picture(world: World, image: bytes) -> tuple[str, str]:
-    """A draft, and the cid of a picture that it no longer has."""
+    """A draft, and the cid of a picture that it no longer uses."""
     alice = world.wallet(1)
     draft = (await world.create(alice))["cid"]
     response = await world.send_publish(alice, draft, image=image)
@@ -223,7 +223,7 @@ async def dropped_picture(world: World, image: bytes) -> tuple[str, str]:
     return draft, response.json()["thumbnailCid"]
 
 
-async def test_a_document_published_during_its_removal_is_put_back(
+async def test_a_document_published_during_its_removal_is_restored(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     image = picture()
@@ -249,7 +249,7 @@ async def test_a_document_published_during_its_removal_is_put_back(
     assert "restored" in record.getMessage()
 
 
-async def test_a_removal_by_two_collectors_is_not_mistaken_for_a_write(
+async def test_concurrent_removal_by_two_collectors_is_not_mistaken_for_a_write(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     _, thumbnail = await dropped_picture(world, picture())

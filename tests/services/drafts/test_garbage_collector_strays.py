@@ -1,4 +1,4 @@
-"""Strays, documents that no record refers to, are found, kept for the grace period, and
+"""Strays (documents that no record refers to) are found, kept for the grace period, and then
 destroyed."""
 
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 
 async def leave(world: World, document: bytes, network: Network = Network.PRIVATE) -> Cid:
-    """Store a document that the catalog does not know."""
+    """Store a document that is not in the catalog."""
     cid = document_cid(document)
     await world.adapters.content.put(cid, document, network)
     return cid
@@ -85,19 +85,19 @@ async def test_a_stray_is_kept_for_the_grace_period_and_then_destroyed(
     assert await world.adapters.content.read(cid, network) is None
 
 
-async def test_a_stray_is_found_once(world: World):
+async def test_a_stray_is_found_only_once(world: World):
     await leave(world, STRAY)
     world.clock.advance(400)
     assert [await scan(world), await scan(world)] == [1, 0]
 
 
-async def test_a_young_document_is_not_a_stray_yet(world: World):
+async def test_a_recently_written_document_is_not_a_stray_yet(world: World):
     await leave(world, STRAY)
     world.clock.advance(250)
     assert await scan(world) == 0
 
 
-async def test_a_document_that_a_record_names_is_not_a_stray(world: World):
+async def test_a_document_referenced_by_a_record_is_not_a_stray(world: World):
     author = world.wallet(0)
     draft = await world.create(author, "First.")
     await world.publish(author, draft["cid"])
@@ -111,7 +111,7 @@ async def test_a_document_that_a_record_names_is_not_a_stray(world: World):
     assert (await world.read_draft(author, kept["cid"])).json()["content"] == "Second."
 
 
-async def test_a_document_whose_write_is_under_way_is_not_a_stray(world: World):
+async def test_a_document_whose_write_is_in_progress_is_not_a_stray(world: World):
     cid = document_cid(STRAY)
     write = Write(Address(world.wallet(0).address), Action.CREATE, "nonce", world.clock.now())
     later = world.clock.now() + timedelta(hours=2)
@@ -124,7 +124,7 @@ async def test_a_document_whose_write_is_under_way_is_not_a_stray(world: World):
 
 
 async def test_a_stray_that_became_a_thumbnail_is_kept(world: World):
-    """A picture that was a stray, and has become a thumbnail when its time comes."""
+    """A picture that was a stray but is a thumbnail by the time it would be destroyed."""
     author = world.wallet(0)
     draft = await world.create(author)
     thumbnail = Cid(await world.publish(author, draft["cid"]))
@@ -155,7 +155,7 @@ def scan_of(world: World) -> StrayScan:
     )
 
 
-async def test_strays_up_to_the_free_number_are_detached(world: World):
+async def test_a_small_number_of_strays_is_detached(world: World):
     await leave_many(world, FREE_STRAYS)
     found = scan_of(world)
     assert (await found.scan(), found.held) == (FREE_STRAYS, 0)
@@ -175,13 +175,13 @@ async def test_too_many_strays_are_held_and_none_is_destroyed(
         assert await world.adapters.content.read(cid, Network.PRIVATE) is not None
 
 
-async def test_one_in_a_hundred_documents_may_be_a_stray():
+async def test_up_to_one_in_a_hundred_documents_may_be_a_stray():
     assert not Strays(10_000, 100, []).held
     assert Strays(10_000, 101, []).held
     assert Strays(21, 21, []).held
 
 
-async def test_strays_of_one_network_do_not_hold_those_of_the_other(world: World):
+async def test_too_many_strays_on_one_network_do_not_hold_those_on_the_other(world: World):
     await leave_many(world, FREE_STRAYS + 1)
     await leave_many(world, 2, Network.PUBLIC)
     found = scan_of(world)
@@ -189,7 +189,7 @@ async def test_strays_of_one_network_do_not_hold_those_of_the_other(world: World
 
 
 async def test_the_documents_of_another_catalog_are_held(world: World, tmp_path: Path):
-    """A service with the wrong database, and with one that was restored from an old copy."""
+    """A service with the wrong database, or with one restored from an old copy."""
     author = world.wallet(0)
     drafts = [await world.create(author) for _ in range(FREE_STRAYS + 1)]
     world.clock.advance(400)

@@ -1,4 +1,4 @@
-"""Backups: made under load, restored elsewhere, compared; and all damage is noticed."""
+"""Backups are made under load, restored elsewhere and compared, and all damage is detected."""
 
 import asyncio
 import shutil
@@ -23,10 +23,10 @@ from imprint.services.installation.backup import BackupManifest, NotABackup
 from imprint.services.installation.exports import DocumentMissing
 
 BOTH = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indirect=True)
-"""The records are in either database; what is restored is in SQLite."""
+"""Backs up records from either database; a restored backup is always in SQLite."""
 
 DRILL_SECONDS = 1.0
-"""How long others write before, and again after, the start of the backup in the drill."""
+"""Seconds for which others write before the backup of the drill starts, and again afterwards."""
 
 
 async def save(world: World, out: Path) -> BackupManifest:
@@ -79,8 +79,8 @@ async def test_nonces_are_part_of_a_backup(world, out, tmp_path):
         assert (await restored.client.post("/create/group", json=body)).status_code == 409
 
 
-async def test_ended_sessions_are_restored_and_writing_sessions_are_not(world, out, tmp_path):
-    """A writing session may have been revoked since."""
+async def test_ended_sessions_are_restored_but_writing_sessions_are_not(world, out, tmp_path):
+    """A writing session may have been revoked since the backup."""
     with closing(sqlite3.connect(world.settings.storage.database.path)) as connection, connection:
         connection.execute("INSERT INTO ended_sessions VALUES ('7-ab', 8, 9)")
         connection.execute(
@@ -97,7 +97,7 @@ async def test_ended_sessions_are_restored_and_writing_sessions_are_not(world, o
 async def test_a_backup_under_load_has_everything_acknowledged_before_it_began(
     world, tmp_path, capsys
 ):
-    """The recovery drill: others write all the time."""
+    """The recovery drill: other clients keep writing the whole time."""
     writers = [world.stranger() for _ in range(4)]
     acknowledged: list[str] = []
     writing = True
@@ -183,7 +183,7 @@ async def test_no_document_is_destroyed_while_a_backup_runs(world, out, tmp_path
 
 
 @BOTH
-async def test_a_missing_document_fails_the_backup_and_leaves_none(world, out):
+async def test_a_missing_document_fails_the_backup_and_leaves_no_file(world, out):
     file = await world.create(world.wallet(1))
     await world.adapters.content.remove(file["cid"], Network.PRIVATE)
     with pytest.raises(DocumentMissing, match=file["cid"]):
@@ -192,20 +192,20 @@ async def test_a_missing_document_fails_the_backup_and_leaves_none(world, out):
     assert not list(out.parent.glob("*.partial"))
 
 
-async def test_a_backup_is_for_its_owner_alone(world, out):
+async def test_a_backup_is_readable_only_by_its_owner(world, out):
     await world.create(world.wallet(1))
     await save(world, out)
     assert out.stat().st_mode & 0o077 == 0
 
 
-async def test_a_backup_replaces_nothing(world, out):
+async def test_a_backup_overwrites_nothing(world, out):
     out.write_text("precious")
     with pytest.raises(CannotStart, match="exists"):
         await save(world, out)
     assert out.read_text() == "precious"
 
 
-async def test_a_folder_that_is_not_empty_is_refused(world, out, tmp_path):
+async def test_restoring_into_a_folder_that_is_not_empty_is_refused(world, out, tmp_path):
     await save(world, out)
     folder = tmp_path / "used"
     folder.mkdir()
@@ -223,7 +223,7 @@ async def test_a_backup_can_be_restored_into_an_empty_folder(world, out, tmp_pat
 
 
 @pytest.mark.parametrize("damage", ["document", "page", "manifest", "lost", "stranger", "unended"])
-async def test_every_damage_is_noticed_and_nothing_restored(world, tmp_path, damage):
+async def test_all_damage_is_detected_and_nothing_is_restored(world, tmp_path, damage):
     await fill(world)
     saved = tmp_path / "saved"
     await save(world, saved)

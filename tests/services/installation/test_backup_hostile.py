@@ -1,4 +1,4 @@
-"""Untrusted backups: each is refused before more is written than it should have."""
+"""Untrusted backups are refused before they can write more than they should contain."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,12 +27,12 @@ from imprint.ports import ContentStore
 from imprint.services.installation.backup import MAX_MANIFEST, NotABackup
 
 MOST_BYTES = 64 * 1024
-"""The most bytes of documents that are stored from a hostile backup before it is refused."""
+"""Maximum bytes of documents stored from a hostile backup before it is refused."""
 
 
 @dataclass
 class CountedStore:
-    """A content store that records what is put into it."""
+    """A content store that records what is stored in it."""
 
     store: ContentStore
     stored: dict[Cid, bytes] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class CountedStore:
 
 
 async def restore(saved: Path, folder: Path) -> dict[Cid, bytes]:
-    """Restore a backup, and return the documents that it stored."""
+    """Restore a backup and return the documents that were stored."""
     with open_restore(folder, say_nothing) as (service, store):
         counted = CountedStore(store)
         try:
@@ -77,7 +77,7 @@ async def test_a_hostile_backup_is_refused_and_leaves_nothing(name, tmp_path):
 
 
 async def test_a_catalog_whose_size_differs_from_the_manifest_is_refused(tmp_path):
-    """The size comes from the manifest, whatever the header of the member says."""
+    """The size is taken from the manifest, whatever the member's header says."""
     written = []
 
     class Endless:
@@ -104,7 +104,7 @@ async def test_a_catalog_whose_size_differs_from_the_manifest_is_refused(tmp_pat
         assert written == []
 
 
-async def test_a_manifest_that_grows_is_read_to_its_limit(tmp_path):
+async def test_a_growing_manifest_is_read_only_up_to_its_limit(tmp_path):
     asked = []
 
     class Growing:
@@ -128,7 +128,7 @@ EDGES = [at for at in range(0, len(WHOLE), 512) if WHOLE[at : at + 7] in (b"impr
 
 
 def places() -> st.SearchStrategy[int]:
-    """Mostly positions in headers, the manifest and the documents, which are few of the bytes."""
+    """Positions in a backup, mostly in headers, manifest and documents, which are a small part."""
     manifest = WHOLE.rindex(b"backup.json")
     near = st.builds(int.__add__, st.sampled_from([*EDGES, manifest]), st.integers(0, 1023))
     return st.one_of(near, near, st.integers(0, len(WHOLE)))
@@ -136,7 +136,9 @@ def places() -> st.SearchStrategy[int]:
 
 @given(st.lists(st.tuples(places(), st.integers(0, 3), st.binary(max_size=3)), min_size=1))
 @settings(SHARED_FIXTURE, max_examples=40)
-async def test_a_changed_backup_is_refused_or_restores_the_same(tmp_path_factory, changes):
+async def test_a_modified_backup_is_refused_or_restores_the_same_documents(
+    tmp_path_factory, changes
+):
     changed = bytearray(WHOLE)
     for at, length, data in changes:
         changed[at : at + length] = data

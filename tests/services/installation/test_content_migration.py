@@ -38,7 +38,7 @@ def migration(world: World, target, tmp_path):
 
 
 class Watched:
-    """A store that records what is put into it, and may fail."""
+    """A store that records what is stored in it, and can be made to fail."""
 
     def __init__(self, store, breaks_after: int | None = None) -> None:
         self.store, self.breaks_after = store, breaks_after
@@ -78,7 +78,7 @@ async def test_versions_that_an_event_may_restore_are_copied_too(world, target, 
     assert await target.read(old["cid"], Network.PRIVATE) is not None
 
 
-async def test_a_second_run_copies_only_what_is_new(world, target, migration):
+async def test_a_second_run_copies_only_new_documents(world, target, migration):
     alice = world.wallet(1)
     await fill(world)
     first = await migration.run(ignore)
@@ -94,7 +94,7 @@ async def test_a_second_run_copies_only_what_is_new(world, target, migration):
     assert (await migration.run(ignore)).copied == 0
 
 
-async def test_an_interrupted_run_continues_where_it_was(world, target, migration, tmp_path):
+async def test_an_interrupted_run_continues_where_it_stopped(world, target, migration, tmp_path):
     alice = world.wallet(1)
     for number in range(20):
         await world.create(alice, f"Number {number}.")
@@ -107,7 +107,7 @@ async def test_an_interrupted_run_continues_where_it_was(world, target, migratio
     assert 20 - 11 <= len(watched.stored) < 20
 
 
-async def test_the_target_gets_the_label_of_a_document(world, target, migration):
+async def test_the_label_of_a_document_is_copied_to_the_target(world, target, migration):
     alice = world.wallet(1)
     file = await world.create(alice)
     watched = Watched(target)

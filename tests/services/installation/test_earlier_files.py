@@ -1,4 +1,4 @@
-"""Files of the earlier service are imported from its Pinata account with their bytes and cids."""
+"""Files of the earlier service are imported from its Pinata account, keeping bytes and cids."""
 
 import json
 from collections.abc import AsyncIterator
@@ -62,7 +62,7 @@ def text_of(title: str) -> str:
 
 
 def keep(pinata: PinataFake, owner: Wallet, content: str, *tags: str, status: str = "") -> str:
-    """Store a text as the earlier service does; returns its cid."""
+    """Store a text as the earlier service did; returns its cid."""
     document = json.dumps({"content": content, "lang": "ts"}, separators=(",", ":")).encode()
     named = {"owner": owner.address, "status": status or "pending"} | {tag: tag for tag in tags}
     return str(pinata.add_file("private", document, "a_1", named)["cid"])
@@ -91,7 +91,7 @@ async def test_a_file_keeps_its_cid_and_shows_its_inner_content(world: World, pi
     assert (await world.read_draft(alice, updated["cid"])).json()["content"] == "Corrected."
 
 
-async def test_only_the_chain_says_what_is_a_post(world: World, pinata) -> None:
+async def test_only_the_chain_decides_what_is_a_post(world: World, pinata) -> None:
     alice, bob = world.wallet(1), world.wallet(2)
     post = keep(pinata, alice, text_of("published"))
     claimed = keep(pinata, alice, text_of("claimed"), status="onchain")
@@ -106,7 +106,7 @@ async def test_only_the_chain_says_what_is_a_post(world: World, pinata) -> None:
     assert response.json()["content"] == text_of("published")
 
 
-async def test_a_draft_becomes_a_post_when_its_event_comes_later(world: World, pinata) -> None:
+async def test_a_draft_becomes_a_post_when_its_event_arrives_later(world: World, pinata) -> None:
     alice = world.wallet(1)
     cid = keep(pinata, alice, text_of("later"))
     await run(world, pinata)
@@ -114,7 +114,9 @@ async def test_a_draft_becomes_a_post_when_its_event_comes_later(world: World, p
     assert [each.file.state for each in await files_of(world)] == [State.ONCHAIN]
 
 
-async def test_known_cids_are_skipped_in_every_state_and_listed(world: World, pinata) -> None:
+async def test_cids_already_in_the_catalog_are_skipped_in_every_state_and_listed(
+    world: World, pinata
+) -> None:
     alice, bob = world.wallet(1), world.wallet(2)
     first, second = (keep(pinata, alice, text_of(title)) for title in ("first", "second"))
     # The earlier service stored the same text of two authors under one cid.
@@ -133,7 +135,7 @@ async def test_known_cids_are_skipped_in_every_state_and_listed(world: World, pi
     assert await files_of(world) == before
 
 
-async def test_an_interrupted_import_goes_on_where_it_stopped(world: World, pinata) -> None:
+async def test_an_interrupted_import_continues_where_it_stopped(world: World, pinata) -> None:
     alice = world.wallet(1)
     for number in range(250):
         keep(pinata, alice, text_of(f"text {number}"))
@@ -156,7 +158,7 @@ async def test_an_interrupted_import_goes_on_where_it_stopped(world: World, pina
     assert len({each.file.name for each in await files_of(world)}) == 250
 
 
-async def test_what_is_not_a_text_of_an_owner_is_listed_with_its_reason(
+async def test_files_without_a_valid_owner_or_text_are_listed_with_the_reason(
     world: World, pinata
 ) -> None:
     alice = world.wallet(1)
@@ -180,7 +182,7 @@ async def test_what_is_not_a_text_of_an_owner_is_listed_with_its_reason(
     assert await files_of(world) == []
 
 
-async def test_a_store_that_strangers_can_read_is_refused_before_anything_is_read(
+async def test_a_publicly_readable_store_is_refused_before_anything_is_read(
     world: World, pinata
 ) -> None:
     keep(pinata, world.wallet(1), text_of("private"))
@@ -190,7 +192,7 @@ async def test_a_store_that_strangers_can_read_is_refused_before_anything_is_rea
     assert pinata.called == []
 
 
-async def test_an_imported_file_is_exported_and_imported_elsewhere(
+async def test_an_imported_file_can_be_exported_and_imported_elsewhere(
     world: World, pinata, tmp_path
 ) -> None:
     alice = world.wallet(1)

@@ -1,4 +1,4 @@
-"""Exports: complete, of one moment, signed, and readable by anybody."""
+"""Exports are complete, consistent at one point in time, signed, and readable by anybody."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -31,7 +31,7 @@ from imprint.services.installation.exports import (
 
 
 async def fill(world: World) -> None:
-    """Drafts, posts, hashtags and thumbnails, and the remains of others."""
+    """Create drafts, posts, hashtags and thumbnails, and also update and delete some."""
     alice, bob = world.wallet(1), world.wallet(2)
     draft = await world.create(alice, "A draft with words.")
     await world.publish(alice, draft["cid"], "essay,über")
@@ -43,7 +43,7 @@ async def fill(world: World) -> None:
 
 
 def blocks_of(car: bytes) -> dict[str, bytes]:
-    """The blocks of a CAR, read without any code of this project: cids in hexadecimal digits."""
+    """The blocks of a CAR by hexadecimal cid, parsed without any code of this project."""
 
     def number(at: int) -> tuple[int, int]:
         value = shift = 0
@@ -99,7 +99,7 @@ async def test_an_independent_car_reader_finds_the_documents(world):
     assert b"Old." not in documents
 
 
-async def test_the_files_of_one_owner_can_be_exported_alone(world, tmp_path):
+async def test_the_files_of_a_single_owner_can_be_exported(world, tmp_path):
     await fill(world)
     car, manifest = await write_export(world, world.wallet(2).address)
     assert verify(tmp_path, car).owner == world.wallet(2).address
@@ -119,7 +119,7 @@ async def test_many_pages_are_linked_by_indexes(world, tmp_path, page_size, widt
     assert verify(tmp_path, car).files == 5
 
 
-async def test_an_export_is_of_the_moment_when_it_began(world, tmp_path):
+async def test_an_export_is_a_snapshot_of_the_moment_it_began(world, tmp_path):
     alice = world.wallet(1)
     files = [await world.create(alice, f"Number {number}.") for number in range(3)]
     before = await files_of(world)
@@ -159,7 +159,7 @@ async def test_a_missing_document_fails_the_export(world):
         await write_export(world)
 
 
-async def test_no_changed_byte_is_accepted(world, tmp_path):
+async def test_an_export_with_any_changed_byte_is_rejected(world, tmp_path):
     alice = world.wallet(1)
     await world.publish(alice, (await world.create(alice))["cid"], "essay")
     await world.post(alice)
@@ -171,7 +171,7 @@ async def test_no_changed_byte_is_accepted(world, tmp_path):
             verify(tmp_path, bytes(changed), KEY.public)
 
 
-async def test_no_truncated_export_is_accepted(world, tmp_path):
+async def test_a_truncated_export_is_rejected(world, tmp_path):
     await world.post(world.wallet(1))
     car, _ = await write_export(world)
     for end in range(0, len(car), max(1, len(car) // 150)):
@@ -179,7 +179,7 @@ async def test_no_truncated_export_is_accepted(world, tmp_path):
             verify(tmp_path, car[:end], KEY.public)
 
 
-async def test_blocks_may_come_in_another_order(world, tmp_path):
+async def test_blocks_may_appear_in_any_order(world, tmp_path):
     await fill(world)
     car, manifest = await write_export(world)
     with opened_car(tmp_path, car) as archive:
@@ -195,7 +195,7 @@ async def test_an_extra_block_is_refused(world, tmp_path):
         verify(tmp_path, car + write_section(document_cid(b"x"), b"x"))
 
 
-async def test_the_signature_of_another_key_is_refused(world, tmp_path):
+async def test_a_signature_by_another_key_is_refused(world, tmp_path):
     await fill(world)
     car, _ = await write_export(world, key=ExportKey(bytes(32)))
     assert verify(tmp_path, car).files == 5

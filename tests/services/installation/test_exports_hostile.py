@@ -1,4 +1,4 @@
-"""Untrusted exports: each is refused after bounded work, or is valid."""
+"""Untrusted exports are either valid, or refused after bounded work."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ from imprint.services.installation.exports import (
 )
 
 MOST_BLOCKS = 200
-"""The most blocks that are read of an export before it is refused."""
+"""Maximum number of blocks read from an export before it is refused."""
 
 
 @dataclass
 class CountedArchive:
-    """An archive that counts what is read of it."""
+    """An archive that counts how much of it is read."""
 
     car: CarFile
     blocks: int = 0
@@ -65,7 +65,7 @@ class CountedArchive:
 
 
 def contents(folder, car: bytes) -> dict[str, bytes]:
-    """The documents of an export by the names of their files; raises `NotAnExport`."""
+    """The documents of an export by file name; raises `NotAnExport`."""
     with opened_car(folder, car) as opened:
         archive = CountedArchive(opened)
         export = open_export(archive)
@@ -96,7 +96,7 @@ def test_an_export_truncated_anywhere_is_refused(tmp_path):
             contents(tmp_path, car[:end])
 
 
-def test_documents_may_repeat_blocks_within_reason(tmp_path):
+def test_a_document_may_contain_a_block_repeatedly(tmp_path):
     data = document("a" * 3_000_000)
     unique = {cid: bytes(block) for cid, block in blocks(data)}
     car = with_files([file_of(0, document_cid(data), len(data))], *unique.items())
@@ -104,7 +104,7 @@ def test_documents_may_repeat_blocks_within_reason(tmp_path):
     assert contents(tmp_path, car) == {file_of(0, document_cid(data), 0).file.name: data}
 
 
-def test_a_thumbnail_that_many_files_share_is_read_once(tmp_path):
+def test_a_thumbnail_shared_by_many_files_is_read_once(tmp_path):
     picture = b"\x89PNG\r\n\x1a\n" + bytes(250_000)
     documents = [document("A.", number) for number in range(50)]
     files = [
@@ -122,14 +122,14 @@ ORIGINAL: dict[str, bytes] = {}
 
 
 def mutations() -> st.SearchStrategy[list[tuple[int, int, bytes]]]:
-    """Positions of the export where some bytes are replaced by others, more or fewer."""
+    """Replacements of bytes at positions in the export, by more or fewer bytes."""
     place = st.integers(0, len(VALID))
     return st.lists(st.tuples(place, st.integers(0, 40), st.binary(max_size=40)), min_size=1)
 
 
 @given(mutations())
 @SHARED_FIXTURE
-def test_a_changed_export_is_refused_or_has_the_same_contents(tmp_path, changes):
+def test_a_modified_export_is_refused_or_has_the_same_contents(tmp_path, changes):
     changed = bytearray(VALID)
     for at, length, data in changes:
         changed[at : at + length] = data
@@ -142,7 +142,7 @@ def test_a_changed_export_is_refused_or_has_the_same_contents(tmp_path, changes)
 
 
 def sections(car: bytes) -> Iterator[tuple[int, int]]:
-    """Where the sections of a small CAR begin and end."""
+    """The start and end positions of the sections of a small CAR."""
     at = 0
     while at < len(car):
         length = shift = 0

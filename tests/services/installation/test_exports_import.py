@@ -21,7 +21,7 @@ from imprint.services.installation.exports import ImportConflicts, open_export
 
 @pytest.fixture
 async def elsewhere(tmp_path):
-    """Another installation, with another chain behind it."""
+    """Another installation on a different chain."""
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     async with open_world(folder) as opened:
@@ -47,7 +47,7 @@ async def test_importing_into_an_empty_installation_reproduces_the_exported_one(
                 assert there == await world.adapters.content.read(cid, Network(network))
 
 
-async def test_lists_and_contents_are_served_as_before(world, elsewhere, tmp_path):
+async def test_imported_lists_and_contents_are_served_as_before(world, elsewhere, tmp_path):
     await fill(world)
     car, _ = await write_export(world)
     await import_car(elsewhere, tmp_path, car)
@@ -65,7 +65,7 @@ async def test_lists_and_contents_are_served_as_before(world, elsewhere, tmp_pat
         assert response.json() == (await world.read_draft(alice, file["cid"])).json()
 
 
-async def test_importing_twice_is_the_same_as_once(world, elsewhere, tmp_path):
+async def test_importing_twice_has_the_same_result_as_once(world, elsewhere, tmp_path):
     await fill(world)
     car, _ = await write_export(world)
     await import_car(elsewhere, tmp_path, car)
@@ -75,7 +75,7 @@ async def test_importing_twice_is_the_same_as_once(world, elsewhere, tmp_path):
     assert await import_car(world, tmp_path, car) == {"present": 5}
 
 
-async def test_an_interrupted_import_can_be_run_again(world, elsewhere, tmp_path):
+async def test_an_interrupted_import_can_be_repeated(world, elsewhere, tmp_path):
     await fill(world)
     car, _ = await write_export(world)
     content, stored = elsewhere.adapters.content, []
@@ -97,7 +97,7 @@ async def test_an_interrupted_import_can_be_run_again(world, elsewhere, tmp_path
     assert await known(elsewhere) == await known(world)
 
 
-async def test_a_lost_document_is_restored(world, tmp_path):
+async def test_a_lost_document_is_restored_by_an_import(world, tmp_path):
     file = await world.create(world.wallet(1))
     car, _ = await write_export(world)
     await world.adapters.content.remove(file["cid"], Network.PRIVATE)
@@ -170,7 +170,7 @@ async def test_unencrypted_documents_are_not_imported_into_a_public_store(world,
     assert "not encrypted" in conflicts.value.reasons[0]
 
 
-async def test_a_thumbnail_that_files_share_is_stored_once(world, elsewhere, tmp_path):
+async def test_a_thumbnail_shared_by_files_is_stored_once(world, elsewhere, tmp_path):
     alice, image = world.wallet(1), picture()
     for number in range(3):
         file = await world.create(alice, f"Number {number}.")

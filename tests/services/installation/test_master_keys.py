@@ -1,4 +1,4 @@
-"""Master keys decrypt what is stored, or the service does not start."""
+"""The service starts only if its master keys can decrypt the stored documents."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ OLD, NEW, LOST = (bytes([number]) * 32 for number in (1, 2, 3))
 
 @dataclass(slots=True)
 class Stored:
-    """The wrapped keys of a catalog, and the ids of master keys that it has recorded."""
+    """The wrapped keys in a catalog, and the ids of the master keys it has recorded."""
 
     known: frozenset[bytes] | None = None
     keys: list[bytes] = field(default_factory=list)
@@ -64,13 +64,13 @@ def test_a_wrapped_key_begins_with_the_id_of_its_master_key() -> None:
     assert stored.keys[0][:KEY_ID_BYTES] == key_id(OLD)
 
 
-async def test_the_first_start_with_a_key_records_it() -> None:
+async def test_the_first_start_with_a_master_key_records_its_id() -> None:
     stored = Stored()
     await start(stored, AesCipher(OLD))
     assert stored.known == frozenset({key_id(OLD)})
 
 
-async def test_another_key_is_refused_with_both_ids_and_what_to_do() -> None:
+async def test_a_wrong_key_is_refused_with_both_key_ids_and_instructions() -> None:
     stored = Stored()
     await start(stored, AesCipher(OLD))
     stored.add(OLD)
@@ -80,7 +80,7 @@ async def test_another_key_is_refused_with_both_ids_and_what_to_do() -> None:
     assert "IMPRINT_ENCRYPTION_KEY_PREVIOUS" in said
 
 
-async def test_no_key_is_refused_where_documents_are_encrypted() -> None:
+async def test_starting_without_a_key_is_refused_if_documents_are_encrypted() -> None:
     stored = Stored()
     await start(stored, AesCipher(OLD))
     stored.add(OLD)
@@ -96,7 +96,7 @@ async def test_a_key_that_has_encrypted_nothing_may_be_replaced() -> None:
     assert stored.known == frozenset()
 
 
-async def test_both_keys_are_needed_until_a_rotation_has_ended() -> None:
+async def test_both_keys_are_needed_until_a_rotation_has_finished() -> None:
     stored = Stored()
     await start(stored, AesCipher(OLD))
     stored.add(OLD)
@@ -121,7 +121,7 @@ async def test_abandoned_documents_no_longer_prevent_a_start() -> None:
     assert (await MasterKeys(stored, AesCipher(NEW)).examine()).by_key.total() == 1
 
 
-async def test_the_documents_of_an_earlier_release_decide_which_key_is_needed() -> None:
+async def test_documents_of_an_earlier_release_determine_the_required_key() -> None:
     stored = Stored()
     stored.add(OLD, OLD, OLD)
     await refuse(stored, AesCipher(NEW))
@@ -130,9 +130,7 @@ async def test_the_documents_of_an_earlier_release_decide_which_key_is_needed() 
     assert stored.known == frozenset({key_id(OLD)})
 
 
-async def test_an_installation_whose_key_was_changed_before_is_refused_until_both_are_given() -> (
-    None
-):
+async def test_an_installation_with_two_keys_in_use_is_refused_until_both_are_given() -> None:
     stored = Stored()
     stored.add(OLD, OLD, *[NEW] * 20)
     await refuse(stored, AesCipher(NEW))

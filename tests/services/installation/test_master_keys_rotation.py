@@ -1,4 +1,4 @@
-"""A key rotation goes through all keys in batches, and leaves those alone that it cannot rewrap."""
+"""A key rotation processes all keys in batches, and skips those that it cannot rewrap."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +38,8 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def add_file(stores: Stores, number: int, master: bytes) -> tuple[File, bytes]:
-    """A file whose key this master key has wrapped, and its encrypted document."""
+    """Add a file whose key is wrapped by this master key; returns it with its encrypted
+    document."""
     encrypted = AesCipher(master).encrypt(DOCUMENT, f"{ALICE}_{number}")
     cid = document_cid(encrypted.document)
     size = len(encrypted.document)
@@ -62,7 +63,7 @@ async def rotate(stores: Stores, cipher: AesCipher = ROTATED) -> list[RotationPr
 
 @dataclass(slots=True)
 class Interrupted:
-    """Keys to which something happens just before they are replaced."""
+    """A key store that runs a callback just before keys are replaced."""
 
     keys: KeyStore
     interrupt: Callable[[], Awaitable[object]]
@@ -75,11 +76,11 @@ class Interrupted:
         return await self.keys.replace_keys(changes)
 
 
-async def test_without_keys_there_is_no_progress(stores: Stores) -> None:
+async def test_a_catalog_without_keys_reports_no_progress(stores: Stores) -> None:
     assert await rotate(stores) == []
 
 
-async def test_a_rewrapped_key_decrypts_its_document_without_the_old_master_key(
+async def test_a_rewrapped_key_works_without_the_old_master_key(
     stores: Stores,
 ) -> None:
     file, document = await add_file(stores, 1, OLD)
@@ -89,7 +90,7 @@ async def test_a_rewrapped_key_decrypts_its_document_without_the_old_master_key(
 
 
 @pytest.mark.usefixtures("small_batches")
-async def test_progress_adds_up_over_the_batches(stores: Stores) -> None:
+async def test_progress_accumulates_over_the_batches(stores: Stores) -> None:
     for number, master in enumerate((OLD, NEW, OLD, FOREIGN, OLD), start=1):
         await add_file(stores, number, master)
     assert await rotate(stores) == [
@@ -106,7 +107,7 @@ async def test_a_batch_of_unreadable_keys_does_not_end_the_rotation(stores: Stor
     assert (await rotate(stores))[-1].rewrapped == 1
 
 
-async def test_a_current_key_and_an_unreadable_one_are_unchanged(stores: Stores) -> None:
+async def test_current_and_unreadable_keys_are_left_unchanged(stores: Stores) -> None:
     await add_file(stores, 1, NEW)
     await add_file(stores, 2, FOREIGN)
     before = await keys_of(stores)

@@ -1,4 +1,4 @@
-"""The formats of numbers and times on the operator's page."""
+"""The formatting of numbers and times on the operator's page."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +26,7 @@ from imprint.services.installation.operator_page import (
         (2**60, "1024.0 PiB"),
     ],
 )
-def test_a_size_is_written_in_its_largest_unit(size: int, text: str) -> None:
+def test_a_size_is_shown_in_its_largest_unit(size: int, text: str) -> None:
     assert write_bytes(size) == text
 
 
@@ -42,19 +42,19 @@ def test_a_size_is_written_in_its_largest_unit(size: int, text: str) -> None:
         (90_061, "1 day 1 hour"),
     ],
 )
-def test_a_duration_is_written_in_two_units_at_most(seconds: int, text: str) -> None:
+def test_a_duration_is_shown_in_at_most_two_units(seconds: int, text: str) -> None:
     assert write_duration(timedelta(seconds=seconds)) == write_duration(seconds) == text
 
 
-def test_a_count_has_its_noun_in_singular_or_plural() -> None:
+def test_a_count_uses_the_singular_or_plural_noun() -> None:
     assert (write_count(1, "block"), write_count(2, "block")) == ("1 block", "2 blocks")
 
 
-def test_a_moment_is_written_in_utc() -> None:
+def test_a_time_is_shown_in_utc() -> None:
     assert write_moment(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)) == "2026-01-02 03:04:05 UTC"
 
 
-def test_a_panel_is_marked_by_its_worst_fact() -> None:
+def test_a_panel_has_the_mark_of_its_worst_fact() -> None:
     good, warn = Fact("a", "1", Mark.GOOD), Fact("b", "2", Mark.WARN)
     assert Panel(facts=(good, warn)).mark is Mark.WARN
     assert Panel(facts=(Fact("c", "3"),)).mark is Mark.PLAIN

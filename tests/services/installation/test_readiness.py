@@ -30,7 +30,7 @@ async def be_unavailable() -> None:
 
 @dataclass(slots=True)
 class Dependency:
-    """A dependency that responds as a test wants."""
+    """A dependency whose behaviour the test controls."""
 
     behaviour: Callable[[], Awaitable[object]] = respond
     probed: int = 0
@@ -47,14 +47,14 @@ class Dependency:
 
 @dataclass(slots=True)
 class Disk:
-    """A disk with enough space, or not."""
+    """A disk that may be low on space."""
 
     low: bool = False
 
 
 @dataclass(slots=True)
 class Probed:
-    """Readiness over three dependencies."""
+    """A readiness check of three dependencies."""
 
     clock: MovableClock = field(default_factory=MovableClock)
     database: Dependency = field(default_factory=Dependency)
@@ -92,7 +92,7 @@ def short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
         (Condition(database=False, storage=True, chain=True), "not ready", False),
     ],
 )
-def test_only_unreadable_dependencies_make_a_service_not_ready(
+def test_only_unreadable_dependencies_make_the_service_not_ready(
     condition: Condition, status: str, ready: bool
 ) -> None:
     assert (condition.status, condition.ready) == (status, ready)
@@ -107,7 +107,7 @@ async def test_an_unavailable_dependency_is_named(probed: Probed, name: str) -> 
     }
 
 
-async def test_a_store_of_another_installation_is_not_ready(probed: Probed) -> None:
+async def test_a_service_on_the_store_of_another_installation_is_not_ready(probed: Probed) -> None:
     is_own = False
     probed.readiness.checks = [("storage", lambda: is_own)]
     foreign = replace(ALL_WELL, storage=False, storage_writes=False)
@@ -132,7 +132,7 @@ async def test_a_service_that_can_read_but_not_write_is_degraded(probed: Probed)
     ]
 
 
-async def test_documents_that_cannot_be_read_are_not_ready_although_they_can_be_stored(
+async def test_unreadable_documents_mean_not_ready_even_if_writes_succeed(
     probed: Probed,
 ) -> None:
     probed.readiness.probe_documents = be_unavailable
@@ -140,28 +140,28 @@ async def test_documents_that_cannot_be_read_are_not_ready_although_they_can_be_
 
 
 @pytest.mark.parametrize("name", SENTENCES)
-def test_each_failed_check_has_one_sentence(name: str) -> None:
+def test_each_failed_check_is_described_by_one_sentence(name: str) -> None:
     condition = replace(ALL_WELL, **{name: False})
     assert condition.details == [SENTENCES[name]]
 
 
-def test_a_consequence_of_another_failure_has_no_sentence() -> None:
+def test_a_failure_caused_by_another_failure_gets_no_sentence() -> None:
     lost = replace(ALL_WELL, database=False, database_writes=False, chain=False, history=False)
     assert lost.details == [SENTENCES["database"], SENTENCES["chain"]]
 
 
-async def test_a_shortage_of_disk_space_is_shown(probed: Probed) -> None:
+async def test_low_disk_space_is_reported(probed: Probed) -> None:
     probed.disk.low = True
     assert await probed.readiness.check() == replace(ALL_WELL, disk=False)
 
 
 @pytest.mark.usefixtures("short_timeout")
-async def test_a_dependency_that_hangs_is_not_waited_for(probed: Probed) -> None:
+async def test_the_check_does_not_wait_for_a_dependency_that_hangs(probed: Probed) -> None:
     probed.chain.behaviour = never_respond
     assert (await probed.readiness.check()).status == "degraded"
 
 
-async def test_the_dependencies_are_probed_at_once(probed: Probed) -> None:
+async def test_the_dependencies_are_probed_concurrently(probed: Probed) -> None:
     # The database is probed twice: for reads and for writes.
     meeting = asyncio.Barrier(4)
     for each in (probed.database, probed.storage, probed.chain):
@@ -174,7 +174,7 @@ async def test_concurrent_callers_share_one_probe(probed: Probed) -> None:
     assert probed.database.probed == 1
 
 
-async def test_a_cancelled_caller_does_not_end_the_probe_of_others(probed: Probed) -> None:
+async def test_a_cancelled_caller_does_not_cancel_the_probe_of_others(probed: Probed) -> None:
     began, responding = asyncio.Event(), asyncio.Event()
 
     async def respond_when_released() -> None:
@@ -191,7 +191,7 @@ async def test_a_cancelled_caller_does_not_end_the_probe_of_others(probed: Probe
     assert probed.database.probed == 1
 
 
-async def test_a_condition_is_cached_for_its_time_and_no_longer(probed: Probed) -> None:
+async def test_a_condition_is_cached_for_the_cache_time_and_no_longer(probed: Probed) -> None:
     await probed.readiness.check()
     probed.storage.behaviour = be_unavailable
     probed.clock.advance(CACHE_TIME.total_seconds() - 0.01)
@@ -210,7 +210,7 @@ async def test_the_cache_time_begins_when_the_probe_ends(probed: Probed) -> None
     assert probed.chain.probed == 1
 
 
-async def test_a_clock_that_is_set_back_does_not_prolong_the_cache(probed: Probed) -> None:
+async def test_setting_the_clock_back_does_not_prolong_the_cache(probed: Probed) -> None:
     await probed.readiness.check()
     probed.clock.set_ahead(-3600)
     probed.clock.advance(CACHE_TIME.total_seconds())
@@ -219,7 +219,7 @@ async def test_a_clock_that_is_set_back_does_not_prolong_the_cache(probed: Probe
 
 
 @pytest.mark.parametrize("name", ["follower", "indexer", "collector", "records"])
-async def test_a_failed_check_of_a_background_task_is_shown(probed: Probed, name: str) -> None:
+async def test_a_failed_check_of_a_background_task_is_reported(probed: Probed, name: str) -> None:
     probed.readiness.checks = [(name, lambda: False), (name, lambda: True)]
     condition = await probed.readiness.check()
     assert condition == replace(ALL_WELL, **{name: False})
@@ -232,7 +232,7 @@ async def test_a_condition_is_good_if_all_its_checks_pass(probed: Probed) -> Non
     assert await probed.readiness.check() == ALL_WELL
 
 
-async def test_a_defect_of_a_probe_is_raised_and_not_cached(probed: Probed) -> None:
+async def test_a_bug_in_a_probe_is_raised_and_not_cached(probed: Probed) -> None:
     async def fail() -> None:
         raise KeyError("a mistake")
 
@@ -244,7 +244,7 @@ async def test_a_defect_of_a_probe_is_raised_and_not_cached(probed: Probed) -> N
 
 
 @pytest.mark.parametrize("history", History)
-async def test_a_chain_that_disagrees_about_the_final_block_is_degraded(
+async def test_disagreement_about_the_final_block_degrades_the_service(
     probed: Probed, history: History
 ) -> None:
     async def examine() -> History:
@@ -279,7 +279,7 @@ async def test_an_unavailable_history_does_not_count_as_disagreement(probed: Pro
     assert await probed.readiness.check() == ALL_WELL
 
 
-async def test_failing_writes_are_shown_at_once_whatever_the_probe_finds(probed: Probed) -> None:
+async def test_failing_writes_are_reported_at_once_whatever_the_probe_finds(probed: Probed) -> None:
     assert await probed.readiness.check() == ALL_WELL
     probed.readiness.writes.note(Code.STORAGE_UNAVAILABLE, Unavailable.storage())
     assert await probed.readiness.check() == replace(ALL_WELL, storage_writes=False)

@@ -1,4 +1,4 @@
-"""A repair stores documents so that a collector that is about to remove them spares them."""
+"""A repair stores documents so that a collector about to remove them leaves them alone."""
 
 from datetime import timedelta
 
@@ -10,7 +10,7 @@ from imprint.domain.formats.cids import Cid
 from imprint.services.installation.repair import Repair, RepairReport
 
 
-async def test_a_document_from_a_backup_survives_an_older_removal(world: World) -> None:
+async def test_a_document_restored_from_a_backup_survives_an_older_removal(world: World) -> None:
     stores, content = world.adapters.stores, world.adapters.content
     author = world.wallet(1)
     gone = await world.create(author, "Gone.")

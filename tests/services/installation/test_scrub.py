@@ -1,4 +1,4 @@
-"""The scrub: damaged records and documents raise an alarm, and repaired ones end it."""
+"""The scrub: damaged records and documents raise an alarm, which a repair clears."""
 
 import sqlite3
 from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ from imprint.ports import ContentStore
 from imprint.services.installation.scrub import SCRUB_LEASE, Examination, Scrub, verify_everything
 
 QUICK = 1e9
-"""Records per second: without pauses."""
+"""Records per second, high enough that the scrub never pauses."""
 
 
 @pytest.fixture
@@ -38,13 +38,13 @@ def scrub_of(world: World) -> Scrub:
 
 
 def execute(folder: Path, statement: str) -> None:
-    """Change the catalog like damage would, without its triggers."""
+    """Change the catalog the way damage would, bypassing its triggers."""
     with closing(sqlite3.connect(folder / "imprint.db", isolation_level=None)) as connection:
         connection.execute("DROP TRIGGER IF EXISTS files_without_checksum")
         connection.execute(statement)
 
 
-async def test_a_pass_over_sound_records_finds_nothing(world: World):
+async def test_a_pass_over_undamaged_records_finds_nothing(world: World):
     for number in range(30):
         file = await world.create(world.wallet(1), f"Words {number}.")
     await world.publish(world.wallet(1), file["cid"], "letters")
@@ -52,9 +52,7 @@ async def test_a_pass_over_sound_records_finds_nothing(world: World):
     assert not world.adapters.stores.database.damage.found
 
 
-async def test_a_damaged_record_is_found_and_forgotten_when_it_is_repaired(
-    world: World, tmp_path: Path
-):
+async def test_a_damaged_record_is_reported_until_it_is_repaired(world: World, tmp_path: Path):
     await world.create(world.wallet(1))
     execute(tmp_path, "UPDATE files SET size = size + 1")
     scrub, damage = scrub_of(world), world.adapters.stores.database.damage
@@ -85,7 +83,7 @@ async def test_a_missing_or_damaged_document_is_found(
     assert cid in found
 
 
-async def test_a_damaged_page_of_small_documents_does_not_hold_the_scrub_up(
+async def test_a_damaged_page_of_small_documents_does_not_stop_the_scrub(
     world: World, tmp_path: Path
 ):
     cids = [(await world.create(world.wallet(1), f"Words {n}. " * 300))["cid"] for n in range(12)]
@@ -121,7 +119,7 @@ async def test_documents_of_deleted_drafts_may_be_missing(world: World):
     assert not world.adapters.stores.database.damage.found
 
 
-async def test_checksums_that_are_missing_are_filled(world: World, tmp_path: Path):
+async def test_missing_checksums_are_filled_in(world: World, tmp_path: Path):
     await world.create(world.wallet(1))
     execute(tmp_path, "UPDATE files SET checksum = NULL")
     await scrub_of(world).scrub()
@@ -155,7 +153,7 @@ class Moody:
         return await self.content.read(cid, network)
 
 
-async def test_a_pass_continues_where_the_store_was_unavailable(world: World):
+async def test_a_pass_resumes_where_the_store_was_unavailable(world: World):
     files = [await world.create(world.wallet(1), f"Words {number}.") for number in range(3)]
     content = Moody(world.adapters.content, files[1]["cid"])
     scrub = Scrub(
@@ -173,7 +171,7 @@ async def test_a_pass_continues_where_the_store_was_unavailable(world: World):
     assert content.read_cids == [files[n]["cid"] for n in (0, 1, 1, 2)]
 
 
-async def test_a_complete_check_lists_records_documents_and_tags(world: World, tmp_path: Path):
+async def test_a_full_check_lists_damaged_records_documents_and_tags(world: World, tmp_path: Path):
     stores, content = world.adapters.stores, world.adapters.content
     files = [await world.create(world.wallet(1), f"Words {number}.") for number in range(3)]
     await content.remove(Cid(files[0]["cid"]), Network.PRIVATE)
@@ -188,7 +186,7 @@ async def test_a_complete_check_lists_records_documents_and_tags(world: World, t
     assert files[0]["cid"] in found[0]
 
 
-async def test_a_slow_examination_runs_rarely():
+async def test_a_slow_examination_runs_less_often():
     now = 0.0
     examined: list[float] = []
 

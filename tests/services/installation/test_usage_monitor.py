@@ -1,4 +1,4 @@
-"""The gauges of storage and of readiness."""
+"""The storage and readiness gauges."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -23,7 +23,7 @@ def value_of(name: str, **labels: str) -> float | None:
     return REGISTRY.get_sample_value(name, labels)
 
 
-async def test_stored_documents_are_shown_as_metrics(stores: Stores) -> None:
+async def test_stored_documents_are_exported_as_metrics(stores: Stores) -> None:
     async def check() -> Condition:
         raise AssertionError("it is not asked")
 
@@ -42,7 +42,7 @@ async def test_stored_documents_are_shown_as_metrics(stores: Stores) -> None:
         (Condition(False, True, True), 0, {"database"}),
     ],
 )
-async def test_the_result_of_the_probe_is_shown_as_metrics(
+async def test_the_result_of_the_probe_is_exported_as_metrics(
     stores: Stores, condition: Condition, readiness: int, down: set[str]
 ) -> None:
     async def check() -> Condition:

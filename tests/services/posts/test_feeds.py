@@ -1,4 +1,4 @@
-"""What a feed leaves out: lost documents, and those that are too long together."""
+"""What a feed omits: the text of lost documents, and texts beyond its size limit."""
 
 from datetime import timedelta
 from typing import Any
@@ -27,7 +27,7 @@ class LosingStore:
 
 
 def feeds_of(world: World, content: Any) -> Feeds:
-    """The feeds of a world over this content store, without any cache."""
+    """The feeds of a world on this content store, without any cache."""
     adapters, clock = world.adapters, world.clock
     access = Entitlement(adapters.marketplace, clock.monotonic, timedelta(0))
     reads = Reads(adapters.stores.files, content, adapters.cipher, access, ContentCache(0))
@@ -47,7 +47,7 @@ async def test_a_lost_document_removes_only_its_own_text_from_the_feed(world: Wo
     assert [entry.text for entry in feed.entries] == ["Kept.", None]
 
 
-async def test_the_newest_texts_are_taken_first_until_the_feed_is_full(world: World) -> None:
+async def test_the_newest_texts_are_included_first_until_the_feed_is_full(world: World) -> None:
     long = "x" * (MAX_ENTRY_BYTES - 1_000)
     fitting = MAX_FEED_BYTES // MAX_ENTRY_BYTES
     for _ in range(fitting + 2):

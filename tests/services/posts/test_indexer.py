@@ -1,4 +1,4 @@
-"""The indexer makes the index agree with the chain, whatever nodes show and processes do."""
+"""The indexer keeps the index consistent with the chain, whatever nodes and processes do."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -66,7 +66,7 @@ async def state_block(market: IndexedChain) -> int | None:
     return state.block.number if state and state.block else None
 
 
-async def test_events_of_the_marketplace_are_indexed(market: IndexedChain) -> None:
+async def test_marketplace_events_are_indexed(market: IndexedChain) -> None:
     buyer = WALLETS[4]
     market.chain.mine(*market.publish(b"Poetry", b"\xff", b"law"))
     market.chain.descriptions[1] = cut_text(b"\x00About \xff" + "ä".encode() * 300, MAX_DESCRIPTION)
@@ -108,7 +108,7 @@ async def test_an_idle_chain_is_not_read_again(market: IndexedChain) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_an_index_that_followed_reorgs_equals_a_fresh_build(
+async def test_an_index_that_followed_reorgs_equals_one_built_from_scratch(
     market: IndexedChain, tmp_path: Path, seed: int
 ) -> None:
     random = Random(seed)
@@ -132,9 +132,7 @@ async def test_an_index_that_followed_reorgs_equals_a_fresh_build(
         assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_a_log_that_a_node_left_out_is_found_later(
-    market: IndexedChain, tmp_path: Path
-) -> None:
+async def test_a_log_omitted_by_a_node_is_found_later(market: IndexedChain, tmp_path: Path) -> None:
     node = Omitting(market.chain)
     market.indexer = market.new_indexer(node)  # type: ignore[arg-type]
     block = market.chain.mine(*market.publish(b"poetry"), *market.publish(b"law"))
@@ -149,7 +147,7 @@ async def test_a_log_that_a_node_left_out_is_found_later(
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_a_log_left_out_of_a_block_that_no_reorg_reaches_is_found_later(
+async def test_a_log_omitted_from_a_final_block_is_found_later(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     node = Omitting(market.chain)
@@ -170,7 +168,7 @@ async def test_a_log_left_out_of_a_block_that_no_reorg_reaches_is_found_later(
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_logs_that_only_a_bloom_filter_names_are_read_from_receipts(
+async def test_logs_revealed_only_by_a_bloom_filter_are_read_from_receipts(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     node = Omitting(market.chain)
@@ -189,7 +187,7 @@ async def test_logs_that_only_a_bloom_filter_names_are_read_from_receipts(
     assert after - before == 3
 
 
-async def test_a_log_that_a_node_stops_showing_is_never_undone_in_a_block_of_the_chain(
+async def test_a_log_that_a_node_stops_returning_is_not_undone(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     blocks = [market.chain.mine(*market.publish()) for _ in range(3)]
@@ -211,7 +209,7 @@ async def test_a_log_that_a_node_stops_showing_is_never_undone_in_a_block_of_the
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_a_log_hidden_until_its_block_is_final_is_found_when_the_node_is_honest(
+async def test_a_log_hidden_until_finality_is_found_once_the_node_is_honest(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     market.chain.mine(*market.publish())
@@ -231,7 +229,7 @@ async def test_a_log_hidden_until_its_block_is_final_is_found_when_the_node_is_h
     assert await titles(market) == ["1", "2"]
 
 
-async def test_a_reorg_settles_a_dispute_about_a_block_that_it_replaces(
+async def test_a_reorg_resolves_a_dispute_about_a_block_that_it_replaces(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     block = market.chain.mine(*market.publish())
@@ -245,7 +243,7 @@ async def test_a_reorg_settles_a_dispute_about_a_block_that_it_replaces(
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_a_difference_before_a_disputed_block_waits_until_it_is_settled(
+async def test_a_difference_before_a_disputed_block_waits_for_its_resolution(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     node = Omitting(market.chain)
@@ -266,7 +264,7 @@ async def test_a_difference_before_a_disputed_block_waits_until_it_is_settled(
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_a_log_that_only_another_node_shows_is_read_from_receipts(
+async def test_a_log_returned_only_by_another_node_is_read_from_receipts(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     node = Omitting(market.chain)
@@ -286,7 +284,7 @@ async def test_a_log_that_only_another_node_shows_is_read_from_receipts(
     assert len(await titles(market)) == 2
 
 
-async def test_another_node_that_contradicts_itself_stops_nothing(
+async def test_a_second_node_that_contradicts_itself_does_not_stop_the_index(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     market.chain.other = other = copy_chain(market.chain, 0)
@@ -297,7 +295,7 @@ async def test_another_node_that_contradicts_itself_stops_nothing(
     assert not market.indexer.stream.disputed
 
 
-async def test_a_filter_that_names_what_is_not_there_is_settled_by_receipts_once(
+async def test_a_false_positive_of_a_bloom_filter_is_resolved_by_receipts_once(
     market: IndexedChain,
 ) -> None:
     market.chain.seemingly = {number: {TRANSFER} for number in range(1, 4)}
@@ -326,7 +324,7 @@ async def test_a_node_behind_the_index_changes_nothing(market: IndexedChain, blo
     assert await market.shown() == before
 
 
-async def test_a_chain_that_becomes_shorter_is_followed_after_a_while(
+async def test_a_chain_that_becomes_shorter_is_followed_after_a_delay(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     for _ in range(5):
@@ -352,7 +350,7 @@ async def test_a_fork_without_logs_updates_the_indexed_block(market: IndexedChai
     assert state.block == replaced.ref
 
 
-async def test_a_lasting_deep_reorg_restarts_the_index(
+async def test_a_persistent_deep_reorg_restarts_the_index(
     market: IndexedChain, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(3 * DEPTH):
@@ -369,7 +367,7 @@ async def test_a_lasting_deep_reorg_restarts_the_index(
     assert [each.levelname for each in caplog.records] == ["CRITICAL"] * 2
 
 
-async def test_a_deep_reorg_that_does_not_last_restarts_nothing(market: IndexedChain) -> None:
+async def test_a_temporary_deep_reorg_does_not_restart_the_index(market: IndexedChain) -> None:
     market.chain.mine(*market.publish(), blocks=3 * DEPTH)
     await market.settle()
     gone = market.chain.fork(2 * DEPTH)
@@ -395,7 +393,7 @@ async def test_a_deep_reorg_that_does_not_last_restarts_nothing(market: IndexedC
     ],
     ids=["later", "earlier", "contract", "chain"],
 )
-async def test_a_changed_or_earlier_source_restarts_the_index(
+async def test_a_changed_source_or_earlier_start_restarts_the_index(
     market: IndexedChain, source: IndexSource, restarts: bool
 ) -> None:
     market.indexer = market.new_indexer(source=IndexSource(CHAIN, MARKET, 1))
@@ -422,7 +420,7 @@ async def test_logs_that_cannot_be_decoded_are_skipped(
     assert len(caplog.records) == 2
 
 
-async def test_many_blocks_are_applied_in_small_steps_but_a_block_is_never_split(
+async def test_many_blocks_are_applied_in_small_steps_without_splitting_a_block(
     market: IndexedChain,
 ) -> None:
     for _ in range(3):
@@ -472,7 +470,7 @@ async def test_a_block_with_12_000_logs_is_applied_and_undone_at_once(
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_a_receipt_that_is_never_readable_does_not_stop_the_index(
+async def test_a_permanently_unreadable_receipt_does_not_stop_the_index(
     market: IndexedChain, caplog: pytest.LogCaptureFixture
 ) -> None:
     block = market.chain.mine(*market.publish(), *market.publish())
@@ -486,7 +484,7 @@ async def test_a_receipt_that_is_never_readable_does_not_stop_the_index(
     assert [each.levelname for each in caplog.records] == ["CRITICAL"]
 
 
-async def test_a_description_that_is_never_returned_is_left_empty(
+async def test_a_description_that_is_never_returned_stays_empty(
     market: IndexedChain, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(120):
@@ -517,7 +515,7 @@ async def test_an_unavailable_chain_does_not_skip_posts(market: IndexedChain) ->
     assert await titles(market) == []
 
 
-async def test_a_node_that_fails_midway_keeps_the_progress_made(
+async def test_progress_is_kept_when_a_node_fails_midway(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     for _ in range(5 * DEPTH):
@@ -543,7 +541,7 @@ async def test_a_node_that_fails_midway_keeps_the_progress_made(
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_one_of_several_indexers_is_active(market: IndexedChain) -> None:
+async def test_only_one_of_several_indexers_is_active(market: IndexedChain) -> None:
     other = market.new_indexer()
     assert await market.indexer.index_once()
     assert not await other.index_once()
@@ -552,7 +550,7 @@ async def test_one_of_several_indexers_is_active(market: IndexedChain) -> None:
     assert not await market.indexer.index_once()
 
 
-async def test_two_indexers_at_once_apply_nothing_twice(
+async def test_two_concurrent_indexers_apply_nothing_twice(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     for _ in range(40):
@@ -576,7 +574,7 @@ async def test_two_indexers_at_once_apply_nothing_twice(
     assert await market.shown() == await market.expected(tmp_path)
 
 
-async def test_an_indexer_that_is_stopped_releases_the_lease(market: IndexedChain) -> None:
+async def test_a_stopped_indexer_releases_the_lease(market: IndexedChain) -> None:
     async def has_begun() -> bool:
         return await state_block(market) is not None
 
@@ -585,7 +583,7 @@ async def test_an_indexer_that_is_stopped_releases_the_lease(market: IndexedChai
     assert await market.new_indexer().index_once()
 
 
-async def test_a_rebuild_takes_the_index_from_a_running_service(
+async def test_a_rebuild_takes_the_lease_over_from_a_running_service(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     market.chain.mine(*market.publish())
@@ -612,7 +610,7 @@ async def test_a_rebuild_gives_up_waiting_for_the_lease(market: IndexedChain) ->
     assert told == []
 
 
-async def test_one_command_at_a_time_rebuilds_the_index(market: IndexedChain) -> None:
+async def test_only_one_command_at_a_time_rebuilds_the_index(market: IndexedChain) -> None:
     elapsed = market.clock.monotonic
     async with take_index(market.stores.leases, print, elapsed=elapsed):
         with pytest.raises(IndexBusy, match="Another command"):
@@ -621,9 +619,7 @@ async def test_one_command_at_a_time_rebuilds_the_index(market: IndexedChain) ->
 
 
 @pytest.mark.parametrize("fault", ["twice", "hashes"])
-async def test_logs_that_contradict_each_other_are_refused(
-    market: IndexedChain, fault: str
-) -> None:
+async def test_contradictory_logs_are_refused(market: IndexedChain, fault: str) -> None:
     market.chain.mine(*market.publish(), *market.publish())
     block = market.chain.blocks[-1]
     other = (

@@ -1,4 +1,4 @@
-"""The service on top of the index: pages, tokens, days, and what it does not know yet."""
+"""The service on top of the index: pages, tokens, days, and data that is not indexed yet."""
 
 import gc
 import weakref
@@ -50,7 +50,7 @@ def make_sale(place: int) -> Sale:
 
 @dataclass
 class Index:
-    """An index with a few posts, which records its calls."""
+    """An index with a few posts that records calls to it."""
 
     complete: bool = True
     pages: dict[PostPosition | None, PostPage] = field(default_factory=dict)
@@ -125,7 +125,7 @@ async def code_of(call: Any) -> Code:
 POSITION = PostPosition(9, 2**200)
 
 
-async def test_a_token_continues_the_list_with_the_limit_of_its_page() -> None:
+async def test_a_token_continues_the_list_with_the_limit_of_the_first_page() -> None:
     index = Index(pages={None: PostPage((), POSITION)})
     posts = make_posts(index)
     given = {"tags": ("ink",), "order": PostOrder.PRICE}
@@ -136,7 +136,7 @@ async def test_a_token_continues_the_list_with_the_limit_of_its_page() -> None:
     assert index.asked == [(which, None, 7), (which, POSITION, 7), (which, POSITION, 3)]
 
 
-async def test_a_token_and_another_filter_are_refused() -> None:
+async def test_a_page_token_with_a_different_filter_is_refused() -> None:
     posts = make_posts(Index(pages={None: PostPage((), POSITION)}))
     page = await posts.list(ListRequest({"free": True}))
     for other in ({"free": False}, {"author": OWNER}, {"tags": ("ink",)}, {"min_price": 0}):
@@ -160,7 +160,7 @@ async def test_a_page_is_cached_until_the_index_or_the_day_changes() -> None:
     assert (await posts.list(ListRequest())).next_page_token is None
 
 
-async def test_the_next_page_of_sales_starts_below_the_last_position() -> None:
+async def test_the_next_page_of_sales_starts_after_the_last_position() -> None:
     index = Index(sold=[make_sale(place) for place in (9, 5, 3)])
     posts = make_posts(index)
     first = await posts.sales(SESSION, ListRequest(limit=2))
@@ -175,7 +175,7 @@ async def test_the_next_page_of_sales_starts_below_the_last_position() -> None:
     assert index.asked[-1] == (OWNER, None, PAGE_SIZE + 1)
 
 
-async def test_the_page_after_a_table_has_the_usual_size() -> None:
+async def test_the_page_after_a_large_table_has_the_usual_size() -> None:
     index = Index(sold=[make_sale(place) for place in range(2000, 0, -1)])
     posts = make_posts(index)
     table = await posts.sales(SESSION, ListRequest(), 1000)
@@ -184,7 +184,7 @@ async def test_the_page_after_a_table_has_the_usual_size() -> None:
     assert len(page.sales) == 50
 
 
-async def test_stats_have_every_day_until_today() -> None:
+async def test_stats_include_every_day_until_today() -> None:
     today = (NOW - datetime(1970, 1, 1, tzinfo=UTC)).days
     index = Index(days=[MarketDay(today - 3, 2, Sales(1, 5))])
     stats = await make_posts(index).stats()
@@ -212,17 +212,17 @@ async def test_empty_results_are_unavailable_until_the_index_is_complete() -> No
     assert (await posts.list(ListRequest())).posts == ()
 
 
-async def test_an_address_that_only_reads_is_not_an_author() -> None:
+async def test_an_address_that_only_buys_is_not_an_author() -> None:
     account = AccountSummary(OWNER, 0, None, None, NOTHING, 0, 0, Sales(1, 1), 1)
     posts = make_posts(Index(accounts={OWNER: account}))
     assert await code_of(posts.author(OWNER)) is Code.NOT_FOUND
 
 
 class Source:
-    """Something that a catalog returns."""
+    """A stand-in for an object returned by a catalog."""
 
 
-def test_what_was_made_of_a_source_that_is_gone_is_dropped() -> None:
+def test_a_value_derived_from_a_garbage_collected_source_is_dropped() -> None:
     kept: Derived[str] = Derived(len, 1000)
     held = Source()
     kept.of(held, None, lambda: "stays")
@@ -232,7 +232,7 @@ def test_what_was_made_of_a_source_that_is_gone_is_dropped() -> None:
     assert kept.find(held, None) == "stays"
 
 
-def test_a_source_that_knows_no_weak_references_is_kept() -> None:
+def test_a_source_without_weak_reference_support_is_kept_alive() -> None:
     kept: Derived[str] = Derived(len, 9)
     for number in range(5):
         assert kept.of([number], None, lambda: "list") == "list"
@@ -252,7 +252,7 @@ def test_the_least_recently_used_value_is_evicted_above_the_limit() -> None:
     assert kept.weight == 8
 
 
-def test_a_new_value_of_a_source_replaces_the_old_one() -> None:
+def test_a_new_value_for_a_source_replaces_the_old_one() -> None:
     kept: Derived[str] = Derived(len, 10)
     source = Source()
     assert kept.of(source, 1, lambda: "aaaa") == "aaaa"
@@ -262,14 +262,14 @@ def test_a_new_value_of_a_source_replaces_the_old_one() -> None:
 
 
 class WatchedSale(Sale):
-    """A sale that can be watched while others hold it."""
+    """A sale whose lifetime can be tracked with a weak reference."""
 
     __slots__ = ("__weakref__",)
 
 
 @dataclass
 class WatchedIndex(Index):
-    """Reads every list again, as after a commit, and tracks what happens to it."""
+    """Reads every list anew, as after a commit, and tracks the lifetime of the results."""
 
     read: list[weakref.ref[WatchedSale]] = field(default_factory=list)
 
@@ -291,7 +291,7 @@ async def test_pages_are_cached_up_to_a_number_of_rows() -> None:
 
 
 class AnySearch:
-    """Finds nothing, each time anew."""
+    """A search that finds nothing and always returns a new result."""
 
     async def find(self, *given: Any, by_score: bool) -> FoundPosts:
         return FoundPosts((), {}, None)

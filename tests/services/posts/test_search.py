@@ -1,4 +1,4 @@
-"""Pages of a search have every match once, also where the index stops before it has all."""
+"""Search pages contain every match once, even if the index stops before it has all of them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ def _post(place: int) -> IndexedPost:
 
 @dataclass
 class Index:
-    """Posts at places from 1 on, of which every `nth` matches; scores are those of no order."""
+    """Posts at positions from 1, every `nth` of which matches, with unsorted scores."""
 
     posts: int
     nth: int
     looked_at: int
-    """How many posts one question looks at before it stops."""
+    """How many posts one query examines before it stops."""
 
     async def find_posts(self, query: SearchQuery, before: int | None, limit: int) -> Matches:
         found: list[Match] = []
@@ -83,7 +83,7 @@ async def test_every_match_is_shown_once(
         assert all(len(page.posts) <= limit for page in pages)
 
 
-async def test_a_request_ends_with_a_question_that_stopped_early() -> None:
+async def test_a_request_ends_when_a_query_stops_early() -> None:
     index = Index(301, 500, 40)
     (first, *_) = await _pages(index, PostFilter(order=PostOrder.NEWEST), 10, by_score=True)
     assert first.posts == ()
@@ -91,7 +91,7 @@ async def test_a_request_ends_with_a_question_that_stopped_early() -> None:
 
 
 async def test_clients_take_turns_to_search() -> None:
-    """Whoever sends many searches is served in turn with the others."""
+    """A client that sends many searches takes turns with the others."""
     begun: list[str] = []
     ended = asyncio.Event()
 

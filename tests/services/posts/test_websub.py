@@ -1,4 +1,4 @@
-"""Notifications to a WebSub hub: about new posts, once, from one process, repeated until
+"""Notifications to a WebSub hub about new posts: sent once, by one process, and retried until
 accepted."""
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from imprint.services.posts.websub import HubNotices
 
 @dataclass
 class Hub:
-    """A hub that records its notifications, unless it is down."""
+    """A hub that records notifications unless it is down."""
 
     told: list[str] = field(default_factory=list)
     is_up: bool = True
@@ -40,7 +40,7 @@ def notices(world: World, hub: Hub) -> HubNotices:
 
 
 async def publish(world: World) -> set[str]:
-    """Publish a post with a hashtag; returns the URLs of its feeds."""
+    """Publish a post with a hashtag; returns the URLs of the affected feeds."""
     author = world.wallet(1)
     file = await world.create(author)
     await world.deliver_a(
@@ -64,13 +64,13 @@ async def test_the_hub_is_notified_once_about_the_feeds_of_a_new_post(world: Wor
     assert hub.asked == 1
 
 
-async def test_the_hub_is_not_notified_during_the_first_build_of_the_index(world: World) -> None:
+async def test_the_hub_is_not_notified_during_the_initial_build_of_the_index(world: World) -> None:
     hub = Hub()
     await notices(world, hub).run_once()
     assert hub.asked == 0
 
 
-async def test_the_hub_is_not_notified_of_old_posts_after_a_start(world: World) -> None:
+async def test_the_hub_is_not_notified_of_old_posts_at_startup(world: World) -> None:
     hub = Hub()
     await publish(world)
     world.clock.advance(timedelta(hours=2).total_seconds())
@@ -78,7 +78,7 @@ async def test_the_hub_is_not_notified_of_old_posts_after_a_start(world: World) 
     assert hub.asked == 0
 
 
-async def test_a_hub_that_is_down_is_retried_with_growing_pauses(world: World) -> None:
+async def test_a_hub_that_is_down_is_retried_with_increasing_delays(world: World) -> None:
     hub = Hub(is_up=False)
     telling = notices(world, hub)
     feeds = await publish(world)
@@ -95,7 +95,7 @@ async def test_a_hub_that_is_down_is_retried_with_growing_pauses(world: World) -
     assert hub.take() == feeds
 
 
-async def test_one_process_at_a_time_notifies_the_hub(world: World) -> None:
+async def test_only_one_process_at_a_time_notifies_the_hub(world: World) -> None:
     hub = Hub()
     first, second = notices(world, hub), notices(world, hub)
     await fill_index(world)
@@ -108,7 +108,9 @@ async def test_one_process_at_a_time_notifies_the_hub(world: World) -> None:
     assert hub.asked == 1
 
 
-async def test_a_process_that_takes_over_notifies_about_the_last_hour(world: World) -> None:
+async def test_a_process_that_takes_over_notifies_about_posts_of_the_last_hour(
+    world: World,
+) -> None:
     hub = Hub()
     await fill_index(world)
     await notices(world, hub).run_once()

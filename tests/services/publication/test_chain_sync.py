@@ -1,4 +1,4 @@
-"""The follower makes the catalog agree with the chain, whatever deliveries claimed."""
+"""The follower keeps the catalog consistent with the chain, whatever webhooks claim."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -24,14 +24,14 @@ async def test_posts_are_found_on_the_chain_without_any_delivery(ledger: Ledger)
     assert [await ledger.post_id(draft) for draft in drafts] == [1, 2, 3, 4, 5]
 
 
-async def test_publishing_the_draft_of_somebody_else_changes_nothing(ledger: Ledger) -> None:
+async def test_publishing_another_accounts_draft_changes_nothing(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.chain.mine(say_created(1, BOB, draft.cid))
     await ledger.follow()
     assert await ledger.state(draft) is State.PENDING
 
 
-async def test_an_event_is_applied_once_whichever_source_is_first(ledger: Ledger) -> None:
+async def test_an_event_is_applied_once_whichever_source_delivers_it_first(ledger: Ledger) -> None:
     one, two = await ledger.draft(), await ledger.draft()
     first, second = ledger.post(one, 1), ledger.post(two, 2)
 
@@ -46,7 +46,7 @@ async def test_an_event_is_applied_once_whichever_source_is_first(ledger: Ledger
     assert positions == [file and file.position for file in await both()]
 
 
-async def test_the_log_says_applied_of_applied_events_only_and_warns_of_no_foreign_post(
+async def test_only_applied_events_are_logged_as_applied_and_foreign_posts_as_info(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -81,7 +81,7 @@ async def test_the_cursor_survives_a_restart(ledger: Ledger) -> None:
     assert ledger.chain.ranges == [DEPTH + 1]
 
 
-async def test_a_node_that_fails_midway_keeps_the_progress_made(ledger: Ledger) -> None:
+async def test_progress_is_kept_when_a_node_fails_midway(ledger: Ledger) -> None:
     early, late = await ledger.draft(), await ledger.draft()
     ledger.post(early, 1)
     ledger.chain.mine(blocks=50)
@@ -107,7 +107,7 @@ async def test_a_node_that_fails_midway_keeps_the_progress_made(ledger: Ledger) 
     assert await ledger.state(late) is State.ONCHAIN
 
 
-async def test_one_of_several_followers_is_active(ledger: Ledger) -> None:
+async def test_only_one_of_several_followers_is_active(ledger: Ledger) -> None:
     other = ledger.new_follower()
     assert await ledger.follower.follow_once()
     assert not await other.follow_once()
@@ -124,7 +124,7 @@ async def test_another_follower_takes_over_when_the_holder_dies(ledger: Ledger) 
     assert not await ledger.follower.follow_once()
 
 
-async def test_a_follower_that_is_stopped_releases_the_lease(ledger: Ledger) -> None:
+async def test_a_stopped_follower_releases_the_lease(ledger: Ledger) -> None:
     async def has_cursor() -> bool:
         return await ledger.stores.events.cursor(CHAIN) is not None
 
@@ -159,7 +159,7 @@ async def test_a_follower_that_lost_its_lease_skips_no_block(ledger: Ledger) -> 
     assert cursor.number == 0
 
 
-async def test_a_failed_round_is_followed_by_the_next(
+async def test_following_continues_after_a_failed_round(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     draft = await ledger.draft()
@@ -183,7 +183,7 @@ async def test_a_failed_round_is_followed_by_the_next(
     ]
 
 
-async def test_undecodable_logs_are_dead_letters_once(ledger: Ledger) -> None:
+async def test_undecodable_logs_become_dead_letters_once(ledger: Ledger) -> None:
     ledger.chain.mine(say_created(1, ALICE, b"\xff\xfe"), say_created(2, ALICE, "x" * 600))
     draft = await ledger.draft()
     ledger.post(draft, 3)
@@ -208,7 +208,7 @@ async def test_a_node_with_fewer_blocks_changes_nothing(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("same_chain", [True, False])
-async def test_a_node_below_the_final_block_is_distinguished_from_another_chain(
+async def test_a_node_below_the_final_block_is_distinguished_from_a_wrong_chain(
     ledger: Ledger, same_chain: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     draft = await ledger.draft()
@@ -227,7 +227,7 @@ async def test_a_node_below_the_final_block_is_distinguished_from_another_chain(
 
 
 @pytest.mark.parametrize("question", ["logs", "block_at", "find_log"])
-async def test_a_node_behind_the_head_undoes_nothing(ledger: Ledger, question: str) -> None:
+async def test_a_lagging_node_undoes_nothing(ledger: Ledger, question: str) -> None:
     draft = await ledger.draft()
     block = ledger.post(draft)
     await ledger.follow()
@@ -255,7 +255,7 @@ async def test_a_rebuild_needs_no_lease(ledger: Ledger) -> None:
     assert seen == [(1, 1)]
 
 
-async def test_an_advance_without_a_cursor_leaves_it(ledger: Ledger) -> None:
+async def test_an_advance_without_a_cursor_keeps_the_old_cursor(ledger: Ledger) -> None:
     cursor = BlockRef(5, "0x" + "5" * 64)
     await ledger.stores.events.advance(CHAIN, Advance(cursor), ledger.clock.now())
     await ledger.stores.events.advance(CHAIN, Advance(), ledger.clock.now())

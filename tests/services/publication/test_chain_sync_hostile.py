@@ -27,7 +27,7 @@ from imprint.services.publication.chain_sync import EVENTS_AT_ONCE
 from imprint.services.tasks.leases import SHORT_LEASE_TIME
 
 
-async def test_posts_in_and_after_a_block_whose_logs_are_refused_are_onchain(
+async def test_posts_in_and_after_a_block_whose_logs_are_refused_are_published(
     ledger: Ledger,
 ) -> None:
     inside, after = await ledger.draft(), await ledger.draft()
@@ -40,7 +40,7 @@ async def test_posts_in_and_after_a_block_whose_logs_are_refused_are_onchain(
     assert [await ledger.post_id(file) for file in (inside, after)] == [1, 2]
 
 
-async def test_a_block_is_read_by_its_receipts_once(ledger: Ledger) -> None:
+async def test_the_receipts_of_a_block_are_read_only_once(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.chain.oversized = {ledger.post(draft).ref.number}
     for _ in range(3):
@@ -50,7 +50,7 @@ async def test_a_block_is_read_by_its_receipts_once(ledger: Ledger) -> None:
     assert await ledger.state(draft) is State.ONCHAIN
 
 
-async def test_blocks_full_of_other_logs_are_read_by_their_receipts_once(ledger: Ledger) -> None:
+async def test_the_receipts_of_blocks_full_of_other_logs_are_read_only_once(ledger: Ledger) -> None:
     flood = [say_transferred(ALICE, ALICE, 9)] * (MAX_RECEIPT_LOGS // 2)
     drafts = [await ledger.draft() for _ in range(3)]
     for number, draft in enumerate(drafts, 1):
@@ -85,7 +85,7 @@ async def test_a_forged_event_in_a_block_whose_logs_are_refused_is_undone(ledger
     assert await ledger.stores.events.unconfirmed_events(CHAIN, 10) == []
 
 
-async def test_a_reorg_that_replaces_a_block_read_by_its_receipts_is_followed(
+async def test_a_reorg_of_a_block_read_from_receipts_is_followed(
     ledger: Ledger,
 ) -> None:
     old, new = await ledger.draft(), await ledger.draft()
@@ -99,7 +99,7 @@ async def test_a_reorg_that_replaces_a_block_read_by_its_receipts_is_followed(
     assert await ledger.post_id(new) == 1
 
 
-async def test_a_block_read_by_its_receipts_that_is_gone_for_a_while_is_read_again(
+async def test_a_block_read_from_receipts_is_read_again_after_it_disappeared(
     ledger: Ledger,
 ) -> None:
     draft = await ledger.draft()
@@ -116,7 +116,7 @@ async def test_a_block_read_by_its_receipts_that_is_gone_for_a_while_is_read_aga
     assert await ledger.state(draft) is State.ONCHAIN
 
 
-async def test_a_block_read_by_its_receipts_that_was_replaced_for_a_while_is_read_again(
+async def test_a_block_read_from_receipts_is_read_again_after_it_was_replaced(
     ledger: Ledger,
 ) -> None:
     old, new = await ledger.draft(), await ledger.draft()
@@ -133,7 +133,7 @@ async def test_a_block_read_by_its_receipts_that_was_replaced_for_a_while_is_rea
     assert await ledger.holder(1) == old.cid
 
 
-async def test_a_block_that_another_process_has_undone_is_read_again(ledger: Ledger) -> None:
+async def test_a_block_undone_by_another_process_is_read_again(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.chain.mine(blocks=2)
     ledger.chain.oversized = {ledger.post(draft).ref.number}
@@ -153,7 +153,7 @@ async def test_a_block_that_another_process_has_undone_is_read_again(ledger: Led
     assert await ledger.state(draft) is State.ONCHAIN
 
 
-async def test_the_lease_is_renewed_while_a_node_takes_longer_to_respond(ledger: Ledger) -> None:
+async def test_the_lease_is_renewed_while_waiting_for_a_slow_node(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.post(draft)
     ledger.follower.lease_time = timedelta(seconds=0.03)
@@ -184,7 +184,7 @@ async def test_the_lease_is_renewed_while_a_node_takes_longer_to_respond(ledger:
     assert len(holders) == count
 
 
-async def test_a_receipt_that_cannot_be_read_is_a_dead_letter_and_an_alarm_once(
+async def test_an_unreadable_receipt_causes_one_dead_letter_and_one_alarm(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     draft, later = await ledger.draft(), await ledger.draft()
@@ -214,7 +214,7 @@ async def test_a_receipt_that_becomes_readable_is_applied(ledger: Ledger) -> Non
     assert await ledger.state(draft) is State.ONCHAIN
 
 
-async def test_a_block_of_many_posts_is_applied_in_several_transactions(
+async def test_a_block_with_many_posts_is_applied_in_several_transactions(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draft = await ledger.draft()
@@ -237,7 +237,7 @@ async def test_a_block_of_many_posts_is_applied_in_several_transactions(
 
 
 class NotedLogs(list[Log]):
-    """Logs that record in which thread they are decoded."""
+    """Logs that record the thread in which they are decoded."""
 
     threads: ClassVar[list[threading.Thread]] = []
 
@@ -277,7 +277,7 @@ async def test_a_node_that_hides_the_logs_of_a_block_undoes_nothing(
     assert len(await ledger.stores.events.unconfirmed_events(CHAIN, 10)) == 1
 
 
-async def test_a_post_hidden_until_its_block_is_final_is_found_when_the_node_is_honest(
+async def test_a_post_hidden_until_finality_is_found_once_the_node_is_honest(
     ledger: Ledger,
 ) -> None:
     first, hidden, after = [await ledger.draft() for _ in range(3)]
@@ -313,7 +313,7 @@ async def make_shrunk(ledger: Ledger, depth: int) -> None:
     await ledger.follow()
 
 
-async def test_a_chain_that_became_shorter_is_followed_after_a_while(ledger: Ledger) -> None:
+async def test_a_chain_that_became_shorter_is_followed_after_a_delay(ledger: Ledger) -> None:
     stays, gone = await ledger.draft(), await ledger.draft()
     ledger.post(stays, 1)
     ledger.chain.mine(blocks=2)
@@ -327,7 +327,7 @@ async def test_a_chain_that_became_shorter_is_followed_after_a_while(ledger: Led
     assert await ledger.post_id(stays) == 1
 
 
-async def test_a_shorter_chain_with_another_block_that_was_seen_is_followed_at_once(
+async def test_a_shorter_chain_with_a_replaced_block_is_followed_at_once(
     ledger: Ledger,
 ) -> None:
     gone = await ledger.draft()
@@ -342,7 +342,7 @@ async def test_a_shorter_chain_with_another_block_that_was_seen_is_followed_at_o
     assert await ledger.state(gone) is State.PENDING
 
 
-async def test_a_node_that_shows_its_blocks_again_undoes_nothing(ledger: Ledger) -> None:
+async def test_a_node_that_loses_and_regains_blocks_undoes_nothing(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.chain.mine(blocks=2)
     ledger.post(draft, 1)
@@ -369,7 +369,7 @@ async def test_a_node_that_never_had_the_blocks_undoes_nothing(ledger: Ledger) -
     assert await ledger.post_id(draft) == 1
 
 
-async def test_a_chain_that_ends_below_the_final_block_is_an_alarm_that_a_rebuild_ends(
+async def test_a_chain_below_the_final_block_raises_an_alarm_until_a_rebuild(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     draft = await ledger.draft()
@@ -387,7 +387,7 @@ async def test_a_chain_that_ends_below_the_final_block_is_an_alarm_that_a_rebuil
     assert ledger.follower.history is History.AGREES
 
 
-async def test_a_rebuild_from_a_node_that_is_behind_undoes_nothing(ledger: Ledger) -> None:
+async def test_a_rebuild_from_a_lagging_node_undoes_nothing(ledger: Ledger) -> None:
     draft = await ledger.draft()
     ledger.chain.mine(blocks=2)
     ledger.post(draft, 1)
@@ -411,7 +411,7 @@ async def test_a_rebuild_from_a_reset_chain_undoes_posts_above_its_head(
     assert [await ledger.state(file) for file in (low, high)] == [State.PENDING] * 2
 
 
-async def test_the_newest_block_of_an_event_is_found_up_to_a_height(ledger: Ledger) -> None:
+async def test_the_newest_block_with_an_event_is_found_up_to_a_height(ledger: Ledger) -> None:
     one, two = await ledger.draft(), await ledger.draft()
     first, second = ledger.post(one, 1), ledger.post(two, 2)
     await ledger.follow()

@@ -1,4 +1,4 @@
-"""Interleavings: in any order of an author's and the chain's actions, published work is kept."""
+"""Published work is kept in any interleaving of an author's and the chain's actions."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,7 +17,7 @@ GRACE = timedelta(hours=24)
 
 @dataclass
 class Story:
-    """One author's work: its versions, its publications, and the deliveries."""
+    """One author's work: versions, publications and webhook deliveries."""
 
     ledger: Ledger
     post_ids: "count[int]"
@@ -49,7 +49,7 @@ class Story:
 
 
 @pytest.mark.parametrize("actions", [ONE_POST, TWO_POSTS])
-async def test_a_published_version_is_a_post_in_any_order_of_actions(
+async def test_a_published_version_is_a_post_whatever_the_order_of_actions(
     ledger: Ledger, actions: tuple[str, ...]
 ) -> None:
     post_ids = count(1)
@@ -76,7 +76,7 @@ async def test_a_published_version_is_a_post_in_any_order_of_actions(
         assert not condemned & {file.cid for file in live}, order
 
 
-async def test_a_draft_updated_after_its_older_version_was_published_stays_a_draft(
+async def test_a_draft_updated_after_publishing_its_old_version_stays_a_draft(
     ledger: Ledger,
 ) -> None:
     first = await ledger.draft()

@@ -14,7 +14,9 @@ from imprint.services.publication.chain_sync import FOLLOWER_LEASE
 from imprint.services.tasks.leases import SHORT_LEASE_TIME
 
 
-async def test_a_post_whose_block_was_replaced_is_a_draft_without_a_post_id(ledger: Ledger) -> None:
+async def test_a_post_whose_block_is_replaced_becomes_a_draft_without_a_post_id(
+    ledger: Ledger,
+) -> None:
     draft = await ledger.draft()
     ledger.post(draft, 1)
     await ledger.follow()
@@ -74,7 +76,7 @@ async def test_a_post_id_reassigned_by_a_reorg_belongs_to_its_new_author(
     assert await ledger.post_id(hers) == 2
 
 
-async def test_posts_that_swap_post_ids_in_a_reorg_are_bound_again(
+async def test_posts_that_swap_post_ids_in_a_reorg_are_rebound(
     ledger: Ledger,
 ) -> None:
     one, two = await ledger.draft(), await ledger.draft(BOB)
@@ -88,7 +90,7 @@ async def test_posts_that_swap_post_ids_in_a_reorg_are_bound_again(
     assert [await ledger.post_id(file) for file in (one, two)] == [2, 1]
 
 
-async def test_posts_that_swap_post_ids_are_bound_again_without_a_delivered_block_number(
+async def test_posts_that_swap_post_ids_are_rebound_without_block_numbers(
     ledger: Ledger,
 ) -> None:
     one, two = await ledger.draft(), await ledger.draft(BOB)
@@ -103,7 +105,7 @@ async def test_posts_that_swap_post_ids_are_bound_again_without_a_delivered_bloc
 
 
 @pytest.mark.parametrize("depth", range(1, DEPTH + 1))
-async def test_a_reorg_of_every_depth_up_to_the_configured_one_is_followed(
+async def test_reorgs_of_every_depth_up_to_the_configured_one_are_followed(
     ledger: Ledger, depth: int
 ) -> None:
     ledger.chain.mine(blocks=5)
@@ -120,7 +122,7 @@ async def test_a_reorg_of_every_depth_up_to_the_configured_one_is_followed(
     assert not ledger.follower.deep_reorg
 
 
-async def test_an_old_delivery_does_not_revive_an_undone_event(ledger: Ledger) -> None:
+async def test_an_old_delivery_does_not_restore_an_undone_event(ledger: Ledger) -> None:
     draft = await ledger.draft()
     block = ledger.post(draft)
     await ledger.follow()
@@ -131,7 +133,7 @@ async def test_an_old_delivery_does_not_revive_an_undone_event(ledger: Ledger) -
     assert await ledger.state(draft) is State.PENDING
 
 
-async def test_a_reorg_while_the_service_was_down_is_followed(ledger: Ledger) -> None:
+async def test_a_reorg_during_downtime_is_followed(ledger: Ledger) -> None:
     gone, stays = await ledger.draft(), await ledger.draft()
     ledger.chain.mine(blocks=20)
     ledger.post(gone, 1)
@@ -147,7 +149,7 @@ async def test_a_reorg_while_the_service_was_down_is_followed(ledger: Ledger) ->
 
 
 async def make_deep_reorg(ledger: Ledger) -> tuple[File, File]:
-    """A final post of a chain that is gone, and the post that replaced it."""
+    """Replace a final post in a deep reorg; returns the old and the new file."""
     old, new = await ledger.draft(), await ledger.draft(BOB)
     ledger.post(old, 1)
     ledger.chain.mine(blocks=DEPTH)
@@ -187,7 +189,7 @@ async def test_a_lagging_node_does_not_clear_the_deep_reorg_alarm(ledger: Ledger
     assert ledger.follower.deep_reorg
 
 
-async def test_a_rebuild_ends_the_alarm_and_applies_the_new_chain(ledger: Ledger) -> None:
+async def test_a_rebuild_clears_the_alarm_and_applies_the_new_chain(ledger: Ledger) -> None:
     old, new = await make_deep_reorg(ledger)
     await ledger.follow()
     await ledger.follower.rebuild(0, lambda reached, last: None)
@@ -209,7 +211,7 @@ async def test_another_follower_continues_after_a_rebuild(ledger: Ledger) -> Non
     assert await ledger.post_id(later) == 2
 
 
-async def test_no_delivery_takes_a_post_id_that_was_read_from_the_chain(ledger: Ledger) -> None:
+async def test_a_delivery_cannot_take_over_a_post_id_read_from_the_chain(ledger: Ledger) -> None:
     old, new = await make_deep_reorg(ledger)
     assert await ledger.deliver_block(ledger.chain.blocks[-1]) == [EventStatus.ALREADY_ONCHAIN]
     assert await ledger.holder(1) == old.cid

@@ -1,4 +1,4 @@
-"""Unconfirmed events take effect at once, and are undone if the chain does not have them."""
+"""Unconfirmed events take effect at once, and are undone if they are not on the chain."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ def read_event(block: ScriptedBlock) -> PostCreated:
 
 
 async def invent(ledger: Ledger, file: File, **place: object) -> PostCreated:
-    """A signed lie about a draft: an event that no block of the chain has."""
+    """A signed but false event about a draft, which is in no block of the chain."""
     other = await ledger.draft(file.owner)
     event = read_event(ledger.post(other, 77))
     ledger.chain.fork(1)
@@ -26,7 +26,7 @@ async def invent(ledger: Ledger, file: File, **place: object) -> PostCreated:
     return forge(lie, **{"block_hash": UNKNOWN, **place})
 
 
-async def test_a_forged_event_of_an_existing_block_is_undone_in_the_next_round(
+async def test_a_forged_event_in_an_existing_block_is_undone_in_the_next_round(
     ledger: Ledger,
 ) -> None:
     ledger.chain.mine(blocks=3)
@@ -38,7 +38,7 @@ async def test_a_forged_event_of_an_existing_block_is_undone_in_the_next_round(
     assert await ledger.state(draft) is State.PENDING
 
 
-async def test_a_forged_event_of_a_final_block_is_undone_in_the_next_round(ledger: Ledger) -> None:
+async def test_a_forged_event_in_a_final_block_is_undone_in_the_next_round(ledger: Ledger) -> None:
     ledger.chain.mine(blocks=5 * DEPTH)
     draft = await ledger.draft()
     await ledger.follow()
@@ -48,7 +48,7 @@ async def test_a_forged_event_of_a_final_block_is_undone_in_the_next_round(ledge
 
 
 @pytest.mark.parametrize("number", [10**6, None])
-async def test_a_forged_event_of_a_future_block_is_undone_within_a_minute(
+async def test_a_forged_event_in_a_future_block_is_undone_within_a_minute(
     ledger: Ledger, number: int | None
 ) -> None:
     draft = await ledger.draft()
@@ -69,7 +69,7 @@ async def test_a_forged_event_is_undone_eventually_without_new_blocks(ledger: Le
     assert await ledger.state(draft) is State.PENDING
 
 
-async def test_a_stopped_node_does_not_refute_later_events(ledger: Ledger) -> None:
+async def test_a_stalled_node_does_not_refute_later_events(ledger: Ledger) -> None:
     draft = await ledger.draft()
     stopped = copy_chain(ledger.chain, 1)
     ledger.clock.advance(1)
@@ -82,7 +82,7 @@ async def test_a_stopped_node_does_not_refute_later_events(ledger: Ledger) -> No
     assert await ledger.state(draft) is State.ONCHAIN
 
 
-async def test_a_true_event_remains_however_long_it_is_unconfirmed(ledger: Ledger) -> None:
+async def test_a_genuine_event_is_kept_however_long_it_is_unconfirmed(ledger: Ledger) -> None:
     draft = await ledger.draft()
     await ledger.follow()
     block = ledger.post(draft)
@@ -104,7 +104,7 @@ async def test_a_forged_log_in_a_real_block_is_undone(ledger: Ledger) -> None:
 
 
 @pytest.mark.parametrize("read_before", [True, False])
-async def test_a_forged_content_of_a_real_log_is_undone(ledger: Ledger, read_before: bool) -> None:
+async def test_forged_content_of_a_real_log_is_undone(ledger: Ledger, read_before: bool) -> None:
     real, draft = await ledger.draft(), await ledger.draft()
     event = read_event(ledger.post(real, 1))
     if read_before:
@@ -136,7 +136,7 @@ async def test_a_corrected_log_is_undone_and_applied_again_by_reorgs(
 
 
 @pytest.mark.parametrize("number", [None, 10**6])
-async def test_a_wrong_height_of_a_real_log_is_corrected_so_that_a_reorg_undoes_it(
+async def test_a_wrong_block_number_is_corrected_so_that_a_reorg_undoes_the_event(
     ledger: Ledger, number: int | None
 ) -> None:
     draft = await ledger.draft()
@@ -154,7 +154,7 @@ async def test_a_wrong_height_of_a_real_log_is_corrected_so_that_a_reorg_undoes_
 
 
 @pytest.mark.parametrize("number", [None, 1])
-async def test_a_stand_in_is_replaced_by_the_real_event_and_the_post_remains(
+async def test_a_placeholder_event_is_replaced_by_the_real_one_and_the_post_stays(
     ledger: Ledger, number: int | None
 ) -> None:
     draft = await ledger.draft()
@@ -173,7 +173,7 @@ async def test_a_stand_in_is_replaced_by_the_real_event_and_the_post_remains(
     assert await ledger.state(draft) is State.PENDING
 
 
-async def test_a_stand_in_without_a_real_event_is_undone(ledger: Ledger) -> None:
+async def test_a_placeholder_event_without_a_real_one_is_undone(ledger: Ledger) -> None:
     draft = await ledger.draft()
     stand_in = await invent(ledger, draft, block_hash=stand_in_block_hash(b"nothing"))
     await ledger.deliver(forge(stand_in, block_number=None))
@@ -184,7 +184,7 @@ async def test_a_stand_in_without_a_real_event_is_undone(ledger: Ledger) -> None
 
 
 @pytest.mark.parametrize("final", [True, False])
-async def test_a_forged_event_does_not_take_a_post_id_from_its_post(
+async def test_a_forged_event_does_not_take_a_post_id_away_from_its_post(
     ledger: Ledger, final: bool
 ) -> None:
     hers, his = await ledger.draft(), await ledger.draft(BOB)
@@ -200,7 +200,7 @@ async def test_a_forged_event_does_not_take_a_post_id_from_its_post(
     assert await ledger.holder(1) == hers.cid
 
 
-async def test_a_forged_event_that_came_first_loses_the_post_id(ledger: Ledger) -> None:
+async def test_a_forged_event_that_arrived_first_loses_the_post_id(ledger: Ledger) -> None:
     hers, his = await ledger.draft(), await ledger.draft(BOB)
     lie = await invent(ledger, his, block_number=10**6)
     await ledger.deliver(replace(lie, post_id=1))
@@ -221,7 +221,7 @@ async def test_many_forged_events_are_undone_in_one_round(
     assert {await ledger.state(draft) for draft in drafts} == {State.PENDING}
 
 
-async def test_a_post_named_by_a_forged_event_is_bound_to_its_own_event(
+async def test_a_post_named_by_a_forged_event_gets_the_id_of_its_real_event(
     ledger: Ledger,
 ) -> None:
     real, other = await ledger.draft(), await ledger.draft()
@@ -232,7 +232,7 @@ async def test_a_post_named_by_a_forged_event_is_bound_to_its_own_event(
     assert [await ledger.post_id(file) for file in (real, other)] == [1, 2]
 
 
-async def test_an_event_that_corrects_a_forged_one_is_undone_by_a_reorg(
+async def test_a_real_event_that_corrected_a_forged_one_is_undone_by_a_reorg(
     ledger: Ledger,
 ) -> None:
     draft = await ledger.draft()

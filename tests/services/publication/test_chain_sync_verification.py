@@ -21,7 +21,7 @@ async def verify(chain: ScriptedChain, event: PostCreated) -> PostCreated | None
     return await verify_event(chain, event, chain.blocks[-1].ref)
 
 
-async def test_a_verified_event_is_returned_as_the_chain_has_it(chain: ScriptedChain) -> None:
+async def test_verifying_an_event_returns_the_version_on_the_chain(chain: ScriptedChain) -> None:
     block = chain.mine(say_bought(BOB, 1), say_created(2, ALICE, "cid"))
     event = decode_post_created(block.logs[1])
     vague = forge(event, block_number=None, tx_hash=None)
@@ -31,7 +31,7 @@ async def test_a_verified_event_is_returned_as_the_chain_has_it(chain: ScriptedC
 @pytest.mark.parametrize(
     "lie", [{"post_id": 3}, {"author": BOB}, {"spelled_cid": "other"}], ids=str
 )
-async def test_an_event_with_other_content_than_the_log_is_refuted(
+async def test_an_event_whose_content_differs_from_the_log_is_refuted(
     chain: ScriptedChain, lie: dict[str, object]
 ) -> None:
     block = chain.mine(say_created(2, ALICE, "cid"))

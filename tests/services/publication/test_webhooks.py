@@ -19,7 +19,7 @@ GZIPPED = {"content-encoding": "gzip"}
 
 @dataclass(slots=True)
 class Forged:
-    """A provider that accepts no signature, and records where it was called."""
+    """A provider that rejects every signature, and records the threads it is called in."""
 
     threads: list[threading.Thread] = field(default_factory=list)
     name: str = "provider-b"
@@ -41,7 +41,7 @@ class Forged:
         (GZIPPED, SMALL_COMPRESSED + 1, False),
     ],
 )
-async def test_a_delivery_that_may_be_large_is_verified_in_a_thread(
+async def test_a_possibly_large_delivery_is_verified_in_a_thread(
     world: World, headers: dict[str, str], size: int, on_loop: bool
 ) -> None:
     provider, adapters = Forged(), world.adapters

@@ -1,4 +1,4 @@
-"""Leases: taken, renewed in the background, waited for, and lost."""
+"""Leases: taking, background renewal, waiting and losing."""
 
 import asyncio
 import logging
@@ -45,7 +45,7 @@ async def stores(tmp_path: Path, clock: MovableClock) -> AsyncIterator[Stores]:
     await opened.close()
 
 
-async def test_a_lease_is_held_inside_and_free_after(stores: Stores) -> None:
+async def test_a_lease_is_held_inside_the_block_and_free_afterwards(stores: Stores) -> None:
     async with hold_lease(stores.leases, "copy", MINUTE, "one") as lease:
         assert lease is not None
         assert not lease.lost
@@ -60,7 +60,7 @@ async def test_a_lease_held_by_another_process_is_not_taken(stores: Stores) -> N
     assert not await stores.leases.take_lease("copy", "three", MINUTE)
 
 
-async def test_a_lease_that_is_held_is_prolonged_when_a_third_of_it_is_over(
+async def test_a_held_lease_is_renewed_after_a_third_of_its_time(
     stores: Stores, clock: MovableClock
 ) -> None:
     taken: list[str] = []
@@ -96,7 +96,7 @@ async def test_a_lease_is_free_after_a_failure(stores: Stores) -> None:
     assert await stores.leases.take_lease("copy", "two", MINUTE)
 
 
-async def test_a_lease_is_free_after_its_holder_was_cancelled(stores: Stores) -> None:
+async def test_a_lease_is_free_after_its_holder_is_cancelled(stores: Stores) -> None:
     held = asyncio.Event()
 
     async def hold() -> None:
@@ -135,7 +135,7 @@ async def test_a_held_lease_is_renewed_in_the_background(
         assert found.left > SHORT / 2
 
 
-async def test_a_lease_that_was_not_renewed_in_time_is_lost_for_good(
+async def test_a_lease_not_renewed_in_time_is_lost_for_good(
     stores: Stores, clock: MovableClock, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with hold_lease(stores.leases, "copy", SHORT, "one", clock.monotonic) as lease:
@@ -151,7 +151,7 @@ async def test_a_lease_that_was_not_renewed_in_time_is_lost_for_good(
         assert lease.lost
 
 
-async def test_a_lease_survives_a_short_outage_of_the_database(
+async def test_a_lease_survives_a_short_database_outage(
     stores: Stores, clock: MovableClock
 ) -> None:
     take, failures = stores.leases.take_lease, [Unavailable.database()]
@@ -176,7 +176,7 @@ async def test_a_lease_survives_a_short_outage_of_the_database(
         assert not lease.lost
 
 
-async def test_a_holder_is_named_by_its_task_and_process() -> None:
+async def test_the_name_of_a_holder_contains_its_task_and_process() -> None:
     one, other = name_holder("backup"), name_holder("backup")
     assert one != other
     assert describe_holder(one) == describe_holder(other)
@@ -217,7 +217,7 @@ async def test_a_wait_that_times_out_names_the_holder(stores: Stores) -> None:
             pytest.fail("It is not paused.")
 
 
-async def test_a_release_without_a_database_is_logged_and_not_a_failure(
+async def test_a_failed_release_without_a_database_is_only_logged(
     stores: Stores, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
@@ -232,7 +232,7 @@ async def test_a_release_without_a_database_is_logged_and_not_a_failure(
 
 @dataclass(slots=True)
 class Watched:
-    """A monitor of a lease, and shortcuts for checks."""
+    """A monitor of a lease, and helpers for checking it."""
 
     stores: Stores
     clock: MovableClock
@@ -245,7 +245,7 @@ class Watched:
         )
 
     async def look(self, after: float, times: int = 2) -> bool:
-        """Let time pass, checking all the while, and then check this often.
+        """Advance the clock in steps with a check at each, then run `times` more checks.
 
         Returns whether the task counts as running.
         """
@@ -265,19 +265,19 @@ def watched(stores: Stores, clock: MovableClock) -> Watched:
     return Watched(stores, clock)
 
 
-async def test_a_task_that_never_ran_is_noticed_after_the_limit(watched: Watched) -> None:
+async def test_a_task_that_never_ran_is_reported_after_the_limit(watched: Watched) -> None:
     assert await watched.look(60)
     assert not await watched.look(0.1)
 
 
-async def test_a_task_that_ended_is_noticed_after_the_limit(watched: Watched) -> None:
+async def test_a_task_that_ended_is_reported_after_the_limit(watched: Watched) -> None:
     await watched.stores.leases.take_lease("copy", "one", MINUTE)
     assert await watched.look(100)
     assert await watched.look(20)
     assert not await watched.look(1)
 
 
-async def test_a_task_that_runs_again_is_noticed_at_once(
+async def test_a_task_that_runs_again_is_recognized_at_once(
     watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert not await watched.look(61)
@@ -289,7 +289,7 @@ async def test_a_task_that_runs_again_is_noticed_at_once(
     assert levels == ["ERROR", "WARNING"]
 
 
-async def test_a_task_that_another_process_runs_is_running(watched: Watched) -> None:
+async def test_a_task_run_by_another_process_counts_as_running(watched: Watched) -> None:
     for _ in range(10):
         await watched.stores.leases.take_lease("copy", "another", timedelta(seconds=6))
         assert await watched.look(30)
@@ -302,8 +302,8 @@ async def test_one_late_check_raises_no_alarm(watched: Watched) -> None:
     assert await watched.look(1)
 
 
-async def test_the_limit_restarts_after_the_machine_slept(watched: Watched) -> None:
-    """All processes continue, in any order, and so does the pause of a task between two rounds."""
+async def test_the_limit_restarts_after_the_machine_was_suspended(watched: Watched) -> None:
+    """After a suspend, processes resume in any order, and a task may still pause between rounds."""
     await watched.stores.leases.take_lease("copy", "one", MINUTE)
     watched.clock.advance(3600)
     assert await watched.look(0)
@@ -311,7 +311,7 @@ async def test_the_limit_restarts_after_the_machine_slept(watched: Watched) -> N
     assert not await watched.look(1)
 
 
-async def test_an_alarm_outlasts_an_outage_of_the_database(
+async def test_an_alarm_persists_through_a_database_outage(
     watched: Watched, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert not await watched.look(61)
@@ -327,7 +327,7 @@ async def test_an_alarm_outlasts_an_outage_of_the_database(
     assert [record.levelname for record in caplog.records] == ["ERROR"]
 
 
-async def test_the_limit_restarts_after_an_outage_of_the_database(watched: Watched) -> None:
+async def test_the_limit_restarts_after_a_database_outage(watched: Watched) -> None:
     async def fail(name: str) -> timedelta | None:
         raise Unavailable.database()
 
@@ -340,12 +340,12 @@ async def test_the_limit_restarts_after_an_outage_of_the_database(watched: Watch
     assert not await watched.look(1)
 
 
-def test_the_limit_is_three_intervals_and_a_lease_and_at_least_half_a_minute() -> None:
+def test_the_limit_is_three_intervals_plus_a_lease_and_at_least_30_seconds() -> None:
     assert LeaseMonitor.limit_of(2, timedelta(seconds=6)) == timedelta(seconds=30)
     assert LeaseMonitor.limit_of(60, MINUTE) == timedelta(minutes=4)
 
 
-async def test_a_task_that_is_cancelled_while_its_lease_ends_is_cancelled(
+async def test_a_task_can_be_cancelled_while_its_lease_is_being_released(
     stores: Stores,
 ) -> None:
     ending = asyncio.Event()
@@ -369,7 +369,7 @@ async def test_a_task_that_is_cancelled_while_its_lease_ends_is_cancelled(
         await task
 
 
-async def test_an_error_of_the_renewal_is_raised(stores: Stores) -> None:
+async def test_an_error_during_renewal_is_raised(stores: Stores) -> None:
     class Broken(HeldLease):
         async def keep(self) -> None:
             raise ValueError("broken")

@@ -1,4 +1,4 @@
-"""A periodic task continues after every failure, and counts those that an operator must see."""
+"""A periodic task continues after every failure, and counts failures an operator should see."""
 
 import asyncio
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def put_off(name: str) -> float:
 
 
 class Rounds:
-    """Rounds that raise one problem after another, and then end the task."""
+    """Rounds that raise the given problems in turn, and then end the task."""
 
     def __init__(self, *problems: Exception) -> None:
         self.problems: Iterator[Exception] = iter(problems)
@@ -31,17 +31,17 @@ async def run(name: str, *problems: Exception, optional: bool = False) -> None:
         await run_periodically(name, Rounds(*problems), HOURS, retry_after=0.0, optional=optional)
 
 
-async def test_an_unavailable_dependency_is_counted_and_the_next_round_comes_early() -> None:
+async def test_an_unavailable_dependency_is_counted_and_retried_early() -> None:
     await run("counted", Unavailable.chain(), Unavailable.storage())
     assert put_off("counted") == 2
 
 
-async def test_a_defect_is_counted_and_the_task_continues() -> None:
+async def test_a_bug_is_counted_and_the_task_continues() -> None:
     await run("defect", KeyError("a mistake"), optional=True)
     assert put_off("defect") == 1
 
 
-async def test_an_unavailable_dependency_of_an_optional_task_is_not_counted(
+async def test_an_unavailable_dependency_is_not_counted_for_an_optional_task(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     await run("optional", Unavailable.chain(), optional=True)
@@ -49,7 +49,7 @@ async def test_an_unavailable_dependency_of_an_optional_task_is_not_counted(
     assert caplog.records == []
 
 
-async def test_rounds_are_an_interval_apart() -> None:
+async def test_rounds_start_one_interval_apart() -> None:
     rounds = 0
 
     async def count() -> None:

@@ -1,4 +1,4 @@
-"""Concurrent callers with the same key share one task; nothing outlives it."""
+"""Concurrent callers with the same key share one task, and nothing remains after it ends."""
 
 import asyncio
 import gc
@@ -14,7 +14,7 @@ KEY = "key"
 
 @dataclass(slots=True)
 class Work:
-    """Work that ends when it is released, with its number or a problem."""
+    """Work that ends once released, with its number or an exception."""
 
     problem: Exception | None = None
     started: int = 0
@@ -32,7 +32,7 @@ class Work:
 
 
 async def begin(flights: SingleFlight[str, int], work: Work, key: str = KEY) -> asyncio.Task[int]:
-    """A caller that waits for the result."""
+    """Start a caller that waits for the result."""
     caller = asyncio.create_task(flights.run(key, work))
     await let_others_run()
     return caller
@@ -51,7 +51,7 @@ async def test_concurrent_callers_share_one_task() -> None:
     assert work.started == 1
 
 
-async def test_a_caller_who_joins_does_not_start_its_own_work() -> None:
+async def test_a_caller_that_joins_does_not_start_its_own_work() -> None:
     flights, first, second = SingleFlight[str, int](), Work(), Work()
     callers = [await begin(flights, first), await begin(flights, second)]
     first.released.set()
@@ -108,7 +108,7 @@ async def test_work_abandoned_by_every_caller_can_be_joined_again() -> None:
     assert await later == 1
 
 
-async def test_a_cancelled_task_is_unavailable_for_every_caller() -> None:
+async def test_a_cancelled_task_raises_unavailable_for_every_caller() -> None:
     flights, work = SingleFlight[str, int](), Work()
     callers = [await begin(flights, work) for _ in range(2)]
     assert work.task is not None
@@ -134,7 +134,7 @@ async def test_a_failure_without_a_waiting_caller_is_not_reported() -> None:
     assert reported == []
 
 
-async def test_a_key_is_running_until_its_task_ends() -> None:
+async def test_a_key_counts_as_running_until_its_task_ends() -> None:
     flights, work = SingleFlight[str, int](), Work()
     seen = [flights.is_running(KEY)]
     caller = await begin(flights, work)

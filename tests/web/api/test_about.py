@@ -1,4 +1,4 @@
-"""The endpoints about the service itself: facts, security contact, health and readiness."""
+"""Endpoints that describe the service itself: facts, security contact, health and readiness."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -33,7 +33,7 @@ async def test_the_facts_name_the_service_its_forms_and_its_features(town: World
     assert facts["signing"].keys() == {"name", "version", "chainId"}
 
 
-async def test_the_facts_tell_the_time_and_are_cached_for_seconds_only(tmp_path: Path) -> None:
+async def test_the_facts_include_the_time_and_are_cached_for_seconds_only(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         first = await world.client.get("/.well-known/imprint.json")
         world.clock.advance(100)
@@ -44,7 +44,7 @@ async def test_the_facts_tell_the_time_and_are_cached_for_seconds_only(tmp_path:
         assert "etag" not in first.headers
 
 
-async def test_a_front_end_finds_the_marketplace_and_its_abi(town: World) -> None:
+async def test_a_front_end_can_find_the_marketplace_and_its_abi(town: World) -> None:
     response = await town.client.get("/.well-known/marketplace.json")
     assert response.headers["content-type"] == "application/json"
     found = response.json()
@@ -67,7 +67,7 @@ async def test_security_txt_names_the_contact_of_the_operator(tmp_path: Path, co
         assert timedelta(days=90) < life < timedelta(days=365)
 
 
-async def test_without_a_contact_there_is_no_security_txt(town: World) -> None:
+async def test_without_a_contact_security_txt_is_not_found(town: World) -> None:
     response = await town.client.get("/.well-known/security.txt")
     assert problem(response) == (404, "not_found")
 
@@ -81,7 +81,7 @@ async def test_a_healthy_service_is_ready(town: World) -> None:
     assert response.json() == {"status": "ready", "checks": checks, "details": []}
 
 
-async def test_a_service_that_does_not_follow_the_chain_says_so(tmp_path: Path) -> None:
+async def test_a_service_that_does_not_follow_the_chain_reports_it(tmp_path: Path) -> None:
     async with open_world(tmp_path, CHAIN_FOLLOW_SECONDS="0", JANITOR_SECONDS="60") as world:
         facts = (await world.client.get("/.well-known/imprint.json")).json()
         assert facts["features"] == ["writing-sessions", "contract-wallets"]
@@ -91,7 +91,7 @@ async def test_a_service_that_does_not_follow_the_chain_says_so(tmp_path: Path) 
         assert found["status"] == "ready"
 
 
-async def test_a_service_that_stops_is_not_ready(town: World) -> None:
+async def test_a_stopping_service_is_not_ready(town: World) -> None:
     async def stopping(scope: Scope, receive: Receive, send: Send) -> None:
         await town.app({**scope, DRAINING: True}, receive, send)
 

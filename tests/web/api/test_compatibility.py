@@ -1,4 +1,4 @@
-"""`IMPRINT_COMPATIBILITY=inkdao`: other statuses and larger contents, and nothing else."""
+"""`IMPRINT_COMPATIBILITY=inkdao` changes only some statuses and the content limit."""
 
 from collections.abc import AsyncIterator
 
@@ -20,14 +20,14 @@ async def compatible(
         yield opened
 
 
-async def test_a_post_that_a_reader_has_not_bought_is_404(compatible: World) -> None:
+async def test_a_post_that_the_reader_has_not_bought_gets_404(compatible: World) -> None:
     post_id, _ = await compatible.post(compatible.wallet(1))
     response = await compatible.read_post(compatible.stranger(), post_id)
     assert problem(response) == (404, "not_entitled")
     assert response.json()["title"] == "Not Found"
 
 
-async def test_a_draft_of_somebody_else_is_404(compatible: World) -> None:
+async def test_another_accounts_draft_gets_404(compatible: World) -> None:
     file = await compatible.create(compatible.stranger())
     bob = compatible.stranger()
     assert problem(await compatible.read_draft(bob, file["cid"])) == (404, "not_owner")
@@ -47,7 +47,7 @@ async def test_other_refusals_keep_their_status_in_compatibility_mode(compatible
     assert problem(await compatible.read_post(bob, post_id, session)) == (403, "subject_mismatch")
 
 
-async def test_without_compatibility_the_statuses_are_403(town: World) -> None:
+async def test_without_compatibility_mode_the_statuses_are_403(town: World) -> None:
     post_id, _ = await town.post(town.wallet(1))
     assert problem(await town.read_post(town.stranger(), post_id)) == (403, "not_entitled")
     draft = await town.create(town.wallet(1))
@@ -64,7 +64,7 @@ async def test_content_of_16_mib_is_stored_and_read(compatible: World, letter: s
     assert problem(await compatible.send_create(alice, content + "A")) == (413, "too_large")
 
 
-async def test_the_facts_name_the_larger_limit(compatible: World) -> None:
+async def test_the_facts_state_the_larger_limit(compatible: World) -> None:
     facts = (await compatible.client.get("/.well-known/imprint.json")).json()
     assert facts["limits"]["content_bytes"] == 16 * MIB
     assert facts["signing"]["name"] == "Imprint"

@@ -1,4 +1,4 @@
-"""The whole service with its documents elsewhere: on a Kubo node, and at Pinata."""
+"""The whole service with its documents stored on a Kubo node or at Pinata."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -48,7 +48,7 @@ async def at_pinata(folder: Path, store: str = "pinata") -> AsyncIterator[tuple[
 
 
 async def walk(world: World) -> tuple[str, str]:
-    """Create, read, illustrate; returns the cids of a draft and of its thumbnail."""
+    """Create, read and illustrate a draft; returns the cids of the draft and its thumbnail."""
     author = world.wallet(0)
     file = await world.create(author, "Words for sale.")
     response = await world.read_draft(author, file["cid"])
@@ -68,7 +68,7 @@ async def test_a_service_on_a_kubo_node_stores_ciphertext_and_serves_content(tmp
         assert not any(b"Words for sale." in block for block in fake.blocks.values())
 
 
-async def test_a_service_at_pinata_keeps_drafts_private(tmp_path: Path):
+async def test_a_service_on_pinata_keeps_drafts_private(tmp_path: Path):
     async with at_pinata(tmp_path) as (world, fake):
         cid, thumbnail = await walk(world)
         # The marker of the installation, and the draft.
@@ -76,7 +76,7 @@ async def test_a_service_at_pinata_keeps_drafts_private(tmp_path: Path):
         assert [each["cid"] for each in fake.files["public"].values()] == [thumbnail]
 
 
-async def test_a_service_at_a_public_pinata_stores_ciphertext(tmp_path: Path):
+async def test_a_service_on_public_pinata_stores_ciphertext(tmp_path: Path):
     async with at_pinata(tmp_path, "pinata-public") as (world, fake):
         await walk(world)
         assert fake.files["private"] == {}

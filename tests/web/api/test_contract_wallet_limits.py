@@ -1,4 +1,4 @@
-"""How often and how many contract wallets are called in a whole service, and the switch."""
+"""Limits on contract wallet calls in a whole service, and the switch to turn them off."""
 
 import asyncio
 from contextlib import suppress
@@ -21,7 +21,7 @@ VERDICTS = b'"0x00"', b'"0x01"'
 
 
 def client_at(world: World, address: str) -> httpx2.AsyncClient:
-    """A client of the service with another IP address."""
+    """A client of the service with this IP address."""
     transport = httpx2.ASGITransport(world.app, client=(address, 1))
     return httpx2.AsyncClient(transport=transport, base_url=ORIGIN)
 
@@ -32,7 +32,7 @@ async def create(client: httpx2.AsyncClient, wallet: ContractWallet) -> httpx2.R
 
 
 def thief_of(wallet: ContractWallet) -> ContractWallet:
-    """Somebody who signs for a wallet that is not theirs."""
+    """An attacker who signs on behalf of someone else's wallet."""
     return ContractWallet(new_owner(), wallet.clock, wallet.contract, wallet.enclose)
 
 
@@ -77,7 +77,7 @@ async def test_a_client_that_uses_contract_wallets_too_often_gets_retry_after(
         assert (await create(world.client, wallet)).status_code == 200
 
 
-async def test_the_signatures_of_keys_are_not_limited_with_those_of_contracts(
+async def test_the_contract_wallet_limit_does_not_apply_to_key_signatures(
     tmp_path: Path,
 ) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_WALLET_CHECKS="1/60") as world:
@@ -88,7 +88,7 @@ async def test_the_signatures_of_keys_are_not_limited_with_those_of_contracts(
         await world.create(world.wallet(1))
 
 
-async def test_a_flood_of_bad_signatures_does_not_spend_the_rate_of_the_signer(
+async def test_a_flood_of_bad_signatures_does_not_use_up_the_signers_rate(
     tmp_path: Path,
 ) -> None:
     async with open_world(
@@ -121,7 +121,7 @@ async def test_checks_of_one_wallet_are_limited_across_all_clients(tmp_path: Pat
 
 
 def _patient(adapters: Adapters) -> Adapters:
-    """Wallets that take longer than this test on any machine, over the same connections."""
+    """Adapters whose wallet checks outlast this test on any machine, over the same connections."""
     assert isinstance(adapters.wallets, JsonRpcContractWallets)
     return replace(adapters, wallets=JsonRpcContractWallets(adapters.wallets._calls, timeout=120))
 

@@ -1,4 +1,4 @@
-"""Refusals of contract wallets over HTTP: each has its own code, and spends nothing."""
+"""Refusals of contract wallets over HTTP: each has its own code, and spends no nonce."""
 
 import secrets
 from collections.abc import Callable
@@ -49,7 +49,7 @@ SENDS: dict[str, Send] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("action", SENDS)
-async def test_a_signature_of_another_key_is_refused_and_spends_no_nonce(
+async def test_a_signature_by_another_key_is_refused_and_spends_no_nonce(
     town: World, action: str, kind: str
 ) -> None:
     wallet, nonce = open_wallet(town, kind), secrets.token_hex(8)
@@ -75,7 +75,7 @@ async def test_a_write_refused_while_the_chain_is_down_spends_no_nonce(
 
 
 @pytest.mark.parametrize("action", SENDS)
-async def test_a_malformed_verdict_of_the_node_is_refused(town: World, action: str) -> None:
+async def test_a_malformed_verdict_from_the_node_is_refused(town: World, action: str) -> None:
     wallet = open_wallet(town)
     cid = (await town.create(wallet))["cid"]
     town.node.fault = lambda said: said.replace(b'"0x01"', b'"0x0000000001"')
@@ -87,7 +87,9 @@ async def test_a_malformed_verdict_of_the_node_is_refused(town: World, action: s
 
 
 @pytest.mark.parametrize("behaviour", WALLET_BEHAVIOURS)
-async def test_a_hostile_wallet_is_accepted_or_refused(town: World, behaviour: str) -> None:
+async def test_a_hostile_wallet_is_either_accepted_or_refused_as_invalid(
+    town: World, behaviour: str
+) -> None:
     contract = deploy_on(town.chain, hostile_wallet(behaviour, "http://169.254.169.254/"))
     wallet = ContractWallet(new_owner(), town.clock, contract)
     response = await town.send_create(wallet)
@@ -97,7 +99,7 @@ async def test_a_hostile_wallet_is_accepted_or_refused(town: World, behaviour: s
         assert problem(response) == INVALID
 
 
-async def test_an_address_without_code_signs_with_its_key_only(town: World) -> None:
+async def test_an_address_without_code_can_sign_only_with_its_key(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     body = eve.sign("create") | {"content": "Words.", "address": alice.address}
     assert problem(await town.client.post("/create/group", json=body)) == INVALID
@@ -142,7 +144,9 @@ async def test_a_malformed_signature_is_refused_without_calling_the_chain(
 
 
 @pytest.mark.parametrize("size", [0, 1, 64, 66, 500, MAX_SIGNATURE_BYTES])
-async def test_a_contract_checks_signatures_of_other_sizes(town: World, size: int) -> None:
+async def test_signatures_of_other_sizes_are_checked_by_the_contract(
+    town: World, size: int
+) -> None:
     contract = deploy_on(town.chain, hostile_wallet("Accept"))
     wallet = ContractWallet(new_owner(), town.clock, contract, lambda _: b"\xab" * size)
     assert (await town.send_create(wallet)).status_code == 200
@@ -153,7 +157,7 @@ async def test_a_contract_checks_signatures_of_other_sizes(town: World, size: in
 
 
 def _malformed(factory: str, prepare: bytes, inner: bytes) -> dict[str, bytes]:
-    """Wrappers that are damaged in all known ways, by what is wrong with them."""
+    """ERC-6492 wrappers malformed in all known ways, by kind of fault."""
     good = wrap(factory, prepare, inner)
 
     def with_word(place: int, value: int) -> bytes:
@@ -207,7 +211,7 @@ async def test_a_malformed_wrapper_is_refused(town: World, name: str) -> None:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def wallet(town: World) -> ContractWallet:
-    """A wallet that is deployed."""
+    """A deployed wallet."""
     return open_wallet(town)
 
 

@@ -53,7 +53,7 @@ async def test_a_contract_wallet_has_its_own_session(town: World, kind: str) -> 
 
 
 def _execute(town: World, wallet: ContractWallet, call: bytes, value: int = 0) -> Block:
-    """Let the owner call the marketplace as the wallet."""
+    """Make the owner call the marketplace through the wallet."""
     data = calldata("OwnedWallet", "execute", town.marketplace, value, call)
     owner = wallet.account.address.lower()
     request = Request(sender=owner, to=wallet.contract, data=data, value=0)
@@ -91,7 +91,7 @@ async def test_contract_wallets_publish_buy_and_read(town: World) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_wallet_can_read_with_a_transferred_token(town: World, kind: str) -> None:
+async def test_a_wallet_can_read_a_post_with_a_transferred_token(town: World, kind: str) -> None:
     author, buyer, wallet = town.wallet(1), town.wallet(2), open_wallet(town, kind)
     post_id, _ = await town.post(author)
     town.buy(buyer, post_id)
@@ -101,7 +101,7 @@ async def test_a_wallet_can_read_with_a_transferred_token(town: World, kind: str
     assert (await town.read_post(wallet, post_id, session)).status_code == 200
 
 
-async def test_a_wallet_that_is_deployed_later_keeps_its_drafts(town: World) -> None:
+async def test_a_wallet_deployed_later_keeps_its_drafts(town: World) -> None:
     owner = new_owner()
     code = creation("OwnedWallet", owner.address)
     factory = deploy_on(town.chain, creation("WalletFactory"))
@@ -115,7 +115,7 @@ async def test_a_wallet_that_is_deployed_later_keeps_its_drafts(town: World) -> 
         draft = await town.update(wallet, draft["cid"], secrets.token_hex(8))
 
 
-async def test_a_new_owner_of_a_wallet_can_update_its_drafts(town: World) -> None:
+async def test_the_new_owner_of_a_wallet_can_update_its_drafts(town: World) -> None:
     former, later = town.wallet(6).account, new_owner()
     contract = deploy_on(town.chain, creation("OwnedWallet", former.address))
     old = ContractWallet(former, town.clock, contract)
@@ -128,7 +128,9 @@ async def test_a_new_owner_of_a_wallet_can_update_its_drafts(town: World) -> Non
     assert (await town.send_update(new, draft["cid"])).status_code == 200
 
 
-async def test_a_signature_is_accepted_for_one_of_two_concurrent_requests(town: World) -> None:
+async def test_only_one_of_two_concurrent_requests_with_a_signature_is_accepted(
+    town: World,
+) -> None:
     body = open_wallet(town).sign("create") | {"content": "Words."}
     responses = await asyncio.gather(
         *(town.client.post("/create/group", json=body) for _ in range(2))
@@ -136,20 +138,20 @@ async def test_a_signature_is_accepted_for_one_of_two_concurrent_requests(town: 
     assert sorted(each.status_code for each in responses) == [200, 409]
 
 
-async def test_a_contract_wallet_writes_large_documents(town: World) -> None:
+async def test_a_contract_wallet_can_write_large_documents(town: World) -> None:
     wallet, words = open_wallet(town, "counterfactual"), "Words. " * 300_000
     draft = await town.create(wallet, words)
     assert (await town.read_draft(wallet, draft["cid"])).json()["content"] == words
 
 
-async def test_a_draft_of_a_wallet_does_not_belong_to_its_owner(town: World) -> None:
+async def test_a_wallets_draft_does_not_belong_to_the_wallets_owner(town: World) -> None:
     wallet = _funded_wallet(town, 7)
     draft = await town.create(wallet)
     refused = await town.send_update(town.wallet(7), draft["cid"])
     assert problem(refused) == (403, "not_owner")
 
 
-async def test_a_contract_wallet_may_accept_a_high_s(town: World) -> None:
+async def test_a_contract_wallet_may_accept_a_signature_with_a_high_s(town: World) -> None:
     wallet = open_wallet(town)
     body = wallet.sign("create") | {"content": "Words."}
     signature = bytes.fromhex(body["signature"][2:])
@@ -159,7 +161,7 @@ async def test_a_contract_wallet_may_accept_a_high_s(town: World) -> None:
     assert (await town.client.post("/create/group", json=body)).status_code == 200
 
 
-async def test_a_signature_of_a_key_is_checked_without_the_chain(town: World) -> None:
+async def test_a_key_signature_is_checked_without_the_chain(town: World) -> None:
     alice, asked = town.stranger(), town.node.asked
     await town.login(alice)
     draft = await town.create(alice)
@@ -167,7 +169,7 @@ async def test_a_signature_of_a_key_is_checked_without_the_chain(town: World) ->
     assert town.node.asked == asked
 
 
-async def test_a_signature_of_a_contract_takes_one_exchange(town: World) -> None:
+async def test_a_contract_signature_takes_one_request_to_the_node(town: World) -> None:
     wallet, asked = open_wallet(town), town.node.asked
     await town.create(wallet)
     assert town.node.asked == asked + 1

@@ -1,4 +1,4 @@
-"""Damage on disk is noticed, reported as an outage, and never served."""
+"""Damage on disk is detected, reported as an outage, and never served."""
 
 import sqlite3
 from collections.abc import Callable
@@ -70,7 +70,7 @@ async def test_a_damaged_thumbnail_is_never_served(tmp_path: Path):
         assert problem(response) == (503, "storage_unavailable")
 
 
-async def test_a_document_replaced_by_that_of_another_owner_is_never_served(tmp_path: Path):
+async def test_a_document_replaced_by_another_owners_document_is_never_served(tmp_path: Path):
     async with open_world(tmp_path) as world:
         mine = await world.create(world.wallet(0), "Mine.")
         theirs = await world.create(world.wallet(1), "Theirs.")
@@ -80,7 +80,7 @@ async def test_a_document_replaced_by_that_of_another_owner_is_never_served(tmp_
         assert problem(response) == (503, "storage_unavailable")
 
 
-async def test_a_key_of_another_file_in_the_catalog_opens_nothing(tmp_path: Path):
+async def test_a_document_cannot_be_decrypted_with_the_key_of_another_file(tmp_path: Path):
     async with open_world(tmp_path, **WAYS["encrypted"]) as world:
         mine = await world.create(world.wallet(0), "Mine.")
         theirs = await world.create(world.wallet(1), "Theirs.")

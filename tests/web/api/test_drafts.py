@@ -1,4 +1,4 @@
-"""Drafts over HTTP: created, updated and deleted by their owner's signature only."""
+"""Drafts over HTTP: only their owner's signature can create, update and delete them."""
 
 import copy
 import re
@@ -39,7 +39,7 @@ async def test_a_create_returns_the_record_of_a_pending_draft(town: World) -> No
     assert file["cid"].startswith("b")
 
 
-async def test_the_size_is_that_of_the_stored_document(town: World) -> None:
+async def test_the_size_is_the_size_of_the_stored_document(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice, "héllo")
     document = f'{{"content":"héllo","name":"{file["name"]}","salt":"{"0" * 32}"}}'
@@ -57,7 +57,7 @@ async def test_the_size_is_that_of_the_stored_document(town: World) -> None:
         '"quoted" \\ back',
     ],
 )
-async def test_content_comes_back_as_it_was_sent(town: World, content: str) -> None:
+async def test_content_is_returned_exactly_as_it_was_sent(town: World, content: str) -> None:
     alice = town.stranger()
     file = await town.create(alice, content)
     read = await town.read_draft(alice, file["cid"])
@@ -65,20 +65,20 @@ async def test_content_comes_back_as_it_was_sent(town: World, content: str) -> N
     assert read.headers["content-type"] == "application/json"
 
 
-async def test_the_same_content_twice_has_two_cids(town: World) -> None:
+async def test_creating_the_same_content_twice_gives_two_cids(town: World) -> None:
     alice, bob = town.stranger(), town.stranger()
     cids = [(await town.create(wallet, "Same."))["cid"] for wallet in (alice, alice, bob)]
     assert len(set(cids)) == 3
 
 
-async def test_deleting_one_of_two_equal_drafts_leaves_the_other(town: World) -> None:
+async def test_deleting_one_of_two_identical_drafts_keeps_the_other(town: World) -> None:
     alice, bob = town.stranger(), town.stranger()
     hers, his = await town.create(alice, "Same."), await town.create(bob, "Same.")
     assert (await town.send_delete(alice, hers["cid"])).status_code == 200
     assert (await town.read_draft(bob, his["cid"])).json()["content"] == "Same."
 
 
-async def test_each_create_makes_a_group_and_a_higher_number(town: World) -> None:
+async def test_each_create_starts_a_new_group_with_a_higher_number(town: World) -> None:
     alice = town.stranger()
     files = [await town.create(alice) for _ in range(4)]
     assert len({file["group_id"] for file in files}) == 4
@@ -86,7 +86,7 @@ async def test_each_create_makes_a_group_and_a_higher_number(town: World) -> Non
     assert numbers == sorted(set(numbers))
 
 
-async def test_an_update_gives_a_new_version_in_the_same_group(town: World) -> None:
+async def test_an_update_creates_a_new_version_in_the_same_group(town: World) -> None:
     alice = town.stranger()
     old = await town.create(alice, "First.")
     town.clock.advance(1)
@@ -101,7 +101,7 @@ async def test_an_update_gives_a_new_version_in_the_same_group(town: World) -> N
     assert (await town.read_draft(alice, new["cid"])).json()["content"] == "Second."
 
 
-async def test_the_old_version_is_gone_at_once(town: World) -> None:
+async def test_the_old_version_is_inaccessible_at_once(town: World) -> None:
     alice = town.stranger()
     old = await town.create(alice)
     await town.update(alice, old["cid"], "Newer.")
@@ -119,7 +119,7 @@ async def test_a_delete_returns_the_id_and_the_state(town: World) -> None:
 
 
 @pytest.mark.parametrize("action", ["update", "publish", "delete"])
-async def test_a_deleted_draft_is_not_found_by_any_write(town: World, action: str) -> None:
+async def test_no_write_finds_a_deleted_draft(town: World, action: str) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     await town.send_delete(alice, file["cid"])
@@ -156,7 +156,7 @@ async def _write(world: World, action: str, wallet: Any, cid: str, nonce: str | 
 
 
 @pytest.mark.parametrize("action", ["update", "publish", "delete"])
-async def test_every_spelling_of_a_cid_is_the_same_file(town: World, action: str) -> None:
+async def test_every_spelling_of_a_cid_refers_to_the_same_file(town: World, action: str) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     for spelling in (respell(file["cid"]), respell(file["cid"]).upper(), file["cid"].upper()):
@@ -205,7 +205,7 @@ async def test_the_cid_parameter_is_required_exactly_once(town: World, action: s
 
 @pytest.mark.parametrize("signed", ACTIONS)
 @pytest.mark.parametrize("sent", ["create", "update", "delete"])
-async def test_a_signature_is_valid_for_its_own_action_only(
+async def test_a_signature_is_valid_only_for_its_own_action(
     town: World, signed: str, sent: str
 ) -> None:
     alice = town.stranger()
@@ -218,7 +218,7 @@ async def test_a_signature_is_valid_for_its_own_action_only(
         assert problem(response) == (400, "invalid_typed_data")
 
 
-async def test_an_envelope_relabelled_for_another_action_does_not_verify(town: World) -> None:
+async def test_typed_data_relabelled_for_another_action_does_not_verify(town: World) -> None:
     alice = town.stranger()
     cid = (await town.create(alice))["cid"]
     body = alice.sign("create") | {"content": ""}
@@ -288,7 +288,7 @@ WRONG_ENVELOPES = {
 
 
 @pytest.mark.parametrize("change", WRONG_ENVELOPES.values(), ids=WRONG_ENVELOPES.keys())
-async def test_an_envelope_of_another_form_is_refused(town: World, change: Any) -> None:
+async def test_typed_data_that_deviates_from_the_form_is_refused(town: World, change: Any) -> None:
     body = town.stranger().sign("create") | {"content": ""}
     body["salt"] = copy.deepcopy(body["salt"])
     change(body["salt"])
@@ -314,7 +314,7 @@ async def test_an_envelope_of_another_form_is_refused(town: World, change: Any) 
     ],
     ids=["no primary type", "chain id in decimals", "chain id in hex", "the usual EIP712Domain"],
 )
-async def test_optional_members_of_an_envelope_may_vary(town: World, change: Any) -> None:
+async def test_optional_members_of_the_typed_data_may_vary(town: World, change: Any) -> None:
     body = town.stranger().sign("create") | {"content": ""}
     change(body["salt"])
     assert (await town.client.post("/create/group", json=body)).status_code == 200
@@ -343,7 +343,7 @@ async def test_a_signature_for_another_domain_is_refused(
 @pytest.mark.parametrize(
     ("age", "accepted"), [(-61, False), (-59, True), (0, True), (59, True), (61, False)]
 )
-async def test_a_write_is_at_most_60_seconds_from_now(
+async def test_the_timestamp_of_a_write_is_at_most_60_seconds_from_now(
     town: World, age: int, accepted: bool
 ) -> None:
     alice = town.stranger()
@@ -386,7 +386,9 @@ async def test_a_malformed_signature_is_refused(town: World, kind: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["v of 0 or 1", "64 bytes"])
-async def test_v_of_0_or_1_and_compact_signatures_are_accepted(town: World, form: str) -> None:
+async def test_signatures_with_v_of_0_or_1_and_compact_ones_are_accepted(
+    town: World, form: str
+) -> None:
     body = town.stranger().sign("create") | {"content": ""}
     raw = bytearray.fromhex(body["signature"][2:])
     parity = raw[64] - 27
@@ -399,7 +401,7 @@ async def test_v_of_0_or_1_and_compact_signatures_are_accepted(town: World, form
     assert (await town.client.post("/create/group", json=body)).status_code == 200
 
 
-async def test_another_form_of_a_signature_does_not_replay_it(town: World) -> None:
+async def test_a_signature_cannot_be_replayed_in_another_encoding(town: World) -> None:
     body = town.stranger().sign("create") | {"content": ""}
     assert (await town.client.post("/create/group", json=body)).status_code == 200
     body["signature"] = body["signature"][:-2] + (
@@ -409,7 +411,7 @@ async def test_another_form_of_a_signature_does_not_replay_it(town: World) -> No
     assert problem(response) == (409, "nonce_used")
 
 
-async def test_a_claimed_address_must_have_signed(town: World) -> None:
+async def test_the_claimed_address_must_be_the_signer(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     body = eve.sign("create") | {"content": "", "address": alice.account.address}
     response = await town.client.post("/create/group", json=body)
@@ -447,7 +449,7 @@ async def test_a_malformed_address_is_refused(town: World, change: Any) -> None:
 
 
 @pytest.mark.parametrize("case", [str.lower, lambda a: "0x" + a[2:].upper()])
-async def test_an_address_in_one_case_is_accepted_and_stored_in_lower_case(
+async def test_a_single_case_address_is_accepted_and_stored_in_lower_case(
     town: World, case: Any
 ) -> None:
     alice = town.stranger()
@@ -458,7 +460,7 @@ async def test_an_address_in_one_case_is_accepted_and_stored_in_lower_case(
 
 @pytest.mark.parametrize("member", ["salt", "address", "signature", "content"])
 @pytest.mark.parametrize("value", [None, 7, ["x"], "missing"])
-async def test_every_member_of_a_create_is_needed_in_its_type(
+async def test_every_member_of_a_create_is_required_with_its_type(
     town: World, member: str, value: Any
 ) -> None:
     body = town.stranger().sign("create") | {"content": ""}
@@ -472,7 +474,7 @@ async def test_every_member_of_a_create_is_needed_in_its_type(
     assert problem(response) == (400, code)
 
 
-async def test_content_is_limited_to_four_mebibytes(town: World) -> None:
+async def test_content_is_limited_to_4_mib(town: World) -> None:
     alice = town.stranger()
     largest = "é" * (2 * 1024 * 1024)
     file = await town.create(alice, largest)
@@ -481,7 +483,9 @@ async def test_content_is_limited_to_four_mebibytes(town: World) -> None:
 
 
 @pytest.mark.parametrize("action", ["create", "update", "publish", "delete"])
-async def test_a_repeated_write_is_refused_with_the_file_it_made(town: World, action: str) -> None:
+async def test_a_repeated_write_is_refused_with_the_file_that_it_created(
+    town: World, action: str
+) -> None:
     alice = town.stranger()
     cid = (await town.create(alice))["cid"]
     first = await _write(town, action, alice, cid, nonce="once")
@@ -518,13 +522,13 @@ async def test_a_repeated_write_changes_nothing(town: World) -> None:
     assert (await town.read_draft(alice, new["cid"])).json()["content"] == "Second."
 
 
-async def test_a_nonce_is_spent_for_all_actions_of_its_signer(town: World) -> None:
+async def test_a_nonce_is_spent_for_all_actions_of_the_same_signer(town: World) -> None:
     alice = town.stranger()
     file = (await town.send_create(alice, nonce="n")).json()["updatedUpload"]
     assert problem(await town.send_delete(alice, file["cid"], nonce="n")) == (409, "nonce_used")
 
 
-async def test_another_signer_cannot_spend_a_predictable_nonce(town: World) -> None:
+async def test_another_signer_cannot_spend_someone_elses_predictable_nonce(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     nonce = f"{alice.address}_{town.clock.seconds}"
     assert (await town.send_create(eve, nonce=nonce)).status_code == 200
@@ -546,7 +550,7 @@ async def test_a_refused_write_spends_no_nonce(town: World, spoil: dict) -> None
     assert (await town.client.post("/create/group", json=body)).status_code == 200
 
 
-async def test_a_write_refused_for_its_file_spends_no_nonce(town: World) -> None:
+async def test_a_write_refused_because_of_its_file_spends_no_nonce(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     foreign = await town.create(alice)
     own = await town.create(eve)
@@ -557,7 +561,7 @@ async def test_a_write_refused_for_its_file_spends_no_nonce(town: World) -> None
     assert taken.status_code == 200
 
 
-async def test_a_nonce_stays_spent_while_its_signature_is_fresh(town: World) -> None:
+async def test_a_nonce_stays_spent_while_its_signature_is_still_valid(town: World) -> None:
     alice = town.stranger()
     envelope = alice.envelope("create", timestamp=str(town.clock.seconds + 59))
     body = alice.sign_envelope(envelope) | {"content": ""}
@@ -572,14 +576,14 @@ async def test_nonces_of_200_characters_in_any_script_are_accepted(town: World) 
     assert response.status_code == 200
 
 
-async def test_nonces_that_differ_in_case_or_normal_form_are_different(town: World) -> None:
+async def test_nonces_that_differ_in_case_or_normal_form_are_distinct(town: World) -> None:
     alice = town.stranger()
     for nonce in ("n", "N", "é", "e\u0301", "n "):
         assert (await town.send_create(alice, nonce=nonce)).status_code == 200
 
 
 @pytest.mark.parametrize(("wallets", "questions"), [("on", 1), ("off", 0)])
-async def test_the_chain_is_called_only_to_check_a_contract_signature_before_the_signer_is_known(
+async def test_an_unverified_signer_causes_at_most_one_chain_call(
     tmp_path: Path, wallets: str, questions: int
 ) -> None:
     async with open_world(tmp_path, CONTRACT_WALLETS=wallets) as world:
@@ -593,7 +597,7 @@ async def test_the_chain_is_called_only_to_check_a_contract_signature_before_the
         assert world.node.asked == questions
 
 
-async def test_nothing_is_stored_before_the_signer_is_known(tmp_path: Path) -> None:
+async def test_nothing_is_stored_before_the_signer_is_verified(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         before = list_documents(tmp_path / "content")
         body = world.stranger().sign("create") | {"content": "", "signature": "0x" + "11" * 65}
@@ -603,7 +607,7 @@ async def test_nothing_is_stored_before_the_signer_is_known(tmp_path: Path) -> N
         assert list_documents(tmp_path / "content") != before
 
 
-async def test_a_draft_published_on_the_chain_cannot_be_deleted_before_its_event(
+async def test_a_draft_published_on_chain_cannot_be_deleted_before_its_event(
     town: World,
 ) -> None:
     alice = town.wallet(2)
@@ -613,7 +617,7 @@ async def test_a_draft_published_on_the_chain_cannot_be_deleted_before_its_event
     assert (await town.read_draft(alice, file["cid"])).status_code == 200
 
 
-async def test_a_draft_that_a_stranger_published_can_be_deleted(town: World) -> None:
+async def test_a_draft_published_by_another_account_can_be_deleted(town: World) -> None:
     alice, eve = town.wallet(3), town.wallet(4)
     file = await town.create(alice)
     block = town.create_post(eve, file["cid"])
@@ -621,7 +625,7 @@ async def test_a_draft_that_a_stranger_published_can_be_deleted(town: World) -> 
     assert (await town.send_delete(alice, file["cid"])).status_code == 200
 
 
-async def test_too_many_writes_of_one_signer_are_rate_limited(tmp_path: Path) -> None:
+async def test_too_many_writes_by_one_signer_are_rate_limited(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_WRITES="3/60") as world:
         alice = world.stranger()
         for _ in range(3):
@@ -633,7 +637,7 @@ async def test_too_many_writes_of_one_signer_are_rate_limited(tmp_path: Path) ->
         assert (await world.send_create(alice, nonce="later")).status_code == 200
 
 
-async def test_too_many_bad_signatures_from_one_caller_are_rate_limited(tmp_path: Path) -> None:
+async def test_too_many_bad_signatures_from_one_client_are_rate_limited(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_SIGNED="5/60") as world:
         body = world.stranger().sign("create") | {"content": "", "signature": "0x"}
         codes = [problem(await world.client.post("/create/group", json=body)) for _ in range(6)]

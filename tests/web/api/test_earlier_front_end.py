@@ -1,4 +1,4 @@
-"""The requests of the earlier service's front end, one after another, with rate limits on."""
+"""A replay of the requests that the earlier service's front end sends, with rate limits on."""
 
 import base64
 import io
@@ -26,7 +26,7 @@ PAGE = "https://inkdao.example"
 """The origin of the front end."""
 
 POSTS, DRAFTS = 21, 15
-"""Three pages of posts, and two pages of drafts."""
+"""Numbers that give three pages of posts and two pages of drafts."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -45,7 +45,7 @@ async def site(tmp_path_factory: pytest.TempPathFactory, records: None) -> Async
 
 
 def decode_session(token: str) -> dict[str, Any]:
-    """The claims, as `jwt-decode` reads them: the second part, and no signature."""
+    """The claims of a token, read like `jwt-decode` does: the second part, without verification."""
     part = token.split(".")[1]
     claims: dict[str, Any] = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
     return claims
@@ -66,7 +66,7 @@ def webp() -> bytes:
 
 
 def editor_content(title: str, pictures: int = 0, size: int = 0) -> str:
-    """A text of the editor: blocks in JSON, with pictures as data URLs."""
+    """Content as the editor saves it: JSON blocks, with pictures as data URLs."""
     url = "data:image/png;base64," + base64.b64encode(os.urandom(size)).decode()
     blocks = [{"type": "paragraph", "data": {"text": f"About {title}."}}]
     blocks += [{"type": "image", "data": {"file": {"url": url}}} for _ in range(pictures)]
@@ -75,14 +75,15 @@ def editor_content(title: str, pictures: int = 0, size: int = 0) -> str:
 
 @dataclass(slots=True)
 class Author:
-    """A user of the front end, which sends a session with every write."""
+    """An author who uses the front end, which sends a session with every write."""
 
     site: World
     wallet: Wallet
     session: dict[str, str] = field(default_factory=dict)
 
     def sign(self, request: Request) -> dict[str, Any]:
-        """What it signs: no primary type, a number as timestamp, a nonce made of the second."""
+        """Sign like the front end: no primary type, a numeric timestamp, and a nonce from the
+        time."""
         self.site.clock.advance(1)
         seconds = self.site.clock.seconds
         nonce = f"{self.wallet.address}_{seconds}"
@@ -113,7 +114,7 @@ class Author:
         return response
 
     async def prepare(self, cid: str, hashtags: str) -> str:
-        """Send the form of a publication, whose file comes first; returns the cid of the
+        """Send the publication form with its file first, like the front end; returns the cid of the
         thumbnail."""
         signed = self.sign(Request("publish", cid))
         texts = signed | {"salt": json.dumps(signed["salt"], separators=(",", ":"))}
@@ -135,7 +136,7 @@ async def open_author(site: World, index: int) -> Author:
 
 
 async def walk(site: World, path: str, **options: Any) -> list[dict[str, Any]]:
-    """Every record of a list, page by page, as the front end does before it shows anything."""
+    """Fetch every record of a list page by page, as the front end does before showing anything."""
     page = (await site.client.get(path, **options)).json()
     files = list(page["files"])
     while page["next_page_token"] is not None:
@@ -148,7 +149,7 @@ async def walk(site: World, path: str, **options: Any) -> list[dict[str, Any]]:
 
 
 async def publish(author: Author, title: str, tags: str) -> int:
-    """Write, prepare with a WebP thumbnail, and publish on the chain; returns the id of the
+    """Create a draft, add a WebP thumbnail, and publish it on the chain; returns the id of the
     post."""
     site = author.site
     file = await author.create(title)
@@ -177,7 +178,7 @@ async def test_drafts_are_listed_and_then_read_one_by_one(site: World) -> None:
     assert titles == {f"draft {number}" for number in range(DRAFTS)}
 
 
-async def test_the_feed_is_walked_to_its_end_with_thumbnails_and_tags(site: World) -> None:
+async def test_the_feed_is_paged_to_its_end_with_thumbnails_and_tags(site: World) -> None:
     authors = [await open_author(site, index) for index in (1, 2, 3)]
     for number in range(POSTS):
         tags = "poetry,status" if number % 3 else "essay"
@@ -196,7 +197,7 @@ async def test_the_feed_is_walked_to_its_end_with_thumbnails_and_tags(site: Worl
     assert all(file["keyvalues"]["poetry"] == "poetry" for file in poems)
 
 
-async def test_a_new_reader_stays_signed_in_buys_and_reads(site: World) -> None:
+async def test_a_new_reader_can_buy_and_read_in_the_same_session(site: World) -> None:
     author, reader = await open_author(site, 5), site.wallet(6)
     post_id = await publish(author, "for sale", "trade")
     session = await sign_in(site, reader)
@@ -227,7 +228,7 @@ async def test_the_dashboard_shows_totals_and_days(site: World) -> None:
     assert (await site.client.get("/globalMetrics")).json()["data"]["totalAssets"] >= 1
 
 
-async def test_a_text_of_ten_mebibytes_with_pictures_is_kept(site: World) -> None:
+async def test_a_text_of_ten_mebibytes_with_pictures_is_stored(site: World) -> None:
     alice = await open_author(site, 4)
     content = editor_content("pictures", pictures=5, size=1_600_000)
     assert len(content) > 10 * 1024 * 1024
@@ -236,7 +237,7 @@ async def test_a_text_of_ten_mebibytes_with_pictures_is_kept(site: World) -> Non
     assert response.json()["content"] == content
 
 
-async def test_a_draft_is_saved_again_and_again_and_deleted(site: World) -> None:
+async def test_a_draft_can_be_saved_repeatedly_and_then_deleted(site: World) -> None:
     alice = await open_author(site, 9)
     file = await alice.create("first")
     for title in ("second", "third"):
@@ -249,7 +250,7 @@ async def test_a_draft_is_saved_again_and_again_and_deleted(site: World) -> None
     assert problem(await site.client.get("/fileByCid", **read)) == (404, "not_found")
 
 
-async def test_only_the_inkdao_form_uses_the_inkdao_domain(site: World) -> None:
+async def test_the_inkdao_domain_is_accepted_only_with_the_inkdao_form(site: World) -> None:
     bob = site.stranger()
     request = Request("create")
     for form, name, status in [
@@ -264,7 +265,7 @@ async def test_only_the_inkdao_form_uses_the_inkdao_domain(site: World) -> None:
         assert response.status_code == status, (form, name)
 
 
-async def test_without_compatibility_the_inkdao_domain_is_refused(
+async def test_without_compatibility_mode_the_inkdao_domain_is_refused(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -276,7 +277,7 @@ async def test_without_compatibility_the_inkdao_domain_is_refused(
         assert ours.status_code == 200
 
 
-async def test_a_signature_for_one_draft_does_not_delete_another(site: World) -> None:
+async def test_a_signature_for_one_draft_cannot_delete_another(site: World) -> None:
     alice = await open_author(site, 9)
     first, second = await alice.create("first"), await alice.create("second")
     signed = alice.sign(Request("delete", first["cid"]))
@@ -291,7 +292,7 @@ async def test_a_signature_for_one_draft_does_not_delete_another(site: World) ->
         *(("POST", path, "authorization,content-type") for path in PATHS.values()),
     ],
 )
-async def test_the_browser_may_send_a_session_from_its_origin(
+async def test_the_browser_may_send_a_session_from_the_front_ends_origin(
     site: World, method: str, path: str, headers: str
 ) -> None:
     asked = {"Access-Control-Request-Method": method, "Access-Control-Request-Headers": headers}
@@ -302,7 +303,7 @@ async def test_the_browser_may_send_a_session_from_its_origin(
     assert all(name in allowed for name in headers.split(","))
 
 
-async def test_the_rate_limit_of_reads_allows_its_feed_and_its_drafts_at_once(
+async def test_the_read_rate_limit_allows_loading_the_feed_and_drafts_at_once(
     site: World,
 ) -> None:
     limiter = RateLimiter(site.settings.limits.reads)
@@ -313,7 +314,7 @@ async def test_the_rate_limit_of_reads_allows_its_feed_and_its_drafts_at_once(
         limiter.admit("reader", 0.0)
 
 
-async def test_whatever_an_author_types_as_hashtags_is_published(site: World) -> None:
+async def test_any_hashtags_that_an_author_types_can_be_published(site: World) -> None:
     alice = await open_author(site, 9)
     file = await alice.create("tagged")
     await alice.prepare(file["cid"], "Two Words, C++,,#Ink,ink," + "x" * 40)
@@ -325,7 +326,7 @@ async def test_whatever_an_author_types_as_hashtags_is_published(site: World) ->
 OLD_GATEWAY = "https://old-gateway.example"
 
 
-async def test_thumbnails_that_are_not_here_are_redirected_to_the_old_gateway(
+async def test_missing_thumbnails_are_redirected_to_the_old_gateway(
     tmp_path: Path, records: None
 ) -> None:
     named, stray, foreign = (str(document_cid(text)) for text in (b"named", b"stray", b"foreign"))
@@ -354,7 +355,7 @@ async def test_thumbnails_that_are_not_here_are_redirected_to_the_old_gateway(
         assert f"img-src 'self' data: blob: {OLD_GATEWAY};" in policy
 
 
-async def test_without_a_fallback_thumbnails_that_are_not_here_are_not_found(site: World) -> None:
+async def test_without_a_fallback_missing_thumbnails_are_not_found(site: World) -> None:
     alice = await open_author(site, 9)
     file, thumbnail = await alice.create("without"), str(document_cid(b"nowhere"))
     post = (file["cid"], "A title", thumbnail, "", DEFAULT_PRICE, [])

@@ -55,7 +55,7 @@ async def test_documents_are_stored_as_ciphertext_and_read_as_content(tmp_path: 
     assert len(document) == file["size"]
 
 
-async def test_the_database_has_no_key_that_opens_a_document_alone(tmp_path: Path):
+async def test_the_database_alone_cannot_decrypt_a_document(tmp_path: Path):
     async with open_world(tmp_path, **ON) as world:
         file = await world.create(world.wallet(0), "Words for sale.")
         kept = await world.adapters.stores.files.file_by_cid(Cid(file["cid"]))
@@ -68,14 +68,14 @@ async def test_the_database_has_no_key_that_opens_a_document_alone(tmp_path: Pat
     assert KEY.encode() not in everything
 
 
-async def test_a_large_document_is_encrypted_and_decrypted_whole(tmp_path: Path):
+async def test_a_large_document_is_encrypted_and_decrypted_completely(tmp_path: Path):
     text = "Ünïcode and more. " * 60_000
     async with open_world(tmp_path, **ON) as world:
         file = await world.create(world.wallet(0), text)
         assert await content(world, file["cid"]) == text
 
 
-async def test_an_update_and_a_post_are_encrypted_too(tmp_path: Path):
+async def test_updates_and_posts_are_encrypted_too(tmp_path: Path):
     async with open_world(tmp_path, **ON) as world:
         author, buyer = world.wallet(0), world.wallet(1)
         draft = await world.create(author, "First words.")
@@ -87,7 +87,7 @@ async def test_an_update_and_a_post_are_encrypted_too(tmp_path: Path):
     assert b"words" not in stored(tmp_path, draft["cid"]) + stored(tmp_path, file["cid"])
 
 
-async def test_thumbnails_remain_public_pictures(tmp_path: Path):
+async def test_thumbnails_stay_public_and_unencrypted(tmp_path: Path):
     async with open_world(tmp_path, **ON) as world:
         file = await world.create(world.wallet(0))
         thumbnail = await world.publish(world.wallet(0), file["cid"])
@@ -96,7 +96,7 @@ async def test_thumbnails_remain_public_pictures(tmp_path: Path):
         assert response.content.startswith(b"\x89PNG")
 
 
-async def test_drafts_from_before_encryption_stay_readable(tmp_path: Path):
+async def test_drafts_created_before_encryption_stay_readable(tmp_path: Path):
     async with open_world(tmp_path) as world:
         file = await world.create(world.wallet(0), "Older words.")
     async with open_world(tmp_path, **ON) as world:
@@ -113,7 +113,7 @@ async def test_encrypted_drafts_stay_readable_after_encryption_is_switched_off(t
 
 
 @pytest.mark.parametrize("given", [{"ENCRYPTION": "on", "ENCRYPTION_KEY": NEW}, {}])
-async def test_without_the_right_master_key_reads_are_unavailable_and_lists_still_work(
+async def test_without_the_right_master_key_reads_fail_but_lists_still_work(
     tmp_path: Path, given: dict[str, str]
 ):
     async with open_world(tmp_path, **ON) as world:
@@ -156,7 +156,7 @@ async def test_an_interrupted_rotation_continues(tmp_path: Path, monkeypatch: py
         assert (again.rewrapped, again.current) == (3, 2)
 
 
-async def test_a_key_that_no_master_key_unwraps_is_counted_and_left_unchanged(tmp_path: Path):
+async def test_a_key_that_cannot_be_unwrapped_is_counted_and_left_unchanged(tmp_path: Path):
     async with open_world(tmp_path, **ON) as world:
         file = await world.create(world.wallet(0))
         kept = await world.adapters.stores.files.file_by_cid(Cid(file["cid"]))
@@ -178,7 +178,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
     }
 
 
-async def test_the_command_rotates_and_reports_what_is_no_longer_needed(
+async def test_the_command_rotates_keys_and_reports_that_the_old_one_is_obsolete(
     tmp_path: Path, environ: dict[str, str]
 ):
     async with open_world(tmp_path, **ON) as world:
@@ -192,7 +192,9 @@ async def test_the_command_rotates_and_reports_what_is_no_longer_needed(
         assert await content(world, file["cid"]) == "Words."
 
 
-async def test_the_command_fails_loudly_when_keys_are_left(tmp_path: Path, environ: dict[str, str]):
+async def test_the_command_fails_if_some_keys_could_not_be_rewrapped(
+    tmp_path: Path, environ: dict[str, str]
+):
     async with open_world(tmp_path, **ON) as world:
         await world.create(world.wallet(0))
     ran = await _run(environ | {"IMPRINT_ENCRYPTION_KEY": NEW})
@@ -200,7 +202,7 @@ async def test_the_command_fails_loudly_when_keys_are_left(tmp_path: Path, envir
     assert "1 keys open with neither" in ran.output
 
 
-async def test_the_command_needs_a_key(tmp_path: Path, environ: dict[str, str]):
+async def test_the_rotation_command_needs_a_key(tmp_path: Path, environ: dict[str, str]):
     async with open_world(tmp_path):
         pass
     ran = await _run(environ)

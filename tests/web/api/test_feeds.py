@@ -1,4 +1,4 @@
-"""Public feeds: their contents, their audience, and how long copies are current."""
+"""Public feeds: what they contain, who may see it, and how long copies stay current."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ PUBLIC = ("/feeds/posts", "/feeds/tags/ink", "/feeds/authors/{author}")
 
 
 def entries(response: httpx2.Response) -> list[ElementTree.Element]:
-    """The entries of an Atom document, which is checked for Atom's required elements."""
+    """The entries of an Atom document, after checking Atom's required elements."""
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "application/atom+xml"
     feed = ElementTree.fromstring(response.content)
@@ -53,7 +53,7 @@ def items(response: httpx2.Response) -> list[dict[str, Any]]:
 async def publish(
     world: World, content: str, price: int, title: str = "A title", text: str = "About it."
 ) -> int:
-    """Publish a post of the first wallet with the hashtag ink; returns its id."""
+    """Publish a post by the first wallet with the hashtag `ink`; returns its id."""
     author = world.wallet(1)
     file = await world.create(author, content)
     post = (file["cid"], title, "bafkreithumbnail", text, price, ["ink"])
@@ -66,7 +66,7 @@ async def forget_completeness(tx: Transaction) -> None:
     await tx.execute("UPDATE index_state SET complete = 0")
 
 
-async def test_a_feed_has_the_text_of_a_free_post_and_only_the_price_of_another(
+async def test_a_feed_has_the_text_of_a_free_post_but_only_the_price_of_a_paid_one(
     world: World,
 ) -> None:
     await publish(world, "Words for everybody.", 0)
@@ -76,7 +76,7 @@ async def test_a_feed_has_the_text_of_a_free_post_and_only_the_price_of_another(
 
 
 async def expect_texts(world: World, path: str) -> None:
-    """A feed has a paid post with its price, and a free one with its text."""
+    """Check that a feed shows a paid post with its price and a free one with its text."""
     paid, free = entries(await world.client.get(f"{path}.atom"))
     assert free.findtext(f"{ATOM}content") == "<p>Words for everybody.</p>"
     assert paid.find(f"{ATOM}content") is None
@@ -94,7 +94,7 @@ async def expect_texts(world: World, path: str) -> None:
     ]
 
 
-async def test_a_post_whose_price_was_raised_loses_its_text_before_the_index_knows(
+async def test_a_price_raised_on_chain_hides_the_text_before_it_is_indexed(
     world: World,
 ) -> None:
     post_id = await publish(world, "Words for everybody.", 0)
@@ -105,13 +105,13 @@ async def test_a_post_whose_price_was_raised_loses_its_text_before_the_index_kno
     assert "everybody" not in (await world.client.get(f"/posts/{post_id}.md")).text
 
 
-async def test_a_feed_without_texts_needs_no_chain(world: World) -> None:
+async def test_a_feed_without_free_posts_needs_no_chain(world: World) -> None:
     await publish(world, "Words for sale.", 10**16)
     world.node.fault = lambda said: b"nonsense"
     assert len(entries(await world.client.get("/feeds/posts.atom"))) == 1
 
 
-async def test_a_feed_with_a_free_post_is_unavailable_without_a_chain(world: World) -> None:
+async def test_a_feed_with_a_free_post_is_unavailable_without_the_chain(world: World) -> None:
     await publish(world, "Words for everybody.", 0)
     world.node.fault = lambda said: b"nonsense"
     for path in ("/feeds/posts.atom", "/feeds/tags/ink.json", "/posts/1.md"):
@@ -119,17 +119,17 @@ async def test_a_feed_with_a_free_post_is_unavailable_without_a_chain(world: Wor
 
 
 SHOWN = ("/feeds/posts.atom", "/feeds/tags/ink.json", "/posts/{}.md", "/p/{}")
-"""What shows free posts by the index while the chain is silent."""
+"""Paths that show free posts from the index while the node is unreachable."""
 
 
 async def texts_of(world: World, post_id: int) -> set[int | str]:
-    """The statuses of what shows this post, and `text` for a response with its text."""
+    """The statuses of the paths that show this post, or `text` for a response with its text."""
     html = {"Accept": "text/html"}
     found = [await world.client.get(path.format(post_id), headers=html) for path in SHOWN]
     return {"text" if "everybody" in each.text else each.status_code for each in found}
 
 
-async def test_free_posts_are_shown_for_an_hour_after_the_chain_was_heard(world: World) -> None:
+async def test_free_posts_are_shown_for_an_hour_after_the_last_chain_response(world: World) -> None:
     post_id = await publish(world, "Words for everybody.", 0)
     assert await texts_of(world, post_id) == {"text"}
     world.node.fault = lambda said: b"nonsense"
@@ -146,7 +146,7 @@ async def test_free_posts_are_shown_for_an_hour_after_the_chain_was_heard(world:
     assert await texts_of(world, post_id) == {"text"}
 
 
-async def test_a_post_that_the_chain_refused_is_not_shown_while_it_is_silent(world: World) -> None:
+async def test_a_post_denied_by_the_chain_stays_hidden_while_the_node_is_down(world: World) -> None:
     post_id = await publish(world, "Words for everybody.", 0)
     world.set_price(world.wallet(1), post_id, 5)
     assert await texts_of(world, post_id) == {200}
@@ -155,7 +155,7 @@ async def test_a_post_that_the_chain_refused_is_not_shown_while_it_is_silent(wor
     assert await texts_of(world, post_id) == {503}
 
 
-async def test_a_price_that_is_delivered_while_the_chain_is_silent_counts(world: World) -> None:
+async def test_a_price_delivered_while_the_node_is_down_takes_effect(world: World) -> None:
     post_id = await publish(world, "Words for everybody.", 0)
     assert await texts_of(world, post_id) == {"text"}
     world.node.fault = lambda said: b"nonsense"
@@ -183,13 +183,13 @@ async def test_a_conditional_request_gets_304_until_the_feed_changes(world: Worl
         assert (await world.client.get(path, headers=headers)).status_code == 200
 
 
-async def test_an_unused_hashtag_has_an_empty_feed(world: World) -> None:
+async def test_the_feed_of_an_unused_hashtag_is_empty(world: World) -> None:
     await fill_index(world)
     assert entries(await world.client.get("/feeds/tags/unused.atom")) == []
     assert items(await world.client.get("/feeds/tags/unused.json")) == []
 
 
-async def test_a_feed_is_unavailable_while_the_index_is_being_filled(world: World) -> None:
+async def test_a_feed_is_unavailable_while_the_index_is_being_built(world: World) -> None:
     post_id = await publish(world, "Words.", 0)
     author = world.wallet(1)
     session = await world.login(author)
@@ -208,20 +208,20 @@ async def test_a_feed_is_unavailable_while_the_index_is_being_filled(world: Worl
     assert problem(unknown) == (404, "not_found")
 
 
-async def test_every_spelling_of_a_hashtag_has_the_same_feed(world: World) -> None:
+async def test_all_spellings_of_a_hashtag_have_the_same_feed(world: World) -> None:
     await publish(world, "Words.", 0)
     one, other = [await world.client.get(f"/feeds/tags/{tag}.atom") for tag in ("ink", "%23INK")]
     assert one.content == other.content
 
 
-async def test_an_address_that_published_nothing_has_no_feed(world: World) -> None:
+async def test_an_address_without_posts_has_no_feed(world: World) -> None:
     path = f"/feeds/authors/{world.stranger().address}.atom"
     assert problem(await world.client.get(path)) == (503, "index_unavailable")
     await fill_index(world)
     assert problem(await world.client.get(path)) == (404, "not_found")
 
 
-async def test_feeds_and_files_for_machines_ignore_unknown_parameters(world: World) -> None:
+async def test_feeds_and_crawler_files_ignore_unknown_parameters(world: World) -> None:
     await world.index()
     for path in (
         "/feeds/posts.atom",
@@ -234,13 +234,13 @@ async def test_feeds_and_files_for_machines_ignore_unknown_parameters(world: Wor
         assert response.status_code == 200
 
 
-async def test_a_page_of_the_sitemap_beyond_the_end_is_not_found(world: World) -> None:
+async def test_a_sitemap_page_beyond_the_end_is_not_found(world: World) -> None:
     await world.index()
     for path in ("/sitemaps/1.xml", "/sitemaps/999999999999.xml", "/sitemaps/x.xml"):
         assert problem(await world.client.get(path)) == (404, "not_found")
 
 
-async def test_bad_parameters_are_refused(world: World) -> None:
+async def test_invalid_parameters_are_refused(world: World) -> None:
     for path, code in (
         ("/feeds/tags/a,b.atom", "invalid_tags"),
         ("/feeds/tags/a,a.atom", "invalid_tags"),
@@ -262,7 +262,7 @@ HOSTILE = [
 ]
 
 
-async def test_any_title_and_description_leave_feeds_well_formed(world: World) -> None:
+async def test_feeds_stay_well_formed_for_any_title_and_description(world: World) -> None:
     for number, title in enumerate(HOSTILE):
         await publish(world, f"Words {number}.", 0, title, title[::-1])
     shown = entries(await world.client.get("/feeds/posts.atom"))[::-1]
@@ -275,7 +275,7 @@ async def test_any_title_and_description_leave_feeds_well_formed(world: World) -
     ElementTree.fromstring((await world.client.get("/sitemaps/0.xml")).content)
 
 
-async def test_a_hub_is_named_in_the_feed_and_its_headers(tmp_path: Any, records: None) -> None:
+async def test_a_feed_and_its_headers_name_the_websub_hub(tmp_path: Any, records: None) -> None:
     hub = "https://hub.example/publish"
     async with open_world(tmp_path, WEBSUB_HUB=hub) as world:
         await fill_index(world)
@@ -287,7 +287,7 @@ async def test_a_hub_is_named_in_the_feed_and_its_headers(tmp_path: Any, records
         assert json.loads(response.text)["hubs"] == [{"type": "WebSub", "url": hub}]
 
 
-async def test_a_large_text_is_left_out(world: World) -> None:
+async def test_a_large_text_is_left_out_of_the_feed(world: World) -> None:
     await publish(world, "Long. " * 20_000, 0)
     await publish(world, "Short.", 0)
     short, long = items(await world.client.get("/feeds/posts.json"))
@@ -295,7 +295,7 @@ async def test_a_large_text_is_left_out(world: World) -> None:
     assert long["content_text"] == "About it.\n\nRead it on its page."
 
 
-async def test_a_feed_is_written_once_until_something_in_it_changes(
+async def test_a_feed_is_rendered_once_until_its_content_changes(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[Feed] = []

@@ -1,4 +1,4 @@
-"""Hints for clients: the time of the service, and which action has spent a nonce."""
+"""Hints for clients: the service's current time, and which action spent a nonce."""
 
 from collections.abc import Awaitable, Callable
 
@@ -19,7 +19,7 @@ SENDS: dict[str, Send] = {
 }
 
 
-async def test_a_stale_login_gets_the_time_of_the_service(town: World) -> None:
+async def test_the_refusal_of_a_stale_login_contains_the_service_time(town: World) -> None:
     reader = town.stranger()
     message = reader.login_message()
     town.clock.advance(120)
@@ -33,7 +33,7 @@ async def test_a_stale_login_gets_the_time_of_the_service(town: World) -> None:
 
 @pytest.mark.parametrize("first", SENDS)
 @pytest.mark.parametrize("second", SENDS)
-async def test_a_spent_nonce_names_the_action_that_spent_it(
+async def test_the_refusal_of_a_spent_nonce_names_the_action_that_spent_it(
     town: World, first: str, second: str
 ) -> None:
     author = town.stranger()
@@ -46,7 +46,7 @@ async def test_a_spent_nonce_names_the_action_that_spent_it(
 
 
 @pytest.mark.parametrize("first", ["create", "update", "publish"])
-async def test_a_spent_nonce_names_its_action_after_the_file_is_gone(
+async def test_a_spent_nonce_names_its_action_even_after_the_file_is_gone(
     town: World, first: str
 ) -> None:
     author = town.stranger()
@@ -60,7 +60,7 @@ async def test_a_spent_nonce_names_its_action_after_the_file_is_gone(
     assert (response.json()["action"], response.json()["file"]) == (first, None)
 
 
-async def test_a_spent_login_nonce_names_the_login(town: World) -> None:
+async def test_the_refusal_of_a_spent_login_nonce_names_the_login(town: World) -> None:
     reader = town.stranger()
     body = reader.sign_login(reader.login_message())
     assert (await town.client.post("/auth/login", json=body)).status_code == 200

@@ -1,4 +1,4 @@
-"""The public gateway: ranges, representations, and nothing private."""
+"""The public gateway: ranges, formats, and no private documents."""
 
 import io
 import time
@@ -21,7 +21,7 @@ CAR = "application/vnd.ipld.car"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shown(town: World) -> tuple[Cid, bytes]:
-    """A small thumbnail, with its bytes."""
+    """A small thumbnail and its bytes."""
     alice = town.stranger()
     cid = await town.publish(alice, (await town.create(alice))["cid"])
     return Cid(cid), (await town.client.get(f"/ipfs/{cid}")).content
@@ -29,7 +29,7 @@ async def shown(town: World) -> tuple[Cid, bytes]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def large(town: World) -> tuple[Cid, bytes]:
-    """A thumbnail of several blocks."""
+    """A thumbnail that consists of several blocks."""
     alice = town.stranger()
     file = await town.create(alice)
     image = _noise()
@@ -100,14 +100,14 @@ async def test_an_invalid_or_multiple_range_gets_the_whole_document(town, shown,
 
 
 @pytest.mark.parametrize("asked", ["bytes=999999-", "bytes=999999-1000000", "bytes=-0"])
-async def test_a_range_beyond_the_end_is_refused_with_the_size(town, shown, asked):
+async def test_a_range_beyond_the_end_is_refused_with_the_document_size(town, shown, asked):
     cid, body = shown
     response = await fetch(town, cid, Range=asked)
     assert problem(response) == (416, "range_not_satisfiable")
     assert response.headers["content-range"] == f"bytes */{len(body)}"
 
 
-async def test_thousands_of_ranges_cost_nothing(town, shown):
+async def test_a_header_with_thousands_of_ranges_is_cheap(town, shown):
     cid, body = shown
     began = time.thread_time()
     response = await fetch(town, cid, Range="bytes=" + "0-,1-," * 10_000 + "2-")
@@ -116,7 +116,7 @@ async def test_thousands_of_ranges_cost_nothing(town, shown):
 
 
 @pytest.mark.parametrize("condition", ['"other"', 'W/"{cid}"', "Sun, 15 Nov 2026 00:00:00 GMT"])
-async def test_a_range_with_another_if_range_gets_the_whole_document(town, shown, condition):
+async def test_a_range_with_a_non_matching_if_range_gets_the_whole_document(town, shown, condition):
     cid, body = shown
     given = {"Range": "bytes=0-1", "If-Range": condition.replace("{cid}", cid)}
     response = await town.client.get(f"/ipfs/{cid}", headers=given)
@@ -164,7 +164,7 @@ async def test_a_raw_response_is_the_root_block(town, large, asked):
 
 
 @pytest.mark.parametrize("asked", [{"query": "?format=car"}, {"Accept": f"{CAR}; version=1"}])
-async def test_a_car_has_every_block_and_proves_the_document(town, large, asked):
+async def test_a_car_contains_every_block_and_proves_the_document(town, large, asked):
     cid, body = large
     response = await fetch(town, cid, **asked)
     assert response.headers["content-type"] == f"{CAR}; version=1; order=dfs; dups=y"
@@ -176,7 +176,7 @@ async def test_a_car_has_every_block_and_proves_the_document(town, large, asked)
     assert assemble(cid, dict(found).__getitem__, len(body)) == body
 
 
-async def test_a_car_of_the_root_alone_has_one_block(town, large):
+async def test_a_car_of_the_root_alone_contains_one_block(town, large):
     cid, _ = large
     response = await fetch(town, cid, "?format=car&dag-scope=block")
     stream = io.BytesIO(response.content)
@@ -184,7 +184,7 @@ async def test_a_car_of_the_root_alone_has_one_block(town, large):
     assert [each for each, _ in read_sections(stream.read)] == [cid]
 
 
-async def test_each_representation_has_its_own_tag(town, large):
+async def test_each_representation_has_its_own_etag(town, large):
     cid, _ = large
     queries = ("", "?format=raw", "?format=car", "?format=car&dag-scope=block")
     responses = [await fetch(town, cid, query) for query in queries]
@@ -199,7 +199,7 @@ async def test_each_representation_has_its_own_tag(town, large):
         assert other.status_code == 200
 
 
-async def test_repeated_blocks_of_a_car_can_be_left_out():
+async def test_repeated_blocks_in_a_car_can_be_omitted():
     body = bytes(262_144 * 3)
     cid = document_cid(body)
     sizes = [
@@ -273,7 +273,7 @@ async def test_private_documents_are_not_served_in_any_format(town, query):
                 assert response.status_code == 404
 
 
-async def test_only_if_cached_serves_stored_documents_only(town, shown):
+async def test_only_if_cached_requests_get_only_stored_documents(town, shown):
     cached = {"Cache-Control": "only-if-cached"}
     response = await town.client.get(f"/ipfs/{shown[0]}", headers=cached)
     assert (response.status_code, response.content) == (200, shown[1])
@@ -290,7 +290,7 @@ async def test_the_gateway_serves_the_empty_probe_cid(town):
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
-async def test_a_response_can_do_no_harm_in_a_browser(town, kind):
+async def test_gateway_responses_are_harmless_in_a_browser(town, kind):
     alice = town.stranger()
     file = await town.create(alice)
     sent = picture(kind)
@@ -342,7 +342,7 @@ def size_of(response: httpx2.Response) -> tuple[int, int]:
         ("img-width=64&utm_source=a", (64, 21)),
     ],
 )
-async def test_a_picture_fits_into_one_of_a_few_sizes_and_is_never_larger(
+async def test_a_picture_is_scaled_to_one_of_a_few_sizes_and_never_enlarged(
     town: World, wide: Cid, query: str, size: tuple[int, int]
 ) -> None:
     response = await fetch(town, wide, f"?{query}")
@@ -351,7 +351,7 @@ async def test_a_picture_fits_into_one_of_a_few_sizes_and_is_never_larger(
     assert response.headers["cache-control"] == "public, max-age=31536000, immutable"
 
 
-async def test_each_size_has_its_own_entity_tag_and_can_be_validated(
+async def test_each_picture_size_has_its_own_etag_and_can_be_revalidated(
     town: World, wide: Cid
 ) -> None:
     small, large, whole = [
@@ -365,7 +365,7 @@ async def test_each_size_has_its_own_entity_tag_and_can_be_validated(
 
 
 @pytest.mark.parametrize("side", ["0", "-1", "1e3", "+64", "640px", "1000000", "٣", "64.0"])
-async def test_a_side_that_is_not_a_number_of_pixels_is_refused(
+async def test_a_picture_size_that_is_not_a_number_is_refused(
     town: World, wide: Cid, side: str
 ) -> None:
     for name in ("img-width", "img-height"):
@@ -373,12 +373,12 @@ async def test_a_side_that_is_not_a_number_of_pixels_is_refused(
         assert problem(response) == (400, "invalid_request")
 
 
-async def test_blocks_are_never_made_smaller(town: World, wide: Cid) -> None:
+async def test_raw_blocks_are_never_scaled(town: World, wide: Cid) -> None:
     raw = await fetch(town, wide, "?format=raw")
     assert (await fetch(town, wide, "?format=raw&img-width=64")).content == raw.content
 
 
-async def test_a_size_is_made_once_and_a_picture_that_fits_is_the_one_that_was_stored(
+async def test_each_size_is_generated_once_and_small_pictures_are_served_as_stored(
     town: World, shown: tuple[Cid, bytes], wide: Cid, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cid, body = shown
@@ -392,12 +392,12 @@ async def test_a_size_is_made_once_and_a_picture_that_fits_is_the_one_that_was_s
     assert (await fetch(town, wide, "?img-width=200")).content == before
 
 
-async def test_a_picture_of_a_draft_has_no_sizes(town: World) -> None:
+async def test_a_draft_has_no_scaled_pictures(town: World) -> None:
     draft = await town.create(town.stranger())
     assert problem(await fetch(town, draft["cid"], "?img-width=64")) == (404, "not_found")
 
 
-async def test_transparency_is_kept(town: World) -> None:
+async def test_scaling_preserves_transparency(town: World) -> None:
     alice = town.stranger()
     file = io.BytesIO()
     Image.new("RGBA", (200, 100), (10, 20, 30, 40)).save(file, "PNG")

@@ -1,4 +1,4 @@
-"""The `keyvalues` of records: owner, status, publication and hashtags, none hiding another."""
+"""The `keyvalues` of records: owner, status, publication and hashtags never hide each other."""
 
 import json
 from datetime import UTC, datetime
@@ -30,13 +30,13 @@ def post(*hashtags: str) -> File:
 
 
 def written(file: File) -> dict[str, str]:
-    """The keyvalues on the wire, which are the same in reads and in writes."""
+    """The encoded keyvalues, which are the same for reads and writes."""
     read = msgspec.json.decode(encode_json(read_record(file)))["keyvalues"]
     assert read == msgspec.json.decode(encode_json(file_record(file)))["keyvalues"]
     return dict(read)
 
 
-def test_each_hashtag_is_a_key_and_its_value() -> None:
+def test_each_hashtag_is_both_a_key_and_its_value() -> None:
     assert written(post("poetry", "日本", "2026")) == MEMBERS | {
         "poetry": "poetry",
         "日本": "日本",
@@ -69,7 +69,7 @@ def test_each_hashtag_is_a_key_and_its_value() -> None:
         "__",
     ],
 )
-def test_a_hashtag_named_like_a_member_is_left_out(tag: str) -> None:
+def test_a_hashtag_with_the_name_of_a_member_is_left_out(tag: str) -> None:
     assert parse_hashtags(tag) == (tag,)
     assert written(post(tag, "ink")) == MEMBERS | {"ink": "ink"}
 
@@ -87,7 +87,7 @@ def test_no_hashtag_changes_another_member(texts: list[str]) -> None:
     assert set(names) - set(MEMBERS) <= set(tags)
 
 
-async def test_a_draft_has_its_hashtags_and_no_time_of_publication(world: World) -> None:
+async def test_a_draft_has_its_hashtags_but_no_publication_time(world: World) -> None:
     alice = world.wallet(0)
     file = await world.create(alice)
     await world.publish(alice, file["cid"], "Poetry,owner")

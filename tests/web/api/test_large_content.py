@@ -1,4 +1,4 @@
-"""Large content: split off while it arrives, and decoded only for a known signer."""
+"""Large content: split from the body as it arrives, and decoded only for a verified signer."""
 
 import json
 from collections.abc import AsyncIterator
@@ -18,7 +18,7 @@ CHUNK = 64 * 1024
 
 
 def _create(world: World, content: str) -> str:
-    """The text of a valid create, with `content` inserted unchanged."""
+    """The body of a valid create, with `content` inserted unchanged."""
     return json.dumps(world.stranger().sign("create"))[:-1] + f', "content": {content}}}'
 
 
@@ -45,7 +45,7 @@ async def test_large_content_is_stored_unchanged(town: World, content: str) -> N
 
 
 @pytest.mark.parametrize("encryption", ["off", "on"])
-async def test_large_content_is_kept_under_a_number_that_the_catalog_reserves(
+async def test_large_content_is_stored_under_a_number_reserved_by_the_catalog(
     tmp_path: Path, encryption: str
 ) -> None:
     given = {"ENCRYPTION": encryption, "ENCRYPTION_KEY": "7b" * 32}
@@ -74,7 +74,7 @@ async def test_large_content_is_kept_under_a_number_that_the_catalog_reserves(
         (b'"} // "', "invalid_json"),
     ],
 )
-async def test_large_content_is_refused_as_small_content_is(
+async def test_large_content_is_refused_for_the_same_reasons_as_small_content(
     town: World, end: bytes, code: str
 ) -> None:
     for start in ("a", LONG):
@@ -82,12 +82,12 @@ async def test_large_content_is_refused_as_small_content_is(
         assert problem(await _post(town, head.encode() + end + tail.encode())) == (400, code)
 
 
-async def test_large_content_of_another_kind_is_refused(town: World) -> None:
+async def test_large_content_that_is_not_a_string_is_refused(town: World) -> None:
     for content in (f'["{LONG[:60_000]}"]', "[" + "0," * 25_000 + "0]", "null" + " " * 64_000):
         assert problem(await _post(town, _create(town, content))) == (400, "invalid_request")
 
 
-async def test_large_content_is_not_decoded_before_the_signer_is_known(town: World) -> None:
+async def test_large_content_is_not_decoded_before_the_signer_is_verified(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     forged = eve.sign("create") | {"address": alice.account.address}
     text = json.dumps(forged)[:-1] + f', "content": "{LONG}' + r'\ud800"}'
@@ -113,7 +113,7 @@ async def test_large_content_is_decoded_before_the_file_is_looked_up(town: World
 
 
 class Repeated:
-    """A body of one repeated piece, which counts how much of it was read."""
+    """A body of one repeated piece that counts how much of it was read."""
 
     def __init__(self, start: bytes, piece: bytes, size: int) -> None:
         self.taken = 0
@@ -139,10 +139,10 @@ class Repeated:
         (b"", b" ", (413, "too_large")),
     ],
 )
-async def test_a_body_is_not_collected_if_its_beginning_is_wrong(
+async def test_a_body_with_an_invalid_start_is_not_read_completely(
     town: World, start: bytes, piece: bytes, expected: tuple[int, str]
 ) -> None:
-    """Only what the middleware drains of it is read."""
+    """Only as much of the body is read as the middleware drains."""
     body = Repeated(start, piece, 24 * 1024 * 1024)
     headers = JSON | {"Expect": "100-continue"}
     response = await town.client.post("/create/group", content=body, headers=headers)
@@ -151,7 +151,7 @@ async def test_a_body_is_not_collected_if_its_beginning_is_wrong(
     assert body.taken <= most + 2 * CHUNK
 
 
-async def test_escapes_do_not_eat_into_the_limit_of_a_content(town: World) -> None:
+async def test_json_escapes_do_not_count_towards_the_content_limit(town: World) -> None:
     most = 4 * 1024 * 1024
     text = _create(town, '"' + r"\u0001" * most + '"')
     assert (await _post(town, text)).status_code == 200

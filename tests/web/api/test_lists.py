@@ -1,4 +1,4 @@
-"""Lists over HTTP: who sees what, page by page, each file exactly once."""
+"""Lists over HTTP: who sees which files, with each file exactly once across pages."""
 
 import asyncio
 import base64
@@ -22,7 +22,7 @@ async def _next(world: World, token: str) -> Any:
 
 
 async def _walk(world: World, first: Any) -> list[list[str]]:
-    """The cids of every page, from the first response to the last."""
+    """The cids on each page, following the tokens from the first response to the last."""
     pages = []
     response = first
     while True:
@@ -63,7 +63,7 @@ async def test_an_empty_list_has_no_files_and_no_token(town: World) -> None:
 @pytest.mark.parametrize(
     ("count", "sizes"), [(1, [1]), (12, [12]), (13, [12, 1]), (22, [12, 9, 1])]
 )
-async def test_the_first_page_of_drafts_has_twelve_and_later_ones_nine(
+async def test_the_first_page_of_drafts_has_12_files_and_later_pages_have_9(
     town: World, count: int, sizes: list[int]
 ) -> None:
     alice = town.stranger()
@@ -73,7 +73,7 @@ async def test_the_first_page_of_drafts_has_twelve_and_later_ones_nine(
     assert _flat(pages) == cids[::-1]
 
 
-async def test_only_the_owner_lists_drafts(town: World) -> None:
+async def test_only_the_owner_can_list_drafts(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     await town.create(alice)
     headers = await town.login(eve)
@@ -82,7 +82,7 @@ async def test_only_the_owner_lists_drafts(town: World) -> None:
     assert problem(response) == (403, "subject_mismatch")
 
 
-async def test_the_owner_may_be_given_in_any_case(town: World) -> None:
+async def test_the_owner_address_may_be_given_in_any_case(town: World) -> None:
     alice = town.stranger()
     await town.create(alice)
     headers = await town.login(alice)
@@ -92,13 +92,13 @@ async def test_the_owner_may_be_given_in_any_case(town: World) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "?owner=", "?owner=alice", "?owner=0x1&owner=0x1"])
-async def test_the_owner_must_be_one_address(town: World, query: str) -> None:
+async def test_the_owner_parameter_must_be_one_address(town: World, query: str) -> None:
     headers = await town.login(town.stranger())
     response = await town.client.get(f"/pendingFilesByOwner{query}", headers=headers)
     assert problem(response) == (400, "invalid_address")
 
 
-async def test_a_list_of_drafts_has_no_post_in_it(town: World) -> None:
+async def test_a_list_of_drafts_contains_no_posts(town: World) -> None:
     alice = town.wallet(2)
     draft = await town.create(alice)
     _, post = await town.post(alice)
@@ -140,7 +140,9 @@ async def test_no_public_list_shows_a_draft(
         assert not set(drafts) & set(_flat(pages))
 
 
-async def test_public_lists_have_pages_of_nine(tmp_path_factory: pytest.TempPathFactory) -> None:
+async def test_public_lists_have_nine_files_per_page(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
     async with open_world(tmp_path_factory.mktemp("nine")) as world:
         posts = await _publish_posts(world, "nine", 19)
         for path, params in (("/filesMetaData", {}), ("/filesByTags", {"tags": "nine"})):
@@ -149,7 +151,7 @@ async def test_public_lists_have_pages_of_nine(tmp_path_factory: pytest.TempPath
             assert _flat(pages) == posts[::-1]
 
 
-async def test_a_setting_shows_drafts_in_public_lists(
+async def test_drafts_can_be_shown_in_public_lists_by_a_setting(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = tmp_path_factory.mktemp("public")
@@ -160,7 +162,7 @@ async def test_a_setting_shows_drafts_in_public_lists(
         assert pages == [[post["cid"], draft["cid"]]]
 
 
-async def test_a_page_token_shows_drafts_only_while_the_setting_does(
+async def test_a_page_token_shows_drafts_only_while_public_drafts_are_on(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     folder = tmp_path_factory.mktemp("private")
@@ -178,7 +180,7 @@ async def test_a_page_token_shows_drafts_only_while_the_setting_does(
             assert files[-1]["cid"] == post["cid"]
 
 
-async def test_files_match_that_have_all_the_tags(town: World) -> None:
+async def test_only_files_with_all_given_tags_match(town: World) -> None:
     (both,) = await _publish_posts(town, "red,green", 1)
     (red,) = await _publish_posts(town, "red", 1)
     for tags, found in (
@@ -229,7 +231,7 @@ async def test_the_tags_parameter_is_required_exactly_once(town: World, query: s
     assert problem(await town.client.get(f"/filesByTags{query}")) == (400, "invalid_tags")
 
 
-async def test_metadata_of_one_file_is_a_list_of_one_without_content(town: World) -> None:
+async def test_metadata_of_one_file_is_a_list_of_one_record_without_content(town: World) -> None:
     file = await town.create(town.stranger(), "Hidden words.")
     response = await town.client.get("/filesMetaData", params={"cid": file["cid"]})
     assert response.json().keys() == {"files", "next_page_token"}
@@ -279,7 +281,7 @@ async def test_a_page_token_is_opaque(town: World) -> None:
     assert bytes.fromhex(alice.address[2:]) not in raw
 
 
-async def test_any_change_to_a_page_token_is_refused(town: World) -> None:
+async def test_a_modified_page_token_is_refused(town: World) -> None:
     _, token = await _some_token(town)
     changed = [token[:at] + ("A" if token[at] != "A" else "B") + token[at + 1 :]
                for at in range(len(token))]  # fmt: skip
@@ -288,7 +290,7 @@ async def test_any_change_to_a_page_token_is_refused(town: World) -> None:
         assert problem(await _next(town, each)) == (400, "invalid_page_token")
 
 
-async def test_a_page_token_of_another_deployment_is_refused(
+async def test_a_page_token_from_another_deployment_is_refused(
     town: World, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     _, token = await _some_token(town)
@@ -298,7 +300,7 @@ async def test_a_page_token_of_another_deployment_is_refused(
 
 
 @pytest.mark.parametrize(("seconds", "good"), [(15 * 60 - 1, True), (15 * 60, False)])
-async def test_a_token_of_drafts_is_valid_for_fifteen_minutes(
+async def test_a_page_token_for_drafts_is_valid_for_fifteen_minutes(
     town: World, seconds: int, good: bool
 ) -> None:
     _, token = await _some_token(town)
@@ -310,7 +312,7 @@ async def test_a_token_of_drafts_is_valid_for_fifteen_minutes(
         assert problem(response) == (400, "invalid_page_token")
 
 
-async def test_a_token_of_drafts_never_outlives_its_session(town: World) -> None:
+async def test_a_page_token_for_drafts_never_outlives_its_session(town: World) -> None:
     alice = town.stranger()
     headers = await town.login(alice)
     for _ in range(22):
@@ -325,7 +327,7 @@ async def test_a_token_of_drafts_never_outlives_its_session(town: World) -> None
         assert problem(await _next(town, token)) == (400, "invalid_page_token")
 
 
-async def test_a_token_of_a_public_list_lives_for_a_day(
+async def test_a_page_token_for_a_public_list_is_valid_for_a_day(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     async with open_world(tmp_path_factory.mktemp("day")) as world:
@@ -337,7 +339,7 @@ async def test_a_token_of_a_public_list_lives_for_a_day(
         assert problem(await _next(world, token)) == (400, "invalid_page_token")
 
 
-async def test_drafts_are_seen_exactly_once_while_others_are_written(town: World) -> None:
+async def test_paging_shows_each_draft_exactly_once_while_others_are_created(town: World) -> None:
     alice = town.stranger()
     before = [(await town.create(alice))["cid"] for _ in range(30)]
     response = await _drafts(town, alice)
@@ -353,7 +355,7 @@ async def test_drafts_are_seen_exactly_once_while_others_are_written(town: World
     assert seen == before[::-1]
 
 
-async def test_deleting_a_draft_while_paging_skips_no_other(town: World) -> None:
+async def test_deleting_a_draft_while_paging_skips_no_other_draft(town: World) -> None:
     alice = town.stranger()
     before = [(await town.create(alice))["cid"] for _ in range(25)]
     response = await _drafts(town, alice)

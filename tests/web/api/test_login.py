@@ -1,4 +1,4 @@
-"""Logins and sessions over HTTP: who gets one, what it permits, and until when."""
+"""Logins and sessions over HTTP: who gets a session, what it permits, and when it ends."""
 
 import base64
 import json
@@ -26,7 +26,7 @@ async def test_a_login_returns_a_session_for_two_hours(town: World) -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"), [("60", "1m"), ("90", "90s"), ("3600", "1h"), ("5400", "90m")]
 )
-async def test_a_login_returns_a_session_for_as_long_as_configured(
+async def test_the_lifetime_of_a_session_is_configurable(
     tmp_path: Path, seconds: str, text: str
 ) -> None:
     async with open_world(tmp_path, SESSION_SECONDS=seconds) as world:
@@ -44,7 +44,9 @@ async def test_a_login_returns_a_session_for_as_long_as_configured(
         assert problem(refused) == (401, "session_expired")
 
 
-async def test_a_lower_lifetime_does_not_shorten_sessions_that_were_issued(tmp_path: Path) -> None:
+async def test_a_shorter_configured_lifetime_does_not_affect_issued_sessions(
+    tmp_path: Path,
+) -> None:
     clock = MovableClock()
     async with open_world(tmp_path, clock=clock) as world:
         session = await world.login(world.wallet(1))
@@ -53,7 +55,7 @@ async def test_a_lower_lifetime_does_not_shorten_sessions_that_were_issued(tmp_p
         assert (await world.client.get("/me/feeds", headers=session)).status_code == 200
 
 
-async def test_a_header_without_bearer_is_refused_with_a_hint(town: World) -> None:
+async def test_an_authorization_header_without_bearer_is_refused_with_a_hint(town: World) -> None:
     token = (await town.login(town.stranger()))["Authorization"].removeprefix("Bearer ")
     response = await town.client.get("/me/feeds", headers={"Authorization": token})
     assert problem(response) == (401, "session_invalid")
@@ -66,7 +68,7 @@ async def test_a_login_is_never_cached(town: World) -> None:
     assert response.headers["cache-control"] == "no-store"
 
 
-async def test_a_session_has_the_promised_header_and_claims(town: World) -> None:
+async def test_a_session_token_has_the_documented_header_and_claims(town: World) -> None:
     alice = town.stranger()
     token = (await town.login(alice))["Authorization"].removeprefix("Bearer ")
     header, claims = (
@@ -79,7 +81,7 @@ async def test_a_session_has_the_promised_header_and_claims(town: World) -> None
     assert claims["exp"] - claims["iat"] == 7200
 
 
-async def test_a_login_is_accepted_once(town: World) -> None:
+async def test_a_login_message_is_accepted_only_once(town: World) -> None:
     alice = town.stranger()
     body = alice.sign_login(alice.login_message())
     assert (await town.client.post("/auth/login", json=body)).status_code == 200
@@ -103,7 +105,7 @@ async def test_a_login_without_a_uri_line_is_accepted(town: World) -> None:
 @pytest.mark.parametrize(
     ("age", "accepted"), [(-6, False), (-5, True), (0, True), (60, True), (61, False)]
 )
-async def test_a_login_is_at_most_60_seconds_old_and_5_ahead(
+async def test_a_login_may_be_at_most_60_seconds_old_and_5_seconds_ahead(
     town: World, age: int, accepted: bool
 ) -> None:
     alice = town.stranger()
@@ -121,7 +123,7 @@ async def test_a_login_is_at_most_60_seconds_old_and_5_ahead(
     ["Expiration Time: {past}", "Not Before: {future}"],
     ids=["expired", "not valid yet"],
 )
-async def test_a_login_outside_its_validity_is_stale(town: World, line: str) -> None:
+async def test_a_login_outside_its_validity_period_is_stale(town: World, line: str) -> None:
     alice = town.stranger()
     minute = timedelta(minutes=1)
     times = {
@@ -164,7 +166,7 @@ def _replace_line(message: str, label: str, value: str) -> str:
 
 
 @pytest.mark.parametrize("change", WRONG_MESSAGES.values(), ids=WRONG_MESSAGES.keys())
-async def test_a_message_for_another_service_is_refused(town: World, change) -> None:
+async def test_a_login_message_for_another_service_is_refused(town: World, change) -> None:
     alice = town.stranger()
     body = alice.sign_login(change(alice.login_message()))
     response = await town.client.post("/auth/login", json=body)
@@ -207,7 +209,9 @@ async def _ask(world: World, wallet: Wallet, authorization: str | None) -> tuple
 @pytest.mark.parametrize(
     "path", ["/fileByCid?cid=x", "/pendingFilesByOwner?owner=x", "/fileByPostId?user=x&postId=1"]
 )
-async def test_a_guarded_read_without_a_session_is_challenged(town: World, path: str) -> None:
+async def test_a_protected_read_without_a_session_gets_a_bearer_challenge(
+    town: World, path: str
+) -> None:
     response = await town.client.get(path)
     assert problem(response) == (401, "session_missing")
     assert response.headers["www-authenticate"] == "Bearer"
@@ -215,7 +219,7 @@ async def test_a_guarded_read_without_a_session_is_challenged(town: World, path:
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-async def test_the_scheme_is_read_in_any_case(town: World, scheme: str) -> None:
+async def test_the_authorization_scheme_is_case_insensitive(town: World, scheme: str) -> None:
     alice = town.stranger()
     token = (await town.login(alice))["Authorization"].removeprefix("Bearer ")
     assert await _ask(town, alice, f"{scheme} {token}") == (200, "")
@@ -233,7 +237,7 @@ async def test_a_header_without_a_valid_bearer_session_is_refused(
     assert await _ask(town, alice, authorization.format(token=token)) == (401, "session_invalid")
 
 
-async def test_a_session_in_the_query_is_not_looked_at(town: World) -> None:
+async def test_a_session_in_the_query_string_is_ignored(town: World) -> None:
     alice = town.stranger()
     token = (await town.login(alice))["Authorization"].removeprefix("Bearer ")
     params = {"owner": alice.address, "Authorization": f"Bearer {token}", "token": token}
@@ -287,7 +291,7 @@ async def test_a_forged_session_is_refused(
     assert await _ask(town, alice, f"Bearer {token}") == (401, "session_invalid")
 
 
-async def test_a_correctly_forged_session_is_accepted_with_the_real_key(town: World) -> None:
+async def test_a_token_built_by_hand_is_accepted_if_signed_with_the_real_key(town: World) -> None:
     alice = town.stranger()
     real = (await town.login(alice))["Authorization"].removeprefix("Bearer ")
     iat = town.clock.seconds
@@ -301,7 +305,7 @@ async def test_a_correctly_forged_session_is_accepted_with_the_real_key(town: Wo
     assert await _ask(town, alice, f"Bearer {token}") == (200, "")
 
 
-async def test_a_session_ends_after_two_hours_to_the_second(tmp_path: Path) -> None:
+async def test_a_session_expires_after_exactly_two_hours(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         alice = world.wallet(1)
         authorization = (await world.login(alice))["Authorization"]
@@ -326,7 +330,7 @@ async def test_a_session_survives_the_rotation_of_its_key(tmp_path: Path) -> Non
         assert await _ask(world, alice, authorization) == (401, "session_invalid")
 
 
-async def test_a_session_of_another_deployment_is_refused(tmp_path: Path) -> None:
+async def test_a_session_from_another_deployment_is_refused(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         clock = world.clock
         alice = world.wallet(1)
@@ -336,14 +340,14 @@ async def test_a_session_of_another_deployment_is_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("domain", ["app.example", "app.example:8443", DOMAIN])
-async def test_readers_log_in_from_the_allowed_domains(tmp_path: Path, domain: str) -> None:
+async def test_readers_can_log_in_from_the_allowed_domains(tmp_path: Path, domain: str) -> None:
     async with open_world(tmp_path, LOGIN_DOMAINS="app.example,app.example:8443") as world:
         alice = world.stranger()
         body = alice.sign_login(alice.login_message(domain=domain))
         assert (await world.client.post("/auth/login", json=body)).status_code == 200
 
 
-async def test_too_many_logins_of_one_address_are_rate_limited(tmp_path: Path) -> None:
+async def test_too_many_logins_by_one_address_are_rate_limited(tmp_path: Path) -> None:
     limits = {"RATE_LIMITS": "on", "RATE_LOGINS": "3/60"}
     async with open_world(tmp_path, **limits) as world:
         alice, bob = world.wallet(1), world.wallet(2)

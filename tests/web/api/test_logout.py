@@ -1,4 +1,4 @@
-"""Logout: every replica refuses an ended session at once, on every route that takes one."""
+"""Logout: every replica refuses an ended session at once, on every route that uses sessions."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ Session = dict[str, str]
 
 @asynccontextmanager
 async def open_replica(town: World) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of another service over the same database, store and chain."""
+    """A client of a second service on the same database, store and chain."""
     adapters = open_adapters(town.settings, town.clock, town.clock.monotonic)
     transport = httpx2.ASGITransport(build_service(town.settings, adapters))
     hooks = {"response": [check_described]}
@@ -50,7 +50,7 @@ async def list_drafts(
 
 
 @pytest.mark.parametrize("body", [None, {}, {"all": False}])
-async def test_a_logout_ends_this_session_and_no_other(town: World, body: object) -> None:
+async def test_a_logout_ends_only_its_own_session(town: World, body: object) -> None:
     reader = town.stranger()
     session, other = await town.login(reader), await town.login(reader)
     response = await log_out(town.client, session, body)
@@ -62,7 +62,7 @@ async def test_a_logout_ends_this_session_and_no_other(town: World, body: object
     assert (await list_drafts(town.client, reader.address, other)).status_code == 200
 
 
-async def test_a_logout_of_all_ends_every_session_of_the_address(town: World) -> None:
+async def test_logging_out_everywhere_ends_every_session_of_the_address(town: World) -> None:
     reader, neighbour = town.stranger(), town.stranger()
     sessions = [await town.login(reader) for _ in range(3)]
     kept = await town.login(neighbour)
@@ -72,7 +72,7 @@ async def test_a_logout_of_all_ends_every_session_of_the_address(town: World) ->
     assert (await list_drafts(town.client, neighbour.address, kept)).status_code == 200
 
 
-async def test_a_login_right_after_a_logout_of_all_is_valid(town: World) -> None:
+async def test_a_login_right_after_logging_out_everywhere_is_valid(town: World) -> None:
     reader = town.stranger()
     for _ in range(3):
         # The clock of this world stands still: all of it happens at one moment.
@@ -112,7 +112,7 @@ async def test_a_body_that_is_not_json_is_refused(town: World, body: bytes) -> N
     assert problem(response) == (400, "invalid_json")
 
 
-async def test_a_logout_takes_no_parameters(town: World) -> None:
+async def test_a_logout_with_query_parameters_is_refused(town: World) -> None:
     reader = town.stranger()
     session = await town.login(reader)
     response = await town.client.post("/auth/logout?all=true", headers=session)
@@ -126,7 +126,7 @@ async def test_a_logout_needs_a_session(town: World) -> None:
     assert problem(await log_out(town.client, invalid)) == (401, "session_invalid")
 
 
-async def test_a_session_is_ended_once(town: World) -> None:
+async def test_a_session_can_be_ended_only_once(town: World) -> None:
     reader = town.stranger()
     session, other = await town.login(reader), await town.login(reader)
     assert (await log_out(town.client, session)).status_code == 204
@@ -144,7 +144,7 @@ async def test_simultaneous_logouts_of_one_session_end_it(town: World) -> None:
     assert problem(await list_drafts(town.client, reader.address, session)) == ENDED
 
 
-async def test_a_login_that_runs_beside_a_logout_of_all_is_whole_or_ended(town: World) -> None:
+async def test_a_login_concurrent_with_logging_out_everywhere_is_live_or_ended(town: World) -> None:
     reader = town.stranger()
     first = await town.login(reader)
     session, response = await asyncio.gather(
@@ -159,7 +159,7 @@ async def test_a_login_that_runs_beside_a_logout_of_all_is_whole_or_ended(town: 
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
-async def test_a_logout_is_honoured_by_the_next_request_to_another_replica(
+async def test_a_logout_takes_effect_on_the_next_request_to_another_replica(
     town: World, everywhere: bool
 ) -> None:
     reader = town.stranger()
@@ -224,7 +224,7 @@ async def test_a_replica_without_its_database_accepts_no_session(town: World) ->
     assert problem(await list_drafts(town.client, reader.address, ended)) == ENDED
 
 
-async def test_an_expired_session_ends_nothing(town: World) -> None:
+async def test_an_expired_session_cannot_log_out(town: World) -> None:
     reader = town.stranger()
     session = await town.login(reader)
     town.clock.advance(7200)
@@ -252,7 +252,7 @@ async def next_page(town: World, token: str) -> httpx2.Response:
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
-async def test_a_page_token_of_drafts_ends_with_its_session(town: World, everywhere: bool) -> None:
+async def test_a_page_token_for_drafts_ends_with_its_session(town: World, everywhere: bool) -> None:
     reader = town.stranger()
     for _ in range(23):
         await town.create(reader)
@@ -270,7 +270,7 @@ async def test_a_page_token_of_drafts_ends_with_its_session(town: World, everywh
     assert ((await next_page(town, kept)).status_code == 200) is not everywhere
 
 
-async def test_private_feeds_survive_a_logout_of_all_sessions(town: World) -> None:
+async def test_private_feeds_survive_logging_out_everywhere(town: World) -> None:
     reader = town.stranger()
     session = await town.login(reader)
     made = await town.client.post("/me/feeds", headers=session)
@@ -288,11 +288,11 @@ UNDESCRIBED: dict[str, Any] = {
     "security": [],
     "parameters": [{"in": "path", "name": "id", "example": "1"}],
 }
-"""The bodies for routes of the pages."""
+"""Request bodies for routes used by the pages."""
 
 
 def example(operation: dict[str, Any], path: str, own: dict[str, str]) -> dict[str, Any]:
-    """A request with everything that an operation needs, except its session."""
+    """A request with everything that an operation requires, except for its session."""
     given: dict[str, Any] = {"params": {}, "headers": {}}
     for parameter in operation.get("parameters", ()):
         value = own.get(parameter["name"], parameter.get("example"))
@@ -309,10 +309,10 @@ def example(operation: dict[str, Any], path: str, own: dict[str, str]) -> dict[s
 
 
 SESSIONS_OF_PAGES = {"get /p/{id}/text", "get /p/{id}/document", "post /studio/preview"}
-"""Routes that pages call with a session, and the description leaves out."""
+"""Routes that pages call with a session but that the API description omits."""
 
 
-async def test_every_route_that_takes_a_session_refuses_an_ended_one(town: World) -> None:
+async def test_every_route_that_uses_a_session_refuses_an_ended_one(town: World) -> None:
     reader = town.stranger()
     live, ended = await town.login(reader), await town.login(reader)
     assert (await log_out(town.client, ended)).status_code == 204

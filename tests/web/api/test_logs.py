@@ -1,4 +1,4 @@
-"""Logs of a whole walk: no secret in any line or response, and no line that a stranger can
+"""Logs of a whole walk: no secret in any line or response, and no line that a client can
 forge."""
 
 import io
@@ -31,7 +31,7 @@ RPC_KEY = "canaryrpckey0123456789"
 def _listening(
     style: type[JsonFormatter] | type[TextFormatter] = JsonFormatter,
 ) -> Iterator[io.StringIO]:
-    """Every record of the process as a line, with nothing hidden afterwards."""
+    """Capture every log record of the process as a line, without any redaction."""
     lines = io.StringIO()
     handler = logging.StreamHandler(lines)
     handler.setFormatter(style((), request_id.get))
@@ -50,7 +50,7 @@ def _listening(
 
 @dataclass(slots=True)
 class Walk:
-    """The secrets of a walk, the responses, and the log."""
+    """The secrets used in a walk, its responses, and its log."""
 
     secrets: dict[str, str] = field(default_factory=dict)
     responses: list[httpx2.Response] = field(default_factory=list)
@@ -119,7 +119,7 @@ async def _whole_walk(folder: Path) -> Walk:
     return walk
 
 
-async def test_no_log_line_of_a_walk_holds_a_secret(tmp_path: Path) -> None:
+async def test_no_log_line_of_a_walk_contains_a_secret(tmp_path: Path) -> None:
     walk = await _whole_walk(tmp_path)
     assert walk.lines.count('"responded"') >= 30
     assert "chain node failed" in walk.lines
@@ -128,7 +128,7 @@ async def test_no_log_line_of_a_walk_holds_a_secret(tmp_path: Path) -> None:
         assert secret.removeprefix("0x") not in walk.lines, name
 
 
-async def test_no_response_of_a_walk_holds_a_secret(tmp_path: Path) -> None:
+async def test_no_response_in_a_walk_contains_a_secret(tmp_path: Path) -> None:
     walk = await _whole_walk(tmp_path)
     meant = {"session": "/auth/login", "page token": "/pendingFilesByOwner"}
     assert len({response.request.url.path for response in walk.responses}) >= 12
@@ -139,7 +139,7 @@ async def test_no_response_of_a_walk_holds_a_secret(tmp_path: Path) -> None:
                 assert secret not in text, (name, response.request.url.path)
 
 
-async def test_every_response_has_one_line_with_its_id_and_code(world: World) -> None:
+async def test_every_response_is_logged_in_one_line_with_its_id_and_code(world: World) -> None:
     with _listening() as lines:
         response = await world.client.get("/freeFileByPostId", params={"postId": "x"})
     (line,) = [json.loads(line) for line in lines.getvalue().splitlines() if "responded" in line]
@@ -150,7 +150,7 @@ async def test_every_response_has_one_line_with_its_id_and_code(world: World) ->
     assert "client" not in line
 
 
-async def test_the_address_of_the_client_is_logged_where_it_is_switched_on(tmp_path: Path) -> None:
+async def test_the_address_of_the_client_is_logged_if_switched_on(tmp_path: Path) -> None:
     with _listening() as lines:
         async with open_world(tmp_path, LOG_CLIENT_ADDRESSES="on") as world:
             await world.client.get("/healthz")
@@ -181,14 +181,14 @@ async def test_control_characters_stay_within_their_log_line(world: World, style
         assert all(json.loads(line) for line in text.splitlines())
 
 
-async def test_a_query_is_not_logged(world: World) -> None:
+async def test_query_strings_are_not_logged(world: World) -> None:
     with _listening() as lines:
         await world.client.get("/filesByTags", params={"tags": "canarytag"})
     assert "/filesByTags" in lines.getvalue()
     assert "canarytag" not in lines.getvalue()
 
 
-async def test_a_path_of_any_length_makes_a_line_of_bounded_length(world: World) -> None:
+async def test_log_lines_have_a_bounded_length_whatever_the_path(world: World) -> None:
     with _listening() as lines:
         await world.client.get("/" + "a" * 60_000)
     assert "aaaa" in lines.getvalue()

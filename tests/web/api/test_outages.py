@@ -15,12 +15,12 @@ from imprint.bootstrap import Adapters
 from imprint.domain.errors import Unavailable
 
 HANGING_SECONDS = 20
-"""Seconds that no response takes, unless it waits in vain."""
+"""Seconds after which a response counts as hanging."""
 
 
 @dataclass(slots=True)
 class Faults:
-    """The operations in `broken` fail before they do anything, or just after."""
+    """Makes the operations in `broken` fail before they run, and those in `broken_after` after."""
 
     failure: Callable[[], Exception]
     broken: set[str] = field(default_factory=set)
@@ -29,7 +29,7 @@ class Faults:
 
 @dataclass(slots=True)
 class Breakable:
-    """Any adapter, with its faults."""
+    """An adapter with faults that a test can switch on."""
 
     inner: Any
     faults: Faults
@@ -52,7 +52,7 @@ class Breakable:
 
 @dataclass(slots=True)
 class Broken:
-    """A world whose content store and records can be broken."""
+    """A world whose content store and database can be made to fail."""
 
     world: World
     store: Faults
@@ -91,7 +91,7 @@ async def test_without_a_node_reads_that_need_the_chain_fail_at_once(world: Worl
         _is_outage(await world.send_delete(alice, draft["cid"]), "chain_unavailable")
 
 
-async def test_a_silent_node_is_timed_out(world: World) -> None:
+async def test_an_unresponsive_node_is_timed_out(world: World) -> None:
     post_id, _ = await world.post(world.wallet(1), price=0)
     world.node.fault = lambda said: None
     async with asyncio.timeout(HANGING_SECONDS):
@@ -118,7 +118,7 @@ async def test_a_delivery_is_applied_without_a_node(world: World) -> None:
     assert (await world.deliver_a(block)).json()["applied"] == 1
 
 
-async def test_a_refused_delete_leaves_draft_and_nonce(world: World) -> None:
+async def test_a_refused_delete_keeps_the_draft_and_the_nonce(world: World) -> None:
     alice = world.wallet(1)
     file = await world.create(alice, "Kept.")
     world.node.fault = lambda said: b"<html>down</html>"
@@ -128,7 +128,7 @@ async def test_a_refused_delete_leaves_draft_and_nonce(world: World) -> None:
     assert (await world.send_delete(alice, file["cid"], nonce="kept")).status_code == 200
 
 
-async def test_the_subject_is_compared_even_without_a_node(world: World) -> None:
+async def test_a_user_other_than_the_session_is_refused_even_without_a_node(world: World) -> None:
     post_id, _ = await world.post(world.wallet(1))
     session = await world.login(world.wallet(2))
     await world.node.stop()
@@ -147,7 +147,7 @@ def _change_results(change: Callable[[Any], Any]) -> Fault:
 
 
 def _change_calls(change: Callable[[str], str]) -> Fault:
-    """Change what the contract returned, and leave the node's own errors."""
+    """Change what contract calls return, but not the node's own errors."""
     return _change_results(
         lambda result: change(result) if isinstance(result, str) and len(result) > 18 else result
     )
@@ -173,7 +173,7 @@ LIES: dict[str, Fault] = {
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
-async def test_a_malformed_response_of_the_node_never_grants_access(
+async def test_a_malformed_response_from_the_node_never_grants_access(
     world: World, lie: Fault
 ) -> None:
     alice, eve = world.wallet(1), world.stranger()
@@ -234,7 +234,7 @@ async def test_without_a_store_the_service_is_not_ready(fragile: Broken) -> None
     assert (await fragile.world.client.get("/healthz")).status_code == 200
 
 
-async def test_a_create_that_cannot_be_stored_can_be_sent_again(fragile: Broken) -> None:
+async def test_a_create_that_could_not_be_stored_can_be_retried(fragile: Broken) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
     body = alice.sign("create") | {"content": "At last."}
     fragile.store.broken = {"put"}
@@ -246,7 +246,7 @@ async def test_a_create_that_cannot_be_stored_can_be_sent_again(fragile: Broken)
     assert (await world.read_draft(alice, cid)).json()["content"] == "At last."
 
 
-async def test_an_update_that_cannot_be_stored_leaves_the_draft(fragile: Broken) -> None:
+async def test_an_update_that_cannot_be_stored_leaves_the_draft_unchanged(fragile: Broken) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
     old = await world.create(alice, "The old words.")
     fragile.store.broken = {"put"}
@@ -256,7 +256,7 @@ async def test_an_update_that_cannot_be_stored_leaves_the_draft(fragile: Broken)
     assert (await world.send_update(alice, old["cid"], nonce="n")).status_code == 200
 
 
-async def test_a_publish_that_cannot_be_stored_leaves_tags_and_thumbnail(fragile: Broken) -> None:
+async def test_a_publish_that_cannot_be_stored_keeps_tags_and_thumbnail(fragile: Broken) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
     file = await world.create(alice)
     await world.publish(alice, file["cid"], "before")
@@ -271,7 +271,7 @@ async def test_a_publish_that_cannot_be_stored_leaves_tags_and_thumbnail(fragile
     assert (await world.metadata(file["cid"]))["hashtags"] == ["after"]
 
 
-async def test_content_that_cannot_be_fetched_is_503(fragile: Broken) -> None:
+async def test_content_that_cannot_be_fetched_gets_503(fragile: Broken) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
     file = await world.create(alice)
     thumbnail = await world.publish(alice, file["cid"])
@@ -283,7 +283,7 @@ async def test_content_that_cannot_be_fetched_is_503(fragile: Broken) -> None:
     assert (await world.client.get("/filesMetaData")).status_code == 200
 
 
-async def test_a_missing_document_is_503(world: World, tmp_path: Path) -> None:
+async def test_a_missing_document_gets_503(world: World, tmp_path: Path) -> None:
     alice = world.wallet(1)
     file = await world.create(alice)
     change_document(tmp_path / "content", "private", file["cid"], None)
@@ -294,7 +294,7 @@ COMMITS = ["open_create", "add_draft"]
 
 
 @pytest.mark.parametrize("step", COMMITS)
-async def test_a_create_that_cannot_be_recorded_can_be_sent_again(
+async def test_a_create_that_could_not_be_recorded_can_be_retried(
     fragile: Broken, step: str
 ) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
@@ -342,7 +342,7 @@ async def test_a_retry_after_a_lost_response_gets_409_with_the_created_file(
     assert (await world.read_draft(alice, cid)).json()["content"] == "It worked."
 
 
-async def test_a_delivery_that_cannot_be_stored_can_be_sent_again(fragile: Broken) -> None:
+async def test_a_delivery_that_could_not_be_stored_can_be_retried(fragile: Broken) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
     file = await world.create(alice)
     block = world.create_post(alice, file["cid"])
@@ -365,14 +365,14 @@ async def test_a_delivery_that_cannot_be_stored_can_be_sent_again(fragile: Broke
         ("public_size", "/ipfs/{cid}"),
     ],
 )
-async def test_reads_without_a_database_are_503(fragile: Broken, step: str, path: str) -> None:
+async def test_reads_without_a_database_get_503(fragile: Broken, step: str, path: str) -> None:
     world = fragile.world
     file = await world.create(world.wallet(1))
     fragile.records.broken = {step}
     _is_outage(await world.client.get(path.format(cid=file["cid"])), "database_unavailable")
 
 
-async def test_a_login_without_a_database_is_503(fragile: Broken) -> None:
+async def test_a_login_without_a_database_gets_503(fragile: Broken) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
     fragile.records.broken = {"spend_login_nonce"}
     body = alice.sign_login(alice.login_message())
@@ -382,7 +382,7 @@ async def test_a_login_without_a_database_is_503(fragile: Broken) -> None:
 
 
 @pytest.mark.parametrize("everywhere", [False, True])
-async def test_a_logout_without_a_database_is_503_and_ends_nothing(
+async def test_a_logout_without_a_database_gets_503_and_ends_nothing(
     fragile: Broken, everywhere: bool
 ) -> None:
     world, alice = fragile.world, fragile.world.wallet(1)
@@ -398,7 +398,7 @@ async def test_a_logout_without_a_database_is_503_and_ends_nothing(
 
 
 @pytest.mark.parametrize("path", ["/me/feeds", "/me/library", "/me/sales"])
-async def test_a_session_that_cannot_be_checked_is_503(fragile: Broken, path: str) -> None:
+async def test_a_session_that_cannot_be_checked_gets_503(fragile: Broken, path: str) -> None:
     world = fragile.world
     session = await world.login(world.wallet(1))
     fragile.records.broken = {"refuse_ended"}

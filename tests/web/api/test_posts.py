@@ -1,4 +1,4 @@
-"""Posts over HTTP: the contents of lists, posts and authors, and refusals."""
+"""Posts over HTTP: the contents of lists, posts and authors, and invalid requests."""
 
 import json
 from dataclasses import replace
@@ -31,7 +31,7 @@ async def _post(world: World, wallet: int, *tags: str, price: int = DEFAULT_PRIC
 
 
 async def _walk(world: World, headers: dict[str, str] | None = None, **query: Any) -> list[str]:
-    """The ids of all posts of a list, page by page."""
+    """The ids of all posts in a list, fetched page by page."""
     ids: list[str] = []
     params = query
     while True:
@@ -44,7 +44,7 @@ async def _walk(world: World, headers: dict[str, str] | None = None, **query: An
         params = {"next_page_token": token}
 
 
-async def test_a_post_combines_the_chain_and_the_catalog(town: World) -> None:
+async def test_a_post_combines_data_from_the_chain_and_the_catalog(town: World) -> None:
     alice, bob = town.wallet(1), town.wallet(2)
     post_id = await _post(town, 1, "essay")
     bought = town.buy(bob, int(post_id))
@@ -73,7 +73,7 @@ async def test_a_post_combines_the_chain_and_the_catalog(town: World) -> None:
     }
 
 
-async def test_a_post_shows_its_prices_and_since_when(town: World) -> None:
+async def test_a_post_shows_its_price_history_with_dates(town: World) -> None:
     alice = town.wallet(1)
     post_id = await _post(town, 1, price=5)
     blocks = [town.set_price(alice, int(post_id), price) for price in (0, 7)]
@@ -87,7 +87,7 @@ async def test_a_post_shows_its_prices_and_since_when(town: World) -> None:
     assert listed == {name: post[name] for name in post if name != "priceHistory"}
 
 
-async def test_hostile_text_is_unchanged_in_json(town: World) -> None:
+async def test_hostile_text_is_returned_unchanged_in_json(town: World) -> None:
     entry = ("no cid at all", HOSTILE, HOSTILE[:20], HOSTILE, 0, [])
     town.create_post_with(town.wallet(3), entry)
     await town.index()
@@ -116,7 +116,7 @@ async def test_a_list_is_filtered_ordered_and_paged(town: World) -> None:
     assert await _walk(town, **who, free="true", minPrice="1") == []
 
 
-async def test_a_list_has_posts_with_all_hashtags(town: World) -> None:
+async def test_filtering_by_several_hashtags_finds_posts_that_have_all_of_them(town: World) -> None:
     both = await _post(town, 6, "Größe", "ink")
     one = await _post(town, 6, "ink")
     await town.index()
@@ -158,7 +158,7 @@ async def test_a_malformed_parameter_is_refused(town: World, query: str, code: s
     assert problem(await town.client.get(f"/posts?{query}")) == (400, code)
 
 
-async def test_an_empty_parameter_was_not_given(town: World) -> None:
+async def test_an_empty_parameter_counts_as_not_given(town: World) -> None:
     names = ["tag", "author", "free", "minPrice", "maxPrice", "q", "sort", "limit"]
     empty = "&".join(f"{name}=" for name in [*names, "next_page_token", "unknown"])
     response = await town.client.get(f"/posts?{empty}&tag=")
@@ -168,7 +168,7 @@ async def test_an_empty_parameter_was_not_given(town: World) -> None:
 
 
 @pytest.mark.parametrize("path", ["/posts", "/posts/1", "/posts/1/content", "/stats"])
-async def test_unknown_parameters_are_refused_by_name(town: World, path: str) -> None:
+async def test_the_refusal_of_unknown_parameters_names_them(town: World, path: str) -> None:
     response = await town.client.get(f"{path}?utm_source=a&b=1&c=1&d=1&{'x' * 90}=1")
     assert problem(response) == (400, "invalid_request")
     assert "'utm_source', 'b', 'c', …" in response.json()["detail"]
@@ -189,13 +189,13 @@ async def test_unexpected_parameters_are_refused(town: World) -> None:
         assert problem(await town.client.get(f"{path}?x=1")) == (400, "invalid_request"), path
 
 
-async def test_a_post_that_does_not_exist_is_not_found(town: World) -> None:
+async def test_a_nonexistent_post_is_not_found(town: World) -> None:
     await town.index()
     assert problem(await town.client.get(f"/posts/{2**256 - 1}")) == (404, "not_found")
     assert problem(await town.client.get(f"/posts/{2**255}/content")) == (404, "not_found")
 
 
-async def test_a_page_token_belongs_to_its_list(town: World) -> None:
+async def test_a_page_token_is_valid_only_for_its_list(town: World) -> None:
     for _ in range(2):
         await _post(town, 7, "token")
     await town.index()
@@ -215,7 +215,7 @@ async def test_a_page_token_belongs_to_its_list(town: World) -> None:
         assert problem(response) == (400, "invalid_page_token")
 
 
-async def test_an_unchanged_page_keeps_its_entity_tag(town: World) -> None:
+async def test_an_unchanged_page_keeps_its_etag(town: World) -> None:
     for _ in range(2):
         await _post(town, 8)
     await town.index()
@@ -242,7 +242,7 @@ async def test_a_head_request_has_the_headers_of_a_get_request(town: World) -> N
     assert head.headers["content-length"] == str(len(got.content))
 
 
-async def test_a_browser_is_sent_to_the_page_of_a_post(town: World) -> None:
+async def test_a_browser_is_redirected_to_the_page_of_a_post(town: World) -> None:
     post_id = await _post(town, 1)
     await town.index()
     html = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
@@ -255,7 +255,7 @@ async def test_a_browser_is_sent_to_the_page_of_a_post(town: World) -> None:
         assert response.headers["vary"].startswith("Accept")
 
 
-async def test_content_has_the_same_access_rules_as_the_other_reads(town: World) -> None:
+async def test_content_follows_the_same_access_rules_as_the_other_reads(town: World) -> None:
     alice, bob, eve = town.wallet(1), town.wallet(2), town.wallet(9)
     paid, free = await _post(town, 1), await _post(town, 1, price=0)
     town.buy(bob, int(paid))
@@ -278,7 +278,7 @@ async def test_content_has_the_same_access_rules_as_the_other_reads(town: World)
     assert problem(response) == (401, "session_invalid")
 
 
-async def test_an_author_has_posts_and_sales(town: World) -> None:
+async def test_an_author_record_has_posts_and_sales(town: World) -> None:
     author, reader = town.wallet(9), town.wallet(2)
     first, second = await _post(town, 9), await _post(town, 9, price=3)
     town.buy(reader, int(first))
@@ -315,7 +315,7 @@ async def test_stats_have_ninety_days_and_amounts_as_strings(town: World) -> Non
     assert response.headers["etag"]
 
 
-async def test_an_index_that_is_being_built_is_503_and_never_404(
+async def test_an_index_that_is_being_built_gets_503_and_never_404(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -347,7 +347,7 @@ async def test_an_expired_page_token_is_refused(tmp_path: Path, records: None) -
         assert problem(response) == (400, "invalid_page_token")
 
 
-async def test_without_a_node_the_index_still_works_but_content_is_503(
+async def test_without_a_node_the_index_still_works_but_content_gets_503(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -359,7 +359,7 @@ async def test_without_a_node_the_index_still_works_but_content_is_503(
         assert problem(response) == (503, "chain_unavailable")
 
 
-async def test_the_index_reveals_nothing_of_a_draft(town: World) -> None:
+async def test_the_index_reveals_nothing_about_a_draft(town: World) -> None:
     draft = await town.create(town.wallet(1), "Nobody has read this.")
     town.create_post(town.wallet(2), draft["cid"])
     await town.index()
@@ -370,7 +370,7 @@ async def test_the_index_reveals_nothing_of_a_draft(town: World) -> None:
     assert "Nobody has read" not in json.dumps(post)
 
 
-async def test_without_a_database_the_index_is_503(tmp_path: Path, records: None) -> None:
+async def test_without_a_database_the_index_gets_503(tmp_path: Path, records: None) -> None:
     faults = Faults(Unavailable.database)
 
     def adapt(parts: Adapters) -> Adapters:
@@ -396,7 +396,7 @@ async def test_without_a_database_the_index_is_503(tmp_path: Path, records: None
             assert int(response.headers["retry-after"]) >= 1
 
 
-async def test_a_post_has_the_hashtags_of_the_publish_request_or_else_those_of_the_chain(
+async def test_a_post_has_the_hashtags_of_its_publish_request_or_of_the_chain(
     town: World,
 ) -> None:
     for asked, on_chain, shown in (

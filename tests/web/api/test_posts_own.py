@@ -26,7 +26,7 @@ async def _walk(world: World, path: str, wallet: Wallet, member: str, limit: int
         params = {"next_page_token": token}
 
 
-async def test_a_library_has_bought_and_received_posts(town: World) -> None:
+async def test_a_library_contains_bought_and_received_posts(town: World) -> None:
     alice, bob, carol = town.wallet(1), town.wallet(2), town.wallet(3)
     ids = [(await town.post(alice))[0] for _ in range(3)]
     for post_id in ids:
@@ -47,7 +47,7 @@ async def test_a_library_has_bought_and_received_posts(town: World) -> None:
     }
 
 
-async def test_a_token_that_was_given_away_and_returned_keeps_what_was_paid(town: World) -> None:
+async def test_a_token_given_away_and_returned_keeps_its_purchase_price(town: World) -> None:
     alice, bob, carol = town.wallet(1), town.wallet(6), town.wallet(7)
     post_id, _ = await town.post(alice)
     town.buy(bob, post_id)
@@ -62,7 +62,7 @@ async def test_a_token_that_was_given_away_and_returned_keeps_what_was_paid(town
     assert bought["held"]["paid"] == str(DEFAULT_PRICE)
 
 
-async def test_sales_are_those_of_the_author(town: World) -> None:
+async def test_an_author_sees_only_their_own_sales(town: World) -> None:
     alice, bob = town.wallet(4), town.wallet(5)
     post_id, _ = await town.post(alice, price=7)
     other, _ = await town.post(bob, price=8)
@@ -78,7 +78,7 @@ async def test_sales_are_those_of_the_author(town: World) -> None:
     assert [sale["block"]["number"] for sale in sales] == [each.number for each in blocks[::-1]]
 
 
-async def test_sales_as_csv_have_a_header_line_and_a_link(town: World) -> None:
+async def test_sales_as_csv_have_a_header_row_and_a_next_link(town: World) -> None:
     alice = town.wallet(8)
     post_id, _ = await town.post(alice, price=7)
     for number in (5, 6, 7):
@@ -108,7 +108,7 @@ async def test_sales_as_csv_have_a_header_line_and_a_link(town: World) -> None:
 
 
 @pytest.mark.parametrize("path", ["/me/library", "/me/sales"])
-async def test_own_lists_need_a_session_and_are_never_cached(town: World, path: str) -> None:
+async def test_personal_lists_need_a_session_and_are_never_cached(town: World, path: str) -> None:
     await town.index()
     assert problem(await town.client.get(path)) == (401, "session_missing")
     session = await town.login(town.stranger())
@@ -124,7 +124,7 @@ async def test_own_lists_need_a_session_and_are_never_cached(town: World, path: 
         assert refused.status_code == 400, query
 
 
-async def test_a_page_token_of_the_library_of_another_reader_is_refused(town: World) -> None:
+async def test_a_page_token_for_another_readers_library_is_refused(town: World) -> None:
     alice, bob, eve = town.wallet(1), town.wallet(9), town.wallet(6)
     for _ in range(2):
         post_id, _ = await town.post(alice)

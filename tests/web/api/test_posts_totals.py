@@ -1,4 +1,4 @@
-"""The totals of the marketplace and of addresses, in the shape of the earlier service."""
+"""Totals for the marketplace and for addresses, in the format of the earlier service."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ ZEROS = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def market(tmp_path_factory: pytest.TempPathFactory, records: None) -> AsyncIterator[World]:
-    """Two posts of one author, three purchases, and an index that has all of them."""
+    """A world with two posts by one author and three purchases, all indexed."""
     clock = MovableClock(datetime(2026, 2, 9, 23, 59, 0, tzinfo=UTC))
     async with open_world(tmp_path_factory.mktemp("market"), clock=clock) as world:
         author, buyer = world.wallet(AUTHOR), world.wallet(BUYER)
@@ -79,7 +79,7 @@ async def test_user_metrics_returns_the_totals_of_a_reader(market: World) -> Non
     assert response.json()["data"] == {**ZEROS, "holder": holder}
 
 
-async def test_the_days_of_an_address_have_no_leading_zeros(market: World) -> None:
+async def test_the_dates_in_the_heatmap_have_no_leading_zeros(market: World) -> None:
     wanted = {"userAddress": market.wallet(AUTHOR).address}
     response = await market.client.get("/heatmap", params=wanted)
     days = {"creator": ["9/2/2026", "10/2/2026"], "holder": []}
@@ -89,7 +89,7 @@ async def test_the_days_of_an_address_have_no_leading_zeros(market: World) -> No
     assert response.json()["data"] == {"creator": [], "holder": ["10/2/2026"] * 2}
 
 
-async def test_an_unknown_address_has_zeros(market: World) -> None:
+async def test_the_totals_of_an_unknown_address_are_zero(market: World) -> None:
     wanted = {"userAddress": market.stranger().address}
     totals = await market.client.get("/userMetrics", params=wanted)
     assert totals.json() == {"statusCode": 200, "data": ZEROS}
@@ -105,14 +105,14 @@ async def test_a_valid_address_parameter_is_required(market: World, path: str, q
 
 
 @pytest.mark.parametrize("path", ["/globalMetrics", "/userMetrics", "/heatmap"])
-async def test_a_parameter_that_is_not_known_is_ignored(market: World, path: str) -> None:
+async def test_an_unknown_parameter_is_ignored(market: World, path: str) -> None:
     wanted = {} if path == "/globalMetrics" else {"userAddress": market.wallet(AUTHOR).address}
     response = await market.client.get(path, params=wanted | {"x": "1"})
     assert response.content == (await market.client.get(path, params=wanted)).content
 
 
 @pytest.mark.parametrize("path", ["/globalMetrics", "/userMetrics", "/heatmap"])
-async def test_totals_are_public_and_have_an_entity_tag(market: World, path: str) -> None:
+async def test_totals_are_public_and_have_an_etag(market: World, path: str) -> None:
     wanted = {} if path == "/globalMetrics" else {"userAddress": market.wallet(AUTHOR).address}
     first = await market.client.get(path, params=wanted)
     assert first.headers["cache-control"] == "public, max-age=5"
@@ -121,7 +121,7 @@ async def test_totals_are_public_and_have_an_entity_tag(market: World, path: str
     assert (again.status_code, again.content) == (304, b"")
 
 
-async def test_metrics_of_an_incomplete_index_are_503(tmp_path: Path, records: None) -> None:
+async def test_metrics_of_an_incomplete_index_get_503(tmp_path: Path, records: None) -> None:
     async with open_world(tmp_path) as world:
         query = f"?userAddress={world.wallet(AUTHOR).address}"
         for path in (f"/userMetrics{query}", f"/heatmap{query}", "/globalMetrics"):

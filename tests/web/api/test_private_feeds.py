@@ -1,4 +1,4 @@
-"""Private feeds: created, listed, rotated and removed by their reader, and read with their
+"""Private feeds: created, listed, rotated and removed by their reader, and fetched with their
 token."""
 
 import logging
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.parametrize("records", ["sqlite", "postgresql"], indire
 
 
 async def make(world: World, wallet: Wallet) -> tuple[dict[str, str], dict[str, str]]:
-    """A private feed of a wallet, and the session that made it."""
+    """Create a private feed for a wallet; returns it with the session that created it."""
     session = await world.login(wallet)
     response = await world.client.post("/me/feeds", headers=session)
     assert response.status_code == 201, response.text
@@ -28,7 +28,7 @@ async def make(world: World, wallet: Wallet) -> tuple[dict[str, str], dict[str, 
 
 
 async def fetch(world: World, address: str) -> httpx2.Response:
-    """The response to a program with one of its URLs."""
+    """Fetch a feed URL like a feed reader would, without a session."""
     return await world.client.get(address)
 
 
@@ -48,7 +48,9 @@ async def test_a_private_feed_has_the_text_of_held_and_own_posts(world: World) -
             assert "etag" not in response.headers
 
 
-async def test_a_former_holder_reads_nothing_even_before_the_index_knows(world: World) -> None:
+async def test_a_former_holder_gets_no_text_even_before_the_transfer_is_indexed(
+    world: World,
+) -> None:
     author, holder, other = world.wallet(1), world.wallet(2), world.wallet(3)
     post_id, _ = await world.post(author, "Words for sale.")
     world.buy(holder, post_id)
@@ -62,7 +64,7 @@ async def test_a_former_holder_reads_nothing_even_before_the_index_knows(world: 
     assert "<entry>" not in (await fetch(world, feed["atom"])).text
 
 
-async def test_a_rotated_feed_has_other_addresses_and_the_old_ones_end(world: World) -> None:
+async def test_a_rotated_feed_has_new_urls_and_the_old_ones_stop_working(world: World) -> None:
     await fill_index(world)
     feed, session = await make(world, world.wallet(1))
     response = await world.client.post(f"/me/feeds/{feed['id']}", headers=session, json={})
@@ -73,7 +75,7 @@ async def test_a_rotated_feed_has_other_addresses_and_the_old_ones_end(world: Wo
     assert (await fetch(world, rotated["json"])).status_code == 200
 
 
-async def test_a_feed_rotated_or_removed_by_one_replica_is_404_on_another_at_once(
+async def test_a_feed_rotated_or_removed_on_one_replica_is_gone_on_another(
     world: World,
 ) -> None:
     post_id, _ = await world.post(world.wallet(1), "Words for sale.")
@@ -113,7 +115,7 @@ async def test_a_removed_feed_is_not_found(world: World) -> None:
     assert problem(again) == (404, "not_found")
 
 
-async def test_feeds_are_listed_without_their_addresses(world: World) -> None:
+async def test_feeds_are_listed_without_their_urls(world: World) -> None:
     await fill_index(world)
     feed, session = await make(world, world.wallet(1))
     listed = await world.client.get("/me/feeds", headers=session)
@@ -135,7 +137,7 @@ async def test_a_reader_has_at_most_ten_feeds(world: World) -> None:
     assert problem(refused) == (409, "too_many_feeds")
 
 
-async def test_a_private_feed_of_another_reader_is_404(world: World) -> None:
+async def test_another_readers_private_feed_gets_404(world: World) -> None:
     feed, _ = await make(world, world.wallet(1))
     session = await world.login(world.wallet(2))
     path = f"/me/feeds/{feed['id']}"
@@ -144,7 +146,7 @@ async def test_a_private_feed_of_another_reader_is_404(world: World) -> None:
     assert (await world.client.get("/me/feeds", headers=session)).json() == {"feeds": []}
 
 
-async def test_feeds_of_a_reader_need_a_session(world: World) -> None:
+async def test_managing_feeds_needs_a_session(world: World) -> None:
     for method, path in (
         ("GET", "/me/feeds"),
         ("POST", "/me/feeds"),
@@ -154,7 +156,7 @@ async def test_feeds_of_a_reader_need_a_session(world: World) -> None:
         assert problem(await world.client.request(method, path)) == (401, "session_missing")
 
 
-async def test_a_body_with_members_is_refused(world: World) -> None:
+async def test_a_body_that_is_not_an_empty_object_is_refused(world: World) -> None:
     session = await world.login(world.wallet(1))
     for body, code in (
         (b"[]", "invalid_request"),
@@ -165,7 +167,7 @@ async def test_a_body_with_members_is_refused(world: World) -> None:
         assert problem(response) == (400, code)
 
 
-async def test_a_client_makes_a_limited_number_of_feeds_in_a_minute(
+async def test_the_number_of_feeds_created_per_client_and_minute_is_limited(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_SIGNED="3/60") as world:
@@ -176,13 +178,13 @@ async def test_a_client_makes_a_limited_number_of_feeds_in_a_minute(
         assert (await world.client.get("/me/feeds", headers=session)).status_code == 200
 
 
-async def test_an_unknown_token_is_not_found(world: World) -> None:
+async def test_a_feed_with_an_unknown_token_is_not_found(world: World) -> None:
     for token in ("x", "A" * 43, "A" * 5_000, "%00", "..%2f"):
         response = await world.client.get(f"/feeds/private/{token}.atom")
         assert problem(response) == (404, "not_found")
 
 
-async def test_without_a_chain_a_private_feed_is_unavailable(world: World) -> None:
+async def test_a_private_feed_is_unavailable_without_the_chain(world: World) -> None:
     await world.post(world.wallet(1), "Words for sale.")
     await fill_index(world)
     feed, _ = await make(world, world.wallet(1))
@@ -190,7 +192,7 @@ async def test_without_a_chain_a_private_feed_is_unavailable(world: World) -> No
     assert problem(await fetch(world, feed["atom"])) == (503, "chain_unavailable")
 
 
-async def test_the_token_is_in_no_log_metric_or_problem(
+async def test_the_token_appears_in_no_log_metric_or_problem(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     await world.post(world.wallet(1), "Words for sale.")
@@ -223,7 +225,7 @@ async def test_the_token_is_in_no_log_metric_or_problem(
 
 
 async def all_pages(world: World, address: str) -> list[dict[str, Any]]:
-    """The JSON Feeds of all pages, fetched like a program would."""
+    """Fetch all pages of a JSON Feed like a feed reader would."""
     pages: list[dict[str, Any]] = []
     following: str | None = address
     while following is not None:
@@ -239,7 +241,7 @@ def ids_on(pages: list[dict[str, Any]]) -> list[int]:
     return [int(item["_imprint"]["id"]) for page in pages for item in page["items"]]
 
 
-async def test_the_pages_have_every_post_that_the_owner_holds_or_wrote_once(world: World) -> None:
+async def test_the_pages_contain_each_held_or_own_post_exactly_once(world: World) -> None:
     author, reader = world.wallet(1), world.wallet(2)
     expected = []
     for number in range(104):
@@ -268,7 +270,7 @@ async def test_the_pages_have_every_post_that_the_owner_holds_or_wrote_once(worl
     assert f'rel="self" type="application/atom+xml" href="{following}"' in second
 
 
-async def test_a_page_ends_where_its_texts_become_too_long(world: World) -> None:
+async def test_a_page_ends_before_its_texts_exceed_the_size_limit(world: World) -> None:
     author = world.wallet(1)
     lengths = [MAX_FEED_BYTES + 1, MAX_FEED_BYTES // 2, MAX_FEED_BYTES // 2, 100, 100]
     posts = [(await world.post(author, "x" * length))[0] for length in lengths]
@@ -293,7 +295,7 @@ async def test_the_before_parameter_must_be_a_number(world: World) -> None:
         assert (await fetch(world, f"{feed['json']}?{query}")).status_code == 200
 
 
-async def test_a_feed_lives_as_long_as_somebody_fetches_it(world: World) -> None:
+async def test_a_feed_is_kept_as_long_as_it_is_fetched(world: World) -> None:
     feed, _ = await make(world, world.wallet(1))
     unused, _ = await make(world, world.wallet(1))
     await fill_index(world)

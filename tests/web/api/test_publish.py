@@ -1,4 +1,4 @@
-"""Publishing over HTTP: a thumbnail that contains only a picture, and hashtags."""
+"""Publishing over HTTP: a thumbnail that is only a picture, and hashtags."""
 
 import asyncio
 import io
@@ -32,7 +32,7 @@ async def test_publishing_returns_the_cid_of_the_thumbnail(town: World) -> None:
     assert (await town.metadata(file["cid"]))["thumbnail_cid"] == response.json()["thumbnailCid"]
 
 
-async def test_publishing_leaves_the_draft_pending(town: World) -> None:
+async def test_a_draft_stays_pending_after_a_publish_request(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     await town.publish(alice, file["cid"], "status,owner,onchain")
@@ -73,7 +73,7 @@ async def test_an_unchanged_thumbnail_gets_304(town: World) -> None:
     assert (response.status_code, response.content) == (304, b"")
 
 
-async def test_a_published_image_keeps_no_metadata(town: World) -> None:
+async def test_a_published_image_contains_no_metadata(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     hidden = b"<script>alert('hidden')</script>"
@@ -88,7 +88,7 @@ async def test_a_published_image_keeps_no_metadata(town: World) -> None:
     assert b"script" not in shown
 
 
-async def test_publishing_again_replaces_thumbnail_and_hashtags(town: World) -> None:
+async def test_publishing_again_replaces_the_thumbnail_and_hashtags(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     first = await town.publish(alice, file["cid"], "one,two")
@@ -99,7 +99,7 @@ async def test_publishing_again_replaces_thumbnail_and_hashtags(town: World) -> 
         assert (await town.client.get(f"/ipfs/{picture_cid}")).status_code == 200
 
 
-async def test_the_chain_names_the_thumbnail_of_a_post(town: World) -> None:
+async def test_the_thumbnail_of_a_post_is_the_one_named_on_the_chain(town: World) -> None:
     alice = town.wallet(4)
     file = await town.create(alice)
     first = await town.publish(alice, file["cid"])
@@ -109,7 +109,7 @@ async def test_the_chain_names_the_thumbnail_of_a_post(town: World) -> None:
     assert (await town.metadata(file["cid"]))["thumbnail_cid"] == first
 
 
-async def test_thumbnail_and_hashtags_survive_an_update(town: World) -> None:
+async def test_the_thumbnail_and_hashtags_survive_an_update(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     thumbnail = await town.publish(alice, file["cid"], "one")
@@ -157,7 +157,7 @@ GOOD_TAGS = {
 
 
 @pytest.mark.parametrize(("sent", "kept"), GOOD_TAGS.items())
-async def test_hashtags_have_one_spelling(town: World, sent: str, kept: list[str]) -> None:
+async def test_hashtags_are_normalized(town: World, sent: str, kept: list[str]) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     await town.publish(alice, file["cid"], sent)
@@ -204,7 +204,7 @@ def _saved(kind: str) -> bytes:
 
 
 def _png_header(width: int, height: int) -> bytes:
-    """A PNG that claims this size, with hardly a byte behind it."""
+    """A PNG that claims this size, but contains hardly any data."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         body = kind + data
@@ -249,7 +249,7 @@ async def test_an_invalid_image_is_refused(town: World, image: Any, code: tuple[
     assert (await town.metadata(file["cid"]))["thumbnail_cid"] is None
 
 
-async def test_a_picture_has_at_most_five_mebibytes_and_the_form_is_counted_apart(
+async def test_a_picture_may_have_5_mib_not_counting_the_rest_of_the_form(
     town: World,
 ) -> None:
     alice = town.stranger()
@@ -280,7 +280,7 @@ async def test_a_refused_image_spends_no_nonce(town: World) -> None:
     assert taken.status_code == 200
 
 
-async def test_invalid_images_count_as_many_writes_of_their_signer(tmp_path: Path) -> None:
+async def test_an_invalid_image_counts_as_several_writes_by_its_signer(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_WRITES="60/60") as world:
         alice, bob = world.wallet(1), world.wallet(2)
         hers, his = await world.create(alice), await world.create(bob)
@@ -293,7 +293,7 @@ async def test_invalid_images_count_as_many_writes_of_their_signer(tmp_path: Pat
             assert (await world.send_publish(bob, his["cid"])).status_code == 200
 
 
-async def test_other_refusals_count_as_one_write(tmp_path: Path) -> None:
+async def test_other_refused_images_count_as_one_write(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_WRITES="5/60") as world:
         alice = world.wallet(1)
         file = await world.create(alice)
@@ -304,7 +304,7 @@ async def test_other_refusals_count_as_one_write(tmp_path: Path) -> None:
 
 
 class HeldRecoder:
-    """Holds every image until `released`, and is `full` with `limit` of them."""
+    """Holds every image until `released`; sets `full` once it holds `limit` images."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -324,10 +324,10 @@ class HeldRecoder:
         return image
 
     async def close(self) -> None:
-        """Do nothing: there is nothing to close."""
+        """Do nothing, because there is nothing to close."""
 
 
-async def test_too_many_images_of_one_signer_are_rate_limited(tmp_path: Path) -> None:
+async def test_too_many_images_by_one_signer_are_rate_limited(tmp_path: Path) -> None:
     async with open_world(tmp_path, adapt=partial(replace, images=HeldRecoder(0))) as world:
         alice = world.wallet(1)
         file = await world.create(alice)
@@ -336,7 +336,9 @@ async def test_too_many_images_of_one_signer_are_rate_limited(tmp_path: Path) ->
         assert response.headers["retry-after"] == "2"
 
 
-async def test_wallets_of_one_client_have_its_share_of_the_waiting_images(tmp_path: Path) -> None:
+async def test_all_wallets_of_one_client_share_one_allowance_of_waiting_images(
+    tmp_path: Path,
+) -> None:
     share = MAX_PUBLISHING // SHARE
     images = HeldRecoder(1)
     async with open_world(
@@ -357,7 +359,7 @@ async def test_wallets_of_one_client_have_its_share_of_the_waiting_images(tmp_pa
         assert (await world.send_publish(wallets[0], files[0]["cid"])).status_code == 200
 
 
-async def test_images_of_one_client_are_checked_one_after_the_other(tmp_path: Path) -> None:
+async def test_images_from_one_client_are_checked_one_at_a_time(tmp_path: Path) -> None:
     images = HeldRecoder(2)
     async with open_world(tmp_path, adapt=partial(replace, images=images)) as world:
         wallets = [world.stranger() for _ in range(4)]
@@ -380,7 +382,7 @@ async def test_images_of_one_client_are_checked_one_after_the_other(tmp_path: Pa
             assert {each.status_code for each in await asyncio.gather(*sent)} == {200}
 
 
-async def test_no_image_is_decoded_before_the_signer_is_known(town: World) -> None:
+async def test_no_image_is_decoded_before_the_signer_is_verified(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     file = await town.create(alice)
     fields = _fields(eve) | {"address": alice.account.address}
@@ -400,7 +402,7 @@ async def _send(world: World, cid: str, fields: dict[str, str], image: bytes | N
 
 
 @pytest.mark.parametrize("missing", ["salt", "address", "signature", "file"])
-async def test_every_field_but_the_hashtags_is_needed(town: World, missing: str) -> None:
+async def test_every_field_except_the_hashtags_is_required(town: World, missing: str) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     fields: dict[str, Any] = {name: (None, value) for name, value in _fields(alice).items()}
@@ -430,7 +432,7 @@ async def test_the_file_cannot_be_a_text_field(town: World) -> None:
 
 
 @pytest.mark.parametrize("salt", ["", "null", "[]", "7", '"text"'])
-async def test_the_salt_of_a_form_must_be_an_envelope_as_json(town: World, salt: str) -> None:
+async def test_the_salt_field_must_be_typed_data_in_json(town: World, salt: str) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     response = await _send(town, file["cid"], _fields(alice) | {"salt": salt})
@@ -438,7 +440,7 @@ async def test_the_salt_of_a_form_must_be_an_envelope_as_json(town: World, salt:
 
 
 @pytest.mark.parametrize("signed", ["create", "update", "delete"])
-async def test_only_a_publish_signature_publishes(town: World, signed: str) -> None:
+async def test_only_a_signature_for_publish_can_publish(town: World, signed: str) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     other = alice.sign(signed)

@@ -1,4 +1,4 @@
-"""Quotas of a signer, and what still works with little disk space."""
+"""Per-signer quotas, and behaviour when disk space is low."""
 
 import secrets
 from datetime import timedelta
@@ -15,13 +15,15 @@ WORDS = "x" * 50_000
 
 
 async def stored(world: World) -> int:
-    """The number of documents."""
+    """The number of stored documents."""
     inventory = world.adapters.inventory
     assert inventory is not None
     return len([cid async for cid in inventory.list_documents("private")])
 
 
-async def test_deleted_drafts_count_until_they_are_destroyed(tmp_path: Path) -> None:
+async def test_deleted_drafts_count_towards_the_quota_until_they_are_destroyed(
+    tmp_path: Path,
+) -> None:
     async with open_world(tmp_path, QUOTA_BYTES="180000") as world:
         alice = world.wallet(1)
         for _ in range(3):
@@ -55,7 +57,7 @@ async def test_a_refused_write_stores_nothing_and_spends_no_nonce(tmp_path: Path
         assert (await world.send_create(alice, WORDS, nonce=nonce)).status_code == 200
 
 
-async def test_updates_and_thumbnails_count(tmp_path: Path) -> None:
+async def test_updates_and_thumbnails_count_towards_the_quota(tmp_path: Path) -> None:
     async with open_world(tmp_path, QUOTA_BYTES="120000") as world:
         alice = world.wallet(1)
         draft = await world.create(alice, WORDS)
@@ -65,7 +67,7 @@ async def test_updates_and_thumbnails_count(tmp_path: Path) -> None:
         await world.update(alice, updated["cid"], "short")
 
 
-async def test_a_thumbnail_above_the_quota_is_refused(tmp_path: Path) -> None:
+async def test_a_thumbnail_that_exceeds_the_quota_is_refused(tmp_path: Path) -> None:
     async with open_world(tmp_path, QUOTA_BYTES="1000") as world:
         alice = world.wallet(1)
         draft = await world.create(alice, "short")
@@ -74,7 +76,7 @@ async def test_a_thumbnail_above_the_quota_is_refused(tmp_path: Path) -> None:
         assert (await world.metadata(draft["cid"]))["thumbnail_cid"] is None
 
 
-async def test_posts_do_not_count(tmp_path: Path) -> None:
+async def test_posts_do_not_count_towards_the_quota(tmp_path: Path) -> None:
     async with open_world(tmp_path, QUOTA_DRAFTS="1", QUOTA_BYTES="60000") as world:
         alice = world.wallet(1)
         for _ in range(3):
@@ -111,7 +113,7 @@ async def test_low_disk_space_stops_only_requests_that_store_documents(tmp_path:
 
 
 @pytest.mark.parametrize("floor", [str(2**53), "0"])
-async def test_the_floor_is_a_setting(tmp_path: Path, floor: str) -> None:
+async def test_the_minimum_free_disk_space_is_configurable(tmp_path: Path, floor: str) -> None:
     async with open_world(tmp_path, MIN_FREE_DISK_BYTES=floor) as world:
         response = await world.send_create(world.wallet(1), "words")
         assert response.status_code == (200 if floor == "0" else 503)

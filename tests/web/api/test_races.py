@@ -44,7 +44,9 @@ async def test_one_request_sent_fifty_times_takes_effect_once(town: World) -> No
 
 
 @pytest.mark.parametrize("action", ["update", "publish", "delete"])
-async def test_every_write_sent_twice_at_once_takes_effect_once(town: World, action: str) -> None:
+async def test_any_write_sent_twice_concurrently_takes_effect_once(
+    town: World, action: str
+) -> None:
     alice = town.stranger()
     cid = (await town.create(alice))["cid"]
     send: Any = {
@@ -74,7 +76,7 @@ async def test_fifty_updates_of_one_draft_have_one_winner(moving_town: World) ->
     assert new["group_id"] == old["group_id"]
 
 
-async def test_the_losers_of_a_race_may_reuse_their_nonces(town: World) -> None:
+async def test_the_losers_of_a_race_can_reuse_their_nonces(town: World) -> None:
     alice = town.stranger()
     old = await town.create(alice)
     responses = await asyncio.gather(
@@ -89,7 +91,7 @@ async def test_the_losers_of_a_race_may_reuse_their_nonces(town: World) -> None:
             cid = retried.json()["upload"]["cid"]
 
 
-async def test_one_owner_may_create_fifty_drafts_at_once(moving_town: World) -> None:
+async def test_one_owner_can_create_fifty_drafts_concurrently(moving_town: World) -> None:
     town = moving_town
     alice = town.stranger()
     responses = await asyncio.gather(*(town.send_create(alice, f"Draft {n}.") for n in range(50)))
@@ -98,7 +100,7 @@ async def test_one_owner_may_create_fifty_drafts_at_once(moving_town: World) -> 
     assert len(names) == 50
 
 
-async def test_update_and_delete_at_once_have_one_winner(town: World) -> None:
+async def test_a_concurrent_update_and_delete_have_one_winner(town: World) -> None:
     for _ in range(5):
         alice = town.stranger()
         cid = (await town.create(alice))["cid"]
@@ -114,7 +116,7 @@ async def test_update_and_delete_at_once_have_one_winner(town: World) -> None:
             assert problem(updated) in ((409, "not_pending"), (404, "not_found"))
 
 
-async def test_an_update_after_the_event_is_refused(town: World) -> None:
+async def test_an_update_after_publication_is_refused(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice, "Published.")
     block = town.create_post(alice, file["cid"], 0)
@@ -141,7 +143,7 @@ async def test_published_content_survives_any_race_with_its_event(town: World, w
             assert problem(written) in ((409, "not_pending"), (409, "already_onchain"))
 
 
-async def test_a_delete_that_beats_the_transaction_does_not_lose_the_post(town: World) -> None:
+async def test_a_delete_before_the_transaction_does_not_lose_the_post(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice, "Published.")
     assert (await town.send_delete(alice, file["cid"])).status_code == 200
@@ -167,7 +169,7 @@ async def test_concurrent_publishes_leave_one_consistent_result(town: World) -> 
     assert found["thumbnail_cid"] == results[tag]
 
 
-async def test_one_login_sent_twenty_times_gives_one_session(town: World) -> None:
+async def test_one_login_sent_twenty_times_creates_one_session(town: World) -> None:
     alice = town.stranger()
     body = alice.sign_login(alice.login_message())
     responses = await asyncio.gather(
@@ -176,7 +178,7 @@ async def test_one_login_sent_twenty_times_gives_one_session(town: World) -> Non
     assert _tally(responses) == {"ok": 1, "nonce_used": 19}
 
 
-async def test_a_delivery_sent_ten_times_at_once_applies_once(town: World) -> None:
+async def test_a_delivery_sent_ten_times_concurrently_is_applied_once(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     body = town.body_b(town.create_post(alice, file["cid"]))

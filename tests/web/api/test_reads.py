@@ -1,4 +1,4 @@
-"""Reads over HTTP: drafts for their owner, posts for entitled readers, nobody else."""
+"""Reads over HTTP: drafts only for their owner, posts only for entitled readers."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ READ_RECORD = {
 }
 
 
-async def test_the_owner_reads_a_draft_with_its_record(town: World) -> None:
+async def test_the_owner_can_read_a_draft_with_its_record(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice, "Mine.")
     response = await town.read_draft(alice, file["cid"])
@@ -38,7 +38,7 @@ async def test_the_owner_reads_a_draft_with_its_record(town: World) -> None:
         assert record[unknown] is None
 
 
-async def test_a_post_is_read_with_its_publication(town: World) -> None:
+async def test_reading_a_post_returns_its_publication(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice, "Sold.")
     thumbnail = await town.publish(alice, file["cid"], "essays")
@@ -63,7 +63,7 @@ async def test_a_post_is_read_with_its_publication(town: World) -> None:
         assert record[kept] == file[kept]
 
 
-async def test_the_draft_of_another_owner_is_refused(town: World) -> None:
+async def test_reading_another_owners_draft_is_refused(town: World) -> None:
     alice, eve = town.stranger(), town.stranger()
     file = await town.create(alice)
     assert problem(await town.read_draft(eve, file["cid"])) == (403, "not_owner")
@@ -80,7 +80,7 @@ async def test_an_unknown_cid_is_not_found(town: World) -> None:
     assert problem(await town.read_draft(town.stranger(), unknown)) == (404, "not_found")
 
 
-async def test_a_draft_is_read_by_any_spelling_of_its_cid(town: World) -> None:
+async def test_a_draft_can_be_read_by_any_spelling_of_its_cid(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice, "Mine.")
     response = await town.read_draft(alice, respell(file["cid"]))
@@ -93,7 +93,7 @@ async def test_an_invalid_cid_is_refused(town: World, cid: str) -> None:
     assert problem(await town.read_draft(town.stranger(), cid)) == (400, "invalid_cid")
 
 
-async def test_the_author_reads_a_post_without_a_token(town: World) -> None:
+async def test_the_author_can_read_a_post_without_a_token(town: World) -> None:
     alice = town.wallet(1)
     post_id, _ = await town.post(alice, "Mine.")
     assert (await town.read_post(alice, post_id)).json()["content"] == "Mine."
@@ -114,7 +114,7 @@ async def test_a_buyer_can_read_at_once(town: World) -> None:
     assert (await town.read_post(bob, post_id)).json()["content"] == "Sold."
 
 
-async def test_a_token_of_one_post_does_not_grant_another(town: World) -> None:
+async def test_a_token_for_one_post_does_not_grant_access_to_another(town: World) -> None:
     alice, bob = town.wallet(1), town.wallet(2)
     bought, _ = await town.post(alice)
     other, _ = await town.post(alice)
@@ -152,7 +152,7 @@ async def test_a_free_post_can_be_read_without_a_session(town: World) -> None:
     assert "no-store" not in response.headers["cache-control"]
 
 
-async def test_a_post_with_a_price_is_not_free(town: World) -> None:
+async def test_a_post_with_a_price_cannot_be_read_for_free(town: World) -> None:
     alice, bob = town.wallet(1), town.wallet(2)
     post_id, _ = await town.post(alice, price=1)
     town.buy(bob, post_id, price=1)
@@ -182,7 +182,7 @@ async def test_a_post_that_becomes_free_is_served_within_a_second(town: World) -
     assert (await town.read_free(post_id)).status_code == 200
 
 
-async def test_a_flood_for_a_post_that_is_not_free_asks_the_node_once(town: World) -> None:
+async def test_a_flood_of_requests_for_a_paid_post_queries_the_node_once(town: World) -> None:
     post_id, _ = await town.post(town.wallet(1))
     town.clock.advance(1)
     asked = town.node.asked
@@ -192,7 +192,7 @@ async def test_a_flood_for_a_post_that_is_not_free_asks_the_node_once(town: Worl
 
 
 @pytest.mark.parametrize("user", ["author", "holder", "stranger"])
-async def test_a_user_other_than_the_session_is_refused_before_the_chain_is_called(
+async def test_a_user_other_than_the_session_is_refused_without_calling_the_chain(
     town: World, user: str
 ) -> None:
     alice, bob, eve = town.wallet(1), town.wallet(2), town.stranger()
@@ -205,7 +205,7 @@ async def test_a_user_other_than_the_session_is_refused_before_the_chain_is_call
     assert town.node.asked == asked
 
 
-async def test_the_user_is_compared_case_insensitively(town: World) -> None:
+async def test_the_user_parameter_is_compared_case_insensitively(town: World) -> None:
     alice = town.wallet(1)
     post_id, _ = await town.post(alice)
     params = {"user": alice.account.address, "postId": str(post_id)}
@@ -216,7 +216,7 @@ async def test_the_user_is_compared_case_insensitively(town: World) -> None:
 
 
 @pytest.mark.parametrize("user", ["", "alice", "0x12", "0X" + "0" * 40])
-async def test_a_user_that_is_not_an_address_is_refused(town: World, user: str) -> None:
+async def test_a_user_parameter_that_is_not_an_address_is_refused(town: World, user: str) -> None:
     alice = town.stranger()
     params = {"user": user, "postId": "1"}
     response = await town.client.get(
@@ -238,9 +238,7 @@ def _missing_post(which: str, world: World) -> int:
 
 
 @pytest.mark.parametrize("which", ["zero", "next", "highest"])
-async def test_a_post_that_does_not_exist_is_not_found_and_never_free(
-    town: World, which: str
-) -> None:
+async def test_a_nonexistent_post_is_not_found_and_never_free(town: World, which: str) -> None:
     await town.post(town.wallet(1), price=0)
     post_id = _missing_post(which, town)
     assert problem(await town.read_free(post_id)) == (404, "not_found")
@@ -264,7 +262,7 @@ async def test_the_post_id_parameter_is_required_exactly_once(town: World) -> No
 
 
 @pytest.mark.parametrize("price", [0, 10])
-async def test_publishing_the_draft_of_somebody_else_does_not_unlock_it(
+async def test_publishing_another_accounts_draft_does_not_unlock_it(
     town: World, price: int
 ) -> None:
     alice, eve = town.wallet(1), town.wallet(4)
@@ -285,7 +283,7 @@ SPELLINGS = {"hexadecimal": respell, "upper case": str.upper, "HEX": lambda c: r
 
 
 @pytest.mark.parametrize("spell", SPELLINGS.values(), ids=SPELLINGS.keys())
-async def test_publishing_another_spelling_of_a_sold_cid_for_free_does_not_unlock_it(
+async def test_publishing_a_respelled_cid_for_free_does_not_unlock_the_original(
     town: World, spell: Any
 ) -> None:
     alice, eve = town.wallet(1), town.wallet(4)
@@ -297,7 +295,7 @@ async def test_publishing_another_spelling_of_a_sold_cid_for_free_does_not_unloc
     assert problem(await town.read_post(eve, post_id)) == (403, "not_entitled")
 
 
-async def test_a_second_post_of_the_same_file_by_its_author_does_not_rebind_it(town: World) -> None:
+async def test_a_second_post_of_the_same_file_does_not_change_its_post_id(town: World) -> None:
     alice = town.wallet(1)
     post_id, file = await town.post(alice, "Once.")
     block = town.create_post(alice, respell(file["cid"]), 0)
@@ -316,14 +314,14 @@ async def test_an_author_may_publish_another_spelling_of_the_cid(town: World) ->
     assert (await town.read_free(event["postId"])).json()["content"] == "Respelled."
 
 
-async def test_a_post_whose_event_never_came_is_not_served(town: World) -> None:
+async def test_a_post_whose_event_never_arrived_is_not_served(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     town.create_post(alice, file["cid"], 0)
     assert problem(await town.read_free(_missing_post("next", town) - 1)) == (404, "not_found")
 
 
-async def test_a_post_whose_id_names_another_cid_on_the_chain_is_not_served(
+async def test_a_post_whose_id_has_another_cid_on_the_chain_is_not_served(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     async with open_world(tmp_path_factory.mktemp("reorganized")) as world:
@@ -339,7 +337,7 @@ async def test_a_post_whose_id_names_another_cid_on_the_chain_is_not_served(
         assert problem(await world.read_post(alice, post_id)) == (404, "not_found")
 
 
-async def test_a_stranger_who_gets_the_id_of_a_post_in_a_reorg_does_not_open_its_text(
+async def test_an_account_that_gains_a_post_id_by_reorg_cannot_unlock_the_text(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     async with open_world(tmp_path_factory.mktemp("reorganized")) as world:
@@ -354,7 +352,7 @@ async def test_a_stranger_who_gets_the_id_of_a_post_in_a_reorg_does_not_open_its
         assert problem(await world.read_post(eve, post_id)) == (404, "not_found")
 
 
-async def test_guarded_contents_are_never_cached(town: World) -> None:
+async def test_protected_content_is_never_cached(town: World) -> None:
     alice = town.wallet(1)
     post_id, _ = await town.post(alice)
     draft = await town.create(alice)
@@ -365,7 +363,7 @@ async def test_guarded_contents_are_never_cached(town: World) -> None:
         assert response.headers["cache-control"] == "no-store"
 
 
-async def test_content_is_served_as_json_that_browsers_do_not_run(town: World) -> None:
+async def test_content_is_served_as_json_that_browsers_do_not_execute(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice, "<script>alert(1)</script>")
     response = await town.read_draft(alice, file["cid"])
@@ -391,7 +389,7 @@ async def test_a_matching_if_none_match_gets_304(town: World, form: str) -> None
         assert response.headers["etag"] == f'"{cid}"'
 
 
-async def test_another_if_none_match_gets_the_content(town: World) -> None:
+async def test_a_different_if_none_match_gets_the_content(town: World) -> None:
     alice = town.stranger()
     file = await town.create(alice)
     headers = await town.login(alice) | {"If-None-Match": '"other"'}
@@ -399,7 +397,7 @@ async def test_another_if_none_match_gets_the_content(town: World) -> None:
     assert response.status_code == 200
 
 
-async def test_a_reader_without_access_never_gets_not_modified(town: World) -> None:
+async def test_a_reader_without_access_never_gets_304(town: World) -> None:
     alice, eve = town.wallet(1), town.stranger()
     post_id, post = await town.post(alice)
     headers = await town.login(eve) | {"If-None-Match": f'"{post["cid"]}"'}
@@ -410,7 +408,7 @@ async def test_a_reader_without_access_never_gets_not_modified(town: World) -> N
     assert problem(response) == (403, "not_free")
 
 
-async def test_the_gateway_serves_no_private_cid(town: World) -> None:
+async def test_the_gateway_serves_no_private_document(town: World) -> None:
     alice = town.wallet(1)
     draft = await town.create(alice)
     _, paid = await town.post(alice)
@@ -420,7 +418,7 @@ async def test_the_gateway_serves_no_private_cid(town: World) -> None:
             assert problem(await town.client.get(f"/ipfs/{spelling}")) == (404, "not_found")
 
 
-async def test_a_thumbnail_named_only_on_the_chain_is_not_served(town: World) -> None:
+async def test_a_cid_named_as_thumbnail_only_on_the_chain_is_not_served(town: World) -> None:
     alice, eve = town.wallet(1), town.wallet(4)
     draft = await town.create(alice)
     post = (draft["cid"], "A title", draft["cid"], "", 0, [])
@@ -442,7 +440,7 @@ async def test_a_head_request_has_the_same_headers_without_a_body(town: World) -
     assert response.headers["etag"] == f'"{post["cid"]}"'
 
 
-async def test_a_range_of_content_is_ignored(town: World) -> None:
+async def test_a_range_header_for_content_is_ignored(town: World) -> None:
     post_id, _ = await town.post(town.wallet(1), "All of it.", price=0)
     params = {"postId": str(post_id)}
     headers = {"Range": "bytes=0-1,2-3,4-5"}

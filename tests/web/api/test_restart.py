@@ -1,4 +1,4 @@
-"""Restarts on the same folder: everything confirmed before is there afterwards."""
+"""Restarts on the same folder: everything confirmed before a restart is still there."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -87,7 +87,7 @@ async def test_the_development_chain_continues_after_a_restart(tmp_path: Path) -
         assert next_id == post_id + 1
 
 
-async def test_an_event_that_came_after_a_restart_finds_its_draft(tmp_path: Path) -> None:
+async def test_an_event_that_arrives_after_a_restart_finds_its_draft(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         clock = world.clock
         alice = world.wallet(1)
@@ -108,7 +108,7 @@ async def test_file_numbers_increase_even_if_the_clock_was_set_back(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("hours", "restored"), [(23, True), (25, False)])
-async def test_a_deleted_version_is_restored_only_within_its_grace_period(
+async def test_a_deleted_version_can_be_restored_only_within_its_grace_period(
     tmp_path: Path, hours: int, restored: bool
 ) -> None:
     async with open_world(tmp_path) as world:

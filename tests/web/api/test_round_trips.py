@@ -10,7 +10,7 @@ from tests.world import Wallet, World, open_world, picture
 from tests.writing_sessions import open_session, send_create, send_update
 
 MOST_OF_A_WRITE = 5
-"""Round trips that a signed write may take."""
+"""Maximum number of round trips for a signed write."""
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ Send = Callable[[], Awaitable[httpx2.Response]]
 
 
 async def count(world: World, wire: Wire, send: Send) -> list[str]:
-    """The round trips of a repeated request: its statements are prepared."""
+    """The round trips of a request that was sent before, so that its statements are prepared."""
     world.clock.advance(1)
     with wire.counting() as trips:
         response = await send()
@@ -61,7 +61,7 @@ async def test_an_update_of_a_draft_with_hashtags_takes_three_round_trips(world,
     assert len(await count(world, wire, lambda: world.send_update(alice, first["cid"]))) == 3
 
 
-async def test_a_large_update_stays_within_the_round_trips_of_a_write(world, wire, alice):
+async def test_a_large_update_stays_within_the_limit_for_a_write(world, wire, alice):
     first = await world.update(alice, (await world.create(alice))["cid"], "Words." * 100_000)
     trips = await count(
         world, wire, lambda: world.send_update(alice, first["cid"], "Word." * 100_000)
@@ -70,9 +70,7 @@ async def test_a_large_update_stays_within_the_round_trips_of_a_write(world, wir
 
 
 @pytest.mark.parametrize("limits", ["off", "on"])
-async def test_writes_by_a_session_take_no_more_round_trips_than_those_of_a_wallet(
-    wire, tmp_path, limits
-):
+async def test_session_writes_take_no_more_round_trips_than_wallet_writes(wire, tmp_path, limits):
     async with open_world(tmp_path, DATABASE_URL=wire.url, RATE_LIMITS=limits) as world:
         key = await open_session(world, world.wallet(1))
         created = await send_create(world, key)
@@ -165,7 +163,7 @@ async def test_a_list_takes_one_round_trip(world, wire, alice):
         assert len(await count(world, wire, send)) == 1, f"{name}, after a write"
 
 
-async def test_a_create_with_a_used_number_takes_three_round_trips(world, wire, alice):
+async def test_a_create_whose_file_number_is_taken_takes_three_round_trips(world, wire, alice):
     for _ in range(3):
         await world.create(alice)
     with wire.counting() as trips:

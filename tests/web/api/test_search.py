@@ -1,4 +1,4 @@
-"""Search over HTTP: what everybody finds, and what only holders find."""
+"""Search over HTTP: what everybody can find, and what only holders can find."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -35,13 +35,13 @@ def texts_of(world: World) -> SearchTexts:
 
 
 async def index(world: World) -> None:
-    """Read the chain, and then the texts of free posts."""
+    """Index the chain, and then the texts of free posts."""
     await read_chain(world)
     await texts_of(world).read_pending()
 
 
 async def read_chain(world: World) -> None:
-    """Read the chain with a new indexer, which waits for the lease of the last one."""
+    """Index the chain with a new indexer, after the previous one's lease has expired."""
     world.clock.advance(2 * SHORT_LEASE_TIME.total_seconds())
     assert await build_indexer(world.settings, world.adapters).index_once()
 
@@ -56,7 +56,7 @@ async def publish(
     price: int = 0,
     tags: tuple[str, ...] = (),
 ) -> str:
-    """Publish a document; returns the post id."""
+    """Publish a document and return the post id."""
     file = await world.create(wallet, content)
     post = (file["cid"], title, "bafkreithumbnail", description, price, list(tags))
     response = await world.deliver_a(world.create_post_with(wallet, post))
@@ -64,7 +64,7 @@ async def publish(
 
 
 async def find(world: World, text: str, path: str = "/posts", **more: Any) -> list[dict[str, Any]]:
-    """All posts that a search finds, page by page."""
+    """All posts that a search finds, fetched page by page."""
     headers = more.pop("headers", {})
     found: list[dict[str, Any]] = []
     params = {"q": text, **more}
@@ -94,7 +94,7 @@ async def test_the_text_of_a_free_post_is_found_with_a_snippet(world: World) -> 
     assert "snippet" not in listed[0]
 
 
-async def test_words_of_a_paid_post_are_found_by_its_holder_only(world: World) -> None:
+async def test_the_text_of_a_paid_post_is_found_only_by_its_holder(world: World) -> None:
     author, holder, stranger = world.wallet(1), world.wallet(2), world.wallet(3)
     post_id = await publish(world, author, "the secret canary sentence", price=DEFAULT_PRICE)
     world.buy(holder, int(post_id))
@@ -115,7 +115,7 @@ async def test_words_of_a_paid_post_are_found_by_its_holder_only(world: World) -
 
 
 async def test_the_chain_decides_whether_a_text_is_indexed_as_free(world: World) -> None:
-    """The price rises after the index has seen the post, and before its text is read."""
+    """The price is raised after the post is indexed but before its text is read."""
     author = world.wallet(1)
     post_id = await publish(world, author, "canary words")
     await read_chain(world)
@@ -124,7 +124,9 @@ async def test_the_chain_decides_whether_a_text_is_indexed_as_free(world: World)
     assert await find(world, "canary") == []
 
 
-async def test_a_raised_price_removes_a_text_from_search_and_zero_restores_it(world: World) -> None:
+async def test_raising_the_price_removes_a_text_from_search_and_zero_restores_it(
+    world: World,
+) -> None:
     author = world.wallet(1)
     post_id = await publish(world, author, "canary words")
     await index(world)
@@ -137,7 +139,7 @@ async def test_a_raised_price_removes_a_text_from_search_and_zero_restores_it(wo
     assert ids(await find(world, "canary")) == [post_id]
 
 
-async def test_a_library_is_searched_in_parts(world: World) -> None:
+async def test_a_library_is_searched_a_few_documents_at_a_time(world: World) -> None:
     author, holder = world.wallet(1), world.wallet(2)
     bought = []
     for number in range(MOST_DOCUMENTS + 3):
@@ -175,7 +177,7 @@ async def test_matches_are_ranked_and_paged(world: World) -> None:
     assert ids(await find(world, "garden", tag="garden")) == [in_tags]
 
 
-async def test_new_posts_do_not_shift_a_page_of_matches(world: World) -> None:
+async def test_new_posts_do_not_shift_the_next_page_of_matches(world: World) -> None:
     author = world.wallet(1)
     known = [await publish(world, author, "x", title="word") for _ in range(3)]
     await index(world)
@@ -189,7 +191,7 @@ async def test_new_posts_do_not_shift_a_page_of_matches(world: World) -> None:
     assert second["next_page_token"] is None
 
 
-async def test_a_token_belongs_to_its_search(world: World) -> None:
+async def test_a_page_token_is_valid_only_for_its_search(world: World) -> None:
     for _ in range(2):
         await publish(world, world.wallet(1), "x", title="word")
     await index(world)
@@ -234,7 +236,7 @@ async def test_a_search_that_is_too_long_is_refused(world: World, text: str) -> 
         assert problem(response) == (400, "invalid_request")
 
 
-async def test_a_search_given_twice_is_refused(world: World) -> None:
+async def test_a_repeated_search_parameter_is_refused(world: World) -> None:
     assert problem(await world.client.get("/posts?q=a&q=b")) == (400, "invalid_request")
 
 
@@ -244,7 +246,7 @@ async def test_sales_cannot_be_searched(world: World) -> None:
     assert problem(response) == (400, "invalid_request")
 
 
-async def test_a_missing_document_is_skipped_and_not_tried_again(world: World) -> None:
+async def test_a_missing_document_is_skipped_and_not_retried(world: World) -> None:
     author = world.wallet(1)
     file = await world.create(author, "canary")
     await world.deliver_a(world.create_post(author, file["cid"], 0))
@@ -255,7 +257,9 @@ async def test_a_missing_document_is_skipped_and_not_tried_again(world: World) -
     assert len(await find(world, "title")) == 1
 
 
-async def test_an_unhosted_post_is_retried_for_some_minutes(world: World) -> None:
+async def test_a_post_whose_file_is_not_stored_here_is_retried_for_some_minutes(
+    world: World,
+) -> None:
     world.create_post(world.wallet(1), "bafkreielsewhere", 0)
     await index(world)
     assert len(await world.adapters.stores.search.pending_texts(0, 10)) == 1
@@ -264,7 +268,7 @@ async def test_an_unhosted_post_is_retried_for_some_minutes(world: World) -> Non
     assert await world.adapters.stores.search.pending_texts(0, 10) == []
 
 
-async def test_without_the_chain_searching_a_library_is_503(world: World) -> None:
+async def test_searching_a_library_without_the_chain_gets_503(world: World) -> None:
     author, holder = world.wallet(1), world.wallet(2)
     post_id = await publish(world, author, "canary", price=1)
     world.buy(holder, int(post_id), 1)

@@ -1,4 +1,4 @@
-"""Signed writes in every form: what a signature is bound to, with both databases."""
+"""Signed writes in every form, with both databases: what each signature is bound to."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tests.world import Wallet, World, open_world, picture, problem, respell
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), *EVERY_DATABASE]
 
 LONG = "Long words, 墨 🖋. " * 5_000
-"""Content that is split from its body."""
+"""Content large enough to be split from its request body."""
 
 PAIRS = [(form, action) for form in FORMS for action in ACTIONS]
 
@@ -29,7 +29,7 @@ async def strict(tmp_path_factory: pytest.TempPathFactory, records: None) -> Asy
 
 
 async def prepare(world: World, wallet: Wallet, action: str, **members: Any) -> Request:
-    """A request of this action, for a draft that exists."""
+    """A request for this action on an existing draft."""
     signed = sign(wallet, BOUND, first := Request("create", content="The first words."))
     response = await send(world, signed, first)
     assert response.status_code == 200, response.text
@@ -88,7 +88,7 @@ SWAPS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("action", "signed", "sent"), SWAPS.values(), ids=SWAPS)
-async def test_a_body_that_was_not_signed_stores_nothing_and_spends_no_nonce(
+async def test_a_body_other_than_the_signed_one_stores_nothing_and_spends_no_nonce(
     town: World, action: str, signed: dict[str, Any], sent: dict[str, Any]
 ) -> None:
     alice = town.stranger()
@@ -129,7 +129,9 @@ async def test_a_signature_for_another_draft_of_the_same_owner_is_refused(
 
 
 @pytest.mark.parametrize("action", ACTIONS[1:])
-async def test_the_first_form_is_not_bound_to_a_draft(town: World, action: str) -> None:
+async def test_a_signature_of_the_first_form_is_not_bound_to_a_draft(
+    town: World, action: str
+) -> None:
     alice = town.stranger()
     request, other = [await prepare(town, alice, action) for _ in range(2)]
     body = sign(alice, "imprint-1", request)
@@ -138,7 +140,7 @@ async def test_the_first_form_is_not_bound_to_a_draft(town: World, action: str) 
 
 @pytest.mark.parametrize("form", ["inkdao-1", BOUND])
 @pytest.mark.parametrize("action", ACTIONS[1:])
-async def test_the_cid_in_the_message_and_in_the_query_may_be_spelled_differently(
+async def test_the_cids_in_the_message_and_the_query_may_be_spelled_differently(
     town: World, form: str, action: str
 ) -> None:
     alice = town.stranger()
@@ -156,7 +158,7 @@ async def test_an_address_in_the_message_must_match_the_body(town: World, action
 
 
 @pytest.mark.parametrize("action", ACTIONS[1:])
-async def test_a_write_to_the_draft_of_another_owner_is_refused_in_every_form(
+async def test_a_write_to_another_owners_draft_is_refused_in_every_form(
     town: World, action: str
 ) -> None:
     alice, eve = town.stranger(), town.stranger()
@@ -169,7 +171,7 @@ async def test_a_write_to_the_draft_of_another_owner_is_refused_in_every_form(
 
 
 @pytest.mark.parametrize("first", FORMS)
-async def test_a_nonce_is_spent_for_all_forms_of_its_signer(town: World, first: str) -> None:
+async def test_a_nonce_is_spent_for_all_forms_of_the_same_signer(town: World, first: str) -> None:
     alice, bob = town.stranger(), town.stranger()
     request = Request("create")
     spent = await send(town, sign(alice, first, request, "one"), request)
@@ -183,7 +185,7 @@ async def test_a_nonce_is_spent_for_all_forms_of_its_signer(town: World, first: 
 
 
 @pytest.mark.parametrize(("form", "action"), PAIRS)
-async def test_a_stale_signature_gets_the_time_of_the_service(
+async def test_the_refusal_of_a_stale_signature_contains_the_service_time(
     town: World, form: str, action: str
 ) -> None:
     alice = town.stranger()
@@ -209,7 +211,7 @@ async def test_a_stale_signature_is_refused_before_its_body_is_compared(town: Wo
 
 
 @pytest.mark.parametrize("action", ACTIONS)
-async def test_only_bound_signatures_are_accepted_where_they_are_required(
+async def test_only_bound_signatures_are_accepted_if_they_are_required(
     strict: World, action: str
 ) -> None:
     alice = strict.stranger()
@@ -228,7 +230,7 @@ async def test_a_service_lists_the_forms_it_accepts(town: World, strict: World) 
         assert facts["signing_forms"] == forms
 
 
-async def test_two_services_of_one_name_share_only_signatures_that_are_not_bound(
+async def test_two_services_with_one_name_both_accept_only_unbound_signatures(
     town: World, tmp_path: Path
 ) -> None:
     async with open_world(tmp_path, clock=town.clock, PUBLIC_URL="https://other.example") as other:

@@ -1,4 +1,4 @@
-"""A content store that fails three times in ten: no confirmed write is lost."""
+"""A content store whose calls fail 30% of the time: no confirmed write is lost."""
 
 import asyncio
 import random
@@ -27,7 +27,7 @@ LONGEST = 20.0
 
 @dataclass(slots=True)
 class UnreliableStore:
-    """A store whose calls fail at random: before they do anything, after it, or slowly."""
+    """A store whose calls randomly fail before or after they take effect, or are slow."""
 
     inner: Any
     chance: random.Random

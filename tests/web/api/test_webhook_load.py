@@ -1,4 +1,4 @@
-"""Large deliveries: anybody can send them, and they block the event loop for nobody."""
+"""Large webhook deliveries, which anybody can send, do not block the event loop."""
 
 import asyncio
 import gzip
@@ -18,7 +18,7 @@ from imprint.ports import WebhookProvider
 
 @dataclass(slots=True)
 class WatchedProvider:
-    """A provider that records in which thread it opens each delivery, and how many at once."""
+    """A provider that records the thread that opens each delivery, and how many run at once."""
 
     provider: WebhookProvider
     name: str = field(init=False)

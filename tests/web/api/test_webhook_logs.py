@@ -1,4 +1,4 @@
-"""The outcome of each log of a delivery, and of requests that are not deliveries."""
+"""The outcome of each log in a delivery, and of requests that are not deliveries."""
 
 import gzip
 import json
@@ -23,7 +23,7 @@ def _statuses(response: httpx2.Response) -> list[str]:
 
 
 def _logs(world: World, *blocks: Any) -> list[dict[str, Any]]:
-    """The logs of these blocks as provider a sends them, as if all were in one block."""
+    """The logs of these blocks as provider A sends them, as if all were in one block."""
     sent = [json.loads(world.body_a(block))["event"]["data"]["block"]["logs"] for block in blocks]
     return [log | {"index": at} for at, log in enumerate(log for logs in sent for log in logs)]
 
@@ -40,7 +40,7 @@ async def _onchain(world: World, *files: dict[str, Any]) -> list[bool]:
     return [record["keyvalues"]["status"] == "onchain" for record in records]
 
 
-async def test_the_events_are_in_the_order_of_the_logs_each_with_its_own_status(
+async def test_events_are_in_the_order_of_the_logs_each_with_its_own_status(
     town: World,
 ) -> None:
     alice, eve = town.wallet(1), town.wallet(4)
@@ -71,7 +71,7 @@ async def test_the_events_are_in_the_order_of_the_logs_each_with_its_own_status(
     assert (response.json()["applied"], response.json()["ignored"]) == (1, 0)
 
 
-async def test_two_events_for_one_file_have_a_status_each(town: World) -> None:
+async def test_two_events_for_one_file_each_have_their_own_status(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     block = town.create_post(alice, file["cid"])
@@ -88,7 +88,7 @@ NONSENSE = [None, 5, 10**40, "x", {}, {"topics": None}, {"account": {"address": 
 
 @pytest.mark.parametrize("nonsense", NONSENSE, ids=range(len(NONSENSE)))
 @pytest.mark.parametrize("provider", ["a", "b"])
-async def test_an_invalid_log_is_a_dead_letter_and_the_others_are_applied(
+async def test_an_invalid_log_becomes_a_dead_letter_and_the_others_are_applied(
     town: World, provider: str, nonsense: Any
 ) -> None:
     alice = town.wallet(1)
@@ -105,7 +105,7 @@ async def test_an_invalid_log_is_a_dead_letter_and_the_others_are_applied(
     assert await _onchain(town, file) == [True]
 
 
-async def test_a_truncated_signed_body_is_a_dead_letter(town: World) -> None:
+async def test_a_truncated_signed_body_becomes_a_dead_letter(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     body = town.body_a(town.create_post(alice, file["cid"]))
@@ -117,7 +117,7 @@ async def test_a_truncated_signed_body_is_a_dead_letter(town: World) -> None:
 @pytest.mark.parametrize(
     ("network", "ours"), [("BASE_MAINNET", False), ("NET_OF_TOMORROW", False), ("My-Net", True)]
 )
-async def test_a_delivery_that_names_a_network_is_applied_if_the_network_is_ours(
+async def test_a_delivery_that_names_a_network_is_applied_only_if_it_is_ours(
     tmp_path: Path, network: str, ours: bool
 ) -> None:
     async with open_world(tmp_path, WEBHOOK_NETWORKS="my_net") as world:
@@ -134,7 +134,9 @@ async def test_a_delivery_that_names_a_network_is_applied_if_the_network_is_ours
 
 
 @pytest.mark.parametrize("provider", ["a", "b"])
-async def test_a_delivered_transfer_ends_cached_access_at_once(town: World, provider: str) -> None:
+async def test_a_delivered_transfer_revokes_cached_access_at_once(
+    town: World, provider: str
+) -> None:
     alice, bob, carol = town.wallet(1), town.wallet(2), town.wallet(3)
     post_id, _ = await town.post(alice)
     town.buy(bob, post_id)
@@ -146,7 +148,7 @@ async def test_a_delivered_transfer_ends_cached_access_at_once(town: World, prov
     assert problem(await town.read_post(bob, post_id)) == (403, "not_entitled")
 
 
-async def test_a_delivered_price_ends_free_access_at_once(town: World) -> None:
+async def test_a_delivered_price_change_revokes_free_access_at_once(town: World) -> None:
     alice = town.wallet(1)
     post_id, _ = await town.post(alice, price=0)
     stranger = town.stranger()
@@ -159,7 +161,7 @@ async def test_a_delivered_price_ends_free_access_at_once(town: World) -> None:
     assert (await town.read_free(post_id)).status_code == 200
 
 
-async def test_a_repeated_delivery_ends_cached_access_too(town: World) -> None:
+async def test_a_repeated_delivery_revokes_cached_access_too(town: World) -> None:
     alice, bob, carol = town.wallet(1), town.wallet(2), town.wallet(3)
     post_id, _ = await town.post(alice)
     town.buy(bob, post_id)
@@ -173,7 +175,9 @@ async def test_a_repeated_delivery_ends_cached_access_too(town: World) -> None:
 
 
 @pytest.mark.parametrize("change", ["undecodable", "unsigned", "another network"])
-async def test_only_signed_logs_of_our_network_end_cached_access(town: World, change: str) -> None:
+async def test_only_signed_logs_from_our_network_revoke_cached_access(
+    town: World, change: str
+) -> None:
     alice, bob, carol = town.wallet(1), town.wallet(2), town.wallet(3)
     post_id, _ = await town.post(alice)
     town.buy(bob, post_id)
@@ -192,7 +196,9 @@ async def test_only_signed_logs_of_our_network_end_cached_access(town: World, ch
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "x-gzip"])
-async def test_a_gzipped_delivery_may_have_several_members(town: World, encoding: str) -> None:
+async def test_a_gzipped_delivery_may_consist_of_several_gzip_members(
+    town: World, encoding: str
+) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     body = town.body_b(town.create_post(alice, file["cid"]))
@@ -207,7 +213,7 @@ async def test_a_gzipped_delivery_may_have_several_members(town: World, encoding
 
 
 @pytest.mark.parametrize("path", ["provider-b", "quicknode"])
-async def test_an_unsigned_connection_test_of_provider_b_gets_200_and_has_no_effect(
+async def test_an_unsigned_connection_test_by_provider_b_gets_200_without_effect(
     town: World, path: str
 ) -> None:
     alice = town.wallet(1)

@@ -1,4 +1,4 @@
-"""Deliveries over HTTP: verified first, each log on its own, each event once."""
+"""Webhook deliveries over HTTP: verified first, each log separately, each event once."""
 
 import asyncio
 import gzip
@@ -34,7 +34,7 @@ async def _status(world: World, cid: str) -> str:
 
 
 def _logs(body: bytes) -> list[dict[str, Any]]:
-    """The logs in a body of provider a."""
+    """The logs in a request body of provider A."""
     return list(json.loads(body)["event"]["data"]["block"]["logs"])
 
 
@@ -45,7 +45,7 @@ def _with_logs(body: bytes, logs: list[Any], **block: Any) -> bytes:
 
 
 @pytest.mark.parametrize("provider", ["a", "b"])
-async def test_a_delivery_moves_a_draft_onto_the_chain(town: World, provider: str) -> None:
+async def test_a_delivery_turns_a_draft_into_a_post(town: World, provider: str) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     block = town.create_post(alice, file["cid"])
@@ -69,7 +69,9 @@ async def test_a_delivery_moves_a_draft_onto_the_chain(town: World, provider: st
     ("alias", "provider"),
     [("alchemy", "a"), ("quicknode", "b")],
 )
-async def test_the_aliases_are_the_same_endpoints(town: World, alias: str, provider: str) -> None:
+async def test_the_path_aliases_are_the_same_endpoints(
+    town: World, alias: str, provider: str
+) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     block = town.create_post(alice, file["cid"])
@@ -102,7 +104,7 @@ WRONG_HEADERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("headers", WRONG_HEADERS.values(), ids=WRONG_HEADERS.keys())
-async def test_a_delivery_of_provider_a_without_a_valid_signature_is_refused(
+async def test_a_delivery_by_provider_a_without_a_valid_signature_is_refused(
     town: World, headers: Any
 ) -> None:
     alice = town.wallet(1)
@@ -116,7 +118,7 @@ async def test_a_delivery_of_provider_a_without_a_valid_signature_is_refused(
     assert await _status(town, file["cid"]) == "pending"
 
 
-async def test_a_changed_body_is_refused(town: World) -> None:
+async def test_a_modified_body_is_refused(town: World) -> None:
     alice = town.wallet(1)
     body = town.body_a(town.create_post(alice, (await town.create(alice))["cid"]))
     headers = {"X-Alchemy-Signature": _sign(_secret(town, "provider-a"), body)}
@@ -175,7 +177,7 @@ async def test_provider_b_needs_all_three_headers(town: World, missing: str) -> 
     assert problem(response) == (401, "webhook_signature_invalid")
 
 
-async def test_a_repeated_delivery_of_provider_b_has_no_effect(town: World) -> None:
+async def test_a_repeated_delivery_by_provider_b_has_no_effect(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     block = town.create_post(alice, file["cid"])
@@ -193,7 +195,7 @@ async def test_a_repeated_delivery_of_provider_b_has_no_effect(town: World) -> N
     }
 
 
-async def test_a_repeated_nonce_of_provider_b_is_a_duplicate_whatever_the_body(town: World) -> None:
+async def test_a_repeated_provider_b_nonce_is_a_duplicate_whatever_the_body(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     assert (await town.send_b(b"[]", nonce="e" * 32)).json()["duplicate"] is False
@@ -202,7 +204,7 @@ async def test_a_repeated_nonce_of_provider_b_is_a_duplicate_whatever_the_body(t
     assert await _status(town, file["cid"]) == "pending"
 
 
-async def test_moving_a_digit_between_nonce_and_timestamp_is_refused(town: World) -> None:
+async def test_a_digit_moved_between_nonce_and_timestamp_is_refused(town: World) -> None:
     nonce, now = "0123456789abcdef1", str(town.clock.seconds)
     signature = _sign(_secret(town, "provider-b"), nonce.encode(), now.encode(), b"[]")
 
@@ -218,7 +220,7 @@ async def test_moving_a_digit_between_nonce_and_timestamp_is_refused(town: World
     assert problem(moved) == (401, "webhook_signature_invalid")
 
 
-async def test_a_repeated_event_of_provider_a_is_known(town: World) -> None:
+async def test_a_repeated_event_from_provider_a_is_already_applied(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     block = town.create_post(alice, file["cid"])
@@ -265,7 +267,7 @@ NESTINGS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("nest", NESTINGS.values(), ids=NESTINGS.keys())
-async def test_provider_bs_logs_are_found_in_any_nesting(town: World, nest: Any) -> None:
+async def test_provider_b_logs_are_found_at_any_nesting_level(town: World, nest: Any) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     sent = json.loads(town.body_b(town.create_post(alice, file["cid"])))
@@ -273,7 +275,9 @@ async def test_provider_bs_logs_are_found_in_any_nesting(town: World, nest: Any)
     assert response.json()["applied"] == 1
 
 
-async def test_a_compressed_delivery_is_signed_before_compression(town: World) -> None:
+async def test_the_signature_of_a_compressed_delivery_covers_the_uncompressed_body(
+    town: World,
+) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     body = town.body_b(town.create_post(alice, file["cid"]))
@@ -290,7 +294,7 @@ FOREIGN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("change", FOREIGN.values(), ids=FOREIGN.keys())
-async def test_a_foreign_log_is_ignored(town: World, change: Any) -> None:
+async def test_an_unrelated_log_is_ignored(town: World, change: Any) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     body = town.body_a(town.create_post(alice, file["cid"]))
@@ -302,7 +306,7 @@ async def test_a_foreign_log_is_ignored(town: World, change: Any) -> None:
     assert await _status(town, file["cid"]) == "pending"
 
 
-async def test_a_log_of_another_chain_is_ignored(town: World) -> None:
+async def test_a_log_from_another_chain_is_ignored(town: World) -> None:
     alice = town.wallet(1)
     file = await town.create(alice)
     body = town.body_a(town.create_post(alice, file["cid"]))
@@ -348,7 +352,7 @@ POISON: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("change", POISON.values(), ids=POISON.keys())
-async def test_a_malformed_marketplace_log_is_a_dead_letter_and_the_others_are_applied(
+async def test_a_malformed_log_becomes_a_dead_letter_and_the_others_are_applied(
     town: World, change: Any
 ) -> None:
     alice = town.wallet(1)
@@ -367,12 +371,14 @@ CIDS = ["no cid", "../../x", "a" * 500, "漢字", "' OR 1=1 --", "http://127.0.0
 
 
 @pytest.mark.parametrize("cid", CIDS, ids=range(len(CIDS)))
-async def test_a_post_with_an_unknown_cid_is_an_unknown_file(town: World, cid: str) -> None:
+async def test_a_post_with_an_unknown_cid_is_reported_as_an_unknown_file(
+    town: World, cid: str
+) -> None:
     (event,) = (await town.deliver_a(town.create_post(town.wallet(5), cid))).json()["events"]
     assert (event["status"], event["postCid"]) == ("unknown_file", cid)
 
 
-async def test_an_event_of_another_author_changes_nothing(town: World) -> None:
+async def test_an_event_by_another_author_changes_nothing(town: World) -> None:
     alice, eve = town.wallet(1), town.wallet(4)
     file = await town.create(alice)
     before = await town.metadata(file["cid"])
@@ -393,7 +399,7 @@ async def test_an_author_can_publish_an_update_after_being_front_run(town: World
 
 
 @pytest.mark.parametrize("change", ["update", "delete"])
-async def test_an_event_of_a_deleted_or_replaced_version_restores_it(
+async def test_the_event_of_a_deleted_or_replaced_version_restores_it(
     town: World, change: str
 ) -> None:
     alice = town.wallet(1)
@@ -413,7 +419,9 @@ async def test_an_event_of_a_deleted_or_replaced_version_restores_it(
 
 
 @pytest.mark.parametrize("provider", ["A", "B"])
-async def test_a_provider_without_a_secret_is_404(tmp_path: Path, provider: str) -> None:
+async def test_the_webhook_of_a_provider_without_a_secret_gets_404(
+    tmp_path: Path, provider: str
+) -> None:
     async with open_world(tmp_path, **{f"WEBHOOK_{provider}_SECRET": ""}) as world:
         name = f"provider-{provider.lower()}"
         alias = {"A": "alchemy", "B": "quicknode"}[provider]
@@ -449,7 +457,7 @@ async def test_only_gzip_is_supported(town: World, encoding: str) -> None:
     assert problem(response) == (415, "unsupported_media_type")
 
 
-async def test_provider_a_does_not_compress(town: World) -> None:
+async def test_a_compressed_delivery_by_provider_a_is_refused(town: World) -> None:
     headers = {
         "X-Alchemy-Signature": _sign(_secret(town, "provider-a"), b"{}"),
         "Content-Encoding": "gzip",
@@ -480,7 +488,7 @@ async def test_damaged_compression_is_refused(town: World, damage: Any) -> None:
     assert problem(response) == (400, "invalid_request")
 
 
-async def test_a_delivery_of_more_than_16_mebibytes_is_refused(town: World) -> None:
+async def test_a_delivery_larger_than_16_mib_is_refused(town: World) -> None:
     body = b" " * (16 * 1024 * 1024 + 1)
     for provider in ("provider-a", "provider-b"):
         assert problem(await town.deliver(provider, body, {})) == (413, "too_large")
@@ -498,7 +506,7 @@ STRANGE_HEADERS: dict[str, tuple[str, dict[str, str]]] = {
 @pytest.mark.parametrize(
     ("provider", "strange"), STRANGE_HEADERS.values(), ids=STRANGE_HEADERS.keys()
 )
-async def test_missing_or_malformed_signature_headers_are_refused_before_the_body_is_read(
+async def test_missing_or_malformed_signature_headers_are_refused_without_the_body(
     town: World, provider: str, strange: dict[str, str]
 ) -> None:
     async def never() -> AsyncIterator[bytes]:
@@ -517,7 +525,7 @@ async def test_missing_or_malformed_signature_headers_are_refused_before_the_bod
     assert problem(response) == (401, "webhook_signature_invalid")
 
 
-async def test_deliveries_have_no_rate_limit(tmp_path: Path) -> None:
+async def test_deliveries_are_exempt_from_the_general_rate_limits(tmp_path: Path) -> None:
     strict = {"RATE_LIMITS": "on", "RATE_READS": "1/60", "RATE_SIGNED": "1/60"}
     async with open_world(tmp_path, **strict) as world:
         for _ in range(5):
@@ -527,7 +535,7 @@ async def test_deliveries_have_no_rate_limit(tmp_path: Path) -> None:
 # Rate limit
 
 
-async def test_unsigned_deliveries_have_a_rate_limit(tmp_path: Path) -> None:
+async def test_unsigned_deliveries_are_rate_limited(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_WEBHOOKS="3/60") as world:
         forged = {"X-Alchemy-Signature": "0" * 64}
         for _ in range(3):
@@ -541,7 +549,7 @@ async def test_unsigned_deliveries_have_a_rate_limit(tmp_path: Path) -> None:
         assert problem(response) == (401, "webhook_signature_invalid")
 
 
-async def test_signed_deliveries_have_no_rate_limit(tmp_path: Path) -> None:
+async def test_signed_deliveries_are_exempt_from_the_webhook_rate_limit(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_WEBHOOKS="2/60") as world:
         await world.deliver("provider-a", b"{}", {"X-Alchemy-Signature": "0" * 64})
         for _ in range(10):

@@ -1,4 +1,4 @@
-"""Writing sessions: one signature of a wallet, and a key that signs its writes until revoked."""
+"""Writing sessions: a wallet signs once, and a key signs its writes until it is revoked."""
 
 import asyncio
 import json
@@ -33,11 +33,11 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), *EVERY_DATABASE]
 
 DAY = 24 * 3600
 ALWAYS_YES = "7f1626ba7e" + "00" * 28 + "5f5260205ff3"
-"""The code of a contract that always returns ERC-1271's magic value."""
+"""Bytecode of a contract that always returns the ERC-1271 magic value."""
 
 
 async def saved(world: World, key: WritingKey) -> str:
-    """Create a draft by a session; returns its cid."""
+    """Create a draft with a writing session; returns its cid."""
     response = await send_create(world, key)
     assert response.status_code == 200, response.text
     cid: str = response.json()["updatedUpload"]["cid"]
@@ -58,7 +58,7 @@ async def revoke(world: World, key: WritingKey, headers: dict[str, str]) -> None
 
 @asynccontextmanager
 async def second_replica(world: World) -> AsyncIterator[World]:
-    """Another service over the same database and content."""
+    """A second service on the same database and content."""
     adapters = open_adapters(world.settings, world.clock, world.clock.monotonic)
     app = build_service(world.settings, adapters)
     try:
@@ -72,7 +72,7 @@ async def second_replica(world: World) -> AsyncIterator[World]:
 # Opening, listing, revoking
 
 
-async def test_a_session_is_opened_and_shown_without_its_key(town: World) -> None:
+async def test_an_opened_session_is_returned_without_its_key(town: World) -> None:
     alice = town.stranger()
     key = WritingKey(alice)
     start = town.clock.seconds
@@ -88,7 +88,7 @@ async def test_a_session_is_opened_and_shown_without_its_key(town: World) -> Non
     assert await listed(town, await town.login(alice)) == [session]
 
 
-async def test_sessions_are_listed_for_their_wallet_only_the_oldest_first(town: World) -> None:
+async def test_sessions_are_listed_only_for_their_wallet_oldest_first(town: World) -> None:
     alice, bob = town.stranger(), town.stranger()
     keys = []
     for _ in range(3):
@@ -100,7 +100,7 @@ async def test_sessions_are_listed_for_their_wallet_only_the_oldest_first(town: 
     ]
 
 
-async def test_a_session_that_has_expired_is_not_listed(tmp_path: Path, records: None) -> None:
+async def test_an_expired_session_is_not_listed(tmp_path: Path, records: None) -> None:
     async with open_world(tmp_path) as world:
         await open_session(world, world.wallet(1), expires=world.clock.seconds + 10)
         kept = await open_session(world, world.wallet(1), expires=world.clock.seconds + 20)
@@ -117,7 +117,9 @@ async def test_a_session_that_has_expired_is_not_listed(tmp_path: Path, records:
         ("DELETE", "/writing/sessions/019bc0f2-3f40-7c1d-8a55-6e2b90d4f7a1"),
     ],
 )
-async def test_listing_and_revoking_need_a_session(town: World, method: str, path: str) -> None:
+async def test_listing_and_revoking_writing_sessions_needs_a_login(
+    town: World, method: str, path: str
+) -> None:
     assert problem(await town.client.request(method, path)) == (401, "session_missing")
     headers = {"Authorization": "Bearer nonsense"}
     refused = await town.client.request(method, path, headers=headers)
@@ -127,13 +129,13 @@ async def test_listing_and_revoking_need_a_session(town: World, method: str, pat
 @pytest.mark.parametrize(
     "name", ["019bc0f2-3f40-7c1d-8a55-6e2b90d4f7a1", "nonsense", "%00", "%F0%9F%98%80", "é" * 36]
 )
-async def test_revoking_an_unknown_session_is_404(town: World, name: str) -> None:
+async def test_revoking_an_unknown_session_gets_404(town: World, name: str) -> None:
     headers = await town.login(town.stranger())
     response = await town.client.delete(f"/writing/sessions/{name}", headers=headers)
     assert problem(response) == (404, "not_found")
 
 
-async def test_the_session_of_another_wallet_cannot_be_revoked(town: World) -> None:
+async def test_another_wallets_session_cannot_be_revoked(town: World) -> None:
     key = await open_session(town, town.stranger())
     headers = await town.login(town.stranger())
     response = await town.client.delete(f"/writing/sessions/{key.id}", headers=headers)
@@ -142,7 +144,7 @@ async def test_the_session_of_another_wallet_cannot_be_revoked(town: World) -> N
     assert (await send_create(town, key)).status_code == 200
 
 
-async def test_parameters_and_other_methods_are_refused(town: World) -> None:
+async def test_query_parameters_and_other_methods_are_refused(town: World) -> None:
     headers = await town.login(town.stranger())
     wrong = await town.client.get("/writing/sessions", params={"all": "1"}, headers=headers)
     assert problem(wrong) == (400, "invalid_request")
@@ -162,7 +164,7 @@ OPENINGS: dict[str, tuple[dict[str, Any], tuple[int, str]]] = {
 
 
 @pytest.mark.parametrize("name", OPENINGS)
-async def test_an_invalid_opening_is_refused_and_spends_no_nonce(town: World, name: str) -> None:
+async def test_an_invalid_request_to_open_a_session_spends_no_nonce(town: World, name: str) -> None:
     members, expected = OPENINGS[name]
     alice = town.stranger()
     key = WritingKey(alice)
@@ -171,7 +173,7 @@ async def test_an_invalid_opening_is_refused_and_spends_no_nonce(town: World, na
     assert (await send_opening(town, key, nonce="same")).status_code == 201
 
 
-async def test_times_decide_whether_a_session_can_be_opened(town: World) -> None:
+async def test_the_start_and_end_times_of_a_new_session_are_checked(town: World) -> None:
     key, now = WritingKey(town.stranger()), town.clock.seconds
     late = await send_opening(town, key, notBefore=now + 60)
     assert problem(late) == (401, "signature_stale")
@@ -183,7 +185,7 @@ async def test_times_decide_whether_a_session_can_be_opened(town: World) -> None
     assert (await send_opening(town, key, expires=now + DAY)).status_code == 201
 
 
-async def test_a_session_does_not_write_before_its_start(tmp_path: Path, records: None) -> None:
+async def test_a_session_cannot_write_before_its_start(tmp_path: Path, records: None) -> None:
     async with open_world(tmp_path) as world:
         start = world.clock.seconds + 4
         key = await open_session(world, world.stranger(), notBefore=start)
@@ -192,7 +194,7 @@ async def test_a_session_does_not_write_before_its_start(tmp_path: Path, records
         assert (await send_create(world, key)).status_code == 200
 
 
-async def test_a_signature_of_another_wallet_opens_no_session(town: World) -> None:
+async def test_a_signature_by_another_wallet_cannot_open_a_session(town: World) -> None:
     alice, bob = town.stranger(), town.stranger()
     body = bob.sign_envelope(WritingKey(alice).opening()) | {"address": alice.account.address}
     response = await town.client.post("/writing/sessions", json=body)
@@ -209,20 +211,22 @@ async def test_a_signature_of_another_wallet_opens_no_session(town: World) -> No
         (b'{"salt": 7, "address": "0x", "signature": ""}', "invalid_typed_data"),
     ],
 )
-async def test_a_malformed_opening_is_refused(town: World, body: bytes, code: str) -> None:
+async def test_a_malformed_request_to_open_a_session_is_refused(
+    town: World, body: bytes, code: str
+) -> None:
     headers = {"Content-Type": "application/json"}
     response = await town.client.post("/writing/sessions", content=body, headers=headers)
     assert problem(response) == (400, code)
 
 
-async def test_an_opening_of_another_media_type_or_too_large_is_refused(town: World) -> None:
+async def test_an_opening_with_a_wrong_media_type_or_size_is_refused(town: World) -> None:
     plain = await town.client.post("/writing/sessions", content=b"{}")
     assert problem(plain) == (415, "unsupported_media_type")
     large = await town.client.post("/writing/sessions", json={"salt": "x" * 70_000})
     assert problem(large) == (413, "too_large")
 
 
-async def test_an_opening_is_accepted_once_even_after_it_was_revoked(town: World) -> None:
+async def test_an_opening_is_accepted_once_even_after_its_session_is_revoked(town: World) -> None:
     alice = town.stranger()
     key = WritingKey(alice)
     body = alice.sign_envelope(key.opening())
@@ -236,7 +240,7 @@ async def test_an_opening_is_accepted_once_even_after_it_was_revoked(town: World
     assert await listed(town, headers) == []
 
 
-async def test_a_wallet_has_twenty_sessions_and_no_more(town: World) -> None:
+async def test_a_wallet_can_have_at_most_twenty_sessions(town: World) -> None:
     alice = town.stranger()
     opening = (send_opening(town, WritingKey(alice)) for _ in range(21))
     responses = await asyncio.gather(*opening)
@@ -249,7 +253,7 @@ async def test_a_wallet_has_twenty_sessions_and_no_more(town: World) -> None:
     assert (await send_opening(town, WritingKey(alice))).status_code == 201
 
 
-async def test_two_openings_at_once_with_one_nonce_give_one_session(town: World) -> None:
+async def test_two_concurrent_openings_with_one_nonce_create_one_session(town: World) -> None:
     alice = town.stranger()
     opening = (send_opening(town, WritingKey(alice), nonce="same") for _ in range(8))
     responses = await asyncio.gather(*opening)
@@ -257,7 +261,9 @@ async def test_two_openings_at_once_with_one_nonce_give_one_session(town: World)
     assert len(await listed(town, await town.login(alice))) == 1
 
 
-async def test_openings_count_as_writes_of_the_wallet(tmp_path: Path, records: None) -> None:
+async def test_opening_a_session_counts_as_a_write_by_the_wallet(
+    tmp_path: Path, records: None
+) -> None:
     given = {"RATE_LIMITS": "on", "RATE_WRITES": "2/60"}
     async with open_world(tmp_path, **given) as world:
         alice = world.wallet(1)
@@ -269,7 +275,7 @@ async def test_openings_count_as_writes_of_the_wallet(tmp_path: Path, records: N
         assert (await send_opening(world, WritingKey(world.wallet(2)))).status_code == 201
 
 
-async def test_a_repeated_opening_does_not_count_towards_the_rate(
+async def test_a_repeated_opening_does_not_count_towards_the_rate_limit(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_WRITES="2/60") as world:
@@ -285,7 +291,7 @@ async def test_a_repeated_opening_does_not_count_towards_the_rate(
         assert problem(await send_create(world, key)) == (429, "rate_limited")
 
 
-async def test_openings_count_as_signed_requests_of_the_client_and_lists_do_not(
+async def test_openings_count_towards_the_signed_rate_limit_but_lists_do_not(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_SIGNED="2/60") as world:
@@ -301,7 +307,7 @@ async def test_openings_count_as_signed_requests_of_the_client_and_lists_do_not(
 # Writes
 
 
-async def test_a_session_creates_and_updates_drafts_of_its_wallet(town: World) -> None:
+async def test_a_session_can_create_and_update_drafts_of_its_wallet(town: World) -> None:
     alice = town.stranger()
     key = await open_session(town, alice)
     cid = await saved(town, key)
@@ -315,7 +321,7 @@ async def test_a_session_creates_and_updates_drafts_of_its_wallet(town: World) -
     assert (await send_update(town, key, own["cid"])).status_code == 200
 
 
-async def test_large_content_is_saved_by_a_session(town: World) -> None:
+async def test_a_session_can_save_large_content(town: World) -> None:
     alice = town.stranger()
     key = await open_session(town, alice)
     long = "Long words, é😀. " * 20_000
@@ -332,7 +338,7 @@ async def test_large_content_is_saved_by_a_session(town: World) -> None:
     assert problem(refused) == (401, "body_mismatch")
 
 
-async def test_a_session_neither_publishes_nor_deletes(town: World) -> None:
+async def test_a_session_can_neither_publish_nor_delete(town: World) -> None:
     alice = town.stranger()
     key = await open_session(town, alice)
     cid, now, image = await saved(town, key), town.clock.seconds, picture()
@@ -351,7 +357,7 @@ async def test_a_session_neither_publishes_nor_deletes(town: World) -> None:
     assert (await town.read_draft(alice, cid)).status_code == 200
 
 
-async def test_the_key_of_a_session_does_not_log_in(town: World) -> None:
+async def test_a_session_key_cannot_log_in(town: World) -> None:
     alice = town.stranger()
     key = await open_session(town, alice)
     message = alice.login_message()
@@ -371,7 +377,7 @@ async def test_a_session_key_cannot_open_a_session(town: World) -> None:
     assert problem(response) == (401, "signature_invalid")
 
 
-async def test_an_action_that_was_not_signed_is_refused(town: World) -> None:
+async def test_an_action_outside_the_scope_of_a_session_is_refused(town: World) -> None:
     alice = town.stranger()
     creating = await open_session(town, alice, actions=["create"])
     updating = await open_session(town, alice, actions=["update"])
@@ -381,7 +387,7 @@ async def test_an_action_that_was_not_signed_is_refused(town: World) -> None:
     assert (await send_update(town, updating, cid)).status_code == 200
 
 
-async def test_the_draft_of_another_wallet_is_refused(town: World) -> None:
+async def test_a_session_write_to_another_wallets_draft_is_refused(town: World) -> None:
     alice, bob = town.stranger(), town.stranger()
     key = await open_session(town, alice)
     other = await town.create(bob)
@@ -396,7 +402,7 @@ async def test_a_session_cannot_sign_for_another_wallet(town: World) -> None:
     assert problem(response) == (401, "writing_session_invalid")
 
 
-async def test_the_key_of_another_session_is_refused(town: World) -> None:
+async def test_a_signature_by_another_sessions_key_is_refused(town: World) -> None:
     alice = town.stranger()
     one, other = await open_session(town, alice), await open_session(town, alice)
     body = one.create_body() | {"session": other.id}
@@ -430,7 +436,7 @@ async def test_a_null_session_means_that_the_wallet_signed(town: World) -> None:
     assert problem(response) == (401, "signature_invalid")
 
 
-async def test_the_wallet_does_not_sign_in_place_of_the_key(town: World) -> None:
+async def test_the_wallet_cannot_sign_in_place_of_the_session_key(town: World) -> None:
     alice = town.stranger()
     key = await open_session(town, alice)
     said = bound_envelope("create", town.clock.seconds, contentHash=hash_of("Words."))
@@ -439,7 +445,7 @@ async def test_the_wallet_does_not_sign_in_place_of_the_key(town: World) -> None
     assert problem(response) == (401, "writing_session_invalid")
 
 
-async def test_a_session_signs_the_bound_form_only(town: World) -> None:
+async def test_a_session_can_sign_only_the_bound_form(town: World) -> None:
     alice = town.stranger()
     key = await open_session(town, alice)
     body = key.sign_envelope(alice.envelope("create")) | {"content": "Words."}
@@ -522,7 +528,7 @@ async def test_a_revoked_session_is_refused_at_once_on_every_replica(town: World
         assert problem(gone) == (404, "not_found")
 
 
-async def test_all_sessions_of_a_wallet_are_revoked_at_once(town: World) -> None:
+async def test_all_sessions_of_a_wallet_can_be_revoked_together(town: World) -> None:
     alice, bob = town.stranger(), town.stranger()
     keys = [await open_session(town, alice) for _ in range(3)]
     other = await open_session(town, bob)
@@ -537,7 +543,7 @@ async def test_all_sessions_of_a_wallet_are_revoked_at_once(town: World) -> None
         assert (await send_create(replica, other)).status_code == 200
 
 
-async def test_writes_of_a_revoked_session_spend_no_rate_and_no_nonce(
+async def test_writes_in_a_revoked_session_use_up_no_rate_and_no_nonce(
     tmp_path: Path, records: None
 ) -> None:
     given = {"RATE_LIMITS": "on", "RATE_WRITES": "3/60"}
@@ -590,7 +596,7 @@ async def test_a_session_revoked_during_writes_stores_no_later_draft(town: World
 
 
 def deploy_wallet(world: World) -> str:
-    """The address of a contract that accepts every signature."""
+    """Deploy a contract that accepts every signature; returns its address."""
     code = bytes.fromhex(ALWAYS_YES)
     creation = bytes([0x60, len(code), 0x60, 0x0A, 0x5F, 0x39, 0x60, len(code), 0x5F, 0xF3]) + code
     sender = world.chain.wallet.addresses[0]
@@ -600,7 +606,7 @@ def deploy_wallet(world: World) -> str:
     return block.receipt.created.lower()
 
 
-async def test_a_contract_wallet_opens_a_session_and_its_key_writes_without_the_chain(
+async def test_a_session_of_a_contract_wallet_writes_without_the_chain(
     town: World,
 ) -> None:
     address = deploy_wallet(town)
@@ -619,7 +625,7 @@ async def test_a_contract_wallet_opens_a_session_and_its_key_writes_without_the_
     assert town.node.asked == asked
 
 
-async def test_without_contract_wallets_only_key_wallets_open_sessions(
+async def test_without_contract_wallets_only_key_wallets_can_open_sessions(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path, CONTRACT_WALLETS="off") as world:
@@ -630,7 +636,7 @@ async def test_without_contract_wallets_only_key_wallets_open_sessions(
         assert problem(response) == (401, "signature_invalid")
 
 
-async def test_an_unavailable_chain_opens_no_session_and_spends_no_nonce(
+async def test_without_the_chain_no_session_is_opened_and_no_nonce_is_spent(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -645,7 +651,7 @@ async def test_an_unavailable_chain_opens_no_session_and_spends_no_nonce(
         assert response.status_code == 201, response.text
 
 
-async def test_a_service_that_requires_bound_signatures_accepts_those_of_sessions(
+async def test_a_service_that_requires_bound_signatures_accepts_session_writes(
     tmp_path: Path, records: None
 ) -> None:
     async with open_world(tmp_path, REQUIRE_BOUND_SIGNATURES="on") as world:

@@ -1,4 +1,4 @@
-"""The OpenAPI document: complete, valid, and with examples that verify."""
+"""The OpenAPI document is complete and valid, and the signatures in its examples verify."""
 
 import json
 import re
@@ -51,7 +51,7 @@ CID_SPELLINGS = [
 ]
 
 NEVER_AN_OPERATION = {Code.METHOD_NOT_ALLOWED, Code.NOT_IMPLEMENTED}
-"""Returned only for requests that match no operation, or before routing."""
+"""Codes returned only before routing, or for requests that match no operation."""
 
 
 def request_example(path: str, form: str | None = None) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def component(name: str) -> dict[str, Any]:
     return {"components": DOCUMENT["components"], **SCHEMAS[name]}
 
 
-async def test_the_described_operations_are_the_routes(world: World) -> None:
+async def test_the_described_operations_match_the_routes(world: World) -> None:
     app: Any = world.app
     # Every GET also accepts HEAD; the guide says this once.
     routed = {
@@ -79,7 +79,7 @@ async def test_the_described_operations_are_the_routes(world: World) -> None:
 ALSO_LEFT_OUT = {"/docs", "/.well-known/security.txt"}
 
 
-async def test_only_pages_and_files_for_crawlers_are_not_described(tmp_path: Path) -> None:
+async def test_only_pages_and_crawler_files_are_not_described(tmp_path: Path) -> None:
     async with open_world(tmp_path, OPERATOR_SECRET="s" * 32) as world:
         app: Any = world.app
         left_out = [route for route in app.routes if not route.include_in_schema]
@@ -92,7 +92,7 @@ def _is_of_the_site(endpoint: Callable[..., Any]) -> bool:
     return endpoint.__module__.startswith("imprint.web.site.")
 
 
-def test_no_page_is_described() -> None:
+def test_the_api_description_contains_no_pages() -> None:
     described = [each["responses"] for each in OPERATIONS_BY_PLACE.values()]
     media_types = {
         kind
@@ -109,11 +109,11 @@ def test_every_component_is_used() -> None:
 
 
 FOREIGN = {"ProviderADelivery", "ProviderBDelivery"}
-"""Components that providers define."""
+"""Components defined by webhook providers."""
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMAS.keys() - FOREIGN))
-def test_every_component_and_member_has_a_sentence(name: str) -> None:
+def test_every_component_and_member_has_a_description(name: str) -> None:
     silent = [
         member
         for member, schema in SCHEMAS[name].get("properties", {}).items()
@@ -123,14 +123,14 @@ def test_every_component_and_member_has_a_sentence(name: str) -> None:
     assert silent == []
 
 
-async def test_the_facts_of_a_service_are_as_described(world: World) -> None:
+async def test_the_facts_of_a_service_match_their_description(world: World) -> None:
     facts = (await world.client.get("/.well-known/imprint.json")).json()
     jsonschema_rs.validate(component("Facts"), facts)
     jsonschema_rs.validate(component("Facts"), facts | {"chain": facts["chain"] | {"rpc_url": "x"}})
     assert members_of(facts) == members_of(msgspec.to_builtins(examples.FACTS))
 
 
-async def test_the_readiness_of_a_service_is_as_described(world: World) -> None:
+async def test_the_readiness_of_a_service_matches_its_description(world: World) -> None:
     readiness = (await world.client.get("/readyz")).json()
     jsonschema_rs.validate(component("Readiness"), readiness)
     assert set(readiness["checks"]) == set(msgspec.to_builtins(UNREADY.checks))
@@ -179,17 +179,17 @@ def test_operation_names_are_unique() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_every_code_is_listed_by_some_operation() -> None:
+def test_every_error_code_is_listed_by_some_operation() -> None:
     used = {code for operation in OPERATIONS for code in operation.codes}
     assert used == set(Code) - NEVER_AN_OPERATION
 
 
-def test_every_code_has_a_meaning_and_a_status() -> None:
+def test_every_error_code_has_a_meaning_and_a_status() -> None:
     assert set(MEANINGS) == set(STATUS_OF) == set(Code)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
-def test_every_code_is_listed_under_its_status(operation: Any) -> None:
+def test_every_error_code_is_listed_under_its_status(operation: Any) -> None:
     responses = DOCUMENT["paths"][operation.path][operation.method]["responses"]
     listed: set[tuple[Code, int]] = set()
     for status, response in responses.items():
@@ -202,11 +202,11 @@ def test_every_code_is_listed_under_its_status(operation: Any) -> None:
     assert listed == usual | {(code, HIDDEN[code]) for code in HIDDEN.keys() & operation.codes}
 
 
-def test_the_codes_of_a_problem_are_all_codes() -> None:
+def test_the_problem_schema_lists_all_error_codes() -> None:
     assert SCHEMAS["ProblemCode"]["enum"] == [*Code, FAILURE]
 
 
-def test_every_alias_names_its_operation() -> None:
+def test_every_alias_path_names_its_original_operation() -> None:
     aliases = {
         path: operation["x-alias-of"]
         for (_, path), operation in OPERATIONS_BY_PLACE.items()
@@ -218,7 +218,7 @@ def test_every_alias_names_its_operation() -> None:
     }
 
 
-def test_only_private_reads_need_a_session() -> None:
+def test_only_private_reads_require_a_session() -> None:
     places = OPERATIONS_BY_PLACE.items()
     protected = {path for (_, path), each in places if each["security"] == [{"session": []}]}
     own = {"/me/library", "/me/sales", "/me/feeds", "/me/feeds/{id}"}
@@ -245,7 +245,7 @@ def described_examples() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("schema", "example"), list(described_examples()))
-def test_every_example_satisfies_its_schema(schema: dict[str, Any], example: Any) -> None:
+def test_every_example_is_valid_against_its_schema(schema: dict[str, Any], example: Any) -> None:
     whole = {"components": DOCUMENT["components"], "allOf": [schema]}
     jsonschema_rs.validate(whole, example)
 
@@ -271,7 +271,7 @@ def test_the_signatures_of_the_examples_verify(path: str, action: Action, form: 
         check_body(write, body["content"].encode())
 
 
-def test_the_login_of_the_example_verifies() -> None:
+def test_the_login_signature_in_the_example_verifies() -> None:
     body = request_example("/auth/login")
     facts = examples.FACTS
     verifier = LoginVerifier(facts.login.domains, facts.signing.chain_id)
@@ -280,7 +280,7 @@ def test_the_login_of_the_example_verifies() -> None:
     assert login.address == examples.OWNER
 
 
-def test_the_opening_of_the_example_verifies() -> None:
+def test_the_writing_session_signature_in_the_example_verifies() -> None:
     body = request_example("/writing/sessions")
     verifier = OpeningVerifier(examples.DOMAIN, examples.FACTS.service)
     claim = OpeningClaim(body["salt"], body["address"], body["signature"])
@@ -293,7 +293,7 @@ def test_the_opening_of_the_example_verifies() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.from_regex(re.compile(NARROWED["LoginMessage"]["pattern"], re.ASCII), fullmatch=True))
-def test_every_login_message_that_the_narrow_pattern_matches_is_valid(message: str) -> None:
+def test_every_login_message_matching_the_narrow_pattern_is_valid(message: str) -> None:
     # Only in Python does `$` also match before a final line feed.
     message = message.removesuffix("\n")
     assert parse_login_message(message).domain in FACTS["login"]["domains"]
@@ -301,7 +301,7 @@ def test_every_login_message_that_the_narrow_pattern_matches_is_valid(message: s
 
 
 @given(st.binary(min_size=20, max_size=20))
-def test_the_pattern_of_an_address_matches_every_spelling(address: bytes) -> None:
+def test_the_address_pattern_matches_every_spelling(address: bytes) -> None:
     lower = Address(f"0x{address.hex()}")
     for spelling in (lower, checksum_address(lower), f"0x{address.hex().upper()}"):
         assert parse_address(spelling) == lower
@@ -309,7 +309,7 @@ def test_the_pattern_of_an_address_matches_every_spelling(address: bytes) -> Non
 
 
 @given(st.binary(min_size=20, max_size=20))
-def test_the_pattern_of_a_login_message_matches_a_checksummed_address(address: bytes) -> None:
+def test_the_login_message_pattern_matches_a_checksummed_address(address: bytes) -> None:
     spelling = checksum_address(Address(f"0x{address.hex()}"))
     message = request_example("/auth/login")["salt"].split("\n")
     assert message[1] == checksum_address(examples.OWNER)
@@ -331,7 +331,7 @@ LOGIN_LINES = [
 
 
 @pytest.mark.parametrize(("line", "other"), LOGIN_LINES)
-def test_the_pattern_of_a_login_message_matches_every_line_that_the_grammar_allows(
+def test_the_login_message_pattern_matches_every_line_the_grammar_allows(
     line: str, other: str
 ) -> None:
     message = request_example("/auth/login")["salt"]
@@ -343,18 +343,18 @@ def test_the_pattern_of_a_login_message_matches_every_line_that_the_grammar_allo
 
 @settings(max_examples=100, deadline=None)
 @given(st.from_regex(SCHEMAS["Cid"]["pattern"].removesuffix("$") + r"\Z"))
-def test_every_cid_that_matches_the_pattern_is_canonical(cid: str) -> None:
+def test_every_cid_matching_the_narrow_pattern_is_canonical(cid: str) -> None:
     assert parse_cid(cid) == cid
     assert re.search(SCHEMAS["AnyCid"]["pattern"], cid)
 
 
 @pytest.mark.parametrize("spelling", CID_SPELLINGS, ids=lambda each: each[:2])
-def test_the_pattern_of_a_cid_matches_every_multibase(spelling: str) -> None:
+def test_the_cid_pattern_matches_every_multibase(spelling: str) -> None:
     parse_cid(spelling)
     assert re.search(SCHEMAS["AnyCid"]["pattern"], spelling)
 
 
-def test_every_character_of_the_narrow_pattern_is_allowed_in_a_hashtag() -> None:
+def test_every_character_in_the_narrow_pattern_is_allowed_in_a_hashtag() -> None:
     allowed = re.compile(f"[{TAG_CHARACTERS}]")
     characters = [chr(point) for point in range(0x10000) if allowed.match(chr(point))]
     assert len(characters) > 30_000
@@ -365,7 +365,7 @@ def test_every_character_of_the_narrow_pattern_is_allowed_in_a_hashtag() -> None
 
 @settings(max_examples=50, deadline=None)
 @given(st.from_regex(NARROWED["HashtagsOrNone"]["pattern"].removesuffix("$") + r"\Z"))
-def test_every_hashtag_list_that_the_narrow_pattern_matches_is_valid(text: str) -> None:
+def test_every_hashtag_list_matching_the_narrow_pattern_is_valid(text: str) -> None:
     assert len(parse_hashtags(text)) <= MAX_TAGS
     assert re.search(SCHEMAS["HashtagsOrNone"]["pattern"], text)
 
@@ -378,12 +378,12 @@ SPELLINGS = st.text(
     ),
     max_size=40,
 )
-"""Texts, and many of them hashtags in the spelling of some script."""
+"""Texts, many of which are hashtags in various scripts."""
 
 
 @settings(max_examples=1500, deadline=None)
 @given(SPELLINGS | st.lists(SPELLINGS, max_size=12).map(",".join))
-def test_the_pattern_matches_every_hashtag_list_that_the_service_accepts(text: str) -> None:
+def test_the_pattern_matches_every_hashtag_list_the_service_accepts(text: str) -> None:
     try:
         tags = parse_hashtags(text)
     except NotTags:
@@ -405,7 +405,7 @@ def test_the_pattern_matches_every_hashtag_list_that_the_service_accepts(text: s
         "a\u00a0",
     ],
 )
-def test_the_pattern_matches_unusual_hashtags_that_the_service_accepts(text: str) -> None:
+def test_the_pattern_matches_unusual_hashtags_the_service_accepts(text: str) -> None:
     assert parse_hashtags(text)
     assert re.search(values.HASHTAGS_PATTERN, text)
 
@@ -414,7 +414,7 @@ ASCII = [chr(point) for point in range(0x80)]
 
 
 @pytest.mark.parametrize("spelled", ["{}", "a{}", "{}a", "a{}b", "##{}"])
-def test_the_pattern_refuses_every_ascii_text_that_the_service_refuses(spelled: str) -> None:
+def test_the_pattern_rejects_every_ascii_text_the_service_refuses(spelled: str) -> None:
     for character in ASCII:
         text = spelled.format(character)
         try:

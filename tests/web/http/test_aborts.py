@@ -1,4 +1,4 @@
-"""Clients that disconnect at any moment: everything they held is released."""
+"""Clients that disconnect at any moment: all resources held for them are released."""
 
 import asyncio
 import gc
@@ -26,7 +26,7 @@ RESET = struct.pack("ii", 1, 0)
 
 @dataclass(slots=True)
 class Requests:
-    """Requests of every kind, as bytes; those with content are freshly signed."""
+    """Requests of every kind as bytes; those with content are freshly signed."""
 
     wallet: Wallet
     draft: str
@@ -34,7 +34,7 @@ class Requests:
     post: int
 
     def choose(self, chance: random.Random) -> bytes:
-        """One or more requests in a row, the last of which may be incomplete."""
+        """One or more consecutive requests, the last of which may be incomplete."""
         kinds = (
             lambda: _get(f"/ipfs/{self.thumbnail}"),
             lambda: _get(f"/ipfs/{self.thumbnail}?format=car"),
@@ -99,14 +99,14 @@ async def _come_and_go(port: int, requests: Requests, chance: random.Random) -> 
 
 
 def _holders() -> list[object]:
-    """Everything that can hold something for a client, including remains of other tests."""
+    """All objects that can hold resources for a client, including those left by other tests."""
     kinds = Budget, ResponseBudget, OpenConnections, SandboxedRecoder, WriteRoutes
     return [each for each in gc.get_objects() if isinstance(each, kinds)]
 
 
 def _held(others: list[object]) -> list[object]:
-    """Everything taken from a budget, waiting for one, or counted as open, without what earlier
-    tests hold."""
+    """Everything still reserved in a budget, queued, or counted as open, except what earlier tests
+    hold."""
     kept: list[object] = []
     left = {id(each) for each in others}
     for each in _holders():

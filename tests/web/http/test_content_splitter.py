@@ -1,4 +1,4 @@
-"""The content splitter and the strict parser agree about every body, however it arrives."""
+"""The content splitter and the strict parser agree on every body, however it arrives."""
 
 import json
 from itertools import pairwise
@@ -57,7 +57,7 @@ def split(body: bytes, cuts: list[int], max_content: int = LARGE) -> ContentSpli
 
 
 def parse_split(body: bytes, cuts: list[int]) -> Any:
-    """The value of a body whose content is split off and put back."""
+    """Parse a body by splitting off its content and putting it back."""
     splitter = split(body, cuts)
     value = parse_json(splitter.envelope)
     if bytes(splitter.envelope) != body or (isinstance(value, dict) and value.get("content") == ""):
@@ -75,7 +75,7 @@ def parse_split(body: bytes, cuts: list[int]) -> Any:
 @example(b'["content": "a"]', [])
 @example(b'{"content" "a"}', [])
 @example(b'{"content": "a', [])
-def test_a_split_body_has_the_value_of_the_whole_one(body: bytes, cuts: list[int]) -> None:
+def test_a_split_body_parses_to_the_same_value_as_the_whole(body: bytes, cuts: list[int]) -> None:
     try:
         value = parse_json(body)
     except Refusal:
@@ -88,7 +88,7 @@ def test_a_split_body_has_the_value_of_the_whole_one(body: bytes, cuts: list[int
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.booleans(), st.lists(st.integers(0)))
-def test_content_is_too_large_only_if_its_text_is(
+def test_the_content_limit_applies_to_the_decoded_text(
     text: str, escapes: bool, cuts: list[int]
 ) -> None:
     body = json.dumps({"content": text}, ensure_ascii=escapes).encode()
@@ -96,7 +96,7 @@ def test_content_is_too_large_only_if_its_text_is(
 
 
 @pytest.mark.parametrize("unit", ["a", "\\n", "\\u0001", '\\"'])
-def test_content_that_is_too_large_is_refused_as_it_arrives(unit: str) -> None:
+def test_oversized_content_is_refused_while_it_arrives(unit: str) -> None:
     splitter = ContentSplitter(100, 1000)
     splitter.take(b'{"content": "')
     for _ in range(10):
@@ -107,7 +107,7 @@ def test_content_that_is_too_large_is_refused_as_it_arrives(unit: str) -> None:
 
 
 @pytest.mark.parametrize("inside", ["0, ", '"x", ', "    "])
-def test_an_envelope_that_is_too_large_is_refused_as_it_arrives(inside: str) -> None:
+def test_an_oversized_remainder_of_the_body_is_refused_while_it_arrives(inside: str) -> None:
     splitter = ContentSplitter(1000, LARGE)
     splitter.take(b'{"content": "' + b"a" * 10_000 + b'", "salt": [')
     with pytest.raises(Refusal) as refused:

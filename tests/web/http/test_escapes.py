@@ -1,4 +1,4 @@
-"""Untrusted texts in XML, HTML and Markdown."""
+"""Escaping untrusted texts for XML, HTML and Markdown."""
 
 from xml.etree import ElementTree
 
@@ -52,5 +52,5 @@ def test_arbitrary_text_becomes_one_line_of_markdown_without_html(text: str) -> 
         ("", ""),
     ],
 )
-def test_a_line_of_markdown_has_its_syntax_escaped(text: str, line: str) -> None:
+def test_markdown_syntax_in_a_line_is_escaped(text: str, line: str) -> None:
     assert markdown_line(text) == line

@@ -1,4 +1,4 @@
-"""Large responses: reserved before they are read, shared, sent in pieces, refused when all wait."""
+"""Large responses: memory is reserved before loading, bodies are shared and sent in pieces."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -23,7 +23,7 @@ MIB = 1024 * 1024
 
 @dataclass(slots=True)
 class Store:
-    """Bodies that are loaded when the test allows it."""
+    """Bodies that load once the test allows it."""
 
     sizes: dict[str, int] = field(default_factory=dict)
     loads: list[str] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Store:
 
 @dataclass(slots=True)
 class Readers:
-    """A budget of 16 MiB with a share of 4 MiB, and the store behind it."""
+    """A budget of 16 MiB with a share of 4 MiB per client, and a store of bodies."""
 
     budget: ResponseBudget
     store: Store
@@ -67,7 +67,7 @@ class Readers:
 
 @asynccontextmanager
 async def _readers(wait_seconds: float = 30, *, loads: bool = True) -> AsyncIterator[Readers]:
-    """Readers, none of which may hold anything of the budget at the end."""
+    """Readers that must have released the whole budget at the end."""
     readers = Readers(ResponseBudget(Budget.of(16 * MIB), wait_seconds), Store())
     if loads:
         readers.store.open.set()
@@ -137,7 +137,7 @@ async def test_a_body_that_is_larger_than_expected_is_read_again_within_the_budg
         reservation.close()
 
 
-async def test_a_body_above_the_share_is_served_alone() -> None:
+async def test_a_body_larger_than_the_share_is_served_alone() -> None:
     async with _readers() as readers:
         readers.store.sizes["x"] = 20 * MIB
         reservation = await readers.share("a", "x")
@@ -145,7 +145,7 @@ async def test_a_body_above_the_share_is_served_alone() -> None:
         reservation.close()
 
 
-async def test_a_body_known_to_be_small_does_not_wait() -> None:
+async def test_a_body_known_to_be_small_does_not_wait_for_the_budget() -> None:
     async with _readers() as readers:
         readers.store.sizes["x"] = 100
         held = await readers.reserve("a", 4 * MIB)
@@ -184,7 +184,7 @@ async def test_responses_with_the_same_body_share_it() -> None:
         reservations[3].close()
 
 
-async def test_a_shared_body_counts_for_every_client() -> None:
+async def test_a_shared_body_counts_towards_the_share_of_every_client() -> None:
     async with _readers() as readers:
         others = [await readers.share("b", name) for name in "wxyz"]
         joined = [await readers.share("a", name) for name in "wxyz"]
@@ -196,7 +196,7 @@ async def test_a_shared_body_counts_for_every_client() -> None:
             reservation.close()
 
 
-async def test_simultaneous_reads_end_with_one_body() -> None:
+async def test_concurrent_reads_of_a_body_end_up_sharing_one_copy() -> None:
     async with _readers(loads=False) as readers:
         reading = [readers.share(client, "x") for client in ("a", "b", "c")]
         await _settle()
@@ -209,7 +209,7 @@ async def test_simultaneous_reads_end_with_one_body() -> None:
             reservation.close()
 
 
-async def test_a_response_beyond_the_share_waits_and_gets_its_turn() -> None:
+async def test_a_response_beyond_the_share_waits_for_its_turn() -> None:
     async with _readers() as readers:
         held = [await readers.reserve("a", 2 * MIB) for _ in range(2)]
         waiting = [readers.reserve("a", 2 * MIB) for _ in range(3)]
@@ -224,7 +224,7 @@ async def test_a_response_beyond_the_share_waits_and_gets_its_turn() -> None:
             (await task).close()
 
 
-async def test_the_client_that_holds_least_continues_first() -> None:
+async def test_the_waiting_client_that_holds_least_goes_first() -> None:
     async with _readers() as readers:
         held = [await readers.reserve(client, 4 * MIB) for client in "bcde"]
         busy = readers.reserve("b", 2 * MIB)
@@ -272,7 +272,7 @@ async def test_a_client_that_disconnects_while_waiting_holds_nothing() -> None:
         assert gone.cancelled()
 
 
-async def test_a_waiting_response_joins_the_body_that_arrives() -> None:
+async def test_a_waiting_response_shares_a_body_that_has_since_been_loaded() -> None:
     async with _readers(loads=False) as readers:
         reading = [readers.share("a", "x", expected=4 * MIB) for _ in range(9)]
         await _settle()
@@ -318,7 +318,7 @@ async def test_a_response_that_cannot_be_sent_releases_its_body() -> None:
         assert readers.taken == 0
 
 
-async def test_a_body_of_unknown_size_counts_by_its_size_after_it_is_made() -> None:
+async def test_a_body_of_unknown_size_counts_once_it_is_built() -> None:
     async with _readers() as readers:
         made = 0
 
@@ -345,7 +345,7 @@ async def test_a_small_body_needs_no_budget() -> None:
             reservation.close()
 
 
-async def test_a_body_without_room_is_dropped_and_made_again_when_there_is() -> None:
+async def test_a_body_that_does_not_fit_the_budget_is_rebuilt_once_there_is_room() -> None:
     async with _readers() as readers:
         reservations = [await readers.reserve(name, 4 * MIB) for name in "abcd"]
         made = 0

@@ -55,7 +55,7 @@ async def test_every_response_has_security_headers(town: World) -> None:
         assert response.headers["referrer-policy"] == "no-referrer", kind
 
 
-async def test_every_response_has_the_id_of_its_request(town: World) -> None:
+async def test_every_response_has_a_request_id(town: World) -> None:
     responses = await _every_kind_of_response(town)
     ids = [response.headers["x-request-id"] for response in responses.values()]
     assert len(set(ids)) == len(ids)
@@ -69,26 +69,26 @@ async def test_only_public_responses_may_be_cached(town: World) -> None:
         assert stored == (kind in public), kind
 
 
-async def test_no_response_sets_a_cookie_or_names_its_server(town: World) -> None:
+async def test_no_response_sets_a_cookie_or_reveals_the_server_software(town: World) -> None:
     for kind, response in (await _every_kind_of_response(town)).items():
         assert "set-cookie" not in response.headers, kind
         assert "server" not in response.headers, kind
 
 
-async def test_a_valid_request_id_is_kept(town: World) -> None:
+async def test_a_valid_request_id_of_the_client_is_kept(town: World) -> None:
     headers = {"X-Request-Id": "from-a-proxy-0001"}
     response = await town.client.get("/healthz", headers=headers)
     assert response.headers["x-request-id"] == "from-a-proxy-0001"
 
 
 @pytest.mark.parametrize("given", ["short", "x" * 65, "a b c d e f", "<script>1</script>", "é" * 9])
-async def test_an_invalid_request_id_is_replaced(town: World, given: str) -> None:
+async def test_an_invalid_request_id_of_the_client_is_replaced(town: World, given: str) -> None:
     response = await town.client.get("/healthz", headers={"X-Request-Id": given.encode("latin-1")})
     assert response.headers["x-request-id"] != given
     assert given not in response.headers["x-request-id"]
 
 
-async def test_a_rate_limited_client_learns_when_to_retry(tmp_path: Path) -> None:
+async def test_a_rate_limited_client_is_told_when_to_retry(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_READS="2/60") as world:
         for _ in range(2):
             assert (await world.client.get("/filesMetaData")).status_code == 200
@@ -98,7 +98,7 @@ async def test_a_rate_limited_client_learns_when_to_retry(tmp_path: Path) -> Non
         assert (await world.client.get("/filesMetaData")).status_code == 200
 
 
-async def test_health_has_no_rate_limit(tmp_path: Path) -> None:
+async def test_health_checks_are_not_rate_limited(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_READS="1/60") as world:
         for _ in range(5):
             assert (await world.client.get("/healthz")).status_code == 200
@@ -108,7 +108,7 @@ async def test_health_has_no_rate_limit(tmp_path: Path) -> None:
 
 
 class Exchange:
-    """A request of some client that the test sends, and whose response it reads, step by step."""
+    """A request whose body is sent, and whose response is read, step by step by the test."""
 
     def __init__(self, world: World, path: str, client: str, **more: Any) -> None:
         self.statuses: asyncio.Queue[int] = asyncio.Queue()
@@ -137,11 +137,11 @@ class Exchange:
         self.body += bytes(message.get("body", b""))
 
     async def status(self) -> int:
-        """The status, while the client reads nothing of the response."""
+        """Wait for the status; the client has not read any of the response body yet."""
         return await self.statuses.get()
 
     async def finish(self) -> None:
-        """Read the response."""
+        """Read the whole response."""
         self.taken.set()
         await self._task
 
@@ -152,7 +152,7 @@ def _posted(length: int) -> dict[str, Any]:
 
 
 async def _status(world: World, path: str, client: str, **more: Any) -> int:
-    """The status of a request whose response is read at once."""
+    """The status of a request whose response is read immediately."""
     exchange = Exchange(world, path, client, **more)
     exchange.chunks.put_nowait((b"{}", False))
     status = await exchange.status()
@@ -186,7 +186,7 @@ async def test_one_client_holds_at_most_a_quarter_of_the_slots(tmp_path: Path) -
         assert await _status(world, LIST, ALICE) == 200
 
 
-async def test_without_rate_limits_one_client_may_hold_all_slots(tmp_path: Path) -> None:
+async def test_without_rate_limits_one_client_can_hold_all_slots(tmp_path: Path) -> None:
     async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="4", RATE_LIMITS="off") as world:
         running = [Exchange(world, LIST, ALICE) for _ in range(4)]
         assert [await each.status() for each in running] == [200] * 4
@@ -195,7 +195,7 @@ async def test_without_rate_limits_one_client_may_hold_all_slots(tmp_path: Path)
             await each.finish()
 
 
-async def test_the_addresses_of_one_ipv6_network_are_one_client(tmp_path: Path) -> None:
+async def test_addresses_in_one_ipv6_network_count_as_one_client(tmp_path: Path) -> None:
     async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="8", RATE_LIMITS="on") as world:
         running = [Exchange(world, LIST, f"2001:db8::{number}") for number in range(2)]
         assert [await each.status() for each in running] == [200] * 2
@@ -205,7 +205,7 @@ async def test_the_addresses_of_one_ipv6_network_are_one_client(tmp_path: Path) 
             await each.finish()
 
 
-async def test_a_client_that_does_not_send_its_body_holds_no_slot(tmp_path: Path) -> None:
+async def test_a_client_that_does_not_send_its_body_takes_no_slot(tmp_path: Path) -> None:
     async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="1") as world:
         silent = [Exchange(world, "/auth/login", ALICE, **_posted(2)) for _ in range(5)]
         for each in silent:
@@ -230,7 +230,7 @@ async def test_a_body_that_completes_while_no_slot_is_free_is_refused(
         await running.finish()
 
 
-async def test_an_unread_body_still_takes_a_slot(tmp_path: Path) -> None:
+async def test_a_request_whose_body_is_not_read_still_takes_a_slot(tmp_path: Path) -> None:
     async with open_world(tmp_path, MAX_CONCURRENT_REQUESTS="1") as world:
         announced = {"headers": [(b"content-length", b"2")]}
         running = Exchange(world, LIST, ALICE, **announced)
@@ -240,7 +240,7 @@ async def test_an_unread_body_still_takes_a_slot(tmp_path: Path) -> None:
         await running.finish()
 
 
-async def test_webhooks_without_a_body_do_not_affect_other_requests(tmp_path: Path) -> None:
+async def test_webhooks_that_send_no_body_do_not_affect_other_requests(tmp_path: Path) -> None:
     limits = {"MAX_CONCURRENT_REQUESTS": "1", "MAX_CONCURRENT_WEBHOOKS": "8", "RATE_LIMITS": "on"}
     async with open_world(tmp_path, **limits) as world:
         path, signed = "/webhook/provider-a/publish", _posted(100)
@@ -260,7 +260,7 @@ async def test_webhooks_without_a_body_do_not_affect_other_requests(tmp_path: Pa
 # Bytes of bodies
 
 
-async def test_the_bytes_of_signed_bodies_have_a_rate_limit(tmp_path: Path) -> None:
+async def test_the_bytes_of_signed_bodies_are_rate_limited(tmp_path: Path) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", RATE_BYTES="100000/3600") as world:
         alice = world.wallet(1)
         file = await world.create(alice, "a" * 60_000)
@@ -287,7 +287,7 @@ async def _read_body(scope: Any, receive: Any, send: Any) -> None:
 
 
 class Bodies:
-    """The middleware alone, with small budgets, and a count of bytes in flight."""
+    """The middleware by itself, with small budgets and a count of bytes in flight."""
 
     def __init__(self, total: int, largest: int = 1) -> None:
         unlimited = RateLimiter(None)
@@ -309,7 +309,7 @@ class Bodies:
 KIB = 1024
 
 
-async def test_the_bytes_of_large_bodies_are_counted_while_they_are_in_memory() -> None:
+async def test_large_bodies_count_towards_the_budget_while_in_memory() -> None:
     bodies: Any = Bodies(4000 * KIB)
     sent = Exchange(bodies, "/create/group", ALICE, **_posted(300 * KIB))
     for received in (100, 200):
@@ -323,7 +323,7 @@ async def test_the_bytes_of_large_bodies_are_counted_while_they_are_in_memory() 
     assert (bodies.bytes.taken, bodies.slots.taken) == (0, 0)
 
 
-async def test_a_small_body_is_not_counted() -> None:
+async def test_a_small_body_does_not_count_towards_the_budget() -> None:
     bodies: Any = Bodies(1)
     sent = Exchange(bodies, "/create/group", ALICE, **_posted(64 * KIB))
     sent.chunks.put_nowait((bytes(64 * KIB), False))
@@ -332,7 +332,7 @@ async def test_a_small_body_is_not_counted() -> None:
     await sent.finish()
 
 
-async def test_a_body_above_the_share_of_its_client_is_refused_and_drained() -> None:
+async def test_a_body_beyond_the_share_of_its_client_is_refused_and_drained() -> None:
     bodies: Any = Bodies(1600 * KIB)
     first = Exchange(bodies, "/create/group", ALICE, **_posted(500 * KIB))
     first.chunks.put_nowait((bytes(300 * KIB), True))
@@ -354,7 +354,7 @@ async def test_a_body_above_the_share_of_its_client_is_refused_and_drained() -> 
     assert bodies.bytes.taken == 0
 
 
-async def test_a_body_above_the_budget_of_all_clients_is_refused() -> None:
+async def test_a_body_beyond_the_budget_of_all_clients_is_refused() -> None:
     bodies: Any = Bodies(400 * KIB)
     held = [Exchange(bodies, "/create/group", client, **_posted(KIB**2)) for client in "abcd"]
     for each in held:
@@ -371,7 +371,7 @@ async def test_a_body_above_the_budget_of_all_clients_is_refused() -> None:
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    """Let the other tasks run until this holds."""
+    """Let other tasks run until the condition holds."""
     async with asyncio.timeout(10):
         while not condition():  # noqa: ASYNC110 - what is waited for happens in the code under test
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Cross-origin requests: pages of allowed origins get permission, others none."""
+"""Cross-origin requests: only pages of allowed origins get permission."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.world import open_world, problem
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_an_origin_that_is_not_allowed_gets_no_cors_headers(tmp_path: Path) -> None:
+async def test_a_disallowed_origin_gets_no_cors_headers(tmp_path: Path) -> None:
     async with open_world(tmp_path, CORS_ORIGINS="https://good.example") as world:
         for origin in ("https://evil.example", "https://good.example.evil", "null"):
             response = await world.client.get("/filesMetaData", headers={"Origin": origin})
@@ -33,7 +33,7 @@ async def test_an_allowed_origin_gets_permission_without_credentials(tmp_path: P
 @pytest.mark.parametrize(
     ("origin", "allowed"), [("https://good.example", True), ("https://evil.example", False)]
 )
-async def test_a_preflight_is_granted_to_allowed_origins_only(
+async def test_a_preflight_is_granted_only_to_allowed_origins(
     tmp_path: Path, origin: str, allowed: bool
 ) -> None:
     async with open_world(tmp_path, CORS_ORIGINS="https://good.example") as world:
@@ -64,7 +64,7 @@ async def test_a_preflight_for_another_method_or_header_gets_no_cors_headers(
         assert not [name for name in response.headers if name.startswith("access-control-")]
 
 
-async def test_a_preflight_is_not_rate_limited_as_a_write(tmp_path: Path) -> None:
+async def test_a_preflight_does_not_count_towards_the_write_rate_limit(tmp_path: Path) -> None:
     strict = {"RATE_LIMITS": "on", "RATE_SIGNED": "2/60"}
     async with open_world(tmp_path, CORS_ORIGINS="https://good.example", **strict) as world:
         headers = {"Origin": "https://good.example", "Access-Control-Request-Method": "POST"}

@@ -1,4 +1,4 @@
-"""Problem responses: one body for every refusal, on every endpoint."""
+"""Problem responses: every refusal on every endpoint has the same format."""
 
 import pytest
 from tests.world import World, problem
@@ -93,7 +93,7 @@ async def test_an_unknown_path_is_not_found(town: World, path: str) -> None:
         ("OPTIONS", "/healthz"),
     ],
 )
-async def test_another_method_is_refused_with_the_right_ones(
+async def test_a_wrong_method_is_refused_with_the_allowed_ones(
     town: World, method: str, path: str
 ) -> None:
     response = await town.client.request(method, path)
@@ -125,12 +125,12 @@ async def test_a_form_without_a_multipart_content_type_is_refused(
     assert problem(response) == (415, "unsupported_media_type")
 
 
-async def test_the_media_type_is_read_without_case_and_parameters(town: World) -> None:
+async def test_the_media_type_is_matched_without_case_and_parameters(town: World) -> None:
     headers = {"Content-Type": "Application/JSON; charset=UTF-8"}
     response = await town.client.post("/auth/login", content=b"[]", headers=headers)
     assert problem(response) == (400, "invalid_request")
 
 
-async def test_every_code_has_one_status() -> None:
+async def test_every_error_code_has_exactly_one_status() -> None:
     codes = [code for group in STATUSES.values() for code in group]
     assert len(codes) == len(set(codes))

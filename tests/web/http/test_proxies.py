@@ -1,4 +1,4 @@
-"""Client addresses behind proxies, seen through the rate limits that are counted by them."""
+"""Client addresses behind proxies, observed through per-client rate limits."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ OTHER_CALLER = "203.0.113.2"
 
 
 async def _status(world: World, peer: str, headers: Sequence[tuple[str, str]]) -> int:
-    """The status of a read that arrives from this peer with these headers."""
+    """The status of a read from this peer with these headers."""
     transport = httpx2.ASGITransport(world.app, client=(peer, 50_000))
     async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
         return (await client.get("/filesMetaData", headers=list(headers))).status_code
@@ -30,7 +30,7 @@ async def _are_one_caller(
     peer: str = PROXY,
     trusted: str = f"{PROXY},{INNER_PROXY}",
 ) -> bool:
-    """Whether two requests with these headers are counted by one rate limit."""
+    """Whether two requests with these headers share one rate limit."""
     limits = {"RATE_LIMITS": "on", "RATE_READS": "1/60"}
     async with open_world(folder, TRUSTED_PROXIES=trusted, **limits) as world:
         assert await _status(world, peer, first) == 200
@@ -41,40 +41,42 @@ def _forwarded(*lines: str) -> list[tuple[str, str]]:
     return [("X-Forwarded-For", line) for line in lines]
 
 
-async def test_callers_behind_a_trusted_proxy_are_counted_separately(tmp_path: Path) -> None:
+async def test_clients_behind_a_trusted_proxy_are_counted_separately(tmp_path: Path) -> None:
     first, second = _forwarded(CALLER), _forwarded(OTHER_CALLER)
     assert not await _are_one_caller(tmp_path, first, second)
 
 
-async def test_requests_of_one_caller_behind_a_trusted_proxy_share_a_limit(tmp_path: Path) -> None:
+async def test_requests_of_one_client_behind_a_trusted_proxy_share_a_limit(tmp_path: Path) -> None:
     assert await _are_one_caller(tmp_path, _forwarded(CALLER), _forwarded(CALLER))
 
 
 @pytest.mark.parametrize("trusted", ["", INNER_PROXY], ids=["none trusted", "another trusted"])
-async def test_the_header_of_an_untrusted_peer_is_ignored(tmp_path: Path, trusted: str) -> None:
+async def test_the_forwarded_header_of_an_untrusted_peer_is_ignored(
+    tmp_path: Path, trusted: str
+) -> None:
     first, second = _forwarded(CALLER), _forwarded(OTHER_CALLER)
     assert await _are_one_caller(tmp_path, first, second, trusted=trusted)
 
 
-async def test_a_caller_cannot_choose_its_address_in_a_separate_line(tmp_path: Path) -> None:
+async def test_a_client_cannot_forge_its_address_in_a_separate_header_line(tmp_path: Path) -> None:
     first, second = _forwarded("198.51.100.1", CALLER), _forwarded("198.51.100.2", CALLER)
     assert await _are_one_caller(tmp_path, first, second)
 
 
-async def test_a_caller_cannot_choose_its_address_at_the_start_of_the_list(tmp_path: Path) -> None:
+async def test_a_client_cannot_forge_its_address_at_the_start_of_the_list(tmp_path: Path) -> None:
     first = _forwarded(f"198.51.100.1, {CALLER}")
     second = _forwarded(f"198.51.100.2, {CALLER}")
     assert await _are_one_caller(tmp_path, first, second)
 
 
-async def test_callers_are_told_apart_by_the_last_header_line(tmp_path: Path) -> None:
+async def test_clients_are_distinguished_by_the_last_header_line(tmp_path: Path) -> None:
     first = _forwarded("198.51.100.1", CALLER)
     second = _forwarded("198.51.100.1", OTHER_CALLER)
     assert not await _are_one_caller(tmp_path, first, second)
 
 
 @pytest.mark.parametrize("lines", [(f"{CALLER}, {INNER_PROXY}",), (CALLER, INNER_PROXY)], ids=str)
-async def test_the_caller_is_found_behind_a_chain_of_trusted_proxies(
+async def test_the_client_is_found_behind_a_chain_of_trusted_proxies(
     tmp_path: Path, lines: tuple[str, ...]
 ) -> None:
     assert await _are_one_caller(tmp_path / "same", _forwarded(*lines), _forwarded(CALLER))
@@ -83,7 +85,7 @@ async def test_the_caller_is_found_behind_a_chain_of_trusted_proxies(
     )
 
 
-async def test_garbage_in_the_header_is_no_error(tmp_path: Path) -> None:
+async def test_garbage_in_the_forwarded_header_causes_no_error(tmp_path: Path) -> None:
     async with open_world(tmp_path, TRUSTED_PROXIES=PROXY, RATE_LIMITS="on") as world:
         transport = httpx2.ASGITransport(world.app, client=(PROXY, 50_000))
         async with httpx2.AsyncClient(transport=transport, base_url=ORIGIN) as client:
@@ -99,12 +101,12 @@ async def test_garbage_before_the_address_added_by_the_proxy_is_ignored(
     assert await _are_one_caller(tmp_path, first, second)
 
 
-async def test_the_addresses_of_one_ipv6_network_are_one_caller(tmp_path: Path) -> None:
+async def test_addresses_in_one_ipv6_network_count_as_one_client(tmp_path: Path) -> None:
     first, second = _forwarded("2001:db8::7"), _forwarded("[2001:DB8:0:0::8]:1234")
     assert await _are_one_caller(tmp_path, first, second)
 
 
-async def test_the_proxies_of_a_network_are_trusted(tmp_path: Path) -> None:
+async def test_proxies_in_a_trusted_network_are_trusted(tmp_path: Path) -> None:
     first, second = _forwarded(CALLER), _forwarded(OTHER_CALLER)
     assert not await _are_one_caller(tmp_path, first, second, trusted="192.0.2.0/24")
 
@@ -152,7 +154,7 @@ def test_an_ipv6_address_is_normalized(spelled: str, address: str) -> None:
 @pytest.mark.parametrize(
     "garbage", ["unknown", "203.0.113.", "1.2.3.4:x", "1.2.3.4:", "[::1", "[::1]x", "a:b:c", "\xff"]
 )
-def test_an_invalid_address_ends_the_search_at_the_proxy_before_it(
+def test_an_invalid_address_ends_the_search_at_the_preceding_proxy(
     garbage: str,
 ) -> None:
     assert _client(f"{CALLER}, {garbage}") == PROXY
@@ -161,7 +163,7 @@ def test_an_invalid_address_ends_the_search_at_the_proxy_before_it(
     assert _client(f"{garbage}, {CALLER}") == CALLER
 
 
-def test_a_request_of_a_proxy_itself_comes_from_that_proxy() -> None:
+def test_a_request_by_a_proxy_itself_is_attributed_to_that_proxy() -> None:
     assert _client(f"{PROXY}, {INNER_PROXY}") == PROXY
     assert _client("") == PROXY
 
@@ -175,12 +177,12 @@ def test_the_number_of_forwarded_addresses_is_limited() -> None:
 @pytest.mark.parametrize(
     "address", [PROXY, f"::ffff:{PROXY}", "2001:DB8::1", "fe80::1%eth0", "fe80:0::1"]
 )
-def test_a_proxy_is_trusted_in_any_spelling(address: str) -> None:
+def test_a_trusted_proxy_is_recognized_in_any_spelling(address: str) -> None:
     assert address in PROXIES
 
 
 @pytest.mark.parametrize("address", ["192.0.2.4", "2001:db9::", "fe80::2", "proxy", "-", ""])
-def test_another_address_is_not_trusted(address: str) -> None:
+def test_other_addresses_are_not_trusted(address: str) -> None:
     assert address not in PROXIES
 
 
@@ -215,7 +217,7 @@ async def _count_warnings(world: World, peer: str, log: pytest.LogCaptureFixture
     return sum("IMPRINT_TRUSTED_PROXIES" in each.getMessage() for each in log.records)
 
 
-async def test_a_proxy_that_is_not_trusted_is_logged_once(
+async def test_an_untrusted_proxy_is_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_world(tmp_path, RATE_LIMITS="on", TRUSTED_PROXIES=PROXY) as world:

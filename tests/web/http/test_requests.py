@@ -1,4 +1,4 @@
-"""Hostile bodies: aborted while they stream, parsed strictly, and never a server error."""
+"""Hostile bodies are aborted while streaming, parsed strictly, and never cause a server error."""
 
 import asyncio
 import gzip
@@ -23,7 +23,7 @@ CHUNK = 64 * 1024
 
 
 class Pouring:
-    """An endless body, which counts how much of it was read."""
+    """An endless body that counts how much of it was read."""
 
     def __init__(self, start: bytes = b"", pause: float = 0) -> None:
         self.taken = 0
@@ -50,9 +50,7 @@ LIMITS = {
 
 
 @pytest.mark.parametrize(("path", "limit"), LIMITS.items())
-async def test_a_body_is_cut_off_at_its_limit_while_it_streams(
-    town: World, path: str, limit: int
-) -> None:
+async def test_a_streamed_body_is_cut_off_at_its_limit(town: World, path: str, limit: int) -> None:
     body = Pouring()
     media_type = (
         "multipart/form-data; boundary=b" if "publish/file" in path else JSON["Content-Type"]
@@ -84,7 +82,7 @@ async def test_a_body_declared_too_large_is_read_only_up_to_its_limit(
     assert body.taken <= limit + 2 * CHUNK
 
 
-async def test_a_body_declared_far_too_large_is_not_read(
+async def test_a_body_declared_far_too_large_is_not_read_at_all(
     town: World,
 ) -> None:
     body = Pouring()
@@ -124,7 +122,7 @@ async def test_a_malformed_content_length_is_refused(
     assert problem(response) == expected
 
 
-async def test_a_refused_body_that_trickles_is_not_awaited(town: World) -> None:
+async def test_a_refused_body_that_arrives_slowly_is_not_awaited(town: World) -> None:
     body = Pouring(pause=0.1)
     async with asyncio.timeout(10 * DRAIN_SECONDS):
         response = await town.client.post(
@@ -135,7 +133,7 @@ async def test_a_refused_body_that_trickles_is_not_awaited(town: World) -> None:
 
 
 @pytest.mark.parametrize("path", ["/update/file", "/delete/file", "/publish/file"])
-async def test_size_is_checked_before_media_type_and_media_type_before_shape(
+async def test_size_is_checked_before_media_type_and_media_type_before_content(
     town: World, path: str
 ) -> None:
     wrong = {"cid": "x"}
@@ -156,7 +154,7 @@ async def test_a_salt_that_is_not_an_object_is_invalid_typed_data(town: World, s
     assert problem(response) == (400, "invalid_typed_data")
 
 
-async def test_a_body_that_trickles_is_timed_out(tmp_path: Path) -> None:
+async def test_a_body_that_arrives_too_slowly_is_timed_out(tmp_path: Path) -> None:
     async with open_world(tmp_path, BODY_TIMEOUT_SECONDS="0.2") as world:
         body = Pouring(b'{"content": "', pause=0.05)
         async with asyncio.timeout(20):
@@ -196,7 +194,7 @@ async def test_a_client_that_disconnects_midway_causes_no_server_error(town: Wor
 
 
 def _create(world: World, content: str) -> str:
-    """The text of a valid create, with `content` inserted unchanged."""
+    """The body of a valid create, with `content` inserted unchanged."""
     body = world.stranger().sign("create")
     return json.dumps(body)[:-1] + f', "content": {content}}}'
 
@@ -205,7 +203,7 @@ async def _post(world: World, text: str | bytes) -> httpx2.Response:
     return await world.client.post("/create/group", content=text, headers=JSON)
 
 
-async def test_the_unchanged_body_is_accepted(town: World) -> None:
+async def test_the_unmodified_body_is_accepted(town: World) -> None:
     assert (await _post(town, _create(town, '"fine"'))).status_code == 200
 
 
@@ -241,7 +239,7 @@ async def test_nan_and_infinity_are_refused(town: World, number: str) -> None:
     assert problem(await _post(town, _create(town, number))) == (400, "invalid_json")
 
 
-async def test_a_key_given_twice_is_refused(town: World) -> None:
+async def test_a_duplicate_json_key_is_refused(town: World) -> None:
     good = _create(town, '"first"')
     for twice in (
         good[:-1] + ', "content": "second"}',
@@ -256,7 +254,7 @@ async def test_a_lone_surrogate_is_refused(town: World, text: str) -> None:
     assert problem(await _post(town, _create(town, text))) == (400, "invalid_json")
 
 
-async def test_a_whole_surrogate_pair_is_a_character(town: World) -> None:
+async def test_a_complete_surrogate_pair_is_accepted(town: World) -> None:
     assert (await _post(town, _create(town, r'"\ud83d\ude00"'))).status_code == 200
 
 
@@ -282,14 +280,16 @@ async def test_deep_nesting_causes_no_server_error(town: World, depth: int) -> N
 
 @pytest.mark.parametrize("path", ["/auth/login", "/create/group", "/update/file", "/delete/file"])
 @pytest.mark.parametrize("coding", ["gzip", "x-gzip", "deflate", "br", "zstd", "identity, gzip"])
-async def test_a_compressed_body_is_unsupported(town: World, path: str, coding: str) -> None:
+async def test_a_compressed_body_is_refused_as_unsupported(
+    town: World, path: str, coding: str
+) -> None:
     body = gzip.compress(b"{}")
     headers = JSON | {"Content-Encoding": coding}
     response = await town.client.post(path, params={"cid": CID}, content=body, headers=headers)
     assert problem(response) == (415, "unsupported_media_type")
 
 
-async def test_a_compressed_form_is_unsupported(town: World) -> None:
+async def test_a_compressed_form_is_refused_as_unsupported(town: World) -> None:
     headers = {
         "Content-Type": f"multipart/form-data; boundary={BOUNDARY}",
         "Content-Encoding": "gzip",
@@ -337,19 +337,19 @@ async def _form(world: World, body: bytes, content_type: str | None = None) -> h
 END = f"--{BOUNDARY}--\r\n".encode()
 
 
-async def test_the_unchanged_form_is_accepted(town: World) -> None:
+async def test_the_unmodified_form_is_accepted(town: World) -> None:
     response = await _form(town, b"".join(_parts(town)) + END)
     assert problem(response) == (404, "not_found")
 
 
 def _as_blobs(parts: list[bytes]) -> list[bytes]:
-    """The parts as browsers send them if every value is a Blob with a media type."""
+    """The parts as browsers send them when every value is a Blob with a media type."""
     head = b'"; filename="blob"\r\nContent-Type: application/json\r\n\r\n'
     return [part.replace(b'"\r\n\r\n', head, 1) for part in parts]
 
 
 @pytest.mark.parametrize("is_file_first", [False, True])
-async def test_a_text_field_may_be_sent_as_browsers_send_a_blob(
+async def test_a_text_field_may_be_sent_as_a_blob_like_browsers_do(
     town: World, is_file_first: bool
 ) -> None:
     *texts, file = _parts(town)
@@ -371,7 +371,7 @@ async def test_a_text_field_sent_as_a_blob_has_the_limits_of_a_text_field(town: 
     assert problem(response) == (400, "invalid_request")
 
 
-async def test_text_fields_and_blobs_are_counted_together(town: World) -> None:
+async def test_text_fields_and_blobs_count_towards_one_limit(town: World) -> None:
     parts = _parts(town)
     more = [_part(f"f{number}", b"", "blob") for number in range(5)]
     response = await _form(town, b"".join([*parts, *more[:4]]) + END)
@@ -387,7 +387,7 @@ async def test_a_picture_sent_as_a_text_field_is_refused(town: World) -> None:
 
 
 @pytest.mark.parametrize("field", range(5), ids=["salt", "address", "signature", "tags", "file"])
-async def test_a_field_given_twice_is_refused(town: World, field: int) -> None:
+async def test_a_duplicate_form_field_is_refused(town: World, field: int) -> None:
     parts = _parts(town)
     response = await _form(town, b"".join([*parts, parts[field]]) + END)
     assert problem(response) == (400, "invalid_request")
@@ -450,7 +450,7 @@ async def test_a_form_without_a_valid_boundary_is_refused(town: World, content_t
         ("\0", "invalid_request"),
     ],
 )
-async def test_an_unusual_charset_of_a_form_is_no_error(
+async def test_an_unusual_form_charset_causes_no_server_error(
     town: World, charset: str, code: str
 ) -> None:
     content_type = f"multipart/form-data; boundary={BOUNDARY}; charset={charset}"
@@ -470,7 +470,7 @@ async def test_an_unusual_charset_of_a_form_is_no_error(
         (b"\xff", "invalid_json"),
     ],
 )
-async def test_the_salt_of_a_form_is_parsed_as_strictly_as_json(
+async def test_the_salt_in_a_form_is_parsed_as_strictly_as_a_json_body(
     town: World, salt: bytes, code: str
 ) -> None:
     parts = _parts(town)
@@ -497,7 +497,7 @@ async def test_a_text_field_that_is_not_utf_8_is_refused(
             assert problem(response) == (400, code)
 
 
-async def test_a_form_may_arrive_in_any_pieces(town: World) -> None:
+async def test_a_form_may_be_split_into_any_pieces(town: World) -> None:
     body = b"".join(_parts(town)) + END
 
     async def pieces() -> AsyncIterator[bytes]:
@@ -539,7 +539,7 @@ async def test_arbitrary_queries_get_200_or_400(town: World, path: str, query: s
 @pytest.mark.parametrize(
     ("path", "code"), [("/filesMetaData", "invalid_request"), ("/filesByTags", "invalid_tags")]
 )
-async def test_a_query_that_is_too_long_is_refused_before_it_is_parsed(
+async def test_a_query_that_is_too_long_is_refused_before_parsing(
     town: World, path: str, code: str
 ) -> None:
     within = await town.client.get(f"{path}?tags=a&{'&' * (MAX_QUERY - len('tags=a&'))}")
@@ -549,7 +549,7 @@ async def test_a_query_that_is_too_long_is_refused_before_it_is_parsed(
 
 
 @pytest.mark.parametrize("host", ["evil.example", "", "a" * 5000, "x\0y"])
-async def test_the_host_header_is_not_used(town: World, host: str) -> None:
+async def test_the_host_header_is_ignored(town: World, host: str) -> None:
     response = await town.client.get("/.well-known/imprint.json", headers={"Host": host})
     assert response.status_code == 200
     assert "evil.example" not in response.text

@@ -1,4 +1,4 @@
-"""Responses with validators, and those that a client need not fetch again."""
+"""Responses with validators, and 304 responses to conditional requests."""
 
 import pytest
 from starlette.requests import Request
@@ -20,7 +20,7 @@ async def load() -> bytes:
 
 
 @pytest.mark.parametrize("unchanged", [True, False])
-async def test_a_304_gives_back_the_bytes_of_its_body(unchanged: bool) -> None:
+async def test_a_304_response_releases_the_bytes_reserved_for_its_body(unchanged: bool) -> None:
     budget = ResponseBudget(Budget.of(1_000))
     reservation = await budget.reserve("client", len(BODY), load)
     headers = {**validators(BODY), "Cache-Control": "no-cache"}

@@ -1,4 +1,4 @@
-"""Which media type a client prefers, by the qualities of its header `Accept`."""
+"""Which media type a client prefers, by the quality values in its `Accept` header."""
 
 import pytest
 from starlette.requests import Request
@@ -26,7 +26,7 @@ def request(*accept: str) -> Request:
         "text/html,,;;=",
     ],
 )
-def test_html_is_sent_where_it_is_liked_more_than_json(accept: str) -> None:
+def test_html_is_sent_if_it_is_preferred_over_json(accept: str) -> None:
     assert prefers(request(accept), HTML_TYPE)
 
 
@@ -50,10 +50,10 @@ def test_html_is_sent_where_it_is_liked_more_than_json(accept: str) -> None:
         "x" * 2000 + ",text/html",
     ],
 )
-def test_json_is_sent_otherwise(accept: str) -> None:
+def test_json_is_sent_if_html_is_not_preferred(accept: str) -> None:
     assert not prefers(request(accept), HTML_TYPE)
 
 
-def test_several_headers_are_one_list() -> None:
+def test_several_accept_headers_are_combined_into_one_list() -> None:
     assert prefers(request("application/json;q=0.5", "text/csv"), CSV_TYPE)
     assert not prefers(request("text/csv", "application/json"), CSV_TYPE)

@@ -1,4 +1,4 @@
-"""The router alone: paths, methods, exception handlers and the order of middleware."""
+"""The router by itself: paths, methods, exception handlers and the order of middleware."""
 
 from contextlib import asynccontextmanager
 
@@ -59,12 +59,12 @@ def client():
     return TestClient(Application(ROUTES, [], HANDLERS))
 
 
-def test_a_fixed_path_comes_before_a_pattern_that_matches_too(client):
+def test_a_fixed_path_takes_precedence_over_a_matching_pattern(client):
     assert client.get("/notes/all").text == "all by GET"
     assert client.get("/notes/al").text == "one: al"
 
 
-def test_head_reaches_the_endpoint_of_get(client):
+def test_head_is_routed_to_the_endpoint_of_get(client):
     response = client.head("/notes/all")
     assert response.status_code == 200
     assert response.headers["content-length"] == str(len("all by HEAD"))
@@ -73,13 +73,13 @@ def test_head_reaches_the_endpoint_of_get(client):
 @pytest.mark.parametrize(
     ("path", "allowed"), [("/notes/all", "GET, HEAD"), ("/write/x", "DELETE, PUT")]
 )
-def test_another_method_is_refused_with_the_sorted_ones(client, path, allowed):
+def test_a_wrong_method_is_refused_with_the_allowed_ones_sorted(client, path, allowed):
     response = client.post(path)
     assert (response.status_code, response.headers["allow"]) == (405, allowed)
 
 
 @pytest.mark.parametrize("path", ["/notes/a%2Fb", "/notes/%2F", "/notes/"])
-def test_a_parameter_is_one_segment_even_if_its_slash_is_encoded(client, path):
+def test_a_path_parameter_is_one_segment_even_with_an_encoded_slash(client, path):
     assert client.get(path, follow_redirects=False).status_code == 404
 
 
@@ -111,19 +111,19 @@ def test_the_handler_of_the_nearest_class_is_chosen():
     assert client.get("/fail/torn").text == "Torn at /fail/torn"
 
 
-def test_an_exception_without_a_handler_leaves_the_application(client):
+def test_an_exception_without_a_handler_propagates(client):
     with pytest.raises(LookupError):
         client.get("/fail/lost")
 
 
-def test_an_http_exception_whose_status_has_no_handler_leaves_the_application(client):
+def test_an_http_exception_whose_status_has_no_handler_propagates(client):
     with pytest.raises(HTTPException) as caught:
         client.get("/forbid")
     assert caught.value.status_code == 403
 
 
 @pytest.mark.parametrize("path", ["/notes/all", "/nothing"])
-def test_a_noted_refusal_is_raised_before_routing(client, path):
+def test_a_previously_stored_refusal_is_raised_before_routing(client, path):
     client.app_state["refusal"] = Torn()
     assert client.get(path).text == f"Torn at {path}"
 
@@ -141,7 +141,7 @@ def test_the_first_middleware_is_the_outermost():
     assert TestClient(Application(ROUTES, chosen, HANDLERS)).get("/notes/").text == "one: ab"
 
 
-def test_the_lifespan_surrounds_the_requests():
+def test_requests_are_served_within_the_lifespan():
     steps = []
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""A service that waits for a dependency: alive, not ready, and one refusal for everything else."""
+"""A service waiting for a dependency: alive, not ready, and refusing everything else."""
 
 import re
 from collections.abc import AsyncIterator
@@ -33,7 +33,7 @@ async def test_a_starting_service_is_alive(starting: Starting) -> None:
 @pytest.mark.parametrize(
     ("missing", "name"), [(Unavailable.database(), "database"), (Unavailable.storage(), "storage")]
 )
-async def test_readiness_names_the_dependency(
+async def test_readiness_names_the_missing_dependency(
     starting: Starting, missing: Unavailable, name: str
 ) -> None:
     app, client = starting
@@ -47,7 +47,7 @@ async def test_readiness_names_the_dependency(
     assert {word for check, word in ready["checks"].items() if check != name} == {"unknown"}
 
 
-async def test_readiness_has_the_same_checks_as_after_the_start(
+async def test_readiness_has_the_same_checks_as_after_startup(
     starting: Starting, tmp_path: Path
 ) -> None:
     ready = (await starting[1].get("/readyz")).json()

@@ -1,4 +1,4 @@
-"""Publishes a post for these tests, from draft to index."""
+"""Publishing a post for the site tests, from draft to index."""
 
 from tests.world import World
 
@@ -12,7 +12,7 @@ async def publish(
     about: str = "About it",
     content: str = "Some *words*.",
 ) -> str:
-    """The id of a new post that the index knows."""
+    """Publish a post, index it, and return its id."""
     author = world.wallet(wallet)
     file = await world.create(author, content)
     thumbnail = await world.publish(author, file["cid"], ",".join(tags))

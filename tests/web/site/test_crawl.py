@@ -1,4 +1,4 @@
-"""A stranger follows every link of the service, and finds no word of a paid post."""
+"""A client without access follows every link of the service, and finds no text of a paid post."""
 
 import re
 from collections import deque
@@ -31,14 +31,14 @@ PAGE_TOKEN = re.compile(r'"next_page_token":"([A-Za-z0-9_-]+)"')
 LINK = re.compile(r"<([^<>]+)>")
 
 OF_PAGES = ("q", "next_page_token")
-"""The query parameters that pages take, which are not described."""
+"""Query parameters of pages, which the API description does not cover."""
 
 MAX_REQUESTS = 3_000
-"""Where an endless crawl is stopped."""
+"""The number of requests after which an endless crawl is stopped."""
 
 
 def addresses_in(response: httpx2.Response) -> Iterator[str]:
-    """Every URL of this service in a response, in its body or its headers."""
+    """Every URL of this service in the body or headers of a response."""
     text = response.text.replace("&amp;", "&")
     path = response.request.url.path
     named = [match[0] for match in ABSOLUTE.finditer(text)]
@@ -59,7 +59,7 @@ def addresses_in(response: httpx2.Response) -> Iterator[str]:
 
 @dataclass
 class Crawl:
-    """All responses to one stranger, by kind of request."""
+    """All responses to a client without access, by URL."""
 
     world: World
     headers: dict[str, str]
@@ -80,7 +80,7 @@ class Crawl:
 
 
 def seeds(world: World, author: Wallet) -> list[str]:
-    """Every path, with parameters that a stranger can know."""
+    """Every path, with parameters that anybody can know."""
     given = {"id": "2", "address": author.address, "tag": "ink", "start": "0", "token": "A" * 43}
     given["name"] = "site.css"
     query = {
@@ -112,7 +112,7 @@ def seeds(world: World, author: Wallet) -> list[str]:
 
 
 def readable_paths(world: World) -> dict[str, re.Pattern[str]]:
-    """The paths of all routes that can be read, and what they match."""
+    """The paths of all readable routes, and the patterns that they match."""
     app: Any = world.app
     return {route.path: route.path_regex for route in app.routes if "GET" in (route.methods or ())}
 
@@ -126,7 +126,7 @@ def query_parameters(path: str) -> list[str]:
 
 
 async def populate(world: World) -> Wallet:
-    """Posts of every kind, and a draft; their author."""
+    """Create posts of every kind and a draft; returns their author."""
     author = world.wallet(1)
     await world.post(author, FREE, 0)
     await world.post(author, PAID)
@@ -144,7 +144,7 @@ async def populate(world: World) -> Wallet:
 
 
 async def replace_a_post(world: World, author: Wallet) -> None:
-    """A post that is indexed and then replaced by another block without it."""
+    """Index a post, and then replace its block by one without it."""
     file = await world.create(author, REPLACED)
     before = world.chain.snapshot()
     world.create_post(author, file["cid"], 0)
@@ -157,7 +157,7 @@ async def replace_a_post(world: World, author: Wallet) -> None:
 
 
 @pytest.mark.parametrize("way", ["plain", "browser", "session"])
-async def test_a_crawler_without_access_finds_no_word_of_a_paid_post_or_a_draft(
+async def test_a_crawler_without_access_finds_no_text_of_a_paid_post_or_a_draft(
     world: World, way: str
 ) -> None:
     author = await populate(world)

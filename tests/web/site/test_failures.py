@@ -1,4 +1,4 @@
-"""Unexpected errors: a page for browsers that requested one, JSON for everybody else."""
+"""Unexpected errors: an HTML page for browsers that request one, JSON for everybody else."""
 
 import logging
 from pathlib import Path
@@ -14,7 +14,7 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists of posts end in an unexpected error."""
+    """Make lists of posts fail with an unexpected error."""
 
     async def fail(self: Posts, request: Any) -> Any:
         raise RuntimeError("a secret cause")
@@ -23,7 +23,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("broken")
-async def test_a_page_that_fails_is_served_as_an_error_page(
+async def test_a_failing_page_is_served_as_an_error_page(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -42,7 +42,7 @@ async def test_a_page_that_fails_is_served_as_an_error_page(
 
 
 @pytest.mark.usefixtures("broken")
-async def test_a_program_gets_json_and_so_does_a_browser_that_asks_for_json(
+async def test_failures_are_json_for_programs_and_for_browsers_requesting_json(
     tmp_path: Path,
 ) -> None:
     async with open_world(tmp_path) as world:
@@ -52,7 +52,7 @@ async def test_a_program_gets_json_and_so_does_a_browser_that_asks_for_json(
 
 
 @pytest.mark.usefixtures("broken")
-async def test_without_a_site_a_failure_is_problem_json(tmp_path: Path) -> None:
+async def test_without_a_site_a_failure_gets_problem_json(tmp_path: Path) -> None:
     async with open_world(tmp_path, SITE="off") as world:
         response = await world.client.get("/posts", headers=BROWSER)
         assert problem(response) == (500, "internal_error")

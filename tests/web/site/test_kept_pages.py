@@ -1,4 +1,4 @@
-"""Cached pages: which are rendered again, and their total size."""
+"""Cached pages: which ones are rendered again, and the limit of their total size."""
 
 from collections import Counter
 from pathlib import Path
@@ -29,7 +29,7 @@ def rendered(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def long_text(number: int) -> str:
-    """A text whose HTML is longer than a small one's."""
+    """A text whose HTML exceeds the size of a small document."""
     return f"Text {number}.\n\n" + "Words upon words.\n\n" * (SMALL_DOCUMENT // 18)
 
 
@@ -59,7 +59,7 @@ async def test_a_large_page_is_rendered_once_and_its_document_read_once(
         assert (rendered["post.html"], len(contents)) == (1, 1)
 
 
-async def test_pages_of_posts_are_kept_within_bytes_together(
+async def test_cached_post_pages_have_a_common_size_limit(
     tmp_path: Path, rendered: Counter[str], monkeypatch: pytest.MonkeyPatch, records: None
 ) -> None:
     monkeypatch.setattr(site, "KEPT_BYTES", 4 * SMALL_DOCUMENT)
@@ -78,7 +78,7 @@ async def test_pages_of_posts_are_kept_within_bytes_together(
         assert rendered["post.html"] == 4
 
 
-async def test_the_largest_pages_are_not_kept(
+async def test_the_largest_pages_are_not_cached(
     tmp_path: Path, rendered: Counter[str], monkeypatch: pytest.MonkeyPatch, records: None
 ) -> None:
     monkeypatch.setattr(site, "LARGEST_KEPT", SMALL_DOCUMENT)
@@ -114,7 +114,7 @@ async def test_searches_do_not_evict_lists(
         assert (rendered["front.html"], rendered["search.html"]) == (1, 20)
 
 
-async def test_pages_of_searches_are_kept_within_few_bytes(
+async def test_cached_search_pages_have_a_small_size_limit(
     tmp_path: Path, rendered: Counter[str], monkeypatch: pytest.MonkeyPatch, records: None
 ) -> None:
     monkeypatch.setattr(site, "SEARCH_BYTES", 20_000)

@@ -1,4 +1,4 @@
-"""The operator's page."""
+"""The operator's page: access to it, and what its panels show."""
 
 import logging
 import re
@@ -25,7 +25,7 @@ async def sign_in(world: World, secret: str = SECRET, **headers: str) -> httpx2.
 
 
 def panel_of(page: str, key: str) -> str:
-    """The text of one panel."""
+    """The text of one panel of the page."""
     found = re.search(rf'<section[^>]*id="{key}".*?</section>', page, re.DOTALL)
     assert found is not None, f"there is no panel {key}"
     return " ".join(re.sub(r"<[^>]+>", " ", found[0]).split())
@@ -36,18 +36,18 @@ async def opened_page(world: World) -> str:
     return (await world.client.get("/operator")).text
 
 
-async def test_there_is_no_page_without_a_secret(tmp_path: Path) -> None:
+async def test_without_a_secret_the_operator_page_is_not_found(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         assert (await world.client.get("/operator")).status_code == 404
         assert (await sign_in(world)).status_code == 404
 
 
-async def test_there_is_no_page_where_the_site_is_off(tmp_path: Path) -> None:
+async def test_without_a_site_the_operator_page_is_not_found(tmp_path: Path) -> None:
     async with open_world(tmp_path, SITE="off", **GIVEN) as world:
         assert (await world.client.get("/operator")).status_code == 404
 
 
-async def test_without_a_session_the_page_shows_only_a_form(tmp_path: Path) -> None:
+async def test_without_a_session_the_page_shows_only_a_sign_in_form(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         response = await world.client.get("/operator")
         assert 'type="password"' in response.text
@@ -63,7 +63,9 @@ async def test_a_wrong_secret_gets_403_and_no_cookie(tmp_path: Path) -> None:
             assert (response.status_code, "set-cookie" in response.headers) == (403, False)
 
 
-async def test_the_cookie_is_for_this_page_only_and_has_no_secret_in_it(tmp_path: Path) -> None:
+async def test_the_cookie_is_for_this_page_only_and_does_not_contain_the_secret(
+    tmp_path: Path,
+) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         cookie = (await sign_in(world)).headers["set-cookie"]
         parts = {part.strip().lower() for part in cookie.split(";")}
@@ -72,12 +74,12 @@ async def test_the_cookie_is_for_this_page_only_and_has_no_secret_in_it(tmp_path
         assert SECRET not in cookie
 
 
-async def test_with_https_the_cookie_is_for_https_only(tmp_path: Path) -> None:
+async def test_with_https_the_cookie_is_secure(tmp_path: Path) -> None:
     async with open_world(tmp_path, PUBLIC_URL="https://imprint.test", **GIVEN) as world:
         assert "secure" in (await sign_in(world)).headers["set-cookie"].lower()
 
 
-async def test_the_page_closes_after_twelve_hours(tmp_path: Path) -> None:
+async def test_the_operator_session_ends_after_twelve_hours(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         cookie = (await sign_in(world)).cookies["imprint_operator"]
         headers = {"Cookie": f"imprint_operator={cookie}"}
@@ -87,7 +89,7 @@ async def test_the_page_closes_after_twelve_hours(tmp_path: Path) -> None:
         assert "password" in (await world.client.get("/operator", headers=headers)).text
 
 
-async def test_signing_out_closes_the_page(tmp_path: Path) -> None:
+async def test_signing_out_ends_the_operator_session(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         await opened_page(world)
         left = await world.client.post("/operator/sign-out", headers=FORM)
@@ -126,7 +128,7 @@ async def test_sign_in_attempts_have_the_rate_limit_of_signed_requests(tmp_path:
         assert guesses == [403, 403, 403, 429]
 
 
-async def test_a_failed_sign_in_is_logged_with_its_client_and_without_the_secret(
+async def test_a_failed_sign_in_is_logged_with_the_client_but_not_the_secret(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
@@ -164,7 +166,7 @@ async def test_the_page_shows_health_process_and_versions(tmp_path: Path) -> Non
         assert 'class="operator-problem"' not in page
 
 
-async def test_the_page_has_no_secret_and_no_path_of_a_node(tmp_path: Path) -> None:
+async def test_the_page_shows_no_secret_and_no_node_url_path(tmp_path: Path) -> None:
     async with open_world(tmp_path, rpc_path="/a-secret-key", **GIVEN) as world:
         page = await opened_page(world)
         assert "a-secret-key" not in page
@@ -182,7 +184,7 @@ async def test_the_last_delivery_of_each_provider_is_shown(tmp_path: Path) -> No
         assert "provider-b configured 0 seconds ago" in shown
 
 
-async def test_without_a_node_the_other_panels_remain(tmp_path: Path) -> None:
+async def test_without_a_node_the_other_panels_are_still_shown(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         await world.node.stop()
         page = await opened_page(world)
@@ -192,7 +194,7 @@ async def test_without_a_node_the_other_panels_remain(tmp_path: Path) -> None:
 
 
 class SilentStore:
-    """An `OperatorFacts` whose database is away or whose records cannot be read."""
+    """An `OperatorFacts` whose database is unavailable or whose records cannot be read."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -204,7 +206,7 @@ class SilentStore:
 
 
 @pytest.mark.parametrize("error", [Unavailable.database(), ValueError("damaged")], ids=str)
-async def test_a_failing_panel_reports_that_and_does_not_affect_the_others(
+async def test_a_failing_panel_says_so_and_does_not_affect_the_others(
     tmp_path: Path, error: Exception
 ) -> None:
     def adapt(adapters: Any) -> Any:
@@ -218,7 +220,7 @@ async def test_a_failing_panel_reports_that_and_does_not_affect_the_others(
         assert "status ready" in panel_of(page, "health")
 
 
-async def test_the_page_refreshes_itself_only_if_asked(tmp_path: Path) -> None:
+async def test_the_page_refreshes_itself_only_if_requested(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         await opened_page(world)
         assert "refresh" not in (await world.client.get("/operator")).headers

@@ -1,4 +1,4 @@
-"""Pages over HTTP: every page and state, their heads and headers, and refusals."""
+"""Pages over HTTP: every page in every state, page heads, response headers, and refusals."""
 
 import json
 from collections.abc import AsyncIterator
@@ -52,7 +52,7 @@ async def test_an_empty_front_page_links_to_the_studio(tmp_path: Path) -> None:
     assert 'href="/studio"' in text
 
 
-async def test_an_index_that_is_being_filled_is_a_page_to_load_again(tmp_path: Path) -> None:
+async def test_while_the_index_is_being_built_pages_ask_to_reload(tmp_path: Path) -> None:
     async with open_world(tmp_path) as world:
         response = await world.client.get("/", headers=BROWSER)
         assert response.status_code == 503
@@ -61,7 +61,7 @@ async def test_an_index_that_is_being_filled_is_a_page_to_load_again(tmp_path: P
         assert problem(await world.client.get("/")) == (503, "index_unavailable")
 
 
-async def test_the_front_page_has_posts_totals_hashtags_and_what_is_bought_most(
+async def test_the_front_page_has_posts_totals_hashtags_and_bestsellers(
     town: World,
 ) -> None:
     post_id = await publish(town, 1, "essay", price=DEFAULT_PRICE, title="On tides")
@@ -87,7 +87,7 @@ async def test_lists_are_paged_by_links(town: World) -> None:
     assert '<meta name="robots" content="noindex">' in following
 
 
-async def test_a_page_of_an_unused_hashtag_explains_that_and_is_not_indexed(town: World) -> None:
+async def test_the_page_of_an_unused_hashtag_says_so_and_is_not_indexed(town: World) -> None:
     await publish(town, 1)
     text = await page(town, "/t/nobody-uses-this")
     assert "No post has this hashtag" in text
@@ -104,7 +104,7 @@ async def test_the_page_of_an_author_has_their_facts_posts_and_feed(town: World)
     assert f'href="{ORIGIN}/a/{address}"' in text
 
 
-async def test_a_search_shows_what_was_found_with_marks(town: World) -> None:
+async def test_search_results_have_highlighted_matches(town: World) -> None:
     await publish(town, 5, title="About <lanterns>", content="A lantern that burns.")
     text = await page(town, "/search?q=lantern")
     assert "About &lt;lanterns&gt;" in text
@@ -113,13 +113,13 @@ async def test_a_search_shows_what_was_found_with_marks(town: World) -> None:
     assert 'value="lantern"' in text
 
 
-async def test_a_search_without_words_or_matches_explains_itself(town: World) -> None:
+async def test_a_search_without_words_or_matches_shows_an_explanation(town: World) -> None:
     await publish(town, 5)
     assert "Type words above" in await page(town, "/search")
     assert "Nothing found" in await page(town, "/search?q=zzzzunheardof")
 
 
-async def test_a_search_that_is_too_long_is_refused_on_its_page(town: World) -> None:
+async def test_a_search_that_is_too_long_is_refused_on_the_search_page(town: World) -> None:
     text = await page(town, "/search?q=" + "a+" * 300, 400)
     assert "Please search for less" in text
 
@@ -133,7 +133,7 @@ async def test_a_free_post_can_be_read_without_scripts(town: World) -> None:
     assert '<details id="proof"' in text
 
 
-async def test_a_paid_post_shows_its_price_and_no_word_of_its_text(town: World) -> None:
+async def test_a_paid_post_shows_its_price_but_none_of_its_text(town: World) -> None:
     post_id = await publish(town, 6, price=DEFAULT_PRICE, content="Secret words.")
     text = await page(town, f"/p/{post_id}")
     assert "Secret" not in text
@@ -143,7 +143,7 @@ async def test_a_paid_post_shows_its_price_and_no_word_of_its_text(town: World) 
     assert '<div id="text" class="text" hidden></div>' in text
 
 
-async def test_the_page_of_a_post_that_is_not_stored_here_explains_that(town: World) -> None:
+async def test_the_page_of_a_post_that_is_not_stored_here_says_so(town: World) -> None:
     town.create_post(town.wallet(6), "bafkreielsewhere", 0)
     await town.index()
     newest = (await town.client.get("/posts")).json()["posts"][0]["id"]
@@ -152,7 +152,7 @@ async def test_the_page_of_a_post_that_is_not_stored_here_explains_that(town: Wo
     assert 'data-hosted="false"' in text
 
 
-async def test_a_post_that_is_not_stored_here_is_not_sold(town: World) -> None:
+async def test_a_post_that_is_not_stored_here_is_not_offered_for_sale(town: World) -> None:
     entry = ("bafkreielsewhere2", "Elsewhere", "bafkreithumbnail", "", DEFAULT_PRICE, ["elsewhere"])
     town.create_post_with(town.wallet(6), entry)
     await town.index()
@@ -171,7 +171,7 @@ async def test_a_post_that_is_not_stored_here_is_not_sold(town: World) -> None:
     assert f"/posts/{newest}.md): not stored here" in listed
 
 
-async def test_a_post_that_is_not_free_any_more_shows_no_text(town: World) -> None:
+async def test_a_post_that_is_no_longer_free_shows_no_text(town: World) -> None:
     post_id = await publish(town, 6, content="Once free words.")
     assert "Once free words" in await page(town, f"/p/{post_id}")
     town.set_price(town.wallet(6), int(post_id), DEFAULT_PRICE)
@@ -194,7 +194,7 @@ async def test_untrusted_text_is_escaped_on_every_page(town: World) -> None:
     assert "<script>alert" not in text
 
 
-async def test_the_head_of_a_post_has_its_card_and_feeds(town: World) -> None:
+async def test_the_html_head_of_a_post_has_its_card_and_feeds(town: World) -> None:
     post_id = await publish(town, 8, "essay", title='Ink & "paper"', about="How.")
     text = await page(town, f"/p/{post_id}")
     thumbnail = (await town.client.get(f"/posts/{post_id}")).json()["thumbnailCid"]
@@ -209,7 +209,7 @@ async def test_the_head_of_a_post_has_its_card_and_feeds(town: World) -> None:
     assert '<link rel="license" href="/license.xml" type="application/rsl+xml">' in text
 
 
-async def test_pages_have_a_strict_policy_and_run_nothing_inline(town: World) -> None:
+async def test_pages_have_a_strict_policy_and_no_inline_scripts(town: World) -> None:
     post_id = await publish(town, 8)
     for path in ("/", f"/p/{post_id}", "/library", "/studio", "/search"):
         response = await town.client.get(path, headers=BROWSER)
@@ -232,7 +232,7 @@ async def test_an_unchanged_page_gets_304(town: World) -> None:
         assert first.headers["cache-control"] == "public, max-age=5"
 
 
-async def test_a_page_is_compressed_for_those_who_accept_it(town: World) -> None:
+async def test_a_page_is_compressed_for_clients_that_accept_it(town: World) -> None:
     for accepted, encoding in (("gzip, br", "gzip"), ("gzip;q=0", None), ("identity", None)):
         response = await town.client.get("/", headers={"Accept-Encoding": accepted})
         assert response.headers.get("content-encoding") == encoding
@@ -252,7 +252,7 @@ async def test_a_page_is_compressed_for_those_who_accept_it(town: World) -> None
         ("/nothing/here", 404, "not_found"),
     ],
 )
-async def test_a_problem_is_a_page_for_browsers_and_json_for_programs(
+async def test_a_problem_is_an_html_page_for_browsers_and_json_for_programs(
     town: World, path: str, status: int, code: str
 ) -> None:
     text = await page(town, path, status)
@@ -261,7 +261,7 @@ async def test_a_problem_is_a_page_for_browsers_and_json_for_programs(
     assert problem(await town.client.get(path)) == (status, code)
 
 
-async def test_browsers_are_sent_from_json_to_pages(town: World) -> None:
+async def test_browsers_are_redirected_from_json_to_pages(town: World) -> None:
     post_id, address = await publish(town, 9), town.wallet(9).address.lower()
     for path, target in (
         (f"/posts/{post_id}", f"/p/{post_id}"),
@@ -287,7 +287,7 @@ async def test_the_text_of_a_paid_post_is_served_only_to_holders(town: World) ->
     assert response.headers["content-type"] == "text/html; charset=utf-8"
 
 
-async def test_an_entitled_reader_gets_the_document_of_the_cid(town: World) -> None:
+async def test_an_entitled_reader_gets_the_exact_document_of_the_cid(town: World) -> None:
     free = await publish(town, 9, price=0, content="Free words.")
     paid = await publish(town, 9, price=DEFAULT_PRICE, content="Paid words.")
     response = await town.client.get(f"/p/{free}/document")
@@ -304,7 +304,7 @@ async def test_an_entitled_reader_gets_the_document_of_the_cid(town: World) -> N
     assert response.json()["content"] == "Paid words."
 
 
-async def test_the_studio_has_another_nonce_each_time(town: World) -> None:
+async def test_the_studio_has_a_new_nonce_each_time(town: World) -> None:
     nonces = set()
     for _ in range(2):
         response = await town.client.get("/studio", headers=BROWSER)
@@ -315,7 +315,7 @@ async def test_the_studio_has_another_nonce_each_time(town: World) -> None:
 
 
 @pytest.mark.parametrize(("decided", "prohibited"), [("permit", False), ("prohibit", True)])
-async def test_the_licence_states_whether_models_may_be_trained(
+async def test_the_licence_states_whether_ai_training_is_permitted(
     tmp_path: Path, decided: str, *, prohibited: bool
 ) -> None:
     async with open_world(tmp_path, AI_TRAINING=decided) as world:
@@ -338,7 +338,7 @@ async def test_the_icon_and_the_manifest_are_served(town: World) -> None:
     assert (await town.client.get("/site.webmanifest")).json()["name"] == "Imprint"
 
 
-async def test_without_the_site_there_are_no_pages(tmp_path: Path) -> None:
+async def test_without_the_site_pages_are_not_found(tmp_path: Path) -> None:
     async with open_world(tmp_path, SITE="off") as world:
         post_id = await publish(world, 1)
         for path in ("/", "/t/a", "/search", "/library", "/studio", "/license.xml", "/icon.svg"):
@@ -350,12 +350,14 @@ async def test_without_the_site_there_are_no_pages(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["/posts/x", "/authors/0x12", "/posts/x.md"])
-async def test_a_browser_gets_a_page_where_it_would_be_sent_to_one(town: World, path: str) -> None:
+async def test_a_browser_gets_an_error_page_for_paths_that_redirect_to_pages(
+    town: World, path: str
+) -> None:
     assert "This address is not right" in await page(town, path, 400)
     assert problem(await town.client.get(path))[0] == 400
 
 
-async def test_a_form_sent_to_a_page_is_refused_with_a_page(town: World) -> None:
+async def test_a_form_sent_to_a_page_is_refused_with_an_error_page(town: World) -> None:
     response = await town.client.post("/search", headers=BROWSER)
     assert response.status_code == 405
     assert response.headers["content-type"] == "text/html; charset=utf-8"
@@ -367,7 +369,7 @@ async def test_a_form_sent_to_a_page_is_refused_with_a_page(town: World) -> None
     "path",
     ["/", "/t/web3", "/search", "/library", "/studio", "/p/{id}", "/a/{author}", "/icon.svg"],
 )
-async def test_a_page_ignores_parameters_that_trackers_add(town: World, path: str) -> None:
+async def test_a_page_ignores_tracking_parameters(town: World, path: str) -> None:
     post_id = await publish(town, 1)
     path = path.format(id=post_id, author=town.wallet(1).address)
     query = "utm_source=news&fbclid=x&_=1&next_page_token=&q="
@@ -385,7 +387,7 @@ async def test_a_page_ignores_parameters_that_trackers_add(town: World, path: st
         ("/healthz/", "/healthz"),
     ],
 )
-async def test_a_trailing_slash_is_redirected_and_the_query_stays(
+async def test_a_trailing_slash_is_redirected_and_the_query_is_kept(
     town: World, path: str, location: str
 ) -> None:
     post_id = await publish(town, 1)
@@ -397,7 +399,7 @@ async def test_a_trailing_slash_is_redirected_and_the_query_stays(
 @pytest.mark.parametrize(
     "path", ["//", "//posts/", "/p//", "/%2Fposts/", "/nothing/", "//a.example/"]
 )
-async def test_a_path_with_two_slashes_or_without_a_route_is_not_found(
+async def test_a_path_with_a_double_slash_or_without_a_route_is_not_found(
     town: World, path: str
 ) -> None:
     assert problem(await town.client.get(f"{ORIGIN}{path}")) == (404, "not_found")

@@ -8,7 +8,7 @@ from tests.world import World, open_world, problem
 PATH = "/studio/preview"
 
 
-async def test_a_preview_is_what_the_page_will_show(world: World) -> None:
+async def test_a_preview_matches_what_the_page_will_show(world: World) -> None:
     session = await world.login(world.wallet(1))
     response = await world.client.post(PATH, json={"content": "a *b* <script>"}, headers=session)
     assert response.text == "<p>a <em>b</em> &lt;script&gt;</p>\n"
@@ -28,7 +28,7 @@ async def test_a_preview_needs_a_session(world: World) -> None:
     assert problem(response) == (401, "session_expired")
 
 
-async def test_an_ended_session_renders_nothing(world: World) -> None:
+async def test_an_ended_session_gets_no_preview(world: World) -> None:
     session = await world.login(world.wallet(1))
     ended = await world.client.post("/auth/logout", headers=session)
     assert ended.status_code == 204
@@ -36,13 +36,13 @@ async def test_an_ended_session_renders_nothing(world: World) -> None:
     assert problem(response) == (401, "session_ended")
 
 
-async def test_a_stranger_is_refused_before_the_body_is_read(world: World) -> None:
+async def test_a_client_without_a_session_is_refused_before_the_body_is_read(world: World) -> None:
     headers = {"Content-Type": "application/json"}
     response = await world.client.post(PATH, content=b"{", headers=headers)
     assert problem(response) == (401, "session_missing")
 
 
-async def test_previews_have_the_rate_of_writes_without_using_it_up(tmp_path: Path) -> None:
+async def test_previews_have_the_rate_of_writes_but_do_not_use_it_up(tmp_path: Path) -> None:
     given = {"RATE_LIMITS": "on", "RATE_SIGNED": "3/60", "RATE_READS": "1/60"}
     async with open_world(tmp_path, **given) as world:
         session = await world.login(world.wallet(1))

@@ -1,8 +1,8 @@
-"""Backups as folders, with the layout of a data folder, and as tar files with the same names.
+"""Backups: folders laid out like a data folder, or tar files with the same names.
 
 A backup is written under a temporary name and renamed when it is complete. Only its owner can read
-it. The writing process holds a lock on its files: unlocked ones were left by a killed process, and
-the next one removes them and starts over.
+it. The writing process locks its files. Unlocked temporary files were left by a killed process, and
+the next backup removes them and starts over.
 """
 
 import errno
@@ -22,14 +22,14 @@ from imprint.adapters.archives.tar_file import Member, NotATar, find_near_end, r
 from imprint.ports.archives import BackupEntry, BackupWriter
 
 DEPTH = 3
-"""The depth of folders in a backup: content, a network, and two letters of CIDs."""
+"""Folder depth of a backup: content, a network, and two letters of the CID."""
 
 
 PARTIAL = ".partial"
 """The suffix of an incomplete file or folder."""
 
 _ATTEMPTS = 10
-"""How often a temporary name is tried before it is considered in use by another process."""
+"""Attempts to claim a temporary name before treating it as in use by another process."""
 
 Report = Callable[[str], None]
 """Shows the operator a sentence."""
@@ -60,7 +60,7 @@ class FolderBackup:
 
 
 class StreamedTar(tarfile.TarFile):
-    """A tar file that is written in order, without keeping a list of its members in memory."""
+    """A tar file written sequentially, without an in-memory list of members."""
 
     members: list[tarfile.TarInfo]
 
@@ -90,7 +90,7 @@ class TarBackup:
 
 @dataclass(slots=True)
 class FileEntry:
-    """`BackupEntry` over an open file, from its current position."""
+    """A `BackupEntry` that reads an open file from its current position."""
 
     name: str
     file: IO[bytes]
@@ -113,11 +113,11 @@ class FileEntry:
 
 @contextmanager
 def create_backup(path: Path, report: Report) -> Iterator[tuple[BackupWriter, Path]]:
-    """A new backup, and a scratch folder, which is removed at the end.
+    """Create a backup, and a scratch folder that is removed at the end.
 
-    It is a tar file if the path ends in `.tar`, otherwise a folder. Leftovers of a killed backup to
-    the same path are removed, and `report` gets a sentence about them. Raises `BackupUnusable`,
-    also for a path that exists or that another process is writing.
+    The backup is a tar file if the path ends in `.tar`, otherwise a folder. Leftovers of a killed
+    backup to the same path are removed and reported. Raises `BackupUnusable`, including for a path
+    that exists or that another process is writing.
     """
     if os.path.lexists(path):
         raise BackupUnusable(f"{path} exists already.")
@@ -137,9 +137,9 @@ def create_backup(path: Path, report: Report) -> Iterator[tuple[BackupWriter, Pa
 
 
 def read_entries(path: Path, first: Sequence[str] = ()) -> Iterator[BackupEntry]:
-    """The entries of a backup, each valid until the next; those named `first` come first.
+    """Yield the entries of a backup, those named `first` before the others.
 
-    Raises `BackupUnusable`.
+    Each entry is valid until the next one. Raises `BackupUnusable`.
     """
     try:
         if path.is_dir():
@@ -155,10 +155,10 @@ def read_entries(path: Path, first: Sequence[str] = ()) -> Iterator[BackupEntry]
 
 @contextmanager
 def make_folder(path: Path, report: Report) -> Iterator[Path]:
-    """A new folder, which is renamed from a temporary name when it is complete.
+    """Create a folder under a temporary name and rename it when it is complete.
 
-    Leftovers of a killed attempt are removed, and `report` gets a sentence about them. Raises
-    `BackupUnusable`, also for a folder that exists and is not empty.
+    Leftovers of a killed attempt are removed and reported. Raises `BackupUnusable`, including for
+    an existing folder that is not empty.
     """
     if path.exists() and not (path.is_dir() and not any(path.iterdir())):
         raise BackupUnusable(f"{path} is not empty.")
@@ -175,8 +175,10 @@ def make_folder(path: Path, report: Report) -> Iterator[Path]:
 
 @contextmanager
 def _partial(path: Path, report: Report, create: Callable[[Path], None]) -> Iterator[Path]:
-    """The temporary file or folder that becomes `path` when the block ends; it is locked meanwhile,
-    and removed on failure."""
+    """Yield a locked temporary file or folder that becomes `path` on success.
+
+    It is removed on failure.
+    """
     partial = path.with_name(path.name + PARTIAL)
     try:
         lock = _create_locked(partial, report, create)
@@ -195,9 +197,10 @@ def _partial(path: Path, report: Report, create: Callable[[Path], None]) -> Iter
 
 
 def _create_locked(partial: Path, report: Report, create: Callable[[Path], None]) -> int:
-    """Create the file or folder and lock it; removes one that no process holds.
+    """Create and lock the file or folder, replacing one that no process holds.
 
-    Another process may remove it as a leftover before it is locked, so it may take a few attempts.
+    Another process may remove it as a leftover before it is locked, so this may take a few
+    attempts.
     """
     for _ in range(_ATTEMPTS):
         try:
@@ -220,8 +223,10 @@ def _create_locked(partial: Path, report: Report, create: Callable[[Path], None]
 
 
 def _lock(partial: Path) -> int:
-    """Lock a file or folder until the descriptor is closed. Raises `BackupUnusable` if it is
-    locked."""
+    """Lock a file or folder until the descriptor is closed.
+
+    Raises `BackupUnusable` if it is already locked.
+    """
     handle = os.open(partial, os.O_RDONLY | os.O_NOFOLLOW)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -276,10 +281,10 @@ def _tar_entry(file: BinaryIO, member: Member) -> BackupEntry:
 
 
 def _find_members(file: BinaryIO, names: Sequence[str]) -> dict[str, Member]:
-    """The first members with these names.
+    """Find the first members with these names.
 
-    A backup begins with its catalog and ends with its manifest, so that both are found without
-    reading all headers; those are read if the backup was repacked.
+    A backup begins with its catalog and ends with its manifest, so both are found without reading
+    every header, unless the backup was repacked.
     """
     members = (find_near_end(file, name) for name in names)
     found = {member.name: member for member in members if member is not None}
@@ -313,7 +318,7 @@ def _folder_entry(name: str, file: BinaryIO) -> BackupEntry:
 
 
 def _open_regular(path: Path, name: str, follow: bool = False) -> BinaryIO:
-    """Open a regular file: not a link, device or pipe, which could be endless."""
+    """Open a regular file, but not a link, device or pipe, which could be endless."""
     refusal = BackupUnusable(f"{ascii(name)[1:-1]} is not a regular file.")
     if not stat.S_ISREG(path.stat(follow_symlinks=follow).st_mode):
         raise refusal
@@ -331,14 +336,14 @@ def _raise(error: OSError) -> None:
 
 
 class NoKey(Exception):
-    """The file does not contain a key, or cannot be read or created."""
+    """The key file has no valid key, or cannot be read or created."""
 
 
 def load_seed(path: Path, size: int, draw: Callable[[int], bytes]) -> bytes:
-    """The seed of `size` bytes in a file, which is created at first use and readable by its owner
+    """Read a seed of `size` bytes from a file, creating it on first use, readable by its owner
     only.
 
-    `draw` returns random bytes. Raises `NoKey` for a file with other content.
+    `draw` returns random bytes. Raises `NoKey` if the file contains something else.
     """
     try:
         if not path.exists():

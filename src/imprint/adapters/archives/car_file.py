@@ -1,7 +1,7 @@
-"""CAR files with an index, so that blocks can be read by cid in any order.
+"""Indexed CAR files, whose blocks can be read by cid in any order.
 
-The index is a temporary SQLite database, which spills to disk when it grows, so a file of any size
-is read with little memory.
+The index is a temporary SQLite database that spills to disk when it grows, so files of any size
+need little memory.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""The progress of a content migration, in a small SQLite file in the data folder."""
+"""Progress of a content migration, stored in a small SQLite file in the data folder."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ class MigrationProgressFile:
 
 @contextmanager
 def open_progress(path: Path) -> Iterator[MigrationProgressFile]:
-    """The progress in this file, which is created if it does not exist."""
+    """Open the progress file, creating it if it does not exist."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(_TABLE)
         yield MigrationProgressFile(connection)

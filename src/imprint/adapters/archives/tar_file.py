@@ -1,8 +1,8 @@
-"""Untrusted tar files, read member by member.
+"""Reads untrusted tar files member by member.
 
-Only regular files and folders are read, from headers of the formats ustar, PAX and GNU. Any other
-member (a link, a device, a sparse file, a file of several volumes) is refused, and so is a header
-that is longer than a backup needs: docs/decisions/tar-reader.md says why `tarfile` is not used.
+Only regular files and folders with ustar, PAX or GNU headers are read. Any other member (a link, a
+device, a sparse or multi-volume file) is refused, and so is a header longer than a backup needs.
+docs/decisions/tar-reader.md explains why `tarfile` is not used.
 """
 
 import os
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 BLOCK = 512
-"""The size of a header; the content of a member is padded to a multiple of it."""
+"""Header size; member contents are padded to a multiple of it."""
 
 MAX_EXTENDED = 64 * 1024
-"""The most bytes of an extended header (PAX), which is read into memory."""
+"""Size limit for an extended (PAX) header, which is read into memory."""
 
 TAIL = 64 * 1024
-"""The number of bytes at the end of a file that `find_near_end` searches."""
+"""Number of trailing bytes that `find_near_end` searches."""
 
 _END = bytes(BLOCK)
 _REGULAR, _FOLDER, _EXTENDED = b"0\0", b"5", b"x"
@@ -33,7 +33,7 @@ class NotATar(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A regular file in a tar file: the offset of its header, and the range of its bytes."""
+    """A regular file in a tar file: its header's offset and the range of its bytes."""
 
     name: str
     header: int
@@ -42,7 +42,7 @@ class Member:
 
 
 def read_members(file: BinaryIO) -> Iterator[Member]:
-    """Every regular file, in order. Between two members, others may seek. Raises `NotATar`."""
+    """Yield every regular file in order. Callers may seek between members. Raises `NotATar`."""
     end = file.seek(0, os.SEEK_END)
     at = 0
     while at < end:
@@ -56,9 +56,9 @@ def read_members(file: BinaryIO) -> Iterator[Member]:
 
 
 def find_near_end(file: BinaryIO, name: str) -> Member | None:
-    """The last member, if it has this name; None otherwise, or if it cannot be found from the end.
+    """Return the last member if it has this name, or None if not or if it cannot be located.
 
-    It may be bytes inside another member that look like a header; `read_members` is reliable.
+    Bytes inside another member may look like a header; `read_members` is reliable.
     """
     end = file.seek(0, os.SEEK_END)
     wanted = name.encode() + b"\0"
@@ -76,7 +76,7 @@ def find_near_end(file: BinaryIO, name: str) -> Member | None:
 
 
 def _read_member(file: BinaryIO, at: int, end: int) -> tuple[Member, bool] | None:
-    """The member whose header is at an offset, and whether it is a folder; None at the end."""
+    """Read the member header at an offset and whether it is a folder; None at the end."""
     file.seek(at)
     header, block = at, file.read(BLOCK)
     if block == _END:
@@ -102,7 +102,7 @@ def _read_member(file: BinaryIO, at: int, end: int) -> tuple[Member, bool] | Non
 
 
 def _parse_header(block: bytes, at: int) -> tuple[str, int, bytes]:
-    """The name, the size and the type of a member."""
+    """A member's name, size and type."""
     if len(block) != BLOCK:
         raise NotATar("it is truncated")
     if _octal(block[148:156]) != sum(block[:148]) + 8 * ord(" ") + sum(block[156:]):
@@ -130,7 +130,7 @@ def _octal(field: bytes) -> int:
 
 
 def _parse_extended(data: bytes) -> dict[str, str]:
-    """The relevant records of an extended header: a path and a size."""
+    """The path and size records of an extended header."""
     found, at = {}, 0
     while at < len(data):
         record = _RECORD.match(data, at)

@@ -1,1 +1,1 @@
-"""Readers of the marketplace contract and of the chain's logs, over JSON-RPC."""
+"""Reads the marketplace contract and the chain's logs over JSON-RPC."""

@@ -1,10 +1,10 @@
-"""Contract calls over JSON-RPC, all of which are executed on one block of one node.
+"""Contract calls over JSON-RPC, all executed on one block of one node.
 
 Every batch begins with the node's chain id and newest block, and ends with its block number. A
-node executes a batch in order, so if the number is still that of the block, all calls between were
-executed on it. If not, the batch is sent again with every call pinned to the block by its hash. So
-a query usually takes one exchange, and never combines the results of two blocks. A node on another
-chain, or one whose newest block is too old or far behind that of another node, has failed.
+node executes a batch in order, so if the number has not changed, all calls in between ran on that
+block. Otherwise the batch is sent again with every call pinned to the block's hash. A query thus
+usually takes one exchange and never mixes results of two blocks. A node fails if it is on another
+chain, or if its newest block is too old or far behind another node's.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ Reader = Callable[[Sequence[bytes]], Read]
 
 @dataclass(frozen=True, slots=True)
 class BlockCalls:
-    """Queries of contracts; with `max_head_age` 0, a newest block of any age is accepted.
+    """Contract queries; with `max_head_age` 0, a newest block of any age is accepted.
 
     Every method takes a deadline in loop time, and raises `Unavailable` if no node has responded
     properly by then.
@@ -41,7 +41,7 @@ class BlockCalls:
     max_head_age: float = 0.0
 
     async def ask_one(self, calls: Sequence[EthCall], read: Reader[Read], deadline: float) -> Read:
-        """What `read` returns for the first node that works."""
+        """Return `read`'s result from the first node that works."""
         await self._compare_nodes(deadline)
 
         async def attempt(node: int) -> Read:
@@ -52,7 +52,7 @@ class BlockCalls:
     async def ask_several(
         self, calls: Sequence[EthCall], read: Reader[Read], deadline: float, quorum: int
     ) -> list[Read]:
-        """What `read` returns for as many nodes as the quorum, each at its own newest block."""
+        """Return `read`'s results from a quorum of nodes, each at its own newest block."""
         await self._compare_nodes(deadline)
 
         async def attempt(node: int) -> Read:

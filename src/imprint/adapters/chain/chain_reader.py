@@ -1,7 +1,7 @@
-"""Reader of the chain's blocks and the marketplace's logs, over JSON-RPC.
+"""Reads the chain's blocks and the marketplace's logs over JSON-RPC.
 
-Results arrive undecoded. A list of logs is split first, and each log is decoded separately, so that
-a response of many megabytes is not built twice, and foreign logs are not built at all.
+Results arrive undecoded. A list of logs is split first and each log decoded separately, so that a
+response of many megabytes is never held twice and unrelated logs are never decoded.
 """
 
 import asyncio
@@ -41,23 +41,24 @@ from imprint.ports.installation import NodeStatus
 Read = TypeVar("Read")
 
 TIMEOUT = 10.0
-"""Seconds for one exchange: no client waits for it, and the logs of many blocks take a while."""
+"""Timeout of one exchange in seconds. No client waits for it, and logs of many blocks take a
+while."""
 
 OTHER_TIMEOUT = 2.0
-"""Seconds for the logs of another node, which are only compared."""
+"""Timeout in seconds for another node's logs, which only serve as a comparison."""
 
 PROOF_TIMEOUT = 60.0
-"""Seconds to prove that a log is absent, which may take the receipts of a whole block."""
+"""Seconds allowed to prove a log absent, which may take all receipts of a block."""
 
 MAX_LOGS_RESPONSE = 4 * 1024 * 1024
-"""The largest response with logs or blocks in bytes: the logs of thousands of posts."""
+"""Size limit for a response with logs or blocks, in bytes: the logs of thousands of posts."""
 
 MAX_RECEIPTS_RESPONSE = 16 * 1024 * 1024
-"""The largest response with receipts in bytes: one transaction can fill a block with logs."""
+"""Size limit for a response with receipts, in bytes: one transaction can fill a block with logs."""
 
 SMALL_RESULTS = 256 * 1024
-"""The size of results above which a thread decodes them: thousands of logs take some tenths of a
-second, and the event loop serves requests meanwhile."""
+"""Results larger than this are decoded in a thread: thousands of logs take tenths of a second,
+during which the event loop must serve requests."""
 
 RECEIPTS_AT_ONCE = 20
 """Receipts per exchange."""
@@ -66,20 +67,20 @@ BLOCKS_AT_ONCE = 20
 """Blocks per exchange: each lists its transactions."""
 
 NODES_FOR_ABSENCE = 2
-"""How many nodes, if configured, must agree that a log is absent."""
+"""Number of nodes, if that many are configured, that must agree a log is absent."""
 
 BLOOM_BITS = 2048
-"""Bits of the bloom filter in a block's header."""
+"""Number of bits in a block header's bloom filter."""
 
 ALL_BITS = 2**BLOOM_BITS - 1
-"""A filter with all its bits."""
+"""A bloom filter with every bit set."""
 
 FULL_BLOOM = BLOOM_BITS // 2
-"""Bits of a filter above which it names nothing: with so many, one block in 64 seems to have a
-given log, and with three quarters of them, as the blocks of busy chains have, one in six."""
+"""A bloom filter with more bits set than this is treated as saturated. At this density one block
+in 64 falsely matches a given log; at three quarters, common on busy chains, one in six."""
 
 MASKED_VALUES = 4_096
-"""Addresses and topics whose bits in a filter are remembered."""
+"""Number of addresses and topics whose filter bits are cached."""
 
 LATEST_TIME = 253_402_300_799
 """The end of the year 9999, the last valid date."""
@@ -89,11 +90,11 @@ Reader = Callable[[Sequence[msgspec.Raw]], Read]
 
 
 class Contradiction(NodeRefusal):
-    """A node contradicts itself about the logs of a block, so it proves nothing about them."""
+    """A node contradicts itself about a block's logs, so it proves nothing about them."""
 
 
 class OtherBranch(NodeRefusal):
-    """A node does not have the requested head: it is slightly behind, or on a fork."""
+    """The node lacks the requested head: it is slightly behind, or on a fork."""
 
 
 class _BlockHeader(msgspec.Struct):
@@ -139,7 +140,7 @@ _RECEIPTS = msgspec.json.Decoder(_Receipt)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block with its time, its bloom filter (None if the node sent none) and transactions."""
+    """A block with its time, transactions and bloom filter (None if the node sent none)."""
 
     ref: BlockRef
     timestamp: int
@@ -157,11 +158,11 @@ class LogFilter:
     topics: Collection[bytes]
 
     def read_logs(self, result: msgspec.Raw) -> list[Log]:
-        """The matching logs of a list. Raises `ValueError` and `MsgspecError`."""
+        """Decode the matching logs of a list. Raises `ValueError` and `MsgspecError`."""
         return list(self._select(_LISTS.decode(result)))
 
     def read_receipt(self, result: msgspec.Raw, tx_hash: str, block_hash: str) -> list[Log]:
-        """The matching logs of the receipt of this transaction, which must be in this block.
+        """Decode the matching logs of a transaction's receipt, which must be in this block.
 
         Raises `NodeFailure`, `ValueError` and `MsgspecError`.
         """
@@ -172,11 +173,11 @@ class LogFilter:
         return list(self._select(receipt.logs))
 
     def may_match(self, bloom: int | None) -> bool:
-        """Whether a block with this bloom filter may have such a log; False is certain."""
+        """Whether a block with this bloom filter may contain a matching log; False is certain."""
         return bloom is None or any(self._find_named(bloom))
 
     def name_topics(self, block: Block) -> BlockTopics:
-        """The topics that the bloom filter of a block names. Raises `ValueError`."""
+        """Topics that match a block's bloom filter. Raises `ValueError`."""
         bloom = block.bloom or 0
         named = self._find_named(bloom) if bloom.bit_count() <= FULL_BLOOM else ()
         return BlockTopics(block.ref, parse_hash(block.parent_hash), frozenset(named))
@@ -216,8 +217,8 @@ class LogFilter:
 class JsonRpcChainReader:
     """`ChainReader` over JSON-RPC.
 
-    Every batch begins with the node's chain id and ends with its block at the height of the given
-    head. A node executes a batch in order, so the results between hold for that head.
+    Every batch begins with the node's chain id and ends with its block at the given head's height.
+    A node executes a batch in order, so the results in between are valid for that head.
     """
 
     def __init__(
@@ -236,11 +237,11 @@ class JsonRpcChainReader:
         return BlockRef(head.number, head.hash)
 
     def highest_shown(self) -> int:
-        """The highest block that the node of the last `head` has shown since the start."""
+        """The highest block shown since start-up by the node that served the last `head`."""
         return self._rpc.heads.highest.get(self._serving, -1)
 
     def nodes(self) -> list[NodeStatus]:
-        """What this process knows about its nodes, in order of preference."""
+        """The state of each node, in order of preference."""
         return self._rpc.report_nodes()
 
     async def head_time(self) -> datetime:
@@ -261,7 +262,7 @@ class JsonRpcChainReader:
     async def block_times(
         self, blocks: Sequence[BlockRef], head: BlockRef
     ) -> dict[BlockRef, datetime]:
-        """The timestamps of these blocks; a node that has others at these heights has failed."""
+        """The timestamps of these blocks. A node with other blocks at these heights has failed."""
         times = dict[BlockRef, datetime]()
         for start in range(0, len(blocks), BLOCKS_AT_ONCE):
             some = blocks[start : start + BLOCKS_AT_ONCE]
@@ -278,7 +279,7 @@ class JsonRpcChainReader:
         return times
 
     async def post_details(self, post_ids: Sequence[int], head: BlockRef) -> list[PostDetails]:
-        """The descriptions of these posts, from entries in the state of the head."""
+        """Descriptions of these posts, read from their entries at the head."""
         pinned = {"blockHash": head.block_hash}
         calls = [
             Call("eth_call", ({"to": self._marketplace, "data": "0x" + data.hex()}, pinned))
@@ -289,7 +290,7 @@ class JsonRpcChainReader:
     async def logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """The marketplace's logs with these first topics in these blocks, in order."""
+        """The marketplace's logs with these first topics in a range of blocks, in order."""
 
         async def attempt(node: int) -> list[Log]:
             logs = await self._logs_of(node, first, last, topics, head)
@@ -301,7 +302,7 @@ class JsonRpcChainReader:
     async def other_logs(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """The same logs as another node shows them, if it responds soon."""
+        """The same logs from another node, if it responds in time."""
 
         async def attempt(node: int) -> list[Log]:
             return await self._logs_of(node, first, last, topics, head)
@@ -326,7 +327,7 @@ class JsonRpcChainReader:
     async def logs_by_receipts(
         self, number: int, topics: Collection[bytes], head: BlockRef
     ) -> AsyncIterator[ReceiptLogs]:
-        """The same logs of one block, from the receipts of its transactions, a few at a time."""
+        """The same logs of one block, read from its receipts a few at a time."""
         wanted = LogFilter(self._chain_id, self._marketplace, topics)
 
         def read(results: Sequence[msgspec.Raw]) -> Block | None:
@@ -351,7 +352,7 @@ class JsonRpcChainReader:
     async def block_topics(
         self, first: int, last: int, topics: Collection[bytes], head: BlockRef
     ) -> list[BlockTopics]:
-        """These blocks in order, with the topics that their bloom filters name."""
+        """The blocks in order, with the topics that match their bloom filters."""
         wanted = LogFilter(self._chain_id, self._marketplace, topics)
         found = list[BlockTopics]()
         for start in range(first, last + 1, BLOCKS_AT_ONCE):
@@ -370,7 +371,7 @@ class JsonRpcChainReader:
     async def prove_logs(
         self, block: BlockRef, topics: Collection[bytes], head: BlockRef
     ) -> list[Log]:
-        """The logs of one block from receipts that explain every bit of its bloom filter."""
+        """The logs of one block, from receipts that account for every bit of its bloom filter."""
         wanted = LogFilter(self._chain_id, self._marketplace, topics)
 
         async def attempt(node: int) -> list[Log]:
@@ -383,10 +384,10 @@ class JsonRpcChainReader:
         return found[0]
 
     async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
-        """The marketplace's log at this position, or None if nodes prove that it is not there.
+        """Return the marketplace's log at this position, or None if nodes prove it absent.
 
-        A node proves it by another block at that height, by the bloom filter of the block, or by
-        the receipts of its transactions. If several nodes are configured, two of them must agree.
+        A node proves absence with another block at that height, with the block's bloom filter, or
+        with its receipts. If several nodes are configured, two must agree.
         """
         wanted = LogFilter(self._chain_id, self._marketplace, (topic,))
 
@@ -400,7 +401,7 @@ class JsonRpcChainReader:
         return found[0]
 
     async def _ask_witnesses(self, attempt: Attempt[Read]) -> list[Read]:
-        """What nodes prove that do not contradict themselves. Raises `Unproved` if all do."""
+        """What self-consistent nodes prove. Raises `Unproved` if none is consistent."""
         contradicted = False
 
         async def ask(node: int) -> Read:
@@ -462,7 +463,7 @@ class JsonRpcChainReader:
         return None
 
     async def _find_canonical(self, node: int, place: LogPlace, head: BlockRef) -> Block | None:
-        """The block of this position, or None if it is not on the node's chain."""
+        """The block at this position, or None if it is not on the node's chain."""
 
         def read(results: Sequence[msgspec.Raw]) -> list[Block | None]:
             return [read_whole_block(results[0]), *map(read_block, results[1:])]
@@ -486,7 +487,7 @@ class JsonRpcChainReader:
     async def _block_logs(
         self, node: int, wanted: LogFilter, block: BlockRef, head: BlockRef
     ) -> list[Log] | None:
-        """The logs of one block, or None if the node refuses that."""
+        """The logs of one block, or None if the node refuses the query."""
 
         def read(results: Sequence[msgspec.Raw]) -> list[Log]:
             logs = wanted.read_logs(results[0])
@@ -505,7 +506,7 @@ class JsonRpcChainReader:
     async def _try_receipts(
         self, wanted: LogFilter, hashes: Sequence[str], block: BlockRef, head: BlockRef
     ) -> list[Log] | None:
-        """The logs of these receipts, or None if they cannot be read although the head can."""
+        """The logs of these receipts, or None if the receipts cannot be read but the head can."""
 
         async def attempt(node: int) -> list[Log]:
             logs, _ = await self._receipt_logs(node, wanted, hashes, block, head)
@@ -520,7 +521,7 @@ class JsonRpcChainReader:
     async def _prove_receipts(
         self, node: int, wanted: LogFilter, hashes: Sequence[str], block: BlockRef, head: BlockRef
     ) -> tuple[list[Log], int]:
-        """The same of a node that has this block: without its receipts it contradicts itself."""
+        """The same for a node that has the block: without its receipts, it contradicts itself."""
         try:
             return await self._receipt_logs(node, wanted, hashes, block, head)
         except OtherBranch:
@@ -536,7 +537,7 @@ class JsonRpcChainReader:
         block: BlockRef,
         head: BlockRef,
     ) -> tuple[list[Log], int]:
-        """The logs of these receipts, and the bits that all of their logs set in a bloom filter."""
+        """The logs of these receipts, and the bloom-filter bits they set."""
         logs, bloom = list[Log](), 0
         for start in range(0, len(hashes), RECEIPTS_AT_ONCE):
             some = hashes[start : start + RECEIPTS_AT_ONCE]
@@ -577,7 +578,7 @@ class JsonRpcChainReader:
         head: BlockRef | None,
         max_response: int = MAX_LOGS_RESPONSE,
     ) -> Read:
-        """Decode the results of one node with `read`. Raises `NodeFailure`."""
+        """Decode one node's results with `read`. Raises `NodeFailure`."""
         batch = [Call("eth_chainId"), *calls]
         if head is not None:
             batch.append(_block_call(hex(head.number)))
@@ -637,18 +638,19 @@ def _read_details(results: Sequence[msgspec.Raw]) -> list[PostDetails]:
 
 
 def read_block(result: msgspec.Raw) -> Block | None:
-    """A block without its transactions; None for null. Raises `ValueError` and `MsgspecError`."""
+    """Decode a block without its transactions; None for null. Raises `ValueError` and
+    `MsgspecError`."""
     return _block_of(_HEADERS.decode(result), ())
 
 
 def read_whole_block(result: msgspec.Raw) -> Block | None:
-    """A block with the hashes of its transactions; None for null."""
+    """Decode a block with its transaction hashes; None for null."""
     block = _BLOCKS.decode(result)
     return _block_of(block, () if block is None else map(parse_hash, block.transactions))
 
 
 def read_bloom(receipt: msgspec.Raw) -> int:
-    """The bits that the logs of a receipt set. Raises `ValueError` and `MsgspecError`."""
+    """Bloom-filter bits set by a receipt's logs. Raises `ValueError` and `MsgspecError`."""
     bloom = 0
     for each in map(_LOG_HEADS.decode, _RECEIPTS.decode(receipt).logs):
         for value in (each.address, *each.topics):
@@ -658,7 +660,7 @@ def read_bloom(receipt: msgspec.Raw) -> int:
 
 @lru_cache(MASKED_VALUES)
 def bloom_mask(value: bytes) -> int:
-    """The bits that a value sets in a bloom filter."""
+    """Bits that a value sets in a bloom filter."""
     digest = keccak256(value)
     mask = 0
     for start in (0, 2, 4):
@@ -667,8 +669,7 @@ def bloom_mask(value: bytes) -> int:
 
 
 def _time_or_none(value: object) -> int | None:
-    """The timestamp in a log; not all nodes send it, or in this form, and then it is taken from the
-    block."""
+    """The timestamp in a log, or None where a node does not send one in this form."""
     try:
         seconds = parse_hex_number(value)
     except NotHexadecimal:

@@ -1,8 +1,8 @@
-"""Contract wallets over JSON-RPC: one `eth_call` runs the compiled signature validator.
+"""Verifies contract wallets over JSON-RPC: one `eth_call` runs the compiled signature validator.
 
-The call has no receiver, so the node runs its data as the constructor of a contract that is never
+The call has no recipient, so the node runs its data as the constructor of a contract that is never
 deployed (contracts/SignatureValidator.sol). It returns one byte; anything else, including an error,
-is a failure of the node. No URL that a contract names is ever requested.
+is a node failure. No URL named by a contract is ever requested.
 """
 
 import json
@@ -15,19 +15,19 @@ from imprint.adapters.chain.http_client import NodeFailure
 from imprint.domain.formats.addresses import Address
 
 TIMEOUT = 2.0
-"""Seconds for one verdict, whatever the wallet does meanwhile."""
+"""Timeout of one verification in seconds, whatever the wallet's code does."""
 
 GAS = 15_000_000
-"""Gas of the call: enough for two calls and a factory, and below what any chain allows."""
+"""Gas limit of the call: enough for two calls and a factory, and below every chain's limit."""
 
 CALLER = "0x" + "496d7072696e74".rjust(40, "0")
-"""The sender of the call: an address without a key, and not zero, which some contracts trust."""
+"""Sender of the call: a keyless address, and not zero, which some contracts trust."""
 
 _VERDICTS = {b"\0": False, b"\1": True}
 
 
 class JsonRpcContractWallets:
-    """`ContractWallets` over JSON-RPC; `quorum` is how many nodes must find a signature valid."""
+    """`ContractWallets` over JSON-RPC; `quorum` nodes must find a signature valid."""
 
     def __init__(self, calls: BlockCalls, *, timeout: float = TIMEOUT, quorum: int = 1) -> None:
         self._calls = calls
@@ -35,7 +35,7 @@ class JsonRpcContractWallets:
         self._quorum = quorum
 
     async def accepts(self, wallet: Address, digest: bytes, signature: bytes) -> bool:
-        """Whether the contract at this address accepts a signature of these 32 bytes."""
+        """Whether the contract at this address accepts this signature of a 32-byte digest."""
         calls = [build_validation(wallet, digest, signature)]
         deadline = deadline_in(self._timeout)
         if self._quorum == 1:
@@ -44,7 +44,7 @@ class JsonRpcContractWallets:
 
 
 def build_validation(wallet: Address, digest: bytes, signature: bytes) -> EthCall:
-    """The call that runs the validator for a signature of these 32 bytes."""
+    """The call that runs the validator for this signature and digest."""
     arguments = b"".join(
         (
             bytes(12) + bytes.fromhex(wallet[2:]),
@@ -66,7 +66,7 @@ def _read_verdict(returned: Sequence[bytes]) -> bool:
 
 @cache
 def _validator() -> str:
-    """The creation code of the validator, as 0x-prefixed hex."""
+    """The validator's creation code, as 0x-prefixed hex."""
     text = resources.files(__package__).joinpath("SignatureValidator.json").read_text("utf-8")
     code: str = json.loads(text)["bytecode"]
     return code

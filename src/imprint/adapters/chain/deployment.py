@@ -1,4 +1,4 @@
-"""The deployment of the marketplace: its transaction, and its result on the chain."""
+"""Deploys the marketplace: prepares the transaction, and follows it on the chain."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -18,30 +18,31 @@ from imprint.domain.formats.hexadecimal import (
 Read = TypeVar("Read")
 
 CALL_SECONDS = 10.0
-"""Seconds that the node has to respond."""
+"""Timeout of a node request in seconds."""
 
 POLL_SECONDS = 1.0
-"""Seconds between two checks of the chain."""
+"""Polling interval in seconds."""
 
 GAS_MARGIN = 1.2
-"""The factor for the estimated gas: a reorg can make the deployment cost more."""
+"""Safety factor for the gas estimate: a reorg can make the deployment cost more."""
 
 BASE_FEE_MARGIN = 2
-"""The factor for the base fee, which rises by an eighth per block: enough for six full blocks."""
+"""Safety factor for the base fee, which rises by an eighth per block: enough for six full
+blocks."""
 
 DEFAULT_TIP = 10**9
-"""The default tip in wei per gas, if the node suggests none."""
+"""Default tip in wei per gas, if the node suggests none."""
 
 
 class NotDeployed(Exception):
-    """The marketplace was not deployed; the text is the reason, for the operator."""
+    """The marketplace was not deployed; the message tells the operator why."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeploymentTransaction:
-    """A transaction that creates the marketplace.
+    """The transaction that creates the marketplace.
 
-    `head` is the newest block when it was prepared; `tip` is None where the chain has no base fee.
+    `head` is the newest block at preparation; `tip` is None on a chain without a base fee.
     """
 
     sender: Address
@@ -55,11 +56,11 @@ class DeploymentTransaction:
 
     @property
     def highest_cost(self) -> int:
-        """The most wei that it can cost."""
+        """The maximum cost in wei."""
         return self.gas * self.max_fee
 
     def fields(self) -> dict[str, Any]:
-        """The members in the form that wallets and signers take; there is no `to`."""
+        """The transaction's members as wallets and signers expect them; there is no `to`."""
         fees: dict[str, Any] = {"gasPrice": hex(self.max_fee)}
         if self.tip is not None:
             fees = {
@@ -79,7 +80,7 @@ class DeploymentTransaction:
 
 @dataclass(frozen=True, slots=True)
 class DeployedMarketplace:
-    """The address of the marketplace; `block` is the one in which it was created."""
+    """The marketplace's address, and the block that created it."""
 
     chain_id: int
     address: Address
@@ -87,14 +88,14 @@ class DeployedMarketplace:
 
 
 class MarketplaceDeployment:
-    """Prepares, sends and awaits the deployment on one node."""
+    """Prepares, sends and awaits the deployment through one node."""
 
     def __init__(self, rpc: JsonRpc, poll_seconds: float = POLL_SECONDS) -> None:
         self._rpc = rpc
         self._poll_seconds = poll_seconds
 
     async def prepare(self, sender: Address, code: str) -> DeploymentTransaction:
-        """The transaction that creates the contract with this code.
+        """Prepare the transaction that creates the contract with this code.
 
         Raises `NotDeployed` if the sender cannot pay for it, or the node does not respond.
         """
@@ -145,9 +146,9 @@ class MarketplaceDeployment:
             return
 
     async def wait(self, transaction_hash: str) -> DeployedMarketplace:
-        """Return when the transaction is in a block; waits forever.
+        """Wait, indefinitely, until the transaction is in a block.
 
-        Raises `NotDeployed` if it failed, or created no contract.
+        Raises `NotDeployed` if it failed or created no contract.
         """
         while True:
             try:
@@ -163,10 +164,10 @@ class MarketplaceDeployment:
     async def wait_for_code(
         self, prepared: DeploymentTransaction, address: Address
     ) -> DeployedMarketplace:
-        """Return when somebody else's signature has created the contract; waits forever.
+        """Wait, indefinitely, until an externally signed transaction has created the contract.
 
-        Its block is the one after the newest observed block without it: no event of the contract is
-        earlier. Raises `NotDeployed` if the nonce was used for something else.
+        Its block is taken to be the one after the last block observed without the contract, so no
+        event is earlier. Raises `NotDeployed` if the nonce was used for something else.
         """
         block = prepared.head + 1
         while True:
@@ -190,7 +191,7 @@ class MarketplaceDeployment:
             await asyncio.sleep(self._poll_seconds)
 
     async def _fees(self, block: dict[str, Any]) -> tuple[int, int | None]:
-        """The highest fee per gas, and the part of it for the miner."""
+        """The maximum fee per gas and its priority part."""
         if block.get("baseFeePerGas") is None:
             (price,) = await self._ask(Call("eth_gasPrice"))
             return _read(parse_hex_number, price), None

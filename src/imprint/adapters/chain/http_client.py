@@ -1,6 +1,6 @@
-"""Minimal HTTP POST client for JSON-RPC nodes; importing aiohttp costs 0.4 s.
+"""Minimal HTTP POST client for JSON-RPC nodes; importing aiohttp would cost 0.4 s.
 
-It keeps connections alive, limits the size of responses, and follows no redirects
+It keeps connections alive, limits response sizes, and follows no redirects
 (docs/decisions/json-rpc-http-client.md).
 """
 
@@ -15,29 +15,29 @@ import httptools
 from imprint.traces import trace_headers
 
 MAX_HEAD = 64 * 1024
-"""The most bytes before the body of a response."""
+"""Size limit for a response's headers, in bytes."""
 
 MAX_EXCHANGES = 64
-"""Concurrent exchanges with one address; further ones wait, as long as their deadline allows."""
+"""Concurrent exchanges with one address; further ones queue until their deadline."""
 
 _SMALLEST_CHUNK = 6
-"""The size of a chunk with a body of one byte: no body takes more bytes per byte than that."""
+"""Size of a chunk with a one-byte body: the worst overhead per body byte."""
 
 _PORTS = {"http": 80, "https": 443}
 _PATH_SAFE = "/%:@!$&'()*+,;=~-._"
-"""Characters that are not escaped in a path, which may already be escaped."""
+"""Characters left unescaped in a path, which may already be escaped."""
 
 
 class NodeFailure(Exception):
-    """A node failed; the text can be logged, because it never quotes the node or its address."""
+    """A node failed. The message is safe to log: it never quotes the node or its address."""
 
 
 class NodeRefusal(NodeFailure):
-    """A node works, but not for this request: it returned an error, or too large a result."""
+    """A node works, but not for this request: it returned an error or an oversized result."""
 
 
 class HttpClient:
-    """A client of one address, with its idle connections."""
+    """HTTP client for one address, with its idle connections."""
 
     def __init__(self, address: str, max_response: int) -> None:
         parts = urlsplit(address)
@@ -51,10 +51,10 @@ class HttpClient:
         self._exchanges = asyncio.Semaphore(MAX_EXCHANGES)
 
     async def post(self, body: bytes, max_response: int | None = None) -> bytearray:
-        """The body of the response. Raises `NodeFailure` and `OSError`.
+        """Send a request and return the response body. Raises `NodeFailure` and `OSError`.
 
-        `max_response` replaces the limit of this client. If an idle connection turns out to be
-        closed, the request is sent on a new one.
+        `max_response` overrides the client's limit. If an idle connection turns out to be closed,
+        the request is sent again on a new one.
         """
         limit = self._max_response if max_response is None else max_response
         async with self._exchanges:
@@ -113,10 +113,10 @@ class HttpClient:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, with at most one request at a time; also the callbacks of its parser.
+    """One connection with at most one request at a time; also its parser's callbacks.
 
-    The end of an exchange also drops its body, its future and its parser: the exception of a failed
-    exchange refers to this connection, and would keep the body in a reference cycle.
+    When an exchange ends, its body, future and parser are dropped: the exception of a failed
+    exchange refers to this connection, and would keep the body alive in a reference cycle.
     """
 
     def __init__(self) -> None:
@@ -134,13 +134,13 @@ class _Connection(asyncio.Protocol):
         return self._transport is not None and not self._transport.is_closing()
 
     def abort(self) -> None:
-        """Close the connection at once, and free the received bytes."""
+        """Close the connection immediately and free the received bytes."""
         self._end_exchange()
         if self._transport is not None:
             self._transport.abort()
 
     async def send(self, request: bytes, max_response: int) -> bytearray:
-        """The response to a request. Raises `NodeFailure` and `ConnectionError`."""
+        """Send a request and return its response. Raises `NodeFailure` and `ConnectionError`."""
         if self._transport is None:
             raise ConnectionResetError
         self._max_response = max_response

@@ -1,4 +1,4 @@
-"""JSON-RPC client over HTTP: one batch per exchange, sent to the next node if one fails."""
+"""JSON-RPC client over HTTP: one batch per exchange, with failover to the next node."""
 
 import asyncio
 import itertools
@@ -24,21 +24,21 @@ Attempt = Callable[[int], Awaitable[Read]]
 """Queries one node, given by its index; raises `NodeFailure`, `Unavailable` or `TimeoutError`."""
 
 MAX_RESPONSE = 1024 * 1024
-"""The default limit of a response in bytes: the newest block lists its transactions, some thousands
-on the largest chains."""
+"""Default response size limit in bytes: a newest block lists some thousands of transactions on the
+largest chains."""
 
 SMALL_RESPONSE = 64 * 1024
-"""The size of a response below which its values are not counted before they are built."""
+"""Responses smaller than this are decoded without counting their values first."""
 
 LEAST_VALUE = 16
-"""The least average size of the values in a large response: those of blocks, receipts and logs are
-larger. Millions of smaller ones would take many times the memory of the response."""
+"""Minimum average value size in a large response. Blocks, receipts and logs exceed it; millions of
+smaller values would take many times the response's memory."""
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Seconds for which a failed node is skipped, doubling with every further failure."""
+"""Seconds for which a failed node is skipped; doubles with each further failure."""
 
 HEADS_TIMEOUT = 2.0
-"""Seconds for the heads of all nodes; a slower node is not compared."""
+"""Timeout in seconds for fetching all nodes' heads; slower nodes are not compared."""
 
 MAX_HEAD_AGES = {
     **dict.fromkeys((1, 17000, 560048, 11155111), 180.0),
@@ -46,20 +46,21 @@ MAX_HEAD_AGES = {
     **dict.fromkeys((10, 56, 97, 130, 324, 480, 1301, 5000, 8453, 42161, 42220), 60.0),
     **dict.fromkeys((59144, 81457, 84532, 534352, 7777777, 11155420), 60.0),
 }
-"""Seconds after which the newest block of a public chain is too old, by chain id: at least ten
-times its block time. Chains that make blocks on demand, like development chains, have none."""
+"""Seconds after which a public chain's newest block is considered too old, by chain id: at least
+ten times its block time. Chains that make blocks on demand, such as development chains, have
+none."""
 
 MAX_LAG_BLOCKS = 16
-"""How many blocks a node may be behind another."""
+"""Number of blocks a node may lag behind another."""
 
 MAX_LAG_SECONDS = 60
-"""How many seconds older its newest block may be than a later block of another node."""
+"""Seconds by which its newest block may be older than another node's later block."""
 
 HEAD_VALIDITY = 60.0
-"""Seconds for which a block that a node has shown is compared with those of others."""
+"""Seconds for which a node's head is compared with others."""
 
 REFRESH_SECONDS = 10.0
-"""Seconds after which the heads of several nodes are fetched again, if nothing else has."""
+"""Seconds after which several nodes' heads are fetched again, if nothing else did."""
 
 
 class ChainMisconfigured(Unavailable):
@@ -95,7 +96,7 @@ class Call:
 
 
 class _Response(msgspec.Struct):
-    """The used members of a response; a missing result is equivalent to null."""
+    """The response members that are used; a missing result is equivalent to null."""
 
     id: int
     result: Any = None
@@ -103,7 +104,7 @@ class _Response(msgspec.Struct):
 
 
 class _RawResponse(msgspec.Struct):
-    """A response whose result is decoded later, piece by piece."""
+    """A response whose result is decoded later, in pieces."""
 
     id: int
     result: msgspec.Raw = msgspec.Raw(b"null")
@@ -115,7 +116,7 @@ _RAW_BATCH_DECODER = msgspec.json.Decoder(list[_RawResponse])
 
 
 class Head(NamedTuple):
-    """The newest block of a node; its time is in seconds."""
+    """A node's newest block; its time is in seconds."""
 
     number: int
     timestamp: int
@@ -124,10 +125,10 @@ class Head(NamedTuple):
 
 @dataclass(slots=True)
 class NodeHeads:
-    """The heads of the nodes of one chain by node index, and when they were seen.
+    """The nodes' heads by node index, and when they were seen.
 
-    A node that is behind would still grant access to somebody who has given their token away, so it
-    is not trusted. Its block is compared with the clock, and with the blocks that other nodes show.
+    A lagging node would still grant access to somebody who has given their token away, so it is not
+    trusted. Its head is compared with the clock and with other nodes' heads.
     """
 
     shown: dict[int, tuple[Head, float]] = field(default_factory=dict)
@@ -135,7 +136,7 @@ class NodeHeads:
     complete_until: float = 0.0
 
     def check(self, node: int, head: Head, now: float) -> None:
-        """Remember the head of a node; raises `NodeFailure` if it is too far behind another's."""
+        """Record a node's head. Raises `NodeFailure` if it is too far behind another's."""
         self.shown[node] = head, now
         if head.number > self.highest.get(node, -1):
             self.highest[node] = head.number
@@ -149,14 +150,14 @@ class NodeHeads:
 
 
 _OF_HEAD = frozenset({"eth_blockNumber", "eth_chainId", "eth_getBlockByNumber"})
-"""Methods about the chain and the newest block of a node."""
+"""Methods that only query the chain id and the newest block."""
 
 
 class JsonRpc:
     """Sends batches to the first working node, in the order of the addresses.
 
-    A node that failed is skipped for a while, unless all have failed. Raises ValueError without an
-    address, or for one that is not http or https.
+    A failed node is skipped for a while, unless all have failed. Raises ValueError if there is no
+    address, or one that is not http or https.
     """
 
     def __init__(self, addresses: Sequence[str], max_response: int = MAX_RESPONSE) -> None:
@@ -181,7 +182,7 @@ class JsonRpc:
     async def exchange(
         self, calls: Sequence[Call], read: Callable[[list[Any]], Read], deadline: float
     ) -> Read:
-        """What `read` returns for the results of one batch, in the order of the calls.
+        """Return what `read` makes of one batch's results, in the order of the calls.
 
         Otherwise like `ask_one`; `read` may raise `NodeFailure` and `Unavailable`.
         """
@@ -192,10 +193,10 @@ class JsonRpc:
         return await self.ask_one(attempt, deadline)
 
     async def ask_one(self, attempt: Attempt[Read], deadline: float) -> Read:
-        """The result of `attempt` for the first node that does not fail.
+        """Return the result of `attempt` from the first node that does not fail.
 
-        `deadline` is in loop time. A node fails by not responding, by a response that does not
-        match the batch or has an error, or by a `NodeFailure` or `Unavailable` of the attempt.
+        `deadline` is in loop time. A node fails if it does not respond, if its response has an
+        error or does not match the batch, or if the attempt raises `NodeFailure` or `Unavailable`.
         Raises `Unavailable` when all have failed: the one that an attempt raised, if any.
         """
         nodes, failures = self._order(), list[Exception]()
@@ -206,7 +207,7 @@ class JsonRpc:
             failures.clear()
 
     async def ask_another(self, node: int, attempt: Attempt[Read], deadline: float) -> Read:
-        """What `attempt` returns for the first node that is not this one and is not skipped.
+        """Return the result of `attempt` from another node than this one that is not skipped.
 
         Raises `Unavailable` as `ask_one` does, also if there is no other node.
         """
@@ -219,10 +220,10 @@ class JsonRpc:
     async def ask_several(
         self, attempt: Attempt[Read], deadline: float, wanted: int, least: int = 1
     ) -> list[Read]:
-        """The results of `attempt` for up to `wanted` nodes, which are queried concurrently.
+        """Run `attempt` on up to `wanted` nodes concurrently and return the results.
 
-        A node that fails is replaced by the next one. Raises `Unavailable` as `ask_one` does if
-        fewer than `least` nodes are left.
+        A failed node is replaced by the next one. Raises `Unavailable` as `ask_one` does if fewer
+        than `least` nodes are left.
         """
         return await self._ask_together(self._order(), attempt, deadline, wanted, least)
 
@@ -256,7 +257,7 @@ class JsonRpc:
         return found
 
     async def learn_heads(self, chain_id: int, deadline: float) -> dict[int, Head]:
-        """The newest blocks of the nodes that are not skipped and not far behind another one.
+        """The newest blocks of nodes that are neither skipped nor far behind.
 
         Raises `Unavailable` if there is none.
         """
@@ -289,13 +290,13 @@ class JsonRpc:
         return heads
 
     def needs_heads(self) -> bool:
-        """Whether there are several nodes, and their heads were not fetched recently."""
+        """Whether there are several nodes and their heads are due to be fetched again."""
         if len(self._nodes) == 1:
             return False
         return asyncio.get_running_loop().time() >= self.heads.complete_until
 
     async def refresh_heads(self, chain_id: int, deadline: float) -> None:
-        """Fetch the heads of the nodes, in at most half of the time; failures are only recorded."""
+        """Fetch the nodes' heads in at most half of the time; failures are only recorded."""
         now = asyncio.get_running_loop().time()
         if self._learning is None or self._learning.done():
             until = now + (deadline - now) / 2
@@ -311,11 +312,11 @@ class JsonRpc:
             self.heads.complete_until = max(self.heads.complete_until, now + FIRST_PAUSE)
 
     def check_head(self, node: int, head: Head) -> None:
-        """Remember the head of a node; raises `NodeFailure` if it is too far behind another's."""
+        """Record a node's head. Raises `NodeFailure` if it is too far behind another's."""
         self.heads.check(node, head, asyncio.get_running_loop().time())
 
     def report_nodes(self) -> list[NodeStatus]:
-        """What is known about each node, in the order of the addresses."""
+        """The state of each node, in the order of the addresses."""
         now = asyncio.get_running_loop().time()
         found = []
         for node, address in enumerate(self._addresses):
@@ -343,7 +344,7 @@ class JsonRpc:
     async def send_raw(
         self, node: int, calls: Sequence[Call], max_response: int
     ) -> list[msgspec.Raw]:
-        """The results of one batch, not decoded yet, with another limit. Raises `NodeFailure`."""
+        """The undecoded results of one batch, with another size limit. Raises `NodeFailure`."""
         return await self._send(node, calls, _RAW_BATCH_DECODER, max_response)
 
     async def _send(
@@ -375,7 +376,7 @@ class JsonRpc:
         deadline: float,
         failures: list[Exception],
     ) -> Read:
-        """Query one node after the other, each in an equal share of the remaining time."""
+        """Query the nodes one after another, each in an equal share of the remaining time."""
         loop = asyncio.get_running_loop()
         for node in turns:
             now = loop.time()
@@ -401,8 +402,7 @@ class JsonRpc:
         raise Unavailable.chain() from (failures[-1] if failures else None)
 
     def _order(self) -> Sequence[int]:
-        """The nodes in the order in which they are queried: those that failed recently come
-        last."""
+        """Nodes in query order: those that failed recently come last."""
         if self._closed:
             raise Unavailable.chain()
         if not self._pauses:
@@ -411,7 +411,7 @@ class JsonRpc:
         return [*ready, *(node for node in self._nodes if node not in ready)]
 
     def _ready(self) -> Sequence[int]:
-        """The nodes that are not skipped: all of them, if all have failed."""
+        """The nodes that are not skipped, or all of them if all have failed."""
         now = asyncio.get_running_loop().time()
         ready = [node for node in self._nodes if self._pauses.get(node, (0.0, 0.0))[0] <= now]
         return ready or self._nodes
@@ -438,7 +438,7 @@ class JsonRpc:
 
 
 def _name_batch(calls: Sequence[Call]) -> str:
-    """The method that a batch is sent for; the calls around it only say where the node stands."""
+    """The method a batch is sent for, ignoring the chain-id and head calls around it."""
     return next((each.method for each in calls if each.method not in _OF_HEAD), calls[-1].method)
 
 
@@ -449,7 +449,7 @@ def mask_address(address: str) -> str:
 
 
 def read_head(block: object) -> Head:
-    """The number, time and hash of a block. Raises `NodeFailure`."""
+    """A block's number, time and hash. Raises `NodeFailure`."""
     if not isinstance(block, dict):
         raise NodeFailure("the newest block is malformed")
     try:
@@ -460,7 +460,7 @@ def read_head(block: object) -> Head:
 
 
 def _without_frames(failure: Exception) -> Exception:
-    """The same failure without its tracebacks, whose frames hold the response."""
+    """The same failure without tracebacks, whose frames hold the response."""
     error: BaseException | None = failure
     while error is not None:
         error.__traceback__ = None

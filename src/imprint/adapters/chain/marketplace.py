@@ -1,4 +1,4 @@
-"""Reader of the marketplace contract over JSON-RPC; all values of a query are from one block."""
+"""Reads the marketplace contract over JSON-RPC; all values of a query come from one block."""
 
 from collections.abc import Sequence
 
@@ -20,16 +20,16 @@ from imprint.domain.posts.marketplace import (
 from imprint.domain.posts.posts import PostEntry, PostFacts
 
 TIMEOUT = 1.5
-"""Seconds for one query, so that a client waits at most two."""
+"""Timeout of one query in seconds, so that a client waits at most two."""
 
 _IMPLEMENTATION_SLOT = "0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc"
-"""Where a proxy of ERC-1967 stores the address of its implementation."""
+"""Storage slot where an ERC-1967 proxy keeps its implementation's address."""
 
 
 class JsonRpcMarketplace:
     """`MarketplaceReader` over JSON-RPC.
 
-    `quorum` is how many nodes must grant access to a post, each at its own newest block.
+    `quorum` nodes must grant access to a post, each at its own newest block.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class JsonRpcMarketplace:
         self._quorum = quorum
 
     async def post_facts(self, post_id: int, reader: Address | None) -> PostFacts:
-        """The entry and the reader's balance (0 without a reader), from one block.
+        """The post's entry and the reader's balance (0 without a reader), from one block.
 
         With a quorum, they come from a node that denies access, if there is one.
         """
@@ -68,7 +68,7 @@ class JsonRpcMarketplace:
         return found[0]
 
     async def entry_of_cid(self, cid: Cid) -> PostEntry | None:
-        """The entry under which this cid, in its canonical spelling, is published, or None."""
+        """The entry that publishes this canonical cid, or None."""
         deadline = deadline_in(self._timeout)
         lookup = self._call(encode_call(POST_CID_TO_TOKEN_ID, cid.encode()))
         post_id = await self._calls.ask_one([lookup], _read_number, deadline)
@@ -85,7 +85,7 @@ class JsonRpcMarketplace:
         return await self._calls.ask_one([entry_call], read, deadline)
 
     async def probe(self) -> None:
-        """Return if a node responds, is on the configured chain, and has the contract.
+        """Check that a node responds, is on the configured chain, and has the contract.
 
         Raises `ChainMisconfigured` for another chain or a missing contract, and another
         `Unavailable` if no node responds.
@@ -102,11 +102,11 @@ class JsonRpcMarketplace:
         await self._rpc.exchange(calls, read, deadline_in(self._timeout))
 
     async def existed_at(self, number: int) -> bool:
-        """Whether the contract was there at the end of this block."""
+        """Whether the contract existed at the end of this block."""
         return bool(await self._read_bytes("eth_getCode", self._address, block=hex(number)))
 
     async def code(self) -> bytes:
-        """The code of the contract; that of the implementation behind a proxy of ERC-1967."""
+        """The contract's code, or its implementation's behind an ERC-1967 proxy."""
         slot = await self._read_bytes("eth_getStorageAt", self._address, _IMPLEMENTATION_SLOT)
         implementation = f"0x{slot[-20:].hex()}" if any(slot) else self._address
         return await self._read_bytes("eth_getCode", implementation)
@@ -116,7 +116,8 @@ class JsonRpcMarketplace:
         await self._rpc.close()
 
     async def _read_bytes(self, method: str, *params: str, block: str = "latest") -> bytes:
-        """What a method that ends with a block returns, from a node on the configured chain."""
+        """Return the result of a batch that ends with a block, from a node on the configured
+        chain."""
         calls = [Call("eth_chainId"), Call(method, (*params, block))]
 
         def read(results: list[object]) -> bytes:

@@ -1,12 +1,12 @@
-"""Content store in a bucket of an object store: S3 and what speaks like it, Google, Azure.
+"""Content store in an object-store bucket: S3 and compatible services, Google, Azure.
 
     <prefix>/private/installation       the marker: the id of the installation
-    <prefix>/private/<cid>/<fence>      a private document that was stored with this fence
+    <prefix>/private/<cid>/<fence>      a private document stored with this fence
     <prefix>/public/<cid>/<fence>       a public one
 
-A prefix belongs to one installation. The fence is part of the name, because no object store can
-compare and delete in one step: see docs/decisions/object-store.md. What is private and what is
-public differ by their first name, so that a policy of the bucket can treat them differently.
+A prefix belongs to one installation. The fence is part of the name because no object store can
+compare and delete in one step: see docs/decisions/object-store.md. Private and public objects
+differ in their first path segment, so that a bucket policy can treat them differently.
 """
 
 import logging
@@ -31,28 +31,28 @@ from imprint.domain.formats.cids import Cid, Codec, NotACid, codec_of, parse_cid
 from imprint.domain.installation import UNNAMED, Identity
 
 MARKER = f"{Network.PRIVATE}/installation"
-"""The name of the marker: among the private documents, because the public must not read it."""
+"""Name of the marker, stored among private documents so that the public cannot read it."""
 
 PROBE = f"{Network.PRIVATE}/probe"
-"""The object that a probe writes and deletes, unless writes are known to succeed."""
+"""Object that a probe writes and deletes, unless writes are known to succeed."""
 
 MAX_REMEMBERED = 50_000
-"""The number of documents whose fence is remembered, so that reading them takes one request."""
+"""Number of documents whose fence is cached, so that reading one takes a single request."""
 
 TIDY_SECONDS = 1.0
-"""Seconds that a write waits for the deletion of copies with lower fences."""
+"""Seconds a write waits for deletion of copies with lower fences."""
 
 READ_ROUNDS = 3
-"""How often the copies of a document are listed: another process may replace them meanwhile."""
+"""How often a document's copies are listed: another process may be replacing them."""
 
 _log = logging.getLogger(__name__)
 
 
 class BucketStore:
-    """`ContentStore` and `Inventory` below one prefix of a bucket.
+    """`ContentStore` and `Inventory` under one prefix of a bucket.
 
-    `strangers` reads the same objects without credentials, which must not succeed. Without it, or
-    if documents are encrypted, that is not checked.
+    `strangers` reads the same objects without credentials, which must fail. Without it, or if
+    documents are encrypted, that is not checked.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class BucketStore:
         label: Label | None = None,
         fence: int = 0,
     ) -> None:
-        """Store a document with its fence in its name; a copy with another fence is kept.
+        """Store a document under a name with its fence; copies with other fences are kept.
 
         For a public document, which may be stored many times, copies with lower fences are deleted.
         """
@@ -105,7 +105,7 @@ class BucketStore:
         """Do nothing: this store has no console that shows labels."""
 
     async def read(self, cid: Cid, network: Network) -> bytes | None:
-        """The verified bytes of a document, or None if there is no copy of it.
+        """Return a document's verified bytes, or None if there is no copy.
 
         A damaged copy is skipped if there is another one.
         """
@@ -134,9 +134,9 @@ class BucketStore:
             raise StoreFailure("the copies of a document are replaced faster than they are read")
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Delete the copies of a document; with a fence, those with lower fences.
+        """Delete a document's copies; with a fence, only those with lower fences.
 
-        A copy that is stored meanwhile has its own name, so the comparison cannot be stale.
+        A copy stored meanwhile has its own name, so the comparison cannot be stale.
         """
         async with self._client.operation("destroy", self._policy.removal_timeout) as deadline:
             await self._delete_below(cid, network, fence, deadline)
@@ -144,9 +144,9 @@ class BucketStore:
     async def list_documents(
         self, network: Network, before: datetime | None = None
     ) -> AsyncIterator[Cid]:
-        """The cids of all documents, or of those stored before a time of the object store's clock.
+        """Yield the cids of all documents, or of those stored before a time on the store's clock.
 
-        Documents stored or destroyed during the listing may or may not be included.
+        Documents stored or deleted during the listing may or may not be included.
         """
         last: Cid | None = None
         async for key, stored_at in self._client.list_all(network.value):
@@ -159,7 +159,7 @@ class BucketStore:
                 yield last
 
     async def claimed_by(self, installation: str) -> str | None:
-        """The id in the marker, of any installation, or None.
+        """The installation id in the marker, or None.
 
         Raises `StoreMisconfigured` if wrong settings prevent the use of the bucket, or if the first
         check finds it publicly readable.
@@ -173,7 +173,7 @@ class BucketStore:
         return holder
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
-        """Write the marker, unless another installation has; returns the id in it."""
+        """Write the marker unless another installation has, and return the id in it."""
         async with self._client.operation("mark", self._policy.timeout) as deadline:
             holder, tag = await self._read_marker(deadline)
             with suppress(AlreadyThere):
@@ -187,9 +187,9 @@ class BucketStore:
         return holder or ""
 
     async def probe(self) -> None:
-        """Return if documents can be read and stored.
+        """Check that documents can be read and stored.
 
-        Storing is tried for the first time in a process, and after a document could not be stored.
+        Storing is tried once per process, and again after a failed write.
         """
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             if not self._probed:
@@ -199,7 +199,7 @@ class BucketStore:
             await self._client.get(MARKER, deadline)
 
     async def probe_reads(self) -> None:
-        """Return if documents can be read."""
+        """Check that documents can be read."""
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             await self._client.get(MARKER, deadline)
 
@@ -217,7 +217,8 @@ class BucketStore:
                     self._fences.pop((network, cid))
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Check our marker until it is found: nothing is stored among the documents of others."""
+        """Check for our marker until it is found, so that nothing is stored among others'
+        documents."""
         if not self._marked:
             holder, _ = await self._read_marker(deadline)
             if holder != self._identity.id:
@@ -225,7 +226,7 @@ class BucketStore:
             self._marked = True
 
     async def _read_marker(self, deadline: float) -> tuple[str | None, str | None]:
-        """The id in the marker, and the tag of the object; both None without a marker."""
+        """The marker's id and the object's tag, or both None without a marker."""
         found = await self._client.get(MARKER, deadline)
         if found is None:
             return None, None
@@ -254,7 +255,7 @@ class BucketStore:
     async def _read_known(
         self, cid: Cid, network: Network, deadline: float
     ) -> tuple[bytes | None, Damaged | None]:
-        """The copy with the remembered fence, or with that of a draft; or its damage."""
+        """Read the copy with the cached fence, or with a draft's; or report its damage."""
         known = self._fences.get((network, cid))
         if known is None and network is Network.PUBLIC:
             return None, None
@@ -268,7 +269,7 @@ class BucketStore:
         return None if found is None else await verify_received(cid, found.data, network)
 
     async def _list_fences(self, cid: Cid, network: Network, deadline: float) -> list[int]:
-        """The fences of the copies of a document, the highest first."""
+        """The fences of a document's copies, highest first."""
         keys = await self._client.list_below(f"{network}/{cid}", deadline)
         found = [_parse_key(key) for key in keys]
         return sorted((each[1] for each in found if each is not None), reverse=True)
@@ -286,7 +287,7 @@ def _key(network: Network, cid: Cid, fence: int) -> str:
 
 
 def _parse_key(key: str) -> tuple[Cid, int] | None:
-    """The cid and the fence of a copy; None for an object that is none."""
+    """The cid and fence of a copy, or None for another object."""
     parts = key.split("/")
     if len(parts) != 3 or not parts[2].isdecimal():
         return None
@@ -298,7 +299,7 @@ def _parse_key(key: str) -> tuple[Cid, int] | None:
 
 
 LONGEST_REQUEST = timedelta(minutes=5)
-"""More than a request may take; operations have their own, shorter deadlines."""
+"""Longer than any request; operations have their own, shorter deadlines."""
 
 _PLATFORM = (
     "AWS_ACCESS_KEY_ID",
@@ -306,16 +307,15 @@ _PLATFORM = (
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )
-"""Variables that configure the credentials for S3, if not the machine's metadata."""
+"""Environment variables with S3 credentials, used instead of the machine's metadata service."""
 
 
 @dataclass(frozen=True, slots=True)
 class BucketAccess:
-    """The location and credentials of a bucket; None leaves a value to the platform.
+    """A bucket's location and credentials; None leaves a value to the platform.
 
-    `scheme` is s3, gs or az. `key_id` and `secret` are the two halves of an access key for S3; for
-    Azure they are the account and its key, and for Google only `secret` is used, the JSON of a
-    service account's key.
+    `scheme` is s3, gs or az. For S3, `key_id` and `secret` are the two halves of an access key; for
+    Azure, the account and its key. Google uses only `secret`, the JSON of a service-account key.
     """
 
     scheme: str
@@ -336,7 +336,7 @@ def open_bucket(
     policy: RetryPolicy = DEFAULT_POLICY,
     environ: Mapping[str, str] = os.environ,
 ) -> BucketStore:
-    """The content store in the bucket; sends nothing yet.
+    """Create the content store for the bucket, without sending a request.
 
     Raises `ValueError` for unusable credentials, without showing them.
     """
@@ -353,7 +353,7 @@ def open_bucket(
 
 
 def open_objects(access: BucketAccess, policy: RetryPolicy = DEFAULT_POLICY) -> ObjectStore:
-    """The objects below the prefix, as the library opens them. Raises `ValueError`."""
+    """Open the objects under the prefix. Raises `ValueError`."""
     client = {
         # Settings with an unencrypted endpoint have been refused where it is not allowed.
         "allow_http": (access.endpoint or "").startswith("http://"),

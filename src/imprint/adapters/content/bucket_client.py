@@ -1,4 +1,4 @@
-"""Objects in a bucket through obstore: deadlines, retries, a circuit breaker, readable errors."""
+"""Bucket objects through obstore, with deadlines, retries, a circuit breaker and clear errors."""
 
 import asyncio
 import logging
@@ -29,16 +29,16 @@ from imprint.ports import Monotonic, monotonic
 from imprint.traces import timed_call
 
 ATTEMPT_SHARE = 3
-"""The time of an operation is divided by this for one attempt, so that a lost one is repeated."""
+"""An operation's time is divided by this for one attempt, so that a lost request can be retried."""
 
 CIRCUIT_FAILURES = 5
-"""Consecutive failures after which operations fail without being tried."""
+"""Consecutive failures after which the circuit opens and operations fail at once."""
 
 CIRCUIT_SECONDS = 1.0
-"""Seconds until one operation is tried again."""
+"""Seconds until the open circuit lets one operation through."""
 
 PAGE = 1000
-"""Objects that are listed at once: the most that S3 returns in one response."""
+"""Objects listed per page: the maximum of one S3 response."""
 
 _CODE = re.compile("<Code>([A-Za-z]{1,60})</Code>")
 _STATUS = re.compile("status code: ([0-9]{3})")
@@ -60,11 +60,11 @@ _T = TypeVar("_T")
 
 
 class AlreadyThere(StoreFailure):
-    """The object to be created exists, or the object to be replaced has changed."""
+    """The object to create already exists, or the object to replace has changed."""
 
 
 class _Missing(StoreFailure):
-    """There is no such object; or, for requests that name none, the server is not an object
+    """The object does not exist; or, if the request names none, the server is not an object
     store."""
 
 
@@ -73,12 +73,12 @@ class _Away(StoreFailure):
 
 
 class _TryAgain(_Away):
-    """An attempt got no complete response; another one may."""
+    """An attempt got no complete response; a retry may."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """The bytes of an object, and the tag that a conditional replacement names."""
+    """An object's bytes, and its tag for a conditional replacement."""
 
     data: bytes
     tag: str | None
@@ -86,10 +86,10 @@ class StoredObject:
 
 @dataclass(slots=True)
 class Circuit:
-    """A circuit breaker: lets operations fail at once while a service is down, and retries one at a
+    """Circuit breaker: fails operations at once while a service is down, then retries one at a
     time.
 
-    It opens after `CIRCUIT_FAILURES` failures without a success in between.
+    It opens after `CIRCUIT_FAILURES` consecutive failures.
     """
 
     clock: Monotonic = monotonic
@@ -117,11 +117,11 @@ class Circuit:
 
 
 class BucketClient:
-    """The objects of one bucket below one prefix.
+    """The objects of one bucket under one prefix.
 
-    Every method but `operation` runs inside one, and raises `StoreFailure` or `StoreMisconfigured`.
-    The library repeats requests after connection errors and statuses 5xx; here a request is
-    repeated if its response was late or incomplete.
+    Every method except `operation` runs inside one, and raises `StoreFailure` or
+    `StoreMisconfigured`. The library retries connection errors and 5xx statuses; this class retries
+    late or incomplete responses.
     """
 
     def __init__(
@@ -132,7 +132,8 @@ class BucketClient:
         hint: str = "",
         circuit: Circuit | None = None,
     ) -> None:
-        """Use `store`; `name` is the bucket in messages, and `hint` ends those of lost requests."""
+        """Use `store`. Messages name the bucket `name`; those about lost requests end with
+        `hint`."""
         self._name = name
         self._store = store
         self._policy = policy
@@ -142,9 +143,10 @@ class BucketClient:
 
     @asynccontextmanager
     async def operation(self, verb: str, seconds: float, size: int = 0) -> AsyncIterator[float]:
-        """The deadline, in loop time, of an operation that may take `seconds`, and more for `size`.
+        """Yield the loop-time deadline of an operation that may take `seconds`, plus time for
+        `size`.
 
-        A `StoreFailure` inside, or a deadline that passes, is logged and becomes `Unavailable`.
+        A `StoreFailure` inside, or a missed deadline, is logged and becomes `Unavailable`.
         """
         if self._closed or not self._circuit.admits():
             raise Unavailable.storage()
@@ -166,7 +168,7 @@ class BucketClient:
             self._circuit.note(responded=True)
 
     async def put(self, key: str, data: bytes, deadline: float) -> None:
-        """Store an object durably, whether or not it exists."""
+        """Store an object durably, replacing an existing one."""
 
         async def send() -> None:
             await self._store.put_async(key, data, use_multipart=False)
@@ -176,9 +178,9 @@ class BucketClient:
     async def put_unless_changed(
         self, key: str, data: bytes, tag: str | None, deadline: float
     ) -> None:
-        """Replace the object with this tag, or create one if it is None. Raises `AlreadyThere`.
+        """Replace the object with this tag, or create one if the tag is None.
 
-        It is also raised if an earlier attempt succeeded whose response was lost.
+        Raises `AlreadyThere`, also if an earlier attempt succeeded but its response was lost.
         """
 
         async def send() -> None:
@@ -190,7 +192,7 @@ class BucketClient:
         await self._repeat(send, deadline, len(data))
 
     async def get(self, key: str, deadline: float) -> StoredObject | None:
-        """An object, or None if it does not exist."""
+        """Return an object, or None if it does not exist."""
 
         async def send() -> StoredObject:
             found = await self._store.get_async(key)
@@ -215,7 +217,7 @@ class BucketClient:
             return
 
     async def list_below(self, prefix: str, deadline: float) -> list[str]:
-        """The keys of the first `PAGE` objects below a prefix."""
+        """List the keys of the first `PAGE` objects under a prefix."""
 
         async def send() -> list[str]:
             async for page in self._store.list(prefix, chunk_size=PAGE):
@@ -225,10 +227,10 @@ class BucketClient:
         return await self._repeat(send, deadline)
 
     async def list_all(self, prefix: str) -> AsyncIterator[tuple[str, float]]:
-        """The key of every object below a prefix, in order, and when it was stored.
+        """Yield the key and storage time of every object under a prefix, in order.
 
-        One page is in memory at a time, and each is a separate operation. A page that fails is
-        listed again from the key before it. Raises `Unavailable`.
+        One page is in memory at a time, and each is a separate operation. A failed page is listed
+        again from the last key. Raises `Unavailable`.
         """
         after: str | None = None
         pages = aiter(self._store.list(prefix, chunk_size=PAGE))
@@ -252,13 +254,13 @@ class BucketClient:
             after = page[-1]["path"]
 
     def close(self) -> None:
-        """Refuse later operations; the library closes its connections itself."""
+        """Refuse later operations; the library closes its own connections."""
         self._closed = True
 
     async def _repeat(
         self, send: Callable[[], Awaitable[_T]], deadline: float, size: int = 0
     ) -> _T:
-        """Send until there is a complete response, or no time is left for another attempt."""
+        """Retry until there is a complete response or no time for another attempt."""
         loop = asyncio.get_running_loop()
         share = (deadline - loop.time() - size / BYTES_PER_SECOND) / ATTEMPT_SHARE
         pause = self._policy.pause
@@ -291,7 +293,7 @@ class BucketClient:
             raise _Away(" ".join(words + ([code[1]] if code else []))) from error
 
     def _look_for_mistake(self, text: str, error: Exception) -> None:
-        """Raise `StoreMisconfigured` if the response says that settings are wrong."""
+        """Raise `StoreMisconfigured` if the response shows that settings are wrong."""
         match = _CODE.search(text)
         code = match[1] if match else ""
         status = _STATUS.search(text)

@@ -1,15 +1,15 @@
-"""Large documents as files: one folder per network, crash-safe by sync and rename.
+"""Large documents as files: one folder per network, crash-safe through sync and rename.
 
     <folder>/<two letters>/<cid>        a document, complete and durable, never changed
     <folder>/<two letters>/<cid>.fence  its fence, if it was stored with one
     <folder>/.incoming/                 files being written; garbage after a crash
     <folder>/.lock                      held while a fence and its document change together
 
-The two letters are taken from before the last character of the cid, where every letter is
-equally likely. Documents are verified against their names, so a copied folder is a backup.
+The two letters precede the last character of the cid, where every letter is equally likely.
+Documents are verified against their names, so a copied folder is a backup.
 
-A fence is written after its document and removed before it, so it never outlives the document,
-and a crash in between leaves a document that the next removal destroys.
+A fence is written after its document and removed before it, so it never outlives the document. A
+crash in between leaves a document that the next removal deletes.
 """
 
 import errno
@@ -29,16 +29,16 @@ from imprint.adapters.disk_space import sync_path
 from imprint.domain.formats.cids import Cid, NotACid, parse_cid
 
 ANY_FENCE = 2**63 - 1
-"""Above every fence: a removal with it destroys anything."""
+"""Higher than every fence: a removal with it deletes anything."""
 
 LOCK_SECONDS = 4.0
-"""How long to wait for the lock: it is held for some system calls, or by a stopped process."""
+"""Lock timeout. The lock is held for a few system calls, or by a stopped process."""
 
 _LOCK_POLL = 0.005
-"""Seconds between two attempts to take the lock."""
+"""Seconds between attempts to take the lock."""
 
 _file_numbers = count()
-"""Makes the names of this process's incoming files unique."""
+"""Makes this process's incoming file names unique."""
 
 
 class DocumentFiles:
@@ -56,9 +56,9 @@ class DocumentFiles:
                 folder.chmod(0o700)
 
     def store(self, cid: Cid, document: bytes, abandoned: Event, fence: int = 0) -> None:
-        """Write a document durably, then make it visible, unless `abandoned` is set by then.
+        """Write a document durably, then make it visible unless `abandoned` is set by then.
 
-        A document that exists is written again, which also repairs it, and keeps the higher fence.
+        An existing document is written again, which also repairs it, and keeps the higher fence.
         """
         temporary = self._write(document)
         shard = f"{self._root}/{cid[-3:-1]}"
@@ -80,9 +80,9 @@ class DocumentFiles:
         sync_path(shard)
 
     def load(self, cid: Cid) -> bytes | None:
-        """The bytes stored under a cid, or None.
+        """Return the bytes stored under a cid, or None.
 
-        A missing root folder, for example of an unmounted disk, raises `OSError`.
+        A missing root folder, for example on an unmounted disk, raises `OSError`.
         """
         try:
             descriptor = os.open(self._shard(cid) / cid, os.O_RDONLY | os.O_NOFOLLOW)
@@ -112,7 +112,7 @@ class DocumentFiles:
     def list_documents(self, shard: str, before: float = math.inf) -> list[Cid]:
         """The cids in one two-letter folder, of files modified before this Unix time.
 
-        Other files are left out.
+        Other files are skipped.
         """
         folder = self._path / shard
         cids = []
@@ -124,9 +124,9 @@ class DocumentFiles:
         return cids
 
     def remove_leftovers(self, before: float) -> None:
-        """Remove incoming files that were last written before this Unix time.
+        """Remove incoming files last written before this Unix time.
 
-        Those that cannot be removed are left for the next time; they only take up space.
+        Files that cannot be removed are left for the next run; they only take up space.
         """
         for leftover in self._incoming.iterdir():
             with suppress(OSError):
@@ -170,7 +170,7 @@ class DocumentFiles:
             os.rename(temporary, f"{shard}/{cid}")
 
     def _fence(self, cid: Cid) -> int:
-        """The fence of a document; 0 if it has none."""
+        """A document's fence, or 0 if it has none."""
         try:
             return int(_fence_path(self._shard(cid), cid).read_bytes())
         except FileNotFoundError:
@@ -181,7 +181,7 @@ class DocumentFiles:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Exclude other threads and processes; the lock ends with the process that holds it.
+        """Exclude other threads and processes; the lock is released if its process dies.
 
         Raises `TimeoutError`, an `OSError`, if another process does not release it.
         """
@@ -205,7 +205,7 @@ class DocumentFiles:
     def _write(self, document: bytes) -> str:
         """Write a synced file under a unique name in `.incoming`.
 
-        Every system call releases and retakes the interpreter lock, so there are few.
+        Every system call releases and retakes the interpreter lock, so there are few of them.
         """
         temporary = f"{self._root}/.incoming/{os.getpid()}-{next(_file_numbers)}-{time.time_ns()}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -223,7 +223,7 @@ class DocumentFiles:
         return temporary
 
     def _make_shard(self, shard: str) -> None:
-        """Create a two-letter folder and sync its name, once per process."""
+        """Create a two-letter folder and sync its directory entry, once per process."""
         if shard in self._durable_shards:
             return
         with suppress(FileExistsError):

@@ -1,9 +1,9 @@
-"""The embedded content store: documents on this machine's disk.
+"""Embedded content store: documents on this machine's disk.
 
 Documents up to `SMALL_DOCUMENT` bytes are rows of one SQLite file per network, and those that
-arrive together share one sync: creating a file costs more than everything else about a draft, and
-takes two syncs. Larger documents are files (document_files.py). A folder that other machines
-may share has files only, because the write-ahead log of SQLite needs shared memory.
+arrive together share one sync: creating a file needs two syncs and costs more than the rest of
+saving a draft. Larger documents are files (document_files.py). A folder that may be shared between
+machines has only files, because SQLite's write-ahead log needs shared memory.
 """
 
 import asyncio
@@ -61,23 +61,23 @@ from imprint.ports import Clock
 from imprint.traces import timed_call
 
 MARKER = "installation"
-"""The name of the file."""
+"""Name of the marker file."""
 
 _MAX_BYTES = 100
-"""More bytes than a marker has."""
+"""Larger than any marker, in bytes."""
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
-"""Errors of a file system without hard links."""
+"""Errors raised by file systems without hard links."""
 
 
 class InstallationMarker:
-    """One file with one id. All methods block, and raise `OSError` if the disk fails."""
+    """A marker file with one id. All methods block, and raise `OSError` if the disk fails."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
     def read(self) -> str | None:
-        """The id, or None if there is no marker. A missing folder raises `OSError`."""
+        """The marker's id, or None without a marker. A missing folder raises `OSError`."""
         try:
             with self._path.open("rb") as file:
                 return file.read(_MAX_BYTES).decode("ascii", "replace").strip()
@@ -86,10 +86,10 @@ class InstallationMarker:
             return None
 
     def write(self, installation: str, instead_of: str | None) -> str:
-        """Write an id durably and return the one in the marker afterwards.
+        """Write an id durably and return the id now in the marker.
 
-        An existing marker is kept, unless it is `instead_of`. A reader finds a whole marker or
-        none, and of concurrent writers one wins.
+        An existing marker is kept, unless it is `instead_of`. Readers never see a partial marker,
+        and exactly one concurrent writer wins.
         """
         temporary = self._write_temporary(installation)
         try:
@@ -125,35 +125,35 @@ class InstallationMarker:
 
 
 LEFTOVER_AGE = timedelta(hours=1)
-"""Age from which an incoming file counts as left over from a crash."""
+"""Age after which an incoming file counts as a crash leftover."""
 
 THREADS = 8
-"""Threads that wait for the disk: a file system syncs concurrent requests together."""
+"""Disk threads: a file system syncs concurrent requests together."""
 
 MAX_QUEUED = 1024
-"""The most operations that run in these threads or wait for one; more fail at once. It is above the
-number of concurrent requests, so that only a hanging disk fills it, and never a client."""
+"""Limit of running and queued operations; further ones fail at once. It exceeds the number of
+concurrent requests, so only a hanging disk can reach it, never a client."""
 
 CHUNKED_SECONDS = 20.0
-"""Seconds for reading a document of several blocks, as with the other stores."""
+"""Seconds allowed to read a multi-block document, as in the other stores."""
 
 BYTES_PER_SECOND = 1024 * 1024
-"""The slowest disk that is waited for, in bytes per second: a large document gets more time."""
+"""Slowest supported disk in bytes per second; larger documents get more time."""
 
 MAX_BATCH = 64
-"""The maximum number of small documents committed in one transaction."""
+"""Small documents per transaction, at most."""
 
 LIST_PAGE = 1000
 """Small documents listed per query."""
 
 SMALL_DOCUMENTS = "small.db"
-"""The file of the small documents of a network."""
+"""File name of a network's small documents."""
 
 _PAGE_BYTES = 8192
 """SQLite page size: most small documents fit in one page."""
 
 _CACHE_KILOBYTES = 1_000
-"""SQLite page cache of a connection; documents that are read often are cached elsewhere."""
+"""SQLite page cache per connection; frequently read documents are cached elsewhere."""
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS documents (
@@ -176,7 +176,7 @@ _MOUNTS = Path("/proc/self/mountinfo")
 _LOCAL_FILE_SYSTEMS = frozenset(
     {"bcachefs", "btrfs", "ext2", "ext3", "ext4", "f2fs", "overlay", "tmpfs", "xfs", "zfs"}
 )
-"""File systems that only one machine can have mounted."""
+"""File systems that only one machine can mount at a time."""
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
@@ -184,7 +184,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class _Write:
-    """A queued change of the small documents of one network."""
+    """A queued change to a network's small documents."""
 
     network: Network
     change: Callable[[], None]
@@ -203,11 +203,11 @@ class EmbeddedStore:
         *,
         access: Access = Access.MIGRATE,
     ) -> None:
-        """Open the store in the folder `root`, and create it if it does not exist.
+        """Open the store in the folder `root`, creating it if it does not exist.
 
-        With the access to read, nothing is made, stored or destroyed. An operation takes at most
-        `seconds`, and more only for a large document. Raises `ValueError` for a path that is not a
-        folder or cannot be used, `DamagedLog`, and `NeedsUpgrade`.
+        With read access, nothing is created, stored or deleted. An operation takes at most
+        `seconds`, or longer for a large document. Raises `ValueError` for a path that is not a
+        usable folder, `DamagedLog`, and `NeedsUpgrade`.
         """
         self._reads_only = access is Access.READ
         try:
@@ -249,9 +249,9 @@ class EmbeddedStore:
     ) -> None:
         """Store a document durably under its cid.
 
-        A call that is cancelled or takes too long stores nothing later, unless it is already
-        syncing. An existing document is written again, and keeps the higher fence. Nothing is
-        stored in a folder whose marker, when last read, was missing or another installation's.
+        A call that is cancelled or times out stores nothing later, unless it is already syncing. An
+        existing document is written again and keeps the higher fence. Nothing is stored in a folder
+        whose marker, when last read, was missing or another installation's.
         """
         if self._is_foreign or self._reads_only:
             raise Unavailable.storage()
@@ -283,7 +283,7 @@ class EmbeddedStore:
         """Do nothing: this store has no console that shows labels."""
 
     async def read(self, cid: Cid, network: Network) -> bytes | None:
-        """The verified bytes of a document, or None if it is not stored."""
+        """Return a document's verified bytes, or None if it is not stored."""
         files, small = self._files[network], self._small.get(network)
 
         def load() -> bytes | None:
@@ -298,9 +298,9 @@ class EmbeddedStore:
             return await self._run(load, CHUNKED_SECONDS if chunked else self._seconds)
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Destroy a document; one that is not stored is not an error.
+        """Delete a document; a missing one is not an error.
 
-        The fence is compared and the document removed in one step, even while other processes store
+        The fence is compared and the document deleted in one step, even while other processes store
         it.
         """
         if self._reads_only:
@@ -315,9 +315,9 @@ class EmbeddedStore:
     async def list_documents(
         self, network: Network, before: datetime | None = None
     ) -> AsyncIterator[Cid]:
-        """The cids of all documents, or of those stored before a time.
+        """Yield the cids of all documents, or of those stored before a time.
 
-        Documents stored or destroyed during the listing may or may not be included.
+        Documents stored or deleted during the listing may or may not be included.
         """
         files, small = self._files[network], self._small.get(network)
         latest = math.inf if before is None else before.timestamp()
@@ -333,14 +333,14 @@ class EmbeddedStore:
             after = page[-1]
 
     async def claimed_by(self, installation: str) -> str | None:
-        """The id in the folder's marker, of any installation, or None."""
+        """The installation id in the folder's marker, or None."""
         holder = await self._run(self._marker.read)
         self._is_foreign = holder != installation and (holder is not None or self._is_marked)
         self._is_marked = self._is_marked or holder == installation
         return holder
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
-        """Mark the folder durably, unless another one has; returns the id in the marker."""
+        """Mark the folder durably unless another installation has, and return the marker's id."""
         if self._reads_only:
             raise Unavailable.storage()
         holder = await self._run(partial(self._marker.write, installation, instead_of))
@@ -349,14 +349,14 @@ class EmbeddedStore:
         return holder
 
     async def probe(self) -> None:
-        """Return if documents can be stored and read."""
+        """Check that documents can be stored and read."""
         for network, files in self._files.items():
             await self._run(files.probe)
             if network in self._small:
                 await self._write(network, self._small[network].probe)
 
     async def probe_reads(self) -> None:
-        """Return if documents can be read; a full disk does not matter."""
+        """Check that documents can be read, even on a full disk."""
         for network, files in self._files.items():
             await self._run(files.probe_reads)
             if network in self._small:
@@ -384,7 +384,7 @@ class EmbeddedStore:
             raise
 
     def _commit(self, jobs: Sequence[Job[_Write]]) -> None:
-        """Apply queued writes, one transaction for each network; runs in the writer thread."""
+        """Apply queued writes, one transaction per network; runs in the writer thread."""
         for network, small in self._small.items():
             theirs = [job for job in jobs if job.work.network is network and not job.work.abandoned]
             try:
@@ -414,17 +414,17 @@ class EmbeddedStore:
 
 
 class SmallDocuments:
-    """The small documents of one network in a SQLite file: one thread writes, others read.
+    """A network's small documents in a SQLite file: one thread writes, others read.
 
-    All methods block, and raise `OSError` or `sqlite3.Error` if the disk fails. `store`, `delete`
-    and `probe` are called by `commit` only.
+    All methods block, and raise `OSError` or `sqlite3.Error` if the disk fails. Only `commit` calls
+    `store`, `delete` and `probe`.
     """
 
     def __init__(self, path: Path, access: Access = Access.MIGRATE) -> None:
         """Open the file.
 
-        Raises `DamagedLog` for one that would lose documents, and `NeedsUpgrade` for one of an
-        earlier release.
+        Raises `DamagedLog` if opening it would lose documents, and `NeedsUpgrade` if an earlier
+        release wrote it.
         """
         self._path = path
         self._reads_only = access is Access.READ
@@ -448,7 +448,7 @@ class SmallDocuments:
         self._readers_lock = Lock()
 
     def commit(self, changes: Sequence[Callable[[], None]]) -> None:
-        """Make changes in one durable transaction."""
+        """Apply changes in one durable transaction."""
         if self._files.missing is not None:
             self._files.check()
         try:
@@ -480,12 +480,12 @@ class SmallDocuments:
         self._writer.execute(_DELETE, ("probe", ANY_FENCE))
 
     def probe_reads(self) -> None:
-        """Look up a row. Raises `OSError` if the file is not the one that was opened."""
+        """Look up a row. Raises `OSError` if the file was replaced since it was opened."""
         self._files.check()
         self._reader().execute(_LOAD, ("probe",)).fetchone()
 
     def load(self, cid: Cid) -> bytes | None:
-        """The bytes stored under a cid, or None."""
+        """Return the bytes stored under a cid, or None."""
         row = self._reader().execute(_LOAD, (cid,)).fetchone()
         if row is None:
             self._files.check()
@@ -493,17 +493,17 @@ class SmallDocuments:
         return bytes(row["document"])
 
     def list_documents(self, after: str, limit: int, before: float = math.inf) -> list[Cid]:
-        """Up to `limit` cids above `after`, in order, of those stored before this Unix time."""
+        """Up to `limit` cids above `after`, in order, stored before this Unix time."""
         rows = self._reader().execute(_LIST, (after, before, limit)).fetchall()
         return [Cid(row["cid"]) for row in rows]
 
     def close(self) -> None:
-        """Close all connections; no thread may use them any more."""
+        """Close all connections; no thread may use them any longer."""
         for connection in (*self._readers, self._writer):
             connection.close()
 
     def _make_table(self, access: Access) -> None:
-        """Make the table, or add what the table of an earlier release does not have."""
+        """Create the table, or add the columns an earlier release lacks."""
         self._writer.execute("BEGIN IMMEDIATE")
         self._writer.execute(_TABLE)
         if ("fence",) not in self._writer.execute(_COLUMNS).fetchall():
@@ -540,7 +540,7 @@ def _open_small(root: Path, access: Access) -> dict[Network, SmallDocuments]:
 
 
 def lacks_fences(root: Path) -> bool:
-    """Whether the small documents of a store are those of an earlier release; only reads."""
+    """Whether a store's small documents have an earlier release's layout; only reads."""
     files = [path for network in Network if (path := root / network / SMALL_DOCUMENTS).exists()]
     for path in files if is_local(root) else ():
         with closing(connect_looker(path)) as connection:
@@ -551,7 +551,7 @@ def lacks_fences(root: Path) -> bool:
 
 
 def is_local(folder: Path, mounts: Path = _MOUNTS) -> bool:
-    """Whether only this machine can have the folder mounted; assumed without /proc."""
+    """Whether only this machine can have the folder mounted; assumed if there is no /proc."""
     if not mounts.exists():
         return True
     kind = _file_system_of(folder.resolve(), mounts.read_text(errors="replace"))
@@ -559,7 +559,7 @@ def is_local(folder: Path, mounts: Path = _MOUNTS) -> bool:
 
 
 def _file_system_of(folder: Path, mounts: str) -> str:
-    """The file system at the longest mount point above a folder; the last mounted one wins."""
+    """The file system at the longest mount point above a folder; the latest mount wins."""
     longest, kind = -1, ""
     for line in mounts.splitlines():
         mounted, _, mount = line.partition(" - ")
@@ -571,9 +571,9 @@ def _file_system_of(folder: Path, mounts: str) -> str:
 
 
 def verify_document(cid: Cid, document: bytes, network: Network) -> bytes:
-    """The document, if it has this cid.
+    """Return the document if it matches this cid.
 
-    Raises `Damaged` for other bytes and logs it as critical: only a fault causes that.
+    Otherwise raises `Damaged` and logs it as critical: only a fault causes that.
     """
     if document_cid(document) != cid:
         _log.critical("The bytes for the %s document %s do not match its cid.", network, cid)
@@ -582,14 +582,14 @@ def verify_document(cid: Cid, document: bytes, network: Network) -> bytes:
 
 
 async def verify_received(cid: Cid, document: bytes, network: Network) -> bytes:
-    """As `verify_document`, for other stores; a large document is hashed in a thread."""
+    """Like `verify_document`, for other stores; a large document is hashed in a thread."""
     if len(document) <= SMALL_DOCUMENT:
         return verify_document(cid, document, network)
     return await asyncio.to_thread(verify_document, cid, document, network)
 
 
 def _apply(job: Job[_Write]) -> None:
-    """Apply a change, unless its caller gave up while the transaction waited for a lock."""
+    """Apply a change unless its caller gave up while the transaction waited for a lock."""
     if job.is_overdue or job.work.abandoned:
         job.error = _too_slow()
     else:
@@ -597,13 +597,13 @@ def _apply(job: Job[_Write]) -> None:
 
 
 def _retrieve(ended: "asyncio.Future[Any]") -> None:
-    """Retrieve an error that comes after its caller gave up, or asyncio would warn about it."""
+    """Retrieve an error that arrives after its caller gave up, which asyncio would warn about."""
     if not ended.cancelled():
         ended.exception()
 
 
 def _nothing() -> None:
-    """Replaces the change of a write that was given up."""
+    """Stands in for a write that was given up."""
 
 
 def _too_slow() -> TimeoutError:
@@ -629,14 +629,14 @@ async def _translate_errors(running: Awaitable[_T]) -> _T:
 
 
 def _reason(error: OSError | sqlite3.Error) -> str | None:
-    """The message of the system, without the path that Python appends."""
+    """The system's error message, without the path that Python appends."""
     return error.strerror if isinstance(error, OSError) else str(error)
 
 
 def rebuild_small_documents(root: Path, at: datetime, *, dry_run: bool) -> list[str]:
-    """Rebuild the damaged files of small documents in a store's folder.
+    """Rebuild damaged files of small documents in a store's folder.
 
-    Returns a sentence for each. Raises `FileInUse` while a service uses them, and `OSError`.
+    Returns a sentence for each file. Raises `FileInUse` while a service uses them, and `OSError`.
     """
     said = []
     for network in Network:
@@ -666,7 +666,7 @@ def _is_undamaged(copy: Path) -> bool:
 
 
 def _rebuild(copy: Path, new: Path) -> int:
-    """Write a new file with the readable documents; returns their number."""
+    """Write a new file with the readable documents and return their number."""
     documents, changes, count = SmallDocuments(new), [], 0
     try:
         with closing(connect_damaged(copy)) as source:

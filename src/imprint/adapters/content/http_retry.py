@@ -1,4 +1,4 @@
-"""HTTP client for remote content stores, with limits on size and time, and retries."""
+"""HTTP client for remote content stores, with size limits, timeouts and retries."""
 
 import asyncio
 import logging
@@ -15,14 +15,13 @@ from imprint.domain.errors import Unavailable
 from imprint.traces import timed_call, trace_headers
 
 BYTES_PER_SECOND = 1024 * 1024
-"""The slowest allowed transfer of a document, in bytes per second; large documents get more
-time."""
+"""Slowest allowed transfer in bytes per second; large documents get more time."""
 
 MAX_RESPONSE = 4 * 1024 * 1024
-"""The largest response that is not a document."""
+"""Size limit for a response that is not a document."""
 
 MAX_DOCUMENT = 128 * 1024 * 1024
-"""The largest document in a response; no stored document is that large."""
+"""Size limit for a document in a response; larger than any stored document."""
 
 _CHUNK = 64 * 1024
 _MAX_EXCERPT = 160
@@ -31,12 +30,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Timeouts of a store's operations in seconds, and how often a request is sent.
+    """Timeouts of a store's operations in seconds, and retry settings.
 
-    `timeout` bounds an operation on a document of few bytes, `chunked_timeout` one on a document
-    of several blocks whose size is not known yet, `removal_timeout` a removal, which runs in the
-    background. `connect_timeout` bounds one attempt to connect. A request is sent up to `attempts`
-    times; the pause between attempts starts at `pause` and doubles.
+    `timeout` bounds an operation on a small document, `chunked_timeout` one on a multi-block
+    document of unknown size, `removal_timeout` a removal, which runs in the background, and
+    `connect_timeout` one attempt to connect. A request is sent up to `attempts` times; the pause
+    between attempts starts at `pause` and doubles.
     """
 
     timeout: float = 4.5
@@ -48,18 +47,18 @@ class RetryPolicy:
 
 
 DEFAULT_POLICY = RetryPolicy()
-"""With these, a reader learns within five seconds that a store is down."""
+"""With these settings a reader learns within five seconds that a store is down."""
 
 
 class StoreFailure(Exception):
-    """An operation of a store failed; the text can be logged: no addresses, no secrets."""
+    """A store operation failed. The message is safe to log: no addresses, no secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
     """A request; `body` builds the body for each attempt, `limit` bounds the response in bytes.
 
-    A request that is not `repeatable` is sent once.
+    A request that is not `repeatable` is sent only once.
     """
 
     method: str
@@ -85,7 +84,7 @@ class HttpResponse:
 
 
 class RetryingClient:
-    """A client of one service, which repeats requests after connection errors and some statuses."""
+    """Client of one service that retries connection errors and some statuses."""
 
     def __init__(self, service: str, retry_statuses: frozenset[int], policy: RetryPolicy) -> None:
         self._service = service
@@ -96,9 +95,10 @@ class RetryingClient:
 
     @asynccontextmanager
     async def operation(self, verb: str, seconds: float, size: int = 0) -> AsyncIterator[float]:
-        """The deadline, in loop time, of an operation that may take `seconds`, and more for `size`.
+        """Yield the loop-time deadline of an operation that may take `seconds`, plus time for
+        `size`.
 
-        A `StoreFailure` inside, or a deadline that passes, is logged and becomes `Unavailable`.
+        A `StoreFailure` inside, or a missed deadline, is logged and becomes `Unavailable`.
         """
         if self._closed:
             raise Unavailable.storage()
@@ -113,10 +113,10 @@ class RetryingClient:
             raise Unavailable.storage() from error
 
     async def send(self, request: HttpRequest, deadline: float) -> HttpResponse:
-        """The response, whatever its status.
+        """Send a request and return the response, whatever its status.
 
         A status in `retry_statuses` is returned only after the last attempt. Raises `StoreFailure`
-        if there is no response, or if the next attempt would come after the deadline.
+        if there is no response, or no time for another attempt.
         """
         for attempt in range(1, self._policy.attempts + 1):
             last = attempt == self._policy.attempts or not request.repeatable
@@ -177,13 +177,13 @@ class RetryingClient:
 
 
 def excerpt(text: str) -> str:
-    """The beginning of a service's error message, as one printable line for a log."""
+    """The start of a service's error message as one printable line for a log."""
     printable = "".join(char if char.isprintable() else " " for char in text[: 2 * _MAX_EXCERPT])
     return " ".join(printable.split())[:_MAX_EXCERPT]
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:
-    """The seconds in a Retry-After header; 0 if there is none, or it is malformed."""
+    """The seconds of a Retry-After header, or 0 if it is missing or malformed."""
     text = headers.get("retry-after", "")
     if text.isascii() and text.isdigit():
         return float(text[:9])

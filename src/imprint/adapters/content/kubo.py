@@ -1,9 +1,9 @@
-"""The content store on a Kubo node: a document is visible while its pin node is pinned.
+"""Content store on a Kubo node: a document is visible while its pin node is pinned.
 
-A node may hold blocks for others too, so having the blocks of a document is not enough. Each
-document has one small directory node per network and installation (`write_pin_node`); the pin of
-that node records that the document belongs to this installation, and its network. Documents stored
-before installations had ids have nodes without one.
+A node may hold blocks for others too, so having a document's blocks is not enough. Each document
+has one small directory node per network and installation (`write_pin_node`). The pin on that node
+records that the document belongs to this installation, and its network. Documents stored before
+installations had ids have pin nodes without one.
 """
 
 import io
@@ -49,7 +49,7 @@ RETRY_STATUSES = frozenset({502, 503, 504})
 """Statuses of a proxy whose node is down; the node's own errors have status 500."""
 
 _OFFLINE = ("offline", "true")
-"""Without this, a node searches the network for minutes for blocks that it does not have."""
+"""Without this, a node spends minutes searching the network for blocks it does not have."""
 
 _LAYOUT = (
     ("cid-version", "1"),
@@ -61,12 +61,12 @@ _LAYOUT = (
     ("inline", "false"),
     ("wrap-with-directory", "false"),
 )
-"""All options that change a cid; their defaults depend on the configuration of the node."""
+"""All options that affect a cid; their defaults depend on the node's configuration."""
 
 _NOT_FOUND = "could not find"
 _NOT_PINNED = "not pinned"
 _PINNED = "pinned"
-"""Parts of the node's error messages: a block does not exist, is not pinned, is pinned."""
+"""Fragments of the node's error messages: a block is missing, not pinned, or pinned."""
 
 _Shape = TypeVar("_Shape")
 
@@ -104,7 +104,7 @@ class _Removed(msgspec.Struct):
 
 
 class KuboRpc:
-    """The RPC of one node. Every method raises `StoreFailure`, and may safely be repeated."""
+    """RPC of one node. Every method raises `StoreFailure` and is safe to repeat."""
 
     def __init__(self, client: RetryingClient, api: str, authorization: str | None) -> None:
         self._client = client
@@ -112,7 +112,7 @@ class KuboRpc:
         self._headers = {} if authorization is None else {"Authorization": authorization}
 
     async def add(self, document: bytes, announce: bool, deadline: float) -> str:
-        """Add a document without pinning it; returns the cid that the node computed.
+        """Add a document without pinning it and return the cid that the node computed.
 
         A document that is not announced is added offline.
         """
@@ -127,20 +127,20 @@ class KuboRpc:
         return added[0]
 
     async def put_block(self, block: bytes, deadline: float) -> str:
-        """Store one dag-pb node; returns its cid."""
+        """Store one dag-pb node and return its cid."""
         params = [("cid-codec", "dag-pb"), ("mhtype", "sha2-256"), ("pin", "false"), _OFFLINE]
         response = await self._call("block/put", params, deadline, _form("data", block))
         return _decode(response, _Put).cid
 
     async def pin(self, root: Cid, recursive: bool, name: str, deadline: float) -> None:
-        """Pin a block, or rename its pin. Raises `BlockMissing`, also for blocks below it."""
+        """Pin a block, or rename its pin. Raises `BlockMissing`, also for blocks it links to."""
         params = [("arg", root), ("recursive", _flag(recursive)), ("name", name), _OFFLINE]
         response = await self._call("pin/add", params, deadline)
         if _decode(response, _Pinned).pins != [root]:
             raise StoreFailure("pin/add: the response does not confirm the pin")
 
     async def unpin(self, root: Cid, deadline: float) -> None:
-        """Remove a pin; one that does not exist is not an error."""
+        """Remove a pin; a missing one is not an error."""
         response = await self._send("pin/rm", [("arg", root), ("recursive", "true")], deadline)
         if _NOT_PINNED not in _error_message(response):
             _expect_success("pin/rm", response)
@@ -150,7 +150,7 @@ class KuboRpc:
         return await self.pin_name(root, recursive, deadline) is not None
 
     async def pin_name(self, root: Cid, recursive: bool, deadline: float) -> str | None:
-        """The name of a block's own pin of this kind, or None if it has no such pin."""
+        """The name of a block's own pin of this kind, or None if it has none."""
         kind = "recursive" if recursive else "direct"
         params = [("arg", root), ("type", kind), ("names", "true"), _OFFLINE]
         response = await self._send("pin/ls", params, deadline)
@@ -163,7 +163,7 @@ class KuboRpc:
         return keys[root].name
 
     async def find_pins(self, part: str, deadline: float) -> dict[str, str]:
-        """The recursive pins whose names contain a text: their roots and names.
+        """Roots and names of the recursive pins whose names contain a text.
 
         The node visits every recursive pin, which is still faster than deleting one block.
         """
@@ -173,10 +173,10 @@ class KuboRpc:
         return {root: pin.name for root, pin in _decode(response, _Listed).keys.items()}
 
     async def cat(self, cid: Cid, deadline: float) -> bytes:
-        """The bytes of a document, unverified. Raises `BlockMissing`.
+        """A document's unverified bytes. Raises `BlockMissing`.
 
-        The node reports an interrupted stream in a trailer, which few HTTP clients expose; so the
-        length is compared with the header that announces it.
+        The node reports an interrupted stream in a trailer, which few HTTP clients expose, so the
+        length is compared with the announced one.
         """
         params = [("arg", cid), ("progress", "false"), _OFFLINE]
         response = await self._call("cat", params, deadline, limit=MAX_DOCUMENT)
@@ -185,14 +185,14 @@ class KuboRpc:
         return response.body
 
     async def read_block(self, cid: Cid, deadline: float) -> bytes:
-        """The bytes of one block, unverified. Raises `BlockMissing`."""
+        """The unverified bytes of one block. Raises `BlockMissing`."""
         return (await self._call("block/get", [("arg", cid), _OFFLINE], deadline)).body
 
     async def remove_block(self, cid: Cid, deadline: float) -> bool:
-        """Delete a block; False if a pin holds it. One that does not exist is not an error.
+        """Delete a block; returns False if a pin holds it. A missing block is not an error.
 
-        Before it deletes, the node walks through all recursive pins, so `block/rm` is sent only for
-        blocks that exist.
+        The node walks all recursive pins before deleting, so `block/rm` is sent only for blocks
+        that exist.
         """
         try:
             await self._call("block/stat", [("arg", cid), _OFFLINE], deadline)
@@ -207,12 +207,12 @@ class KuboRpc:
         return not errors
 
     async def export(self, cid: Cid, deadline: float) -> bytes:
-        """The blocks of a document as a CAR, unverified. Raises `BlockMissing`."""
+        """A document's blocks as an unverified CAR. Raises `BlockMissing`."""
         params = [("arg", cid), ("progress", "false"), _OFFLINE]
         return (await self._call("dag/export", params, deadline, limit=MAX_DOCUMENT)).body
 
     async def show_version(self, deadline: float) -> None:
-        """Return if the node responds and accepts the authorization."""
+        """Check that the node responds and accepts the authorization."""
         await self._call("version", [], deadline)
 
     async def _call(
@@ -223,7 +223,7 @@ class KuboRpc:
         form: Callable[[], aiohttp.FormData] | None = None,
         limit: int = MAX_RESPONSE,
     ) -> HttpResponse:
-        """The response to a command that succeeded. Raises `BlockMissing`."""
+        """The response to a successful command. Raises `BlockMissing`."""
         response = await self._send(command, params, deadline, form, limit)
         if _NOT_FOUND in _error_message(response):
             raise BlockMissing(command)
@@ -272,7 +272,7 @@ def _decode_lines(response: HttpResponse, shape: type[_Shape]) -> list[_Shape]:
 
 
 def _error_message(response: HttpResponse) -> str:
-    """The node's error message; empty without an error, or for one in another format."""
+    """The node's error message, or empty if there is none in the expected format."""
     if response.status != 500:
         return ""
     try:
@@ -288,31 +288,31 @@ def _expect_success(command: str, response: HttpResponse) -> None:
 
 
 STORE_ATTEMPTS = 3
-"""How often a document is added when its blocks are damaged, or vanish before they are pinned.
+"""Attempts to add a document whose blocks are damaged, or vanish before they are pinned.
 
-The node may collect garbage in between, or remove another document that shares blocks.
+The node may collect garbage in between, or another document that shares blocks may be removed.
 """
 
 NOT_STORED = -1
-"""The fence of a document that is not stored: lower than every fence."""
+"""Fence of a document that is not stored: lower than every other."""
 
 _DIRECTORY = b"\x0a\x02\x08\x01"
-"""The data of a UnixFS directory, as the field of a dag-pb node."""
+"""A UnixFS directory's data field in a dag-pb node."""
 
 _MARKER = "imprint installation "
-"""The prefix of an installation's marker; its id follows."""
+"""Prefix of an installation's marker, followed by its id."""
 
 _FENCE = re.compile(r" fence=(\d+)$")
-"""The fence at the end of a pin's name."""
+"""Matches the fence at the end of a pin's name."""
 
 _log = logging.getLogger(__name__)
 
 
 def write_pin_node(cid: Cid, network: Network, installation: str = "") -> tuple[Cid, bytes]:
-    """The cid and the block of a document's pin node: a UnixFS directory with this one entry.
+    """The cid and block of a document's pin node: a UnixFS directory with one entry.
 
-    Both follow from the document's cid, the network and the installation alone. The size of the
-    entry is 0, because it is unknown when a pin node is looked up.
+    Both derive from the document's cid, network and installation alone. The entry's size is 0,
+    because it is unknown when a pin node is looked up.
     """
     entry = f"imprint-{network}-{installation}" if installation else f"imprint-{network}"
     binary, name = cid_bytes(cid), entry.encode()
@@ -323,7 +323,7 @@ def write_pin_node(cid: Cid, network: Network, installation: str = "") -> tuple[
 
 
 def write_marker(installation: str) -> tuple[Cid, bytes]:
-    """The cid and the block of an installation's marker: a UnixFS file with one line of text."""
+    """The cid and block of an installation's marker: a UnixFS file with one line of text."""
     text = f"{_MARKER}{installation}\n".encode()
     file = b"\x08\x02\x12" + bytes([len(text)]) + text + b"\x18" + bytes([len(text)])
     block = b"\x0a" + bytes([len(file)]) + file
@@ -340,7 +340,7 @@ class KuboStore:
         policy: RetryPolicy = DEFAULT_POLICY,
         identity: Identity = UNNAMED,
     ) -> None:
-        """Use the node whose RPC is at `api`; `authorization` is the header that it requires."""
+        """Use the node whose RPC is at `api`; `authorization` is the header it requires."""
         self._policy = policy
         self._identity = identity
         self._marked = not identity.id
@@ -357,8 +357,8 @@ class KuboStore:
     ) -> None:
         """Add a document, read it back, and pin it.
 
-        The cid that the node returns is not proof: it is that of the bytes that were sent, and the
-        node keeps a block that it already has, even a damaged one.
+        The cid that the node returns is no proof: it is computed from the bytes sent, and the node
+        keeps a block it already has, even a damaged one.
         """
         await verify_received(cid, document, network)
         async with self._client.operation(
@@ -388,7 +388,7 @@ class KuboStore:
             raise StoreFailure("blocks vanish before they are pinned, or cannot be replaced")
 
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
-        """Write the label into the name of the pin, which `ipfs pin ls --names` shows."""
+        """Write the label into the pin's name, which `ipfs pin ls --names` shows."""
         async with self._client.operation("label", self._policy.timeout) as deadline:
             fence = await self._read_fence(cid, network, deadline)
             if fence != NOT_STORED:
@@ -398,7 +398,7 @@ class KuboStore:
                     raise StoreFailure("blocks of the document are missing") from error
 
     async def read(self, cid: Cid, network: Network) -> bytes | None:
-        """The verified bytes of a document, or None if it is not pinned in this network."""
+        """A document's verified bytes, or None if it is not pinned in this network."""
         async with self._client.operation("read", self._timeout(cid)) as deadline:
             if not await self._is_stored(cid, network, deadline):
                 return None
@@ -413,9 +413,9 @@ class KuboStore:
         return await verify_received(cid, document, network)
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Unpin a document, and delete the blocks that no other pin holds.
+        """Unpin a document and delete the blocks that no other pin holds.
 
-        The root is deleted last: as long as it exists, an interrupted removal can be repeated.
+        The root is deleted last: while it exists, an interrupted removal can be repeated.
         """
         async with self._client.operation("destroy", self._policy.removal_timeout) as deadline:
             if fence is not None and await self._read_fence(cid, network, deadline) >= fence:
@@ -430,7 +430,7 @@ class KuboStore:
                 await self._rpc.remove_block(block, deadline)
 
     async def claimed_by(self, installation: str) -> str | None:
-        """`installation`, if its marker is pinned; without our own marker nothing more is
+        """Return `installation` if its marker is pinned; without our marker nothing more is
         stored."""
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             marker, _ = write_marker(installation)
@@ -440,7 +440,7 @@ class KuboStore:
         return installation if is_marked else None
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
-        """Pin the marker of an installation in addition to those of others."""
+        """Pin an installation's marker beside those of others."""
         marker, block = write_marker(installation)
         async with self._client.operation("mark", self._policy.timeout) as deadline:
             if await self._rpc.put_block(block, deadline) != marker:
@@ -449,7 +449,7 @@ class KuboStore:
         return installation
 
     async def export_car(self, cid: Cid, network: Network) -> bytes | None:
-        """A document as a CAR with all its blocks, verified, or None if it is not pinned."""
+        """A document as a verified CAR with all its blocks, or None if it is not pinned."""
         async with self._client.operation("export", self._timeout(cid)) as deadline:
             if not await self._is_stored(cid, network, deadline):
                 return None
@@ -461,7 +461,7 @@ class KuboStore:
             return car
 
     async def probe(self) -> None:
-        """Return if the node responds."""
+        """Check that the node responds."""
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             await self._rpc.show_version(deadline)
 
@@ -473,10 +473,10 @@ class KuboStore:
         return self._policy.chunked_timeout if _is_chunked(cid) else self._policy.timeout
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Check our marker until it is found.
+        """Check for our marker until it is found.
 
-        Others find our pins by it, so nothing may be pinned before; and a node without it is not
-        the one that this installation has marked.
+        Other installations find our pins by it, so nothing may be pinned before it. A node without
+        the marker is not the one this installation marked.
         """
         if not self._marked:
             marker, _ = write_marker(self._identity.id)
@@ -485,7 +485,7 @@ class KuboStore:
             self._marked = True
 
     def _own_pins(self, cid: Cid, network: Network) -> list[Cid]:
-        """The pin nodes that record a document as this installation's."""
+        """Pin nodes that record a document as this installation's."""
         names = [self._identity.id]
         if self._identity.id and self._identity.owns_unnamed:
             names.append("")
@@ -495,7 +495,7 @@ class KuboStore:
         return await self._read_fence(cid, network, deadline) != NOT_STORED
 
     async def _read_fence(self, cid: Cid, network: Network, deadline: float) -> int:
-        """The fence that the document was stored with; `NOT_STORED` if none of our pins exists."""
+        """The fence the document was stored with, or `NOT_STORED` if we have no pin for it."""
         for pin_cid in self._own_pins(cid, network):
             name = await self._rpc.pin_name(pin_cid, _is_chunked(cid), deadline)
             if name is not None:
@@ -508,8 +508,8 @@ class KuboStore:
     ) -> None:
         """Pin a document for this installation.
 
-        The pin node comes first. An installation that removes the same document unpins it and then
-        looks for pin nodes, so either this pin is the later one, or it finds the pin node.
+        The pin node comes first. An installation removing the same document unpins it and then
+        looks for pin nodes, so either this pin is the later one, or the pin node is found.
         """
         pin_cid, block = write_pin_node(cid, network, self._identity.id)
         if await self._rpc.put_block(block, deadline) != pin_cid:
@@ -533,9 +533,9 @@ class KuboStore:
     async def _is_held(self, cid: Cid, deadline: float) -> bool:
         """Whether any installation's pin node still holds a document; if not, it is unpinned.
 
-        The pin of a document of one block is shared by all its holders. It is removed between two
-        checks of the pin nodes, and restored if one of them appeared meanwhile, or if an
-        interrupted removal has not restored it.
+        A one-block document's pin is shared by all its holders. It is removed between two checks of
+        the pin nodes, and restored if one appeared meanwhile or an interrupted removal left it
+        unpinned.
         """
         pin_cids = await self._find_all_pins(cid, deadline)
         held = await self._is_any_pinned(pin_cids, cid, deadline)
@@ -556,7 +556,7 @@ class KuboStore:
         return False
 
     async def _find_all_pins(self, cid: Cid, deadline: float) -> list[Cid]:
-        """The pin nodes that a document may have: of every installation, in both networks."""
+        """All pin nodes a document may have: every installation's, in both networks."""
         installations = {"", self._identity.id}
         for root, name in (await self._rpc.find_pins(_MARKER, deadline)).items():
             installation = name.removeprefix(_MARKER)
@@ -569,7 +569,7 @@ class KuboStore:
         ]
 
     async def _clear(self, cid: Cid, document: bytes, deadline: float) -> dict[Network, int]:
-        """Delete the blocks of a damaged document; returns its fences in its networks."""
+        """Delete a damaged document's blocks and return its fences by network."""
         own = {network: self._own_pins(cid, network) for network in Network}
         if _is_chunked(cid):
             ours = {pin_cid for pin_cids in own.values() for pin_cid in pin_cids}
@@ -591,7 +591,7 @@ class KuboStore:
         return fences
 
     async def _list_blocks(self, cid: Cid, deadline: float) -> list[Cid]:
-        """The blocks of a document, each once, every node after those that it links to."""
+        """A document's blocks, each once, every node after those it links to."""
         found: dict[Cid, None] = {}
         waiting = [cid]
         while waiting:
@@ -615,14 +615,14 @@ class KuboStore:
 
 
 def _is_chunked(cid: Cid) -> bool:
-    """Whether the document has blocks below its root, so that its pins must be recursive."""
+    """Whether the document has blocks below its root, which need recursive pins."""
     return codec_of(cid) is Codec.DAG_PB
 
 
 def _check_car(car: bytes, cid: Cid) -> None:
     """Raise `NotACar` or `NotAssembled` unless the CAR has every block of this document.
 
-    Kubo reports an error in the middle of an export in a trailer, which few HTTP clients expose.
+    Kubo reports an error during an export in a trailer, which few HTTP clients expose.
     """
     stream = io.BytesIO(car)
     if read_header(stream.read) != (cid,):

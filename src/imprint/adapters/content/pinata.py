@@ -1,14 +1,14 @@
-"""The content store at Pinata: a document is stored if a file has its cid as a keyvalue.
+"""Content store at Pinata: a document is stored if a file has its cid as a keyvalue.
 
-For documents of one chunk Pinata computes the same cid as this service. It may lay out larger
-documents differently, under another cid; so each file carries this service's cid in a keyvalue, and
-downloads are verified against that. The name of the keyvalue has the network and the installation:
-`imprint_private_<id>`, or `imprint_private` for documents that were stored before installations had
-ids. A file that Pinata shares between two of them has a keyvalue for each.
+For single-chunk documents Pinata computes the same cid as this service. It may lay out larger ones
+differently, under another cid, so each file carries this service's cid in a keyvalue, and downloads
+are verified against it. The keyvalue's name contains the network and the installation:
+`imprint_private_<id>`, or `imprint_private` for documents stored before installations had ids. A
+file shared by two installations has a keyvalue for each.
 
-An account with private files separates the two networks. An account without keeps all files in
-Pinata's public network, where only the keyvalues separate them; private documents must then be
-encrypted before they are stored.
+An account with private files separates the two networks. An account without them keeps all files in
+Pinata's public network, separated only by keyvalues; private documents must then be encrypted
+before they are stored.
 """
 
 import asyncio
@@ -43,30 +43,30 @@ from imprint.ports import Clock
 from imprint.ports.archives import EarlierFile
 
 API = "https://api.pinata.cloud/v3"
-"""The default base URL for files, groups and signed links."""
+"""Default base URL for files, groups and signed links."""
 
 UPLOADS = "https://uploads.pinata.cloud/v3"
-"""The default base URL for uploads."""
+"""Default base URL for uploads."""
 
 RETRY_STATUSES = frozenset({429, 500, 502, 503, 504})
-"""Statuses for too many requests, and for server errors that may pass."""
+"""Statuses for rate limiting and for transient server errors."""
 
 LINK_SECONDS = 60
-"""Lifetime of a signed link: the slowest allowed download of a document."""
+"""Lifetime of a signed link: long enough for the slowest allowed download."""
 
 MAX_PAGES = 20
-"""The maximum number of pages of a list that are read; a document rarely has more than one file."""
+"""List pages read at most; a document rarely has more than one file."""
 
 _PAGE = "100"
 _NOT_FOUND = (403, 404, 410)
-"""A gateway's statuses for files that it does not have; only the list of files is reliable."""
+"""A gateway's statuses for missing files; only the file list is reliable."""
 
 _Shape = TypeVar("_Shape")
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account: its key, the origin of its gateway, and the base URLs of the API."""
+    """An account: its key, its gateway's origin, and the API's base URLs."""
 
     jwt: str = field(repr=False)
     gateway: str
@@ -75,7 +75,7 @@ class Account:
 
 
 class Record(msgspec.Struct):
-    """The used members of Pinata's description of a file."""
+    """The members used from Pinata's description of a file."""
 
     id: str
     cid: str
@@ -144,7 +144,7 @@ class PinataApi:
     async def find(
         self, network: Network, filters: Mapping[str, str], deadline: float
     ) -> list[Record]:
-        """The files that have all these keyvalues."""
+        """Files that have all these keyvalues."""
         params = [(f"keyvalues[{key}]", value) for key, value in filters.items()]
         found: list[Record] = []
         token = None
@@ -159,7 +159,7 @@ class PinataApi:
     async def list_page(
         self, network: Network, token: str | None, deadline: float, *params: tuple[str, str]
     ) -> tuple[list[Record], str | None]:
-        """A page of the files, and the token of the next one."""
+        """A page of files and the next page's token."""
         page_params = (*params, ("limit", _PAGE), *_page_token(token))
         request = self._request("GET", f"files/{network}", page_params)
         page = await self._send("list", request, _Files, deadline)
@@ -173,7 +173,7 @@ class PinataApi:
         deadline: float,
         name: str | None = None,
     ) -> None:
-        """Merge keyvalues into those of a file, None removing one, and change its name."""
+        """Rename a file and merge keyvalues into its own; None removes one."""
         body: dict[str, Any] = {"keyvalues": dict(keyvalues)}
         if name is not None:
             body["name"] = name
@@ -181,14 +181,14 @@ class PinataApi:
         await self._send("update", request, Record, deadline)
 
     async def delete(self, network: Network, file_id: str, deadline: float) -> None:
-        """Delete a file; one that does not exist is not an error."""
+        """Delete a file; a missing one is not an error."""
         request = self._request("DELETE", f"files/{network}/{file_id}")
         response = await self._client.send(request, deadline)
         if response.status != 404:
             _expect_success("delete", response)
 
     async def fetch(self, network: Network, cid: str, deadline: float) -> bytes | None:
-        """The unverified bytes that the gateway has under Pinata's cid, or None."""
+        """The gateway's unverified bytes under Pinata's cid, or None."""
         url = f"{self._account.gateway}/ipfs/{cid}"
         if network is Network.PRIVATE:
             url = await self._sign(f"{self._account.gateway}/files/{cid}", deadline)
@@ -200,7 +200,7 @@ class PinataApi:
         return response.body
 
     async def find_groups(self, network: Network, name: str, deadline: float) -> list[Group]:
-        """The groups with exactly this name, oldest first; Pinata allows several."""
+        """Groups with exactly this name, oldest first; Pinata allows several."""
         found: list[Group] = []
         token = None
         for _ in range(MAX_PAGES):
@@ -215,7 +215,7 @@ class PinataApi:
         return sorted(named, key=lambda each: (each.created_at, each.id))
 
     async def create_group(self, network: Network, name: str, deadline: float) -> Group:
-        """Create a group, even if one has this name; not retried, as that would create another."""
+        """Create a group, even if its name exists; not retried, as that would create another."""
         body = {"name": name}
         request = self._request("POST", f"groups/{network}", body=body, repeatable=False)
         return await self._send("create group", request, Group, deadline)
@@ -233,7 +233,7 @@ class PinataApi:
         _expect_success("join group", await self._client.send(request, deadline))
 
     async def list_one(self, network: Network, deadline: float) -> None:
-        """Return if the key gives access to this network."""
+        """Check that the key grants access to this network."""
         request = self._request("GET", f"files/{network}", (("limit", "1"),))
         await self._send("list", request, _Files, deadline)
 
@@ -264,7 +264,7 @@ class PinataApi:
     async def _send(
         self, purpose: str, request: HttpRequest, shape: type[_Shape], deadline: float
     ) -> _Shape:
-        """The member `data` of a successful response, decoded as `shape`."""
+        """The `data` member of a successful response, decoded as `shape`."""
         response = await self._client.send(request, deadline)
         _expect_success(purpose, response)
         try:
@@ -307,22 +307,22 @@ def read_reason(body: bytes) -> str:
 
 
 MAX_REMEMBERED = 10_000
-"""The number of documents whose cid at Pinata is cached, and of groups whose id is."""
+"""Number of documents whose Pinata cid is cached, and of groups whose id is."""
 
 PENDING = "pending"
-"""The value of `cid` while Pinata has not computed it yet."""
+"""Value of `cid` until Pinata has computed it."""
 
 REMOVAL_ROUNDS = 3
-"""How often the files of a document are listed and deleted, until none is left."""
+"""Attempts to list and delete a document's files until none is left."""
 
 GROUP_SHARE = 3
-"""The remaining time is divided by this for finding a group, which is only a label."""
+"""Fraction of the remaining time for finding a group, which is only a label."""
 
 _DOCUMENT_KEY = re.compile("imprint_(private|public)(_[0-9a-f]{32})?")
-"""The keyvalue that marks a file as a document of a network and an installation."""
+"""Keyvalue that marks a file as a document of a network and an installation."""
 
 _MARKER_KEY = "imprint_installation"
-"""The keyvalue of a marker: the id of the installation."""
+"""Keyvalue of a marker: the installation's id."""
 
 _log = logging.getLogger(__name__)
 
@@ -356,7 +356,7 @@ class PinataStore:
         label: Label | None = None,
         fence: int = 0,
     ) -> None:
-        """Upload a document, and check what was stored by its cid or by reading it back."""
+        """Upload a document, then verify it by its cid or by reading it back."""
         await verify_received(cid, document, network)
         where = self._where(network)
         async with self._client.operation(
@@ -379,7 +379,7 @@ class PinataStore:
             self._cids.put((network, cid), record.cid)
 
     async def relabel(self, cid: Cid, network: Network, label: Label) -> None:
-        """Change name, keyvalues and group of a document's files."""
+        """Change the name, keyvalues and group of a document's files."""
         where = self._where(network)
         async with self._client.operation("label", self._policy.timeout) as deadline:
             records = await self._find(cid, network, deadline)
@@ -390,7 +390,7 @@ class PinataStore:
                     await self._api.join_group(where, group_id, record.id, deadline)
 
     async def read(self, cid: Cid, network: Network) -> bytes | None:
-        """The verified bytes of a document, or None if no file has its cid as a keyvalue."""
+        """A document's verified bytes, or None if no file has its cid as a keyvalue."""
         where = self._where(network)
         timeout = self._policy.timeout
         if codec_of(cid) is not Codec.RAW:
@@ -408,7 +408,7 @@ class PinataStore:
         return await verify_received(cid, document, network)
 
     async def remove(self, cid: Cid, network: Network, fence: int | None = None) -> None:
-        """Delete every file of a document; a shared file loses only our keyvalues."""
+        """Delete every file of a document; a shared file only loses our keyvalues."""
         where, keys = self._where(network), self._own_keys(network)
         ours = (*keys, self._fence_key(network))
         self._cids.pop((network, cid))
@@ -430,7 +430,7 @@ class PinataStore:
             raise StoreFailure("deleted files are still listed")
 
     async def claimed_by(self, installation: str) -> str | None:
-        """`installation`, if a file is its marker; without our own marker nothing more is
+        """Return `installation` if a file is its marker; without our marker nothing more is
         stored."""
         where = self._where(Network.PRIVATE)
         async with self._client.operation("respond", self._policy.timeout) as deadline:
@@ -440,7 +440,7 @@ class PinataStore:
         return installation if found else None
 
     async def claim(self, installation: str, instead_of: str | None = None) -> str:
-        """Upload the marker of an installation in addition to those of others."""
+        """Upload an installation's marker beside those of others."""
         text = f"imprint installation {installation}"
         keyvalues = {_MARKER_KEY: installation}
         where = self._where(Network.PRIVATE)
@@ -453,7 +453,7 @@ class PinataStore:
         return installation
 
     async def probe(self) -> None:
-        """Return if the account accepts requests, for private documents too."""
+        """Check that the account accepts requests, including for private documents."""
         async with self._client.operation("respond", self._policy.timeout) as deadline:
             await self._api.list_one(self._where(Network.PRIVATE), deadline)
 
@@ -462,7 +462,7 @@ class PinataStore:
         await self._client.close()
 
     def _where(self, network: Network) -> Network:
-        """The network of Pinata that has the documents of this network."""
+        """Pinata's network that holds this network's documents."""
         return Network.PUBLIC if self._public else network
 
     async def _upload(
@@ -489,7 +489,7 @@ class PinataStore:
         )
 
     async def _expect_marker(self, deadline: float) -> None:
-        """Check our marker until it is found: somebody else's account does not have it."""
+        """Check for our marker until it is found: another account would not have it."""
         if not self._marked:
             filters = {_MARKER_KEY: self._identity.id}
             if not await self._api.find(self._where(Network.PRIVATE), filters, deadline):
@@ -497,7 +497,7 @@ class PinataStore:
             self._marked = True
 
     def _own_keys(self, network: Network) -> list[str]:
-        """The keyvalues that mark a file as this installation's, the one for new files first."""
+        """Keyvalues that mark a file as this installation's, the one for new files first."""
         unnamed = f"imprint_{network}"
         if not self._identity.id:
             return [unnamed]
@@ -508,7 +508,7 @@ class PinataStore:
         return f"imprint_fence_{network}_{self._identity.id}"
 
     def _fence_of(self, record: Record, network: Network) -> int:
-        """The fence that a file was stored with."""
+        """The fence a file was stored with."""
         text = (record.keyvalues or {}).get(self._fence_key(network)) or ""
         return int(text) if text.isdecimal() else 0
 
@@ -534,7 +534,7 @@ class PinataStore:
                 raise StoreFailure("a shared file was deleted by another installation")
 
     async def _look_up(self, cid: Cid, network: Network, deadline: float) -> str | None:
-        """The cid under which Pinata has a document, or None if no file has its cid as keyvalue."""
+        """Pinata's cid for a document, or None if no file has its cid as a keyvalue."""
         records = await self._find(cid, network, deadline)
         self._cids.pop((network, cid))
         if not records:
@@ -550,7 +550,7 @@ class PinataStore:
     async def _is_stored(
         self, record: Record, cid: Cid, document: bytes, where: Network, deadline: float
     ) -> bool:
-        """Whether Pinata stored these bytes: by comparing a known cid, or by reading them back."""
+        """Whether Pinata stored these bytes, by comparing a known cid or reading them back."""
         if record.cid == cid:
             return True
         if codec_of(cid) is Codec.RAW or record.cid == PENDING:
@@ -560,7 +560,7 @@ class PinataStore:
         return await self._api.fetch(where, record.cid, deadline) == document
 
     async def _find_group(self, where: Network, label: Label | None, deadline: float) -> str | None:
-        """The id of the group for a label, which is created if needed; None if that fails.
+        """The id of the group for a label, created if needed; None if that fails.
 
         Two processes may create it at the same time. Both then use the older one, and the process
         that created the newer one deletes it.
@@ -594,7 +594,7 @@ class PinataStore:
 
 
 def _document_keys(record: Record) -> set[str]:
-    """The keyvalues of all installations and networks that a file belongs to."""
+    """Keyvalues of all installations and networks a file belongs to."""
     return {key for key in record.keyvalues or {} if _DOCUMENT_KEY.fullmatch(key)}
 
 
@@ -607,7 +607,7 @@ def _describe(label: Label | None) -> dict[str, str]:
 
 
 class PinataEarlierFiles:
-    """`EarlierFiles`: the private files of an account, which is only read."""
+    """`EarlierFiles` over an account's private files, which are only read."""
 
     def __init__(
         self, account: Account, clock: Clock, policy: RetryPolicy = DEFAULT_POLICY

@@ -1,1 +1,1 @@
-"""The database of the records: transactions, connections, schema, locks and checksums."""
+"""Database infrastructure: transactions, connections, schema, locks and checksums."""

@@ -1,4 +1,4 @@
-"""`Database`: runs the rules of the stores in transactions, on SQLite or PostgreSQL."""
+"""`Database`: runs store rules in transactions on SQLite or PostgreSQL."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -15,7 +15,7 @@ from imprint.domain.sessions import Session
 from imprint.ports.damage import Damage
 
 UNKNOWN_REACH = 1_000_000
-"""The `reach` of a read that may visit any number of rows."""
+"""`reach` of a read that may visit any number of rows."""
 
 _PROBE_SECONDS = 2.0
 """How long a probe waits for its transaction."""
@@ -31,17 +31,17 @@ SELECT 1, CAST(:id AS TEXT), CASE WHEN EXISTS (SELECT 1 FROM files) THEN 1
 WHERE true ON CONFLICT DO NOTHING"""
 
 NO_VALUES: Mapping[str, Value] = {}
-"""The values of a statement that takes none."""
+"""Parameters of a statement that has none."""
 
 ReadFor = Callable[[Session | None], Awaitable[T]]
-"""A read that refuses the session if it was ended."""
+"""A read that refuses an ended session."""
 
 
 class Snapshot(Protocol):
-    """The database at one moment."""
+    """A snapshot of the database."""
 
     async def read(self, rule: Rule[*Ts, T], *args: *Ts) -> T:
-        """Run a rule that changes nothing."""
+        """Run a read-only rule."""
         ...
 
 
@@ -49,27 +49,27 @@ class Database(ABC):
     """A database that runs rules in transactions; implements the port `DatabaseHealth`."""
 
     name: ClassVar[str]
-    """Its name for operators."""
+    """Display name for operators."""
     identity: Identity
-    """The installation that the records belong to."""
+    """Id of the installation that owns the records."""
     damage: Damage
 
     @abstractmethod
     async def transact(
         self, locks: Collection[str], rule: Rule[*Ts, T], *args: *Ts, durable: bool = True
     ) -> T:
-        """Take the locks, run a rule and commit; after a conflict the rule runs again.
+        """Take the locks, run a rule and commit; retry the rule after a conflict.
 
-        Without `durable` the commit survives a crash of the process but perhaps not a power loss.
+        Without `durable`, the commit survives a process crash but perhaps not a power loss.
         """
 
     @abstractmethod
     async def read(self, rule: Rule[*Ts, T], *args: *Ts, reach: int = 0) -> T:
-        """Run a rule that changes nothing and visits about `reach` rows."""
+        """Run a read-only rule that visits about `reach` rows."""
 
     @abstractmethod
     async def search(self, rule: Rule[*Ts, T], beyond: Rule[*Ts, T], *args: *Ts) -> T:
-        """Run a rule that changes nothing, within bounds; beyond them, the other rule instead."""
+        """Run a read-only rule within bounds, or the fallback rule if they are exceeded."""
 
     async def fetch(
         self,
@@ -90,11 +90,11 @@ class Database(ABC):
         locks: Collection[str] = (),
         durable: bool = True,
     ) -> bool:
-        """Run one statement as a transaction; returns whether it returned a row."""
+        """Run one statement as a transaction and return whether it returned a row."""
         return await self.transact(locks, _change, statement, values, durable=durable)
 
     async def cached(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        """The result of `read`; a database may cache it under `key` until the next commit."""
+        """Return the result of `read`, which may be cached under `key` until the next commit."""
         return await read()
 
     async def cached_for(
@@ -104,7 +104,7 @@ class Database(ABC):
         read: ReadFor[T],
         refuse_ended: Rule[Session, None],
     ) -> T:
-        """The result of `read`, as in `cached`; refuses an ended session.
+        """Like `cached`, but refuse an ended session.
 
         `read` refuses it if it is given the session; for a cached result, the rule does.
         """
@@ -112,13 +112,13 @@ class Database(ABC):
 
     @abstractmethod
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]:
-        """A snapshot: everything committed by now, and nothing committed later."""
+        """Open a snapshot: everything committed so far, and nothing committed later."""
 
     @abstractmethod
     async def backup_to(self, path: Path) -> None:
-        """Write a consistent copy to `path` as a SQLite file, while others write.
+        """Write a consistent copy to `path` as a SQLite file while writes continue.
 
-        Raises `FileExistsError` for a path that exists, and `CatalogDamaged`.
+        Raises `FileExistsError` if the path exists, and `CatalogDamaged`.
         """
 
     @abstractmethod
@@ -127,7 +127,7 @@ class Database(ABC):
 
     @abstractmethod
     def lease_now(self) -> int | None:
-        """The current time of leases in microseconds; None is the time of the database's server."""
+        """Current time for leases in microseconds; None means the database server's clock."""
 
     async def probe(self, *, grow: bool = False) -> None:
         # Every commit of SQLite makes its log longer, so this one also covers `grow`.
@@ -145,7 +145,7 @@ class Database(ABC):
             raise Unavailable.database() from error
 
     async def check_files(self) -> None:
-        """Do nothing: a server looks after its own files."""
+        """Do nothing: a server maintains its own files."""
         return
 
     async def examine(self) -> list[str]:
@@ -166,7 +166,7 @@ async def _change(tx: Transaction, statement: str, values: Mapping[str, Value]) 
 
 
 async def identify(tx: Transaction, new_id: str) -> Identity:
-    """The identity of this database; one that has none gets `new_id`.
+    """The database's id; a database without one gets `new_id`.
 
     Processes that open a new database at the same time agree on one id.
     """
@@ -178,7 +178,7 @@ async def identify(tx: Transaction, new_id: str) -> Identity:
 
 
 async def find_identity(tx: Transaction) -> Identity:
-    """The identity of this database. Raises `NoCatalog` for one that was never used."""
+    """The database's id. Raises `NoCatalog` for a database that was never used."""
     row = await tx.fetchone(INSTALLATION)
     if row is None:
         raise NoCatalog

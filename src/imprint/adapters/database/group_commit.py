@@ -1,7 +1,7 @@
-"""Group commit: one thread that does all queued work together, so that it shares one fsync.
+"""Group commit: one thread runs all queued jobs together, so that they share one fsync.
 
-Callers get their results only when the whole group is done, or an error when they time out.
-Cancelling a caller does not cancel its work; work that has timed out is not started.
+Callers get their results when the whole group is done, or an error when they time out. Cancelling a
+caller does not cancel its job; a job that has timed out is not started.
 """
 
 import asyncio
@@ -17,39 +17,39 @@ from typing import Any, Generic, TypeVar
 W = TypeVar("W")
 
 CALL_SECONDS = 4.5
-"""Seconds until a caller gets a result or an error: with the overhead, less than five."""
+"""Seconds until a caller gets a result or an error; with overhead, less than five."""
 
 MAX_QUEUED = 4096
-"""The most jobs that wait for the thread: more than the number of concurrent requests."""
+"""Queue limit: more than the number of concurrent requests."""
 
 _WATCH_SECONDS = 0.25
-"""Seconds between two checks for timed-out callers; one timer serves all of them."""
+"""Seconds between checks for timed-out callers; one timer serves all of them."""
 
 
 @dataclass(slots=True, eq=False)
 class Job(Generic[W]):
-    """Some work, the future of its caller, and the outcome: a result or an error."""
+    """A job: its work, its caller's future, and its result or error."""
 
     work: W
     loop: asyncio.AbstractEventLoop
     future: "asyncio.Future[Any]"
     deadline: float
-    """When the caller times out, on the monotonic clock."""
+    """Monotonic time at which the caller times out."""
     result: Any = None
     error: Exception | None = None
 
     @property
     def is_overdue(self) -> bool:
-        """Whether the caller has timed out, so that the work must not take effect any more."""
+        """Whether the caller has timed out, so that the job must no longer take effect."""
         return self.deadline <= time.monotonic()
 
 
 class GroupCommit(Generic[W]):
-    """A queue and its thread; `commit` gives every job its result or its error and never raises.
+    """A queue and its thread; `commit` gives every job its result or error and never raises.
 
-    A group has at most `largest` jobs, so that the first one does not wait for long. A caller gets
-    the error `overdue` after `seconds`, even if the thread hangs, and at once if the queue is full.
-    `commit` leaves out jobs that became overdue while it waited for a lock.
+    A group has at most `largest` jobs, so that the first does not wait long. A caller gets the
+    error `overdue` after `seconds`, even if the thread hangs, and at once if the queue is full.
+    `commit` skips jobs that became overdue while it waited for a lock.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class GroupCommit(Generic[W]):
         self._thread = Thread(target=self._work, name=name, daemon=True)
         self._started = self._closed = False
         self._waiting: dict[Job[W], None] = {}
-        """Jobs with waiting callers, the oldest first; used on the event loop only."""
+        """Jobs with waiting callers, oldest first; used on the event loop only."""
         self._watching: asyncio.AbstractEventLoop | None = None
 
     async def submit(self, work: W) -> Any:
-        """The result of this work, when its group is done.
+        """Run this job in the next group and return its result.
 
         Raises `RuntimeError` once closed, and `overdue` if it takes too long.
         """
@@ -96,14 +96,14 @@ class GroupCommit(Generic[W]):
             del self._waiting[job]
 
     async def close(self) -> None:
-        """Finish what is queued, and end the thread."""
+        """Finish the queued jobs and end the thread."""
         self._closed = True
         if self._started:
             self._queue.put(None)
             await asyncio.to_thread(self._thread.join)
 
     def _end_overdue(self) -> None:
-        """Give timed-out callers their error, and check again while others wait."""
+        """Fail timed-out callers, and check again while others wait."""
         for job in self._waiting:
             if not job.is_overdue:
                 break
@@ -125,7 +125,7 @@ class GroupCommit(Generic[W]):
                 _finish(jobs)
 
     def _gather(self, jobs: list[Job[W]]) -> bool:
-        """Collect the next group; False if the queue ends after it."""
+        """Collect the next group; returns False if the queue ends after it."""
         job = self._queue.get()
         while job is not None:
             if not job.is_overdue:
@@ -140,7 +140,7 @@ class GroupCommit(Generic[W]):
 
 
 def lower_scheduling() -> None:
-    """Keep this thread from preempting others: jobs that queue up meanwhile share a commit.
+    """Keep this thread from preempting others, so that jobs queued meanwhile share a commit.
 
     Otherwise every job would interrupt the event loop that submitted it, only to wait for the
     interpreter lock that the loop holds.

@@ -1,4 +1,4 @@
-"""Schema migrations of the catalog, how SQLite applies them, and tables derived from others."""
+"""Schema migrations, how SQLite applies them, and derived tables."""
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ class NewerSchema(Exception):
 
 
 class NoCatalog(Exception):
-    """There is no catalog, and none may be made."""
+    """There is no catalog, and none may be created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Migration:
 
 
 def known_migrations(database: str = "sqlite") -> tuple[Migration, ...]:
-    """The migrations for this database that come with the service, in order."""
+    """The migrations for this database, in order."""
     folder = resources.files("imprint.adapters.database") / "migrations" / database
     scripts = sorted(
         (entry for entry in folder.iterdir() if entry.name.endswith(".sql")),
@@ -59,7 +59,7 @@ def known_migrations(database: str = "sqlite") -> tuple[Migration, ...]:
 
 
 def expect_schema(found: int, migrations: Sequence[Migration], access: Access) -> None:
-    """Raise unless a database with this schema, 0 for none, can be opened with this access.
+    """Raise unless a database with this schema version, 0 for none, can be opened with this access.
 
     Raises `NewerSchema`, `NoCatalog` and `NeedsUpgrade`.
     """
@@ -75,7 +75,7 @@ def expect_schema(found: int, migrations: Sequence[Migration], access: Access) -
 
 
 def find_schema(connection: sqlite3.Connection) -> int:
-    """The number of the last migration; 0 for a database without a catalog."""
+    """The number of the last migration, or 0 without a catalog."""
     table = "SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'"
     if connection.execute(table).fetchone() is None:
         return 0
@@ -86,7 +86,7 @@ def find_schema(connection: sqlite3.Connection) -> int:
 def migrate(connection: sqlite3.Connection, migrations: tuple[Migration, ...]) -> None:
     """Bring the schema up to date in one transaction; a second process finds it done.
 
-    Raises `NewerSchema` for a database that is ahead of these migrations.
+    Raises `NewerSchema` if the database is ahead of these migrations.
     """
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -144,26 +144,25 @@ INDEX_TABLES = frozenset(
 """Every table of the index."""
 
 SEARCH_TABLE = "post_search"
-"""The table with the words of posts; SQLite keeps them in further tables."""
+"""The table of post words; SQLite keeps them in further tables."""
 
 _INDEX_STORES = "imprint.adapters.stores.posts."
-"""The modules whose rules use only the tables of the index, except for the files that a post is
-compared with."""
+"""Modules whose rules use only index tables, except for the files that a post is compared with."""
 
 EMPTY_POSTGRESQL = (
     f"TRUNCATE {', '.join(sorted(INDEX_TABLES))}",
     "INSERT INTO market_totals (only_row) VALUES (1)",
 )
-"""Empties the index on PostgreSQL, as a migration has made it."""
+"""Empties the index on PostgreSQL; created by a migration."""
 
 
 def is_of_index(table: str) -> bool:
-    """Whether a table belongs to the index, including those in which SQLite keeps words."""
+    """Whether a table belongs to the index, including SQLite's internal word tables."""
     return table in INDEX_TABLES or table.startswith(f"{SEARCH_TABLE}_")
 
 
 def is_index_rule(rule: Callable[..., object]) -> bool:
-    """Whether a rule is about the index, so that damage it encounters is there."""
+    """Whether a rule only concerns the index, so that damage it encounters is in the index."""
     module: str = getattr(rule, "__module__", "")
     return module.startswith(_INDEX_STORES)
 
@@ -181,6 +180,6 @@ EMPTY_INDEX = (
     ),
     *(Sql(text, postgresql=f"TRUNCATE {SEARCH_TABLE}") for text in _renew_search()),
 )
-"""The statements that empty the index. On PostgreSQL, deleting a million rows takes longer than a
-statement may. In SQLite the table of words is dropped as a whole, even if it is damaged: deleting
-row by row would read it all."""
+"""Statements that empty the index. On PostgreSQL, deleting a million rows would exceed the
+statement timeout. In SQLite the word table is dropped as a whole, even if it is damaged: deleting
+row by row would read all of it."""

@@ -1,9 +1,8 @@
-"""Transactions: the interface that the rules of the stores use, the same for every database.
+"""Transactions: the interface that the stores' rules use, the same for every database.
 
 A rule is a coroutine function over a `Transaction`. It reads and writes through it, and its return
-value is the result of the transaction; an exception rolls it back. The names of the locks that
-rules need, and the values that databases store, are defined here as well,
-and so are the checksums of records.
+value is the transaction's result; an exception rolls it back. Lock names, the values that databases
+store, and record checksums are defined here as well.
 """
 
 import sqlite3
@@ -30,10 +29,10 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 Value = str | int | bytes | None
-"""The types of statement parameters and columns."""
+"""Types of statement parameters and columns."""
 
 Rows = Sequence[Mapping[str, Value]]
-"""The parameters of a statement that is run once for each of them."""
+"""Parameter sets of a statement that is run once for each."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -48,14 +47,14 @@ class Row(Protocol):
 
 
 class Sql(str):
-    """A statement with another text on PostgreSQL; with an empty one, it is skipped there."""
+    """A statement with another text on PostgreSQL; an empty text skips it there."""
 
     __slots__ = ("postgresql",)
 
     postgresql: str
 
     def __new__(cls, text: str, *, postgresql: str) -> "Sql":
-        """Join the text for SQLite with that for PostgreSQL."""
+        """Combine the texts for SQLite and PostgreSQL."""
         statement = super().__new__(cls, text)
         statement.postgresql = postgresql
         return statement
@@ -66,20 +65,20 @@ COALESCE(CAST(:now AS BIGINT), CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000
 
 
 def by_server_time(text: str) -> Sql:
-    """A statement that uses the time of PostgreSQL's server for `:now` if that is None."""
+    """A statement that uses the PostgreSQL server's time if `:now` is None."""
     return Sql(text, postgresql=text.replace(":now", _SERVER_NOW))
 
 
 class Unstorable(Exception):
-    """The database refused a statement for its values: a constraint, or a value it cannot store."""
+    """The database refused a statement's values: a constraint, or a value it cannot store."""
 
 
 class Transaction(Protocol):
-    """One transaction of a database.
+    """One database transaction.
 
-    Statements have named values. A statement that is refused for its values raises `Unstorable`;
-    after that, a rule can continue only from a savepoint. Every other error of the database ends
-    the transaction, and rules do not catch it.
+    Statements have named parameters. A statement refused for its values raises `Unstorable`; after
+    that, a rule can continue only from a savepoint. Any other database error ends the transaction,
+    and rules do not catch it.
 
     A rule may be called again after a rollback, so it changes nothing but the database. It awaits
     nothing but its transaction: on SQLite a transaction never suspends, and a rule that does is
@@ -87,19 +86,19 @@ class Transaction(Protocol):
     """
 
     async def fetchone(self, sql: str, /, **values: Value) -> Row | None:
-        """The first row of a statement, or None if there is none."""
+        """The first row of a statement, or None."""
 
     async def fetchall(self, sql: str, /, **values: Value) -> list[Row]:
         """All rows of a statement."""
 
     async def execute(self, sql: str, /, **values: Value) -> None:
-        """Run a statement whose rows are not needed."""
+        """Run a statement and ignore its rows."""
 
     async def executemany(self, sql: str, /, rows: Rows) -> None:
-        """Run a statement once for each row of values."""
+        """Run a statement once per row of values."""
 
     async def lock(self, names: Collection[str]) -> None:
-        """Take locks in addition to those that the transaction has; they last until it ends.
+        """Take additional locks, held until the transaction ends.
 
         What is read under a lock stays valid until the commit. SQLite ignores locks: it runs one
         writing transaction at a time.
@@ -107,7 +106,7 @@ class Transaction(Protocol):
 
 
 Rule = Callable[[Transaction, *Ts], Coroutine[Any, Any, T]]
-"""A rule: its parameters besides the transaction, and its result."""
+"""A rule: its parameters after the transaction, and its result."""
 
 
 # Locks. Files, groups, names and nonces belong to an owner, and an event publishes only files of
@@ -115,11 +114,11 @@ Rule = Callable[[Transaction, *Ts], Coroutine[Any, Any, T]]
 # and used again by several owners, so a transaction that does either also locks the document.
 
 CONDEMN_LOCK = frozenset({"sweep"})
-"""One transaction at a time condemns documents, or two could empty a group without noticing."""
+"""Lets one transaction at a time mark documents for deletion; two could empty a group unnoticed."""
 
 
 def owner_lock(owner: str) -> frozenset[str]:
-    """The lock for everything that belongs to an owner."""
+    """The lock for everything an owner has."""
     return frozenset({f"owner {owner}"})
 
 
@@ -129,13 +128,13 @@ def document_lock(cid: Cid | str, network: Network | str) -> frozenset[str]:
 
 
 def write_locks(write: Write, intent: Intent | None, *drafts: Cid) -> frozenset[str]:
-    """The locks of a signed write: its signer, the document it stores, those of its drafts."""
+    """Locks of a signed write: its signer, the document it stores, and its drafts' documents."""
     locks = owner_lock(write.signer).union(*(document_lock(cid, Network.PRIVATE) for cid in drafts))
     return locks if intent is None else locks | document_lock(intent.cid, intent.network)
 
 
 def event_locks(events: Iterable[PostCreated]) -> frozenset[str]:
-    """The locks of events: their authors, and the documents and thumbnails they may publish."""
+    """Locks of events: their authors, and the documents and thumbnails they may publish."""
     locks: set[str] = set()
     for event in events:
         locks |= owner_lock(event.author)
@@ -147,7 +146,7 @@ def event_locks(events: Iterable[PostCreated]) -> frozenset[str]:
 
 
 def file_locks(file: File) -> frozenset[str]:
-    """The locks of a file: its owner, its document and its thumbnail."""
+    """Locks of a file: its owner, document and thumbnail."""
     locks = owner_lock(file.owner) | document_lock(file.cid, Network.PRIVATE)
     if file.thumbnail_cid is None:
         return locks
@@ -158,17 +157,17 @@ def file_locks(file: File) -> frozenset[str]:
 
 
 def micros(moment: datetime) -> int:
-    """A moment as whole microseconds since 1970, UTC."""
+    """A time as whole microseconds since 1970, UTC."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def moment_of(value: int) -> datetime:
-    """The moment that many microseconds after 1970, UTC."""
+    """The time this many microseconds after 1970, UTC."""
     return _EPOCH + timedelta(0, 0, value)
 
 
 def key_text(text: str) -> str:
-    """An untrusted text as part of a key, escaped if it has characters that no database accepts.
+    """Escape untrusted text for use in a key, if it has characters that no database accepts.
 
     Different texts stay different: NUL and lone surrogates are escaped, and so is the backslash.
     """
@@ -178,13 +177,13 @@ def key_text(text: str) -> str:
 
 
 def kept_text(text: str) -> str:
-    """An untrusted text that is only stored; characters that no database accepts are replaced."""
+    """Prepare untrusted text for storage; characters that no database accepts are replaced."""
     clean = text.replace("\0", "\N{REPLACEMENT CHARACTER}")
     return clean.encode("utf-8", "replace").decode("utf-8")
 
 
 CHECKED_TABLES = ("file_groups", "files")
-"""The tables whose rows have a checksum."""
+"""Tables whose rows have a checksum."""
 
 _FILE = (
     "id",
@@ -200,15 +199,15 @@ _FILE = (
     "published_at",
     "tx_hash",
 )
-"""The columns of a file that have a checksum, in its order."""
+"""Checksummed columns of a file, in order."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
-"""Encodes values unambiguously, the same on every database and release."""
+"""Encodes values unambiguously, identically on every database and release."""
 
 
 def file_checksum(*columns: Value) -> int:
-    """The checksum of a row of `files`, of its columns from id to tx_hash.
+    """The checksum of a `files` row over its columns from id to tx_hash.
 
     The wrapped key is not included: unwrapping verifies it.
     """
@@ -221,7 +220,7 @@ def group_checksum_of(id: str, hashtags: str, thumbnail_cid: str | None) -> int:
 
 
 def record_checksum(table: str, row: Mapping[str, Any]) -> int:
-    """The checksum that a row of this table must have."""
+    """The expected checksum of a row of this table."""
     if table == "files":
         return file_checksum(*(row[column] for column in _FILE))
     return group_checksum_of(row["id"], row["hashtags"], row["thumbnail_cid"])
@@ -233,9 +232,9 @@ def is_damaged(table: str, row: Mapping[str, Any]) -> bool:
 
 
 def damaged_records(connection: sqlite3.Connection, table: str) -> Iterator[str]:
-    """The ids of the rows whose checksum does not match their values.
+    """Ids of the rows whose checksum does not match their values.
 
-    A catalog of an earlier release has no checksums.
+    An earlier release's catalog has no checksums.
     """
     cursor = connection.execute(f"SELECT * FROM {table}")  # noqa: S608  one of ours
     columns = [each[0] for each in cursor.description]

@@ -1,9 +1,9 @@
 """Image recoder: the script that decodes and encodes images in a sandboxed process.
 
-It is started by its path and imports nothing of the service, so some constants are repeated here;
-a test compares them. Standard input is a socket: a request is the length of an image, the sides of
-the box that it must fit into, 0 for no box, and its bytes. The process sends `ACCEPTED` when it has
-received them, and later a byte for the outcome, the length of the response, and the response.
+It is started by its path and imports nothing from the service, so it repeats some constants; a test
+compares them. Standard input is a socket. A request consists of the image's length, the box it must
+fit into (0 for none) and its bytes. The process sends `ACCEPTED` once it has received them, and
+later an outcome byte, the length of the response, and the response.
 """
 
 import io
@@ -24,50 +24,49 @@ REQUEST = struct.Struct(">IHH")
 ACCEPTED, RECODED, INVALID = b"a", b"r", b"i"
 
 MAX_PIXELS = 16_000_000
-"""The most pixels of an image: those of a good camera, 64 MB when decoded."""
+"""Pixel limit of an image: a good camera's, 64 MB when decoded."""
 
 MAX_JPEG_PIXELS = 4 * MAX_PIXELS
-"""Pixels of a JPEG file; one with more than `MAX_PIXELS` is decoded at half its sides."""
+"""Pixel limit of a JPEG file; above `MAX_PIXELS` it is decoded at half its width and height."""
 
 MAX_PROGRESSIVE_PIXELS = 2 * MAX_PIXELS
-"""Pixels of a JPEG file of several scans, whose decoder keeps 6 bytes of each at any scale."""
+"""Pixel limit of a multi-scan JPEG file, whose decoder needs 6 bytes per pixel at any scale."""
 
 MAX_SIDE = 16_384
-"""Pixels of a side of an image."""
+"""Maximum width or height in pixels."""
 
 MAX_SCANS = 100
-"""The most scans of a JPEG file; encoders write up to 18."""
+"""Scan limit of a JPEG file; encoders write up to 18."""
 
 MAX_SCANNED = 20 * MAX_PIXELS
-"""The most pixels of a JPEG file times its scans: each scan takes 10 ms for the largest image."""
+"""Limit of a JPEG file's pixels times scans: each scan takes 10 ms for the largest image."""
 
 MAX_SEGMENTS = 10_000
-"""Chunks of a PNG or WebP file, segments of a JPEG file: twice what 5 MiB in small chunks have."""
+"""Limit of PNG or WebP chunks and JPEG segments: twice as many as 5 MiB of small chunks."""
 
 MAX_FILL = 64
-"""The most bytes between two segments of a JPEG file before its pixels; Pillow reads them one by
-one."""
+"""Limit of stray bytes between two JPEG segments; Pillow reads them one at a time."""
 
 MEMORY_LIMIT = 512 * 1024 * 1024
-"""Bytes of address space: twice what the largest image was measured to need."""
+"""Address-space limit in bytes: twice what the largest image was measured to need."""
 
 CPU_LIMIT = 5
-"""Seconds of CPU time for one image: twice what the largest was measured to need."""
+"""CPU-time limit per image in seconds: twice what the largest was measured to need."""
 
 IDLE_LIMIT = 60.0
-"""Seconds without a request after which the process exits, to free its memory."""
+"""Idle seconds after which the process exits to free its memory."""
 
 PNG_LEVEL = 4
-"""zlib level: half the time of the default 6, for a few per cent more bytes."""
+"""zlib level: half the time of the default 6, for slightly larger files."""
 
 JPEG_QUALITIES = (90, 80, 65)
-"""The first quality whose result fits `JPEG_TARGET` is used, otherwise the last."""
+"""JPEG qualities to try; the first result that fits `JPEG_TARGET` is used, otherwise the last."""
 
 JPEG_TARGET = 5 * 1024 * 1024
-"""Bytes of an uploaded image; a recoded one should not have more."""
+"""Size limit of an uploaded image, which a recoded one should not exceed."""
 
 MAX_RESPONSE = 16_000_000
-"""The most bytes of a recoded image; only one crafted to grow exceeds them."""
+"""Hard size limit of a recoded image; only a crafted one exceeds it."""
 
 _TRANSPOSITIONS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -78,7 +77,7 @@ _TRANSPOSITIONS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-"""The transposition that undoes each value of the EXIF orientation."""
+"""The transposition that reverts each EXIF orientation."""
 
 _ORIENTATION = ExifTags.Base.Orientation
 
@@ -88,18 +87,18 @@ class InvalidImage(Exception):
 
 
 Box = tuple[int, int]
-"""The width and height that an image must fit into."""
+"""Maximum width and height of the result."""
 
 
 def recode(data: bytes, box: Box | None = None) -> bytes:
-    """The image of a PNG, JPEG or WebP file, turned upright and encoded again without metadata.
+    """Decode a PNG, JPEG or WebP file, turn it upright and encode it without metadata.
 
-    With a box, a PNG or JPEG is made smaller until it fits into it, and never larger.
+    With a box, a PNG or JPEG is scaled down to fit, and never enlarged.
 
-    A WebP file becomes a PNG if it is lossless or transparent, otherwise a JPEG, which every
-    client can show. Of an animation, it is the first frame. Raises `InvalidImage` for too many
-    pixels or scans, before anything is decoded, and for a file that is cut short or cannot be
-    decoded completely.
+    A lossless or transparent WebP becomes a PNG, any other a JPEG, which every client can show.
+    Only the first frame of an animation is kept. Raises `InvalidImage` for too many pixels or
+    scans, before anything is decoded, and for a file that is truncated or cannot be decoded
+    completely.
     """
     try:
         return _recode(data, box)
@@ -161,13 +160,13 @@ _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
 _CHUNK = struct.Struct(">I4s")
 _CRC = struct.Struct(">I")
 _MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
-"""A JPEG marker other than those within the pixels of a scan."""
+"""Matches a JPEG marker other than those within a scan's pixels."""
 
 
 def _check_chunks(data: bytes) -> int:
     """Check that a PNG file has all its chunks, which form one scan.
 
-    Decoders tolerate missing last chunks, so a truncated file would pass.
+    Decoders tolerate missing trailing chunks, so a truncated file would pass.
     """
     offset = 8
     for _ in range(MAX_SEGMENTS):
@@ -201,11 +200,11 @@ def _count_scans(data: bytes) -> int:
 _RIFF = struct.Struct("<4sI4s")
 _RIFF_CHUNK = struct.Struct("<4sI")
 _FRAME_HEADER = 16
-"""Bytes before the chunks of an animated WebP frame."""
+"""Header bytes before the chunks of an animated WebP frame."""
 
 
 def _check_riff(data: bytes) -> tuple[int, bool]:
-    """Check that a WebP file has all its chunks; returns its end, and whether it is lossless.
+    """Check that a WebP file has all its chunks; return its end and whether it is lossless.
 
     The decoder allocates the whole canvas when it is opened, so its size is checked here.
     """
@@ -242,7 +241,7 @@ def _turn_upright(image: ImageFile.ImageFile) -> Image.Image:
 
 
 def _simplify(image: Image.Image) -> Image.Image:
-    """The image in a mode without palette and transparency metadata."""
+    """Convert the image to a mode without palette and transparency metadata."""
     if image.mode in ("P", "RGB") and "transparency" in image.info:
         return image.convert("RGBA")
     if image.mode in ("1", "L") and "transparency" in image.info:
@@ -253,7 +252,7 @@ def _simplify(image: Image.Image) -> Image.Image:
 
 
 class _Output(io.BytesIO):
-    """A file in memory of at most `MAX_RESPONSE` bytes."""
+    """An in-memory file of at most `MAX_RESPONSE` bytes."""
 
     def write(self, data: bytes, /) -> int:  # type: ignore[override]
         if self.tell() + len(data) > MAX_RESPONSE:
@@ -279,7 +278,7 @@ def _write_jpeg(image: Image.Image) -> bytes:
 def confine() -> None:
     """Limit memory, and forbid opening or writing files and dumping core.
 
-    Modules that Pillow imports lazily are imported first, as no file can be opened afterwards.
+    Modules that Pillow imports lazily are imported first, because no file can be opened afterwards.
     """
     Image.preinit()
     Image.Exif().load(b"Exif\0\0II*\0\x08\0\0\0\0\0\0\0\0\0")
@@ -293,7 +292,7 @@ def confine() -> None:
 
 
 def serve(connection: socket.socket) -> None:
-    """Recode images one by one until the socket is closed, or idle for `IDLE_LIMIT`."""
+    """Recode images one at a time until the socket closes or is idle for `IDLE_LIMIT`."""
     poll = select.poll()
     poll.register(connection, select.POLLIN)
     while poll.poll(IDLE_LIMIT * 1000):

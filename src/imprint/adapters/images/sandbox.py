@@ -1,7 +1,7 @@
-"""Image recoder with sandboxed processes, because image decoders have exploitable bugs.
+"""Recodes images in sandboxed processes, because image decoders have exploitable bugs.
 
 A few processes run recoder.py, which decodes an image and encodes it again without metadata. They
-are started when needed, reused, and killed when an image takes too long
+are started on demand, reused, and killed when an image takes too long
 (docs/decisions/image-sandbox.md).
 """
 
@@ -28,19 +28,19 @@ MAX_WAITING = 32
 """Images held in memory at once; more are refused as overload."""
 
 MAX_OF_SIGNER = 4
-"""Images of one signer held in memory at once, one of which is being recoded."""
+"""Images per signer held in memory at once; one of them is being recoded."""
 
 RETRY_AFTER = 2
 """Seconds after which a signer with too many images should retry."""
 
 WALL_LIMIT = 20.0
-"""Seconds for one image, on a machine that is busy with other work too."""
+"""Seconds allowed for one image, on a busy machine."""
 
 MAX_RESPONSE = 16_000_000
-"""Bytes of a recoded image; repeated in recoder.py."""
+"""Size limit of a recoded image; repeated in recoder.py."""
 
 ACCEPTED, RECODED = b"a", b"r"
-"""Sent by the process after it has received an image, and with a recoded one."""
+"""Sent by the process when it has received an image, and before a recoded one."""
 
 _SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
 """The first bytes of PNG and JPEG files."""
@@ -49,7 +49,7 @@ _WEBP = re.compile(rb"RIFF....WEBP", re.DOTALL)
 """The first bytes of WebP files."""
 
 _REQUEST = struct.Struct(">IHH")
-"""What precedes an image: its length, and the box that it must fit into."""
+"""Request header: the image's length and the box it must fit into."""
 
 Box = tuple[int, int]
 NO_BOX = (0, 0)
@@ -73,10 +73,10 @@ class SandboxedRecoder:
         self._closed = False
 
     async def recode(self, image: bytes, signer: Address) -> bytes:
-        """The image encoded again, without metadata: a WebP as PNG or JPEG, others as they are.
+        """Recode an image without metadata: a WebP becomes PNG or JPEG, others keep their format.
 
-        The images of one signer are recoded one at a time, so that they do not keep those of others
-        waiting. Refuses `too_large`, `unsupported_media_type`, `invalid_image`, `rate_limited`.
+        Each signer's images are recoded one at a time, so that they do not delay those of others.
+        Refuses `too_large`, `unsupported_media_type`, `invalid_image`, `rate_limited`.
         """
         if len(image) > MAX_IMAGE_BYTES:
             raise Refusal(Code.TOO_LARGE, f"The picture may have at most {MAX_IMAGE_BYTES} bytes.")
@@ -85,7 +85,7 @@ class SandboxedRecoder:
         return await self._take_turn(image, signer)
 
     async def scale(self, image: bytes, box: Box, client: str) -> bytes:
-        """A PNG or JPEG that `recode` returned, made smaller until it fits into the box."""
+        """Scale down a PNG or JPEG returned by `recode` until it fits the box."""
         return await self._take_turn(image, client, box)
 
     async def _take_turn(self, image: bytes, signer: str, box: Box = NO_BOX) -> bytes:
@@ -126,7 +126,7 @@ class SandboxedRecoder:
             self._idle.pop().close()
 
     def _recode(self, image: "_Request", job: "_Job") -> bytes:
-        """Recode an image; if a reused process turns out to be dead, in another one."""
+        """Recode an image; if a reused process turns out to be dead, use another one."""
         while not job.abandoned:
             process = self._take_process()
             try:
@@ -176,11 +176,11 @@ class SandboxedRecoder:
 
 
 class NotAccepted(Exception):
-    """The process was dead before it had received the image."""
+    """The process died before it received the image."""
 
 
 class ProcessDied(Exception):
-    """The process died, or exceeded its time, while it decoded the image."""
+    """The process died or ran out of time while decoding the image."""
 
 
 class ImageProcess:
@@ -207,7 +207,7 @@ class ImageProcess:
             raise
 
     def exchange(self, image: bytes, seconds: float, box: Box = NO_BOX) -> tuple[bytes, bytes]:
-        """The outcome for an image, and the recoded image or the reason of its refusal.
+        """Send an image; return the outcome and the recoded image or the reason for its refusal.
 
         Raises `NotAccepted` and `ProcessDied`.
         """
@@ -253,14 +253,14 @@ class ImageProcess:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """An image, and the box that it must fit into."""
+    """An image and the box it must fit into."""
 
     data: bytes
     box: Box
 
 
 class _Turns:
-    """The images of one signer: their number, and the lock of the running one."""
+    """One signer's images: their number, and the lock of the one being recoded."""
 
     __slots__ = ("lock", "taken")
 
@@ -278,7 +278,7 @@ class _Job:
         self.abandoned = False
 
     def assign(self, process: ImageProcess | None) -> bool:
-        """Set the process that has the image; False if the job has been abandoned."""
+        """Set the process that has the image; returns False if the job was abandoned."""
         with self._lock:
             self._process = process
             return not self.abandoned

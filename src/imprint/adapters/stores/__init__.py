@@ -1,1 +1,1 @@
-"""The stores by subject: each has its rules, and their statements for both databases."""
+"""Stores by subject, each with its rules and their statements for both databases."""

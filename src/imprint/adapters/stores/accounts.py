@@ -43,7 +43,7 @@ REVOKE_SESSIONS = "DELETE FROM writing_sessions WHERE wallet = :wallet"
 
 @dataclass(frozen=True, slots=True)
 class SqlWritingSessions:
-    """The writing sessions of all wallets."""
+    """Writing sessions of all wallets."""
 
     database: Database
 
@@ -133,7 +133,7 @@ NOTE_FETCH = "UPDATE private_feeds SET fetched_at = :at WHERE id = :id"
 
 @dataclass(frozen=True, slots=True)
 class SqlPrivateFeeds:
-    """The private feeds of all readers. Nothing is cached: a replaced token is refused at once."""
+    """Private feeds of all readers. Nothing is cached: a replaced token is refused at once."""
 
     database: Database
 

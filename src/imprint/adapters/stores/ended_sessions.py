@@ -1,8 +1,7 @@
-"""`SessionStore` in the database: logins, and ended sessions.
+"""`SessionStore` in the database: logins and ended sessions.
 
-A row is about one session, by its id, or about all sessions of an address with a lower generation
-than the row's. A login takes the generation of its address in the transaction that spends its
-nonce.
+A row ends one session, by its id, or all sessions of an address whose generation is lower than the
+row's. A login takes its address's generation in the transaction that spends its nonce.
 """
 
 from dataclasses import dataclass
@@ -15,12 +14,12 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.sessions import Session, session_ended
 
 _LAST_GENERATION = 2**62
-"""The generation of a row about one session: above that of every session."""
+"""Generation of a row about one session: above every session's."""
 
 _ENDED = "SELECT 1 FROM ended_sessions WHERE generation > :generation AND subject"
 
 IS_ENDED = f"(EXISTS ({_ENDED} = :session) OR EXISTS ({_ENDED} = :reader))"
-"""Whether a session was ended; for SQLite a list of two subjects would be a separate table."""
+"""Whether a session was ended. In SQLite, a list of two subjects would be a separate table."""
 
 IS_ENDED_IN_POSTGRESQL = f"EXISTS ({_ENDED} IN (:session, :reader))"
 """The same for PostgreSQL, which opens the table once for a list."""
@@ -42,10 +41,10 @@ WITH marked AS (
     VALUES ('ended_sessions', CAST(random() * 4611686018427387904 AS BIGINT))
     ON CONFLICT (name) DO UPDATE SET value = excluded.value
 )"""
-"""The additional statement of every logout on PostgreSQL: see `postgresql_files`."""
+"""Additional statement of every logout on PostgreSQL: see `postgresql_files`."""
 
 END_SESSION = Sql(_END, postgresql=_MARK_END + _END)
-"""The generation of an address rises each time, whatever the clocks say."""
+"""An address's generation rises each time, whatever the clocks say."""
 
 SPEND_LOGIN_NONCE = """
 INSERT INTO login_nonces (address, nonce, spent_at) VALUES (:address, :nonce, :spent_at)
@@ -55,7 +54,7 @@ RETURNING (SELECT generation FROM ended_sessions WHERE subject = :address) AS ge
 
 @dataclass(frozen=True, slots=True)
 class SqlSessionStore:
-    """The logins and ended sessions of all readers. Nothing is cached: other processes end sessions
+    """Logins and ended sessions of all readers. Nothing is cached: other processes end sessions
     too."""
 
     database: Database
@@ -77,12 +76,12 @@ class SqlSessionStore:
 
 @lru_cache(maxsize=64)
 def for_session(text: str, is_ended: str = IS_ENDED) -> str:
-    """A statement that also says, in its last column, whether the session is `ended`."""
+    """A statement whose last column also says whether the session is `ended`."""
     return text.replace(" FROM ", f", {is_ended} AS ended FROM ", 1)
 
 
 def session_values(session: Session) -> dict[str, Value]:
-    """The values of statements that check a session."""
+    """Parameters of statements that check a session."""
     return {
         "session": session.id,
         "reader": session.address,
@@ -91,7 +90,7 @@ def session_values(session: Session) -> dict[str, Value]:
 
 
 async def refuse_ended(tx: Transaction, session: Session) -> None:
-    """Return if the session was not ended. Refuses `session_ended`."""
+    """Check that the session was not ended. Refuses `session_ended`."""
     row = await tx.fetchone(FIND_ENDED, **session_values(session))
     if row is None or row["ended"]:
         raise session_ended()

@@ -1,9 +1,9 @@
-"""`FileStore` in the database, and the code that all stores of files share: rows, tags, usage.
+"""`FileStore` in the database, and what all file stores share: rows, tags, usage.
 
-Every record has a checksum over the values that clients see. It is verified when the file of a row
-is built, so that a damaged record is `Damaged` and never shown: docs/decisions/record-checksums.md.
-Only files in the live states, 'pending' and 'onchain', are ever shown; the states are written out
-in the statements so that the partial indexes on them apply.
+Every record has a checksum over the values that clients see. It is verified when a row is turned
+into a file, so that a damaged record is `Damaged` and never shown:
+docs/decisions/record-checksums.md. Only files in the live states, 'pending' and 'onchain', are ever
+shown; statements spell the states out so that the partial indexes on them apply.
 """
 
 import json
@@ -36,11 +36,10 @@ FILE_COLUMNS = """
 SELECT f.id, f.group_id, f.owner, f.name, f.cid, f.size, f.created_at, f.state, f.position,
        f.post_id, f.published_at, f.tx_hash, g.hashtags, g.thumbnail_cid, f.wrapped_key,
        f.checksum, g.checksum AS group_checksum"""
-"""The columns of a file, in the order of the parameters of `build_file`."""
+"""A file's columns, in the order of `build_file`'s parameters."""
 
 FILE = FILE_COLUMNS + " FROM files f LEFT JOIN file_groups g ON g.id = f.group_id"
-"""Every file has a group. A file whose group is missing is damaged, and must not be skipped
-silently."""
+"""Every file has a group. A file without one is damaged, and must not be skipped silently."""
 
 # The rules check the states of single files: a damaged state would make a file seem absent.
 
@@ -57,7 +56,7 @@ SELECT d.size FROM detached d
 WHERE d.cid = :cid AND d.network = 'public' AND d.condemned = 0 AND d.detached_at > 0
   AND d.owner IS NOT NULL
   AND NOT EXISTS (SELECT 1 FROM file_groups g WHERE g.thumbnail_cid = :cid)"""
-"""A thumbnail in its grace period; the group of a deleted draft goes on naming its own."""
+"""A thumbnail in its grace period; a deleted draft's group keeps naming its own."""
 
 NEXT_POSITION = Sql(
     "UPDATE counters SET value = value + 1 WHERE name = 'position' RETURNING value",
@@ -121,7 +120,7 @@ WHERE g.thumbnail_cid = :cid
   AND NOT EXISTS (SELECT 1 FROM detached WHERE cid = :cid AND network = 'public')
   AND NOT EXISTS (SELECT 1 FROM intents WHERE cid = :cid)
 LIMIT 1"""
-"""A group whose thumbnail nobody has dropped, and whose file no longer leads to it."""
+"""A group that still names its thumbnail although no file leads to it any longer."""
 
 _ALSO_TAGGED = """
 AND EXISTS (SELECT 1 FROM file_tags o WHERE o.tag = :tag AND o.position = t.position)"""
@@ -129,9 +128,9 @@ AND EXISTS (SELECT 1 FROM file_tags o WHERE o.tag = :tag AND o.position = t.posi
 
 @lru_cache(maxsize=32)
 def list_tagged(tags: int, drafts_too: bool) -> str:
-    """The list of files with all of `tags` tags: the index is walked by :tag0.
+    """The list of files that have all of `tags` tags, found by walking the index of :tag0.
 
-    SQLite keeps the order of left joins: it walks the index of tags, then finds each file.
+    SQLite keeps the order of left joins: it walks the tag index, then finds each file.
     """
     wanted = "" if drafts_too else " AND t.state = 'onchain'"
     others = "".join(_ALSO_TAGGED.replace(":tag", f":tag{n}") for n in range(1, tags))
@@ -151,7 +150,7 @@ def list_tagged(tags: int, drafts_too: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SqlFileStore:
-    """The files of all owners; reads are cached until the next commit."""
+    """Files of all owners; reads are cached until the next commit."""
 
     database: Database
 
@@ -200,7 +199,8 @@ class SqlFileStore:
         return size
 
     def _refuse_miss(self) -> None:
-        """Raise `Unavailable` if a record that was not found may exist: an index is damaged."""
+        """Raise `Unavailable` if a record that was not found may exist because an index is
+        damaged."""
         if self.database.damage.structure is not None:
             raise Unavailable.database()
 
@@ -208,7 +208,7 @@ class SqlFileStore:
 async def _find(
     tx: Transaction, statement: str, column: str, value: str, session: Session | None
 ) -> File | None:
-    """The file that a statement finds, if it is live. Refuses an ended session."""
+    """The live file that a statement finds. Refuses an ended session."""
     if session is None:
         return live_file_of(await tx.fetchone(statement, **{column: value}))
     values = session_values(session)
@@ -222,7 +222,7 @@ async def _find(
 
 
 async def _public_size(tx: Transaction, cid: Cid) -> int | None:
-    """The bytes of this thumbnail, if a live file has it or had it a while ago.
+    """This thumbnail's bytes, if a live file has it or had it recently.
 
     Raises `Damaged` if a file must have it.
     """
@@ -240,7 +240,7 @@ async def _public_size(tx: Transaction, cid: Cid) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class ListPlan:
-    """How to read a list; `reach` is the highest number of rows that this may visit."""
+    """How to read a list; `reach` is the maximum number of rows this may visit."""
 
     statement: str
     values: dict[str, Value]
@@ -250,7 +250,7 @@ class ListPlan:
 async def plan_list(
     tx: Transaction, which: ListFilter, before: int | None, limit: int
 ) -> ListPlan | None:
-    """How to read a list, by the rarest of its tags; None if the list is empty."""
+    """Plan a list by its rarest tag; None if the list is empty."""
     end = END if before is None else before
     values: dict[str, Value] = {"before": end, "limit": limit}
     if isinstance(which, OwnDrafts):
@@ -293,7 +293,7 @@ async def _count(tx: Transaction, tag: str, which: PublicList) -> int:
 # Records
 
 UNPLACED = 0
-"""The position of a file that has none yet, below every other."""
+"""Placeholder position of a new file, below every other."""
 
 END = 2**63 - 1
 """Above every position, for a list from its beginning."""
@@ -301,11 +301,11 @@ END = 2**63 - 1
 _STATES = {state.value: state for state in State}
 
 UNREADABLE = (TypeError, ValueError, KeyError, AttributeError, OverflowError)
-"""Errors of reading a value of the wrong type or form."""
+"""Errors raised by a value of the wrong type or form."""
 
 
 def checksum_of(file: File) -> int:
-    """The checksum of the row of a file."""
+    """The checksum of a file's row."""
     post = file.publication
     return file_checksum(
         file.id,
@@ -343,7 +343,7 @@ def build_file(  # noqa: PLR0917  one parameter for each column
     checksum: int | None,
     group_checksum: int | None,
 ) -> File:
-    """The file of a row with `FILE_COLUMNS`. Raises `Damaged` if its checksum does not match.
+    """Build the file of a row with `FILE_COLUMNS`. Raises `Damaged` if its checksum does not match.
 
     Successive lists have mostly the same rows, and a cache hit takes a twentieth of the time of
     building the file: see docs/decisions/query-cache.md.
@@ -384,14 +384,14 @@ def _damaged(id: object, position: object) -> Damaged:  # noqa: A002
 
 
 COLUMNS = tuple(signature(build_file).parameters)
-"""The columns of a file, in order."""
+"""A file's columns, in order."""
 
 WIDTH = len(COLUMNS)
-"""The number of columns of a file; other columns of a statement come after them."""
+"""Number of file columns; a statement's other columns follow them."""
 
 
 def file_of(row: Row) -> File:
-    """The file of a row with the columns of a file and no others."""
+    """The file of a row that has only a file's columns."""
     return build_file(*row)
 
 
@@ -406,7 +406,7 @@ def hashtags_text(hashtags: tuple[str, ...]) -> str:
 
 
 async def find_version(tx: Transaction, statement: str, **values: Value) -> File | None:
-    """The first file that a statement finds, in any state."""
+    """The first file a statement finds, in any state."""
     row = await tx.fetchone(statement, **values)
     return None if row is None else file_of(row)
 
@@ -426,7 +426,7 @@ async def find_draft(tx: Transaction, cid: Cid, owner: Address) -> File | None:
 
 
 async def find_by_post_id(tx: Transaction, post_id: int) -> File | None:
-    """The file that is bound to this post id."""
+    """The file bound to this post id."""
     return live_file_of(await tx.fetchone(VERSION_BY_POST, post_id=str(post_id)))
 
 
@@ -437,7 +437,7 @@ async def next_position(tx: Transaction) -> int:
 
 
 async def retag(tx: Transaction, before: File | None, after: File | None) -> None:
-    """Update the index of tags when a file is added (`before` is None), changed or removed."""
+    """Update the tag index when a file is added (`before` is None), changed or removed."""
     if before is not None and before.state.live:
         for tag in before.hashtags:
             await tx.execute(DROP_TAG, tag=tag, position=before.position)
@@ -455,17 +455,17 @@ async def _recount(tx: Transaction, tag: str, state: State, by: int) -> None:
 
 
 async def count_usage(tx: Transaction, owner: str, size: int, *, drafts: int = 0) -> None:
-    """Change the usage of an owner by this many bytes and drafts."""
+    """Change an owner's usage by this many bytes and drafts."""
     await tx.execute(COUNT_USAGE, owner=owner, bytes=size, drafts=drafts)
 
 
 async def draft_size(tx: Transaction, file: File) -> int:
-    """The bytes that count for a file as a draft: its document and the thumbnail of its group."""
+    """Bytes that a draft counts for: its document and its group's thumbnail."""
     return file.size + await thumbnail_size(tx, file)
 
 
 async def thumbnail_size(tx: Transaction, file: File) -> int:
-    """The bytes that count for the thumbnail of a file."""
+    """Bytes that a file's thumbnail counts for."""
     if file.thumbnail_cid is None:
         return 0
     (row,) = await tx.fetchall(THUMBNAIL_SIZE, id=file.group_id)
@@ -473,7 +473,7 @@ async def thumbnail_size(tx: Transaction, file: File) -> int:
 
 
 async def store_group(tx: Transaction, file: File, thumbnail_bytes: int) -> None:
-    """Store the hashtags and the thumbnail of a file, which are those of its group."""
+    """Store a file's hashtags and thumbnail in its group."""
     hashtags = hashtags_text(file.hashtags)
     await tx.execute(
         PREPARE_GROUP,
@@ -486,22 +486,22 @@ async def store_group(tx: Transaction, file: File, thumbnail_bytes: int) -> None
 
 
 async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:
-    """Delete the record that a document is detached, unless it is condemned; it no longer counts as
-    such."""
+    """Delete a document's detached mark unless it is marked for deletion; it no longer counts as
+    detached."""
     await release(tx, await tx.fetchone(REATTACH, cid=cid, network=network.value))
 
 
 async def release(tx: Transaction, detached: Row | None) -> None:
-    """Stop counting a detached document, if there was a record of one."""
+    """Stop counting a detached document, if one was recorded."""
     if detached is not None and detached["owner"] is not None:
         await count_usage(tx, detached["owner"], -detached["size"], drafts=-detached["drafts"])
 
 
 async def take_back(tx: Transaction, cid: Cid, network: Network) -> None:
-    """Delete the record of a condemnation: the caller is about to refer to the document.
+    """Delete a document's deletion mark: the caller is about to reference it.
 
-    Raises `Unavailable` if a process of an earlier release condemned it, which destroys it without
-    a fence.
+    Raises `Unavailable` if a process of an earlier release marked it, which deletes it without a
+    fence.
     """
     condemned = await tx.fetchone(TAKE_BACK, cid=cid, network=network.value)
     if condemned is None:

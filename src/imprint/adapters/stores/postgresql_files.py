@@ -1,9 +1,9 @@
-"""`FileStore` on PostgreSQL: the statements of the rules, with less overhead.
+"""`FileStore` on PostgreSQL: the rules' statements with less overhead.
 
-Every logout writes a random mark, in its transaction. While a statement sees the same mark, no
-session was ended since, so a session that was checked once need not be checked again: reading the
-mark takes half the time. The row of the mark serializes logouts, so a reader that sees the mark of
-one sees all earlier ones.
+Every logout writes a random mark in its transaction. While a statement sees the same mark, no
+session has been ended, so a session that was checked once need not be checked again: reading the
+mark takes half the time. The mark's row serializes logouts, so a reader that sees one logout's mark
+sees all earlier logouts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -44,7 +44,7 @@ from imprint.domain.sessions import Session, session_ended
 # Single files
 
 MOST_SESSIONS = 10_000
-"""The number of sessions that a process knows."""
+"""Number of sessions a process caches."""
 
 _MARK = "(SELECT value FROM counters WHERE name = 'ended_sessions') AS mark"
 
@@ -59,13 +59,13 @@ def _with(text: str, *columns: str) -> str:
 _FINDS = {_BY_CID: VERSION_BY_CID, _BY_POST: VERSION_BY_POST}
 
 MARKED = {find: _with(text, _MARK) for find, text in _FINDS.items()}
-"""Finds a file, and the mark."""
+"""Finds a file and the mark."""
 
 CHECKED = {
     find: _with(text, _MARK, f"{IS_ENDED_IN_POSTGRESQL} AS ended") for find, text in _FINDS.items()
 }
-"""Finds a file, the mark, and whether a session is ended: its generation, its id and its address
-are the first values."""
+"""Finds a file, the mark, and whether a session is ended; its generation, id and address are the
+first parameters."""
 
 
 class KnownSessions:
@@ -94,8 +94,7 @@ class KnownSessions:
 # Lists
 
 _COUNTED = 20_000
-"""The number up to which the files of a tag are counted to find the rarest tag: some
-milliseconds."""
+"""Files of a tag counted at most to find the rarest tag, which takes some milliseconds."""
 
 _CHANGED = f"{SNAPSHOT} <> :known"
 """Evaluated once, before any row is read."""
@@ -114,7 +113,7 @@ WITH rarest AS MATERIALIZED (
         ) AS counted
     ) LIMIT 1
 ), found"""
-"""The list walks the rarest of its tags."""
+"""The list walks its rarest tag."""
 
 _LIST_TAGGED = """
 {found} AS MATERIALIZED (
@@ -124,8 +123,8 @@ _LIST_TAGGED = """
 LEFT JOIN LATERAL (SELECT * FROM files x WHERE x.position = found.position LIMIT 1) f ON true
 LEFT JOIN LATERAL (SELECT * FROM file_groups x WHERE x.id = f.group_id LIMIT 1) g ON true
 ORDER BY found.position DESC"""
-"""Positions are found before any file is read, and each file with a separate subquery, so the tags
-are walked in the order of the list whatever the planner estimates."""
+"""Positions are found before any file is read, and each file by a separate subquery, so the tags
+are walked in list order whatever the planner estimates."""
 
 _ALSO_TAGGED = """
 AND (SELECT true FROM file_tags o WHERE o.tag = :tag AND o.position = t.position)"""
@@ -157,7 +156,7 @@ LISTS: Mapping[str, str] = {
         for drafts_too in (False, True)
     },
 }
-"""Reads a list by the statement of its rule: in one round trip, and only if it changed."""
+"""Reads a list with its rule's statement, in one round trip and only if it changed."""
 
 LIST_DRAFTS_FOR = LISTS[LIST_DRAFTS].replace("false AS", f"{IS_ENDED_IN_POSTGRESQL} AS")
 """Reads a list of drafts for a session."""
@@ -166,10 +165,10 @@ LIST_DRAFTS_FOR = LISTS[LIST_DRAFTS].replace("false AS", f"{IS_ENDED_IN_POSTGRES
 def list_statement(
     which: ListFilter, before: int | None, limit: int, session: Session | None
 ) -> tuple[str, dict[str, Value]]:
-    """A list as one statement that reads it unless the snapshot is `known`.
+    """A single statement that reads a list unless the snapshot is `known`.
 
-    It has a row even then, and for an empty list: one that is not `present`. Each row tells whether
-    the session is `ended`.
+    It always returns a row; if nothing was read or the list is empty, that row is not `present`.
+    Each row tells whether the session is `ended`.
     """
     values: dict[str, Value] = {"before": END if before is None else before, "limit": limit}
     if isinstance(which, OwnDrafts):
@@ -186,7 +185,7 @@ def list_statement(
 
 @dataclass(frozen=True, slots=True)
 class PostgresqlFileStore(SqlFileStore):
-    """The files of all owners; lists are cached until a transaction ends."""
+    """Files of all owners; lists are cached until a transaction ends."""
 
     database: PostgresqlDatabase
     _sessions: KnownSessions = field(default_factory=KnownSessions, init=False)
@@ -239,8 +238,8 @@ class PostgresqlFileStore(SqlFileStore):
     ) -> list[File]:
         """Read a list, unless the cached one is still current.
 
-        A list that is cached for a session was read while it was live; if the session has been
-        ended since, a transaction has ended.
+        A list cached for a session was read while the session was live; ending it since would have
+        ended a transaction too.
         """
         lists = self.database.lists
         key = which, before, limit, None if session is None else session.id

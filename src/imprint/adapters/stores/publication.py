@@ -1,11 +1,11 @@
 """`EventStore` in the database: each event is stored, and applied to files once.
 
-An event binds the file of its cid to its post id if its author is the owner. Two events can claim
-one post id only if one of them is in a block that left the chain, or will leave it. Until the
-follower knows which, the event in the higher block holds the post id (the later one, if both are
-equally high): the other file becomes a draft again, and its event is no longer canonical. But an
-event that the follower has read yields only to another one that it reads: a delivery may be wrong,
-and final blocks are not read again.
+An event binds the file with its cid to its post id if its author is the owner. Two events can claim
+one post id only if one of them is in a block that has left the chain or will leave it. Until the
+follower knows which, the event in the higher block holds the post id (or the later one at equal
+height): the other file becomes a draft again, and its event is no longer canonical. But an event
+that the follower has read yields only to another that it reads: a delivery may be wrong, and final
+blocks are not read again.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -185,14 +185,14 @@ UNION ALL
 SELECT g.thumbnail_size FROM file_groups g JOIN files f ON f.group_id = g.id
 WHERE g.thumbnail_cid = :cid AND g.owner = :owner AND f.state IN ('pending', 'onchain')
 LIMIT 1"""
-"""A picture that an owner's drafts have, or had a while ago."""
+"""A picture that an owner's drafts have, or had recently."""
 CORRECT_FILE = "UPDATE files SET tx_hash = :tx_hash, checksum = :checksum WHERE id = :id"
 
 CURSOR, FINAL = "stand", "final"
-"""The kinds of blocks that are stored for each chain."""
+"""Kinds of blocks stored per chain."""
 
 _KEPT_AT_ONCE = 10
-"""How many stored events for one cid or post id are tried: all but one are false."""
+"""Stored events tried per cid or post id: all but one are false."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ async def _advance(tx: Transaction, chain_id: int, step: Advance, at: datetime) 
 
 
 async def apply_kept(tx: Transaction, draft: File) -> File:
-    """Apply the stored events that name the cid of a draft; returns the file afterwards."""
+    """Apply the stored events that name a draft's cid; returns the resulting file."""
     rows = await tx.fetchall(KEPT_FOR_CID, cid=draft.cid, author=draft.owner, limit=_KEPT_AT_ONCE)
     for row in rows:
         at = max(_seen_at(row), draft.created_at)
@@ -401,7 +401,7 @@ async def _keep_and_apply(
 
 
 async def _correct(tx: Transaction, file_id: str, tx_hash: str | None) -> None:
-    """Correct the transaction of a post: a delivery may have named another one."""
+    """Correct a post's transaction, because a delivery may have named another one."""
     file = await find_version(tx, VERSION_BY_ID, id=file_id)
     if file is None or file.publication is None or file.publication.tx_hash == tx_hash:
         return
@@ -447,7 +447,7 @@ async def _apply(tx: Transaction, event: PostCreated, at: datetime, canonical: b
 async def _judge(
     tx: Transaction, event: PostCreated, file: File | None, canonical: bool
 ) -> tuple[EventStatus, File | None]:
-    """The status of an event, and the file that loses its post id to it and becomes a draft."""
+    """An event's status, and the file that loses its post id to it and becomes a draft."""
     if file is None:
         return EventStatus.UNKNOWN_FILE, None
     if file.owner != event.author:
@@ -466,7 +466,7 @@ async def _judge(
 
 
 async def _lock_holder(tx: Transaction, claim: PostCreated) -> File | None:
-    """The file that is bound to the post id of a claim; its owner is locked."""
+    """The file bound to a claim's post id; its owner is locked."""
     locked = {claim.author}
     while True:
         holder = await find_by_post_id(tx, claim.post_id)
@@ -502,7 +502,7 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
 
 
 async def _unbind(tx: Transaction, file_id: str) -> File:
-    """Make a post a draft again, at its earlier position, and its event no longer canonical."""
+    """Turn a post back into a draft at its earlier position; its event is no longer canonical."""
     (row,) = await tx.fetchall(VERSION_BY_ID, id=file_id)
     post = file_of(row)
     await tx.execute(RELEASE_EVENT, file_id=file_id)
@@ -534,7 +534,7 @@ async def _make_room(tx: Transaction, restored: File) -> File:
 
 
 async def _reattach(tx: Transaction, restored: File) -> None:
-    """Keep the documents of a restored file, and stop counting them."""
+    """Keep a restored file's documents, and stop counting them."""
     await reattach(tx, restored.cid, Network.PRIVATE)
     if restored.thumbnail_cid is not None:
         await reattach(tx, restored.thumbnail_cid, Network.PUBLIC)
@@ -543,7 +543,7 @@ async def _reattach(tx: Transaction, restored: File) -> None:
 async def _restore_thumbnail(tx: Transaction, file: File, named: Cid | None, at: datetime) -> File:
     """Give a file that becomes a post the thumbnail its event names, if a newer one replaced it.
 
-    Returns the file with the thumbnail that it has now.
+    Returns the file with its current thumbnail.
     """
     if named is None or named == file.thumbnail_cid:
         return file
@@ -572,8 +572,8 @@ async def _restore_thumbnail(tx: Transaction, file: File, named: Cid | None, at:
 async def _lose(tx: Transaction, places: Iterable[LogPlace]) -> None:
     """Undo events that are not on the chain.
 
-    Their files become drafts again, unless another canonical event claims them; their post ids
-    become free, unless another canonical event claims those.
+    Their files become drafts again, and their post ids become free, unless other canonical events
+    claim them.
     """
     drafts: list[File] = []
     post_ids: set[str] = set()
@@ -620,7 +620,7 @@ async def _set_disputed(tx: Transaction, chain_id: int, blocks: Collection[Block
 async def _add_dead_letter(
     tx: Transaction, letter: DeadLetter, source: str | None, at: datetime
 ) -> bool:
-    """Store a dead letter; False if it was already stored."""
+    """Store a dead letter; returns False if it was already stored."""
     place = letter.place
     if place is None:
         content = f"{letter.reason}\n{letter.payload}".encode("utf-8", "surrogatepass")
@@ -639,7 +639,7 @@ async def _add_dead_letter(
 
 
 def _identity(place: LogPlace) -> dict[str, Value]:
-    """The values that identify a log."""
+    """Values that identify a log."""
     return {
         "chain_id": place.chain_id,
         "block_hash": place.block_hash.lower(),
@@ -648,7 +648,7 @@ def _identity(place: LogPlace) -> dict[str, Value]:
 
 
 def _values(event: PostCreated) -> dict[str, Value]:
-    """The values of an event's row that come from the event itself."""
+    """Values of an event's row that come from the event itself."""
     return {
         **_identity(event.place),
         "block_number": event.place.block_number,

@@ -24,7 +24,7 @@ SET until = CASE WHEN paces.until <= :now OR paces.until > :furthest THEN :first
 RATE_LIMIT = "SELECT until FROM paces WHERE key = :key"
 
 _SECOND = 1_000_000
-"""Microseconds in a second: moments are stored in microseconds."""
+"""Microseconds per second: times are stored in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class SqlRateLimits:
 
 
 async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int) -> None:
-    """Count a request of a key, for all processes together. Raises `RateLimited`.
+    """Count a key's request, for all processes together. Raises `RateLimited`.
 
     One timestamp is stored per key. A request moves it forward by its share of the period, starting
     from now if it has passed. A request that would move it more than a whole period ahead of now is
@@ -73,7 +73,7 @@ async def _admit(tx: Transaction, key: str, rate: Rate, now: datetime, cost: int
 
 
 def admission(key: str, rate: Rate, now: datetime, cost: int = 1) -> dict[str, Any]:
-    """The values of `ADMIT`."""
+    """Parameters of `ADMIT`."""
     moment, period = micros(now), rate.seconds * _SECOND
     share = period * min(cost, rate.count) // rate.count
     return {

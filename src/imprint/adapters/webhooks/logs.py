@@ -1,4 +1,4 @@
-"""Logs in webhook deliveries, found in decoded JSON and classified as events or dead letters."""
+"""Finds logs in decoded webhook JSON and classifies them as events or dead letters."""
 
 import json
 import re
@@ -31,20 +31,19 @@ MAX_PAYLOAD = 64 * 1024
 """Characters of a log that a dead letter keeps; the whole log is on the chain."""
 
 MAX_PAYLOADS = 1024 * 1024
-"""Characters that all dead letters of a delivery keep; further ones keep only their reason."""
+"""Characters that a delivery's dead letters keep in total; further ones keep only their reason."""
 
 MAX_DEAD_LETTERS = 1_000
-"""The most dead letters of a delivery; one more tells how many were dropped."""
+"""Dead letters per delivery, at most; one more tells how many were dropped."""
 
 MAX_TOPICS = 4
-"""The most topics of a log; the EVM has no instruction for more."""
+"""Topics per log, at most; the EVM has no instruction for more."""
 
 COUNT_LIMIT = 2**63
 """Above every block number and log index; databases store no larger integers."""
 
 MAX_VALUES = 250_000
-"""The most arrays, objects and logs of a delivery that are read; the logs of many blocks have far
-fewer."""
+"""Arrays, objects and logs read per delivery, at most; the logs of many blocks have far fewer."""
 
 _POST_CREATED_TOPIC = "0x" + POST_CREATED.hex()
 _ACCESS_TOPICS = frozenset(
@@ -75,10 +74,10 @@ class TooManyValues(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SentLog:
-    """A log as it was sent, with unvalidated members; None for those not sent.
+    """A log as sent, with unvalidated members; None for those not sent.
 
     A value that should be a log and is not has only `raw`, which a dead letter keeps. `networks`
-    and `chain_ids` are all claims of the delivery about the chain of the log.
+    and `chain_ids` are all the delivery's claims about the log's chain.
     """
 
     raw: object
@@ -97,7 +96,7 @@ class SentLog:
 
 @dataclass(frozen=True, slots=True)
 class Marketplace:
-    """The contract whose logs are read; `networks` are the names of its chain."""
+    """The contract whose logs are read; `networks` are its chain's names."""
 
     chain_id: int
     address: Address
@@ -106,7 +105,7 @@ class Marketplace:
 
 @dataclass(frozen=True, slots=True)
 class SortedLogs:
-    """The logs of a delivery by kind, as in `Delivery`."""
+    """A delivery's logs by kind, as in `Delivery`."""
 
     findings: tuple[PostCreated | DeadLetter, ...]
     access_changes: tuple[AccessChanged, ...] | None
@@ -120,7 +119,7 @@ def read_list(value: object) -> Sequence[object]:
 
 @dataclass(slots=True)
 class _Findings:
-    """Events and dead letters in order; the number and size of the dead letters are limited."""
+    """Events and dead letters in order, with limits on dead letters' number and size."""
 
     found: list[PostCreated | DeadLetter] = field(default_factory=list)
     letters: int = 0
@@ -141,12 +140,12 @@ class _Findings:
 
 
 def sort_logs(sent: Iterable[SentLog], payload: Payload, marketplace: Marketplace) -> SortedLogs:
-    """Classify the logs of a payload.
+    """Classify a payload's logs.
 
-    PostCreated logs of the marketplace are events, and Transfer, PostSubscribed and
-    PostPriceUpdated logs are access changes; both become dead letters if they cannot be decoded, as
-    do values that are not logs. All other logs are ignored, and so are the access changes, which
-    are counted with them. A payload with a problem is a dead letter if no part of it is one.
+    The marketplace's PostCreated logs are events, and its Transfer, PostSubscribed and
+    PostPriceUpdated logs are access changes. Either becomes a dead letter if it cannot be decoded,
+    as does a value that is not a log. All other logs are ignored; access changes are counted with
+    them. A malformed payload is itself a dead letter if no part of it is one.
     """
     findings = _Findings()
     changes: list[AccessChanged] = []
@@ -183,8 +182,8 @@ def sort_logs(sent: Iterable[SentLog], payload: Payload, marketplace: Marketplac
 def _find_topic(log: SentLog, marketplace: Marketplace) -> str | None:
     """The first topic of a log that is an event or an access change; None for any other log.
 
-    Logs of another network or contract, removed ones, and those of failed transactions are others.
-    Raises `Undecodable` for a value that is not a log.
+    Logs of another network or contract, removed logs, and logs of failed transactions count as
+    other logs. Raises `Undecodable` for a value that is not a log.
     """
     if not all(_read_number(each) == marketplace.chain_id for each in log.chain_ids):
         return None
@@ -209,7 +208,7 @@ def _find_topic(log: SentLog, marketplace: Marketplace) -> str | None:
 
 
 def _is_effective(log: SentLog) -> bool:
-    """Whether the log was not removed or reverted.
+    """Whether the log was neither removed nor reverted.
 
     Unreadable claims count against the log: the chain itself will show it.
     """
@@ -217,12 +216,12 @@ def _is_effective(log: SentLog) -> bool:
 
 
 def is_given(network: object) -> bool:
-    """Whether a member names a network at all: some providers send an empty text."""
+    """Whether a member names a network at all: some providers send an empty string."""
     return network is not None and network != ""
 
 
 def _names_chain(network: object, marketplace: Marketplace) -> bool:
-    """Whether a network is the marketplace's chain, by its id or by a known name."""
+    """Whether a network is the marketplace's chain, by id or by a known name."""
     if isinstance(network, str) and simplify_name(network) in marketplace.networks:
         return True
     return _read_number(network) == marketplace.chain_id
@@ -245,7 +244,7 @@ def _read_members(log: SentLog, chain_id: int) -> tuple[LogPlace, tuple[bytes, .
 
 
 def _read_number(value: object) -> int | None:
-    """A JSON number, or decimal or hexadecimal text; None for any other value."""
+    """Parse a JSON number, or decimal or hexadecimal text; None for any other value."""
     if isinstance(value, str):
         if _DECIMAL.match(value):
             return int(value)
@@ -289,7 +288,7 @@ class _Context:
 
 @dataclass(slots=True)
 class _Container:
-    """An array or object that is being searched; `logs` is the array of logs of an object.
+    """An array or object being searched; `logs` is an object's array of logs.
 
     `beside_logs` if its values should be logs. `in_place` if it should itself be a log and
     `found_before` logs were found before it: without a log in it, it is malformed.
@@ -305,8 +304,7 @@ class _Container:
 
 
 def find_logs(sent: Any, networks: tuple[object, ...] = ()) -> Iterator[SentLog]:
-    """Every log at any depth of decoded JSON, in document order, and values next to them that are
-    not logs.
+    """Yield every log at any depth of decoded JSON, in document order, and misplaced values.
 
     `networks` are claims outside the JSON. Raises `TooManyValues`.
     """
@@ -360,7 +358,7 @@ def _is_log(value: Any) -> TypeGuard[dict[str, Any]]:
 
 
 def _read_context(value: dict[str, Any], outer: _Context) -> _Context:
-    """The context for the values inside `value`.
+    """The context for values inside `value`.
 
     Inner members replace outer ones, except for networks and chain ids, which are collected.
     """

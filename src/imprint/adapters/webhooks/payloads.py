@@ -1,4 +1,4 @@
-"""Payloads: the JSON of a signed delivery, even if parts are malformed, and names of networks."""
+"""Parses signed deliveries, even malformed ones, and normalizes network names."""
 
 import json
 import re
@@ -10,19 +10,19 @@ from typing import Any
 import msgspec
 
 MAX_DEPTH = 400
-"""The deepest nesting that is read in a malformed body."""
+"""Nesting depth read in a malformed body."""
 
 MAX_DOCUMENTS = 100
-"""The maximum number of consecutive documents that are read in a malformed body."""
+"""Consecutive documents read in a malformed body, at most."""
 
 MAX_TOKENS = 1_000_000
-"""The most strings and brackets that are searched for deep nesting."""
+"""Strings and brackets searched for deep nesting, at most."""
 
 TOO_DEEP = "(nested too deep)"
-"""Replaces an array or object that is nested deeper than `MAX_DEPTH`."""
+"""Stands in for an array or object nested deeper than `MAX_DEPTH`."""
 
 _LONGEST_INTEGER = 78
-"""Digits of 2^256; a longer number remains a text."""
+"""Digits of 2^256; a longer number stays text."""
 
 _WHITE_SPACE = re.compile(r"\s*")
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
@@ -32,9 +32,9 @@ _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 class Payload:
     """The JSON documents in a body, usually one.
 
-    `problem` is what is wrong with the rest of the body, and `excerpt` the beginning of the body;
-    both are empty for a body that is JSON. A body without a document and without a problem is a
-    text of the provider, such as a heartbeat.
+    `problem` says what is wrong with the rest of the body, and `excerpt` is the beginning of the
+    body; both are empty if the body is valid JSON. A body without a document and without a problem
+    is plain text from the provider, such as a heartbeat.
     """
 
     documents: tuple[Any, ...]
@@ -43,7 +43,7 @@ class Payload:
 
 
 def read_payload(body: bytes, excerpt: int) -> Payload:
-    """Read the documents in a body. An excerpt has up to `excerpt` characters."""
+    """Parse the documents in a body. An excerpt has up to `excerpt` characters."""
     body = body.removeprefix(BOM_UTF8)
     try:
         return Payload((msgspec.json.decode(body),))
@@ -62,9 +62,9 @@ def read_payload(body: bytes, excerpt: int) -> Payload:
 
 
 def _read_documents(text: str) -> tuple[Any, ...]:
-    """The documents at the beginning of the text; it ends at the first that is malformed.
+    """Parse documents from the start of the text up to the first malformed one.
 
-    Numbers of any size, control characters and half surrogate pairs are read.
+    Numbers of any size, control characters and lone surrogates are accepted.
     """
     documents: list[Any] = []
     position = 0
@@ -80,7 +80,7 @@ def _read_documents(text: str) -> tuple[Any, ...]:
 
 
 def _cut_depth(text: str) -> str:
-    """The text with deeply nested values replaced by `TOO_DEEP`; it may end there."""
+    """Replace deeply nested values in the text with `TOO_DEEP`; it may end there."""
     pieces: list[str] = []
     depth = position = 0
     for count, token in enumerate(_STRING_OR_BRACKET.finditer(text)):
@@ -138,11 +138,11 @@ _CHAINS = {
     11155111: ("eth_sepolia", "ethereum_sepolia"),
     11155420: ("opt_sepolia", "optimism_sepolia"),
 }
-"""Names by chain id, in lower case with `_` between words."""
+"""Network names by chain id, in lower case with `_` between words."""
 
 
 def network_names(chain_id: int, more: Iterable[str] = ()) -> frozenset[str]:
-    """The known names of a chain and those that the operator adds, normalized."""
+    """A chain's known names and those the operator adds, normalized."""
     return frozenset(map(simplify_name, (*_CHAINS.get(chain_id, ()), *more)))
 
 

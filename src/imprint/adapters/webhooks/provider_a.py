@@ -43,17 +43,17 @@ class ProviderA:
         self._marketplace = Marketplace(chain_id, marketplace, network_names(chain_id, networks))
 
     def is_connection_test(self, headers: Mapping[str, str]) -> bool:
-        """False: the provider signs its tests."""
+        """False: this provider signs its test deliveries."""
         return False
 
     def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
-        """Refuse a compressed delivery, and one whose signature is malformed."""
+        """Refuse a compressed delivery or a malformed signature."""
         if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
             raise Refusal(Code.UNSUPPORTED_MEDIA_TYPE, "The delivery must not be compressed.")
         check_spelling(headers.get("x-alchemy-signature", ""))
 
     def open(self, headers: Mapping[str, str], body: bytes) -> Delivery:
-        """Verify the raw body, then read the logs of its block; the headers have been checked."""
+        """Verify the raw body, then parse its block's logs; the headers have been checked."""
         self._secrets.verify(headers.get("x-alchemy-signature", ""), [body])
         payload = read_payload(body, MAX_PAYLOAD)
         if not (payload.documents or payload.problem):
@@ -64,7 +64,7 @@ class ProviderA:
 
 
 def _find_logs(sent: Any) -> Iterator[SentLog]:
-    """The logs of the block, and values among them that are not logs. Raises `TooManyValues`."""
+    """The block's logs, and values among them that are not logs. Raises `TooManyValues`."""
     event = _member(sent, "event")
     data = _member(event, "data")
     block = _member(data, "block")

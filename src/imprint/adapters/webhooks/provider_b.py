@@ -1,7 +1,7 @@
 """Provider B: batches of logs, possibly gzipped, signed together with a nonce and a time.
 
-The shape of a delivery depends on the filter that its owner configured, so logs are found at any
-depth. The digest and nonce of a delivery are stored, so that it is applied once.
+The shape of a delivery depends on the filter its owner configured, so logs are found at any depth.
+A delivery's digest and nonce are stored, so that it is applied once.
 """
 
 import hashlib
@@ -25,16 +25,17 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.posts import Delivery, DeliveryKey
 
 MAX_DECOMPRESSED = 16 * 1024 * 1024
-"""The most bytes of a gzipped delivery after decompression."""
+"""Size limit of a gzipped delivery after decompression, in bytes."""
 
 MAX_COMPRESSED = 1024 * 1024
-"""The most bytes of a gzipped delivery."""
+"""Size limit of a gzipped delivery, in bytes."""
 
 TOLERANCE = 300
-"""Seconds by which the signed time may differ from the clock; recommended by the provider."""
+"""Allowed difference between the signed time and the clock, in seconds, as the provider
+recommends."""
 
 _GZIP = 16 + zlib.MAX_WBITS
-"""The zlib window size that selects the gzip format, with its checksum."""
+"""zlib window size that selects the gzip format with its checksum."""
 
 _PIECE = 64 * 1024
 """Bytes of output per decompression step."""
@@ -43,13 +44,13 @@ _INPUT = 16 * 1024
 """Bytes of input per decompression step."""
 
 MAX_MEMBERS = 1_000
-"""The most members of a gzipped delivery: a sender may flush its compression after each part."""
+"""Gzip members per delivery, at most: a sender may flush its compressor after each part."""
 
 _GZIP_NAMES = ("gzip", "x-gzip")
-"""The content codings that are gzip; a recipient treats them alike (RFC 9110, section 8.4.1.3)."""
+"""Content codings for gzip; a recipient treats them alike (RFC 9110, section 8.4.1.3)."""
 
 _HEADERS = ("x-qn-nonce", "x-qn-timestamp", "x-qn-signature")
-"""The headers of a signed delivery."""
+"""Headers of a signed delivery."""
 
 _TIMESTAMP = re.compile(r"[0-9]{10}\Z")
 _NONCE = re.compile(r"[!-~]{1,128}\Z")
@@ -80,12 +81,12 @@ class ProviderB:
     def is_connection_test(self, headers: Mapping[str, str]) -> bool:
         """Whether all three headers of a signed delivery are missing.
 
-        The provider's dashboard tests a URL this way, and expects 200.
+        The provider's dashboard tests a URL this way and expects 200.
         """
         return not any(name in headers for name in _HEADERS)
 
     def check_headers(self, headers: Mapping[str, str], now: datetime) -> None:
-        """Refuse a malformed nonce, time or signature, an old time, and an unknown compression."""
+        """Refuse a malformed nonce, time or signature, an old time, or an unknown compression."""
         nonce, timestamp = headers.get("x-qn-nonce", ""), headers.get("x-qn-timestamp", "")
         if not (_NONCE.match(nonce) and _TIMESTAMP.match(timestamp)):
             raise signature_refusal()
@@ -138,10 +139,10 @@ def _signature(headers: Mapping[str, str]) -> str:
 
 
 def gunzip(compressed: bytes, limit: int) -> Iterator[bytes]:
-    """The decompressed bytes of all gzip members, in pieces; zeros after them are padding.
+    """Yield the decompressed bytes of all gzip members; zeros after them are padding.
 
     Refuses `too_large` above `limit` bytes or `MAX_MEMBERS` members, and `invalid_request` for a
-    member that is truncated or damaged, and for anything else after a member.
+    truncated or damaged member, or for anything else after a member.
     """
     rest = memoryview(compressed)
     size = 0

@@ -1,4 +1,4 @@
-"""Signatures of webhook deliveries: HMAC-SHA256 in hexadecimal, with one of up to two secrets."""
+"""Webhook signatures: hexadecimal HMAC-SHA256 with one of up to two secrets."""
 
 import hashlib
 import hmac
@@ -11,7 +11,7 @@ _SIGNATURE = re.compile(r"[0-9a-fA-F]{64}\Z")
 
 
 class WebhookSecrets:
-    """The secrets of a provider: one, or two during a rotation.
+    """A provider's secrets: one, or two during a rotation.
 
     Raises ValueError for any other number, and for an empty secret.
     """
@@ -24,9 +24,9 @@ class WebhookSecrets:
         self._keys = tuple(secret.encode() for secret in secrets)
 
     def verify(self, signature: str, pieces: Iterable[bytes]) -> bytes:
-        """The HMAC of the concatenated pieces, if this is its signature, in digits of any case.
+        """Return the HMAC of the concatenated pieces if the signature matches it, in any case.
 
-        Refuses every other text with `webhook_signature_invalid`.
+        Refuses everything else with `webhook_signature_invalid`.
         """
         macs = [hmac.new(key, digestmod=hashlib.sha256) for key in self._keys]
         for piece in pieces:
@@ -40,11 +40,11 @@ class WebhookSecrets:
 
 
 def check_spelling(signature: str) -> None:
-    """Refuse a text that cannot be a signature, before anything is hashed."""
+    """Refuse text that cannot be a signature before anything is hashed."""
     if not _SIGNATURE.match(signature):
         raise signature_refusal()
 
 
 def signature_refusal() -> Refusal:
-    """The refusal of a delivery that is not signed by the provider, or not recently."""
+    """The refusal of a delivery not signed by the provider, or not recently."""
     return Refusal(Code.WEBHOOK_SIGNATURE_INVALID, "The delivery does not carry a valid signature.")

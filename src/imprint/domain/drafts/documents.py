@@ -1,37 +1,37 @@
-"""Documents: the canonical JSON of a file's content, and the limits of content and images."""
+"""Documents: the canonical JSON of a file's content, and the limits on content and images."""
 
 import json
 import re
 from dataclasses import dataclass
 
 MAX_IMAGE_BYTES = 5 * 1024 * 1024
-"""The largest uploaded image in bytes; fixed by the protocol."""
+"""Maximum size in bytes of an uploaded image; fixed by the protocol."""
 
 MAX_IMAGE_PIXELS = 16_000_000
-"""The most pixels of an image: 64 MB when decoded."""
+"""Maximum number of pixels in an image: 64 MB when decoded."""
 
 MAX_JPEG_PIXELS = 4 * MAX_IMAGE_PIXELS
-"""The most pixels of a JPEG, as phones take them: it is decoded at a reduced scale."""
+"""Maximum number of pixels in a JPEG, to allow for phone photos; decoded at a reduced scale."""
 
 MAX_IMAGE_SIDE = 16_384
-"""The most pixels of a side of an image."""
+"""Maximum width or height of an image in pixels."""
 
 SMALL_DOCUMENT = 64 * 1024
-"""The largest small document in bytes: it is hashed on the event loop and may be cached."""
+"""The largest document in bytes that is hashed on the event loop and may be cached."""
 
 SALT_LENGTH = 16
-"""Random bytes in a document, so that its CID cannot be guessed from its content."""
+"""Number of random bytes in a document, so that its CID cannot be guessed from its content."""
 
 _KEYS = ("content", "name", "salt")
 _EARLIER_KEYS = ("content", "lang")
 _QUOTE = json.JSONEncoder(ensure_ascii=False).encode
 _PAIRS = json.JSONDecoder(object_pairs_hook=tuple)
-"""Decodes objects into tuples of pairs, which keep the order and duplicates of members."""
+"""Decodes objects into tuples of pairs, to preserve member order and duplicates."""
 
 
 _EARLIER_END = re.compile(rb',"lang":"[a-z]{1,16}"}\Z')
 _EARLIER_TAIL = 32
-"""The end of a document of the earlier service, and the most bytes that it has."""
+"""The end of an earlier-service document, and its maximum length in bytes."""
 
 _SALT = re.compile(rb"[0-9a-f]{%d}" % (2 * SALT_LENGTH))
 
@@ -58,9 +58,10 @@ class Document:
 
 
 def check_content(content: str, limit: int) -> None:
-    """Check that a text can be content.
+    """Check that a text can be used as content.
 
-    Raises `ContentTooLarge` above `limit` bytes of UTF-8, `NotContent` for NUL and lone surrogates.
+    Raises `ContentTooLarge` above `limit` bytes of UTF-8, and `NotContent` for NUL and lone
+    surrogates.
     """
     if len(content) > limit:
         raise ContentTooLarge(f"Content has at most {limit} bytes.")
@@ -84,8 +85,8 @@ def write_document(content: str, name: str, salt: bytes) -> bytes:
 def read_document(data: bytes) -> Document:
     """Decode a document. Raises `NotADocument` for other members or another order.
 
-    One of the earlier service has the members `content` and `lang`; it has no name and no salt. It
-    does not check that the encoding is canonical: the caller has verified the CID.
+    Documents of the earlier service have the members `content` and `lang`, but no name or
+    salt. The encoding is not checked for being canonical: the caller has verified the CID.
     """
     try:
         pairs = _PAIRS.decode(data.decode())
@@ -105,7 +106,7 @@ def read_document(data: bytes) -> Document:
 def check_document(data: bytes, name: str) -> None:
     """Check that bytes are a document with this name, decoding only its text.
 
-    One of the earlier service has no name. Raises `NotADocument`.
+    Documents of the earlier service have no name. Raises `NotADocument`.
     """
     head = b'{"content":'
     tail = f',"name":{_QUOTE(name)},"salt":"'.encode()

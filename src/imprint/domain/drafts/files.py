@@ -18,8 +18,8 @@ _LOW_BITS = (1 << 62) - 1
 def new_id() -> str:
     """Return a new UUIDv7: the time in milliseconds, then random bits.
 
-    Ids of records created in sequence are neighbours in an index. An id is not a secret, so
-    `random` is good enough; it is seeded from the system in every process.
+    IDs created in sequence are adjacent in an index. An ID is not a secret, so `random` is
+    good enough; it is seeded from the system in every process.
     """
     bits = random.getrandbits(74)
     number = time.time_ns() // 1_000_000 << 80 | _VERSION | bits >> 62 << 64 | _VARIANT
@@ -42,7 +42,7 @@ class State(StrEnum):
 
 
 class Action(StrEnum):
-    """The action of a signed write."""
+    """The action requested by a signed write."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -51,7 +51,7 @@ class Action(StrEnum):
 
 
 class Network(StrEnum):
-    """The network of a document: `PRIVATE` ones are served only by this service."""
+    """The network that holds a document; only this service serves `PRIVATE` ones."""
 
     PRIVATE = "private"
     PUBLIC = "public"
@@ -59,7 +59,7 @@ class Network(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """The on-chain post that a file became."""
+    """The on-chain post created from a file."""
 
     post_id: int
     published_at: datetime
@@ -70,8 +70,8 @@ class Publication:
 class File:
     """One version of an author's work.
 
-    `position` orders every list: each creation and each publication takes the next one.
-    `wrapped_key` decrypts the document, if it is encrypted.
+    `position` orders every list: each creation and each publication takes the next
+    position. `wrapped_key` decrypts the document, if it is encrypted.
     """
 
     id: str
@@ -91,7 +91,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A new file, as a signed write adds it to the catalog."""
+    """A file added by a signed write."""
 
     id: str
     group_id: str
@@ -108,16 +108,16 @@ class Version:
 
 
 def file_name(owner: Address, number: int) -> str:
-    """Return the name of a file: the owner's address and a number that increases per owner."""
+    """Return a file's name: the owner's address and a number that increases per owner."""
     return f"{owner}_{number}"
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A proven signed write: the signer, the action, and the nonce that it spends.
+    """A verified signed write: the signer, the action, and the nonce that it spends.
 
-    `session` is the id of the writing session whose key signed for the signer. `body_hash` is the
-    hash of the content or thumbnail that the signature is bound to, if any.
+    `session` is the ID of the writing session whose key signed on behalf of the signer.
+    `body_hash` is the hash of the content or thumbnail that the signature covers, if any.
     """
 
     signer: Address
@@ -130,7 +130,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Metadata that a content store may show next to a document; no rule depends on it."""
+    """Metadata that a content store may show next to a document, for information only."""
 
     name: str
     owner: Address
@@ -140,7 +140,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A document about to be stored for a write; recorded first, so that a crash leaves a trace."""
+    """A document about to be stored for a write, recorded first so that a crash leaves a trace."""
 
     id: str
     write: Write
@@ -153,10 +153,10 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """How much a signer may store; 0 is no limit.
+    """How much a signer may store; 0 means no limit.
 
-    `bytes` covers drafts, their thumbnails, and replaced or deleted documents until they are
-    destroyed; `drafts` is the number of drafts. Posts do not count.
+    `bytes` covers drafts, their thumbnails, and replaced or deleted documents until they
+    are destroyed; `drafts` is the number of drafts. Posts do not count.
     """
 
     bytes: int = 0

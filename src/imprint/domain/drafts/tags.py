@@ -1,18 +1,19 @@
-"""Hashtags: normalized, so that each has one spelling, and limited in number and length."""
+"""Hashtags: normalized so that each has one spelling, and limited in number and length."""
 
 import unicodedata
 from contextlib import suppress
 
 MAX_TAGS = 10
-"""The most hashtags of a file, and of a list filter."""
+"""Maximum number of hashtags on a file or in a list filter."""
 
 MAX_TAG_LENGTH = 32
-"""The most characters of a hashtag, counting each combining mark."""
+"""Maximum number of characters in a hashtag, counting each combining mark."""
 
 MAX_SPELLING = 8 * MAX_TAG_LENGTH
-"""The most characters of a hashtag before normalization, which composes up to four into one.
+"""Maximum number of characters in a hashtag before normalization.
 
-Normalization takes time quadratic in the number of combining marks.
+Normalization composes up to four characters into one, and takes time quadratic in the
+number of combining marks.
 """
 
 _INVISIBLE_MARKS = frozenset(
@@ -27,7 +28,7 @@ _INVISIBLE_MARKS = frozenset(
         ),
     )
 )
-"""Invisible combining marks: with them, two hashtags that look the same would differ."""
+"""Invisible combining marks, which would make identical-looking hashtags differ."""
 
 
 class NotTags(ValueError):
@@ -35,9 +36,9 @@ class NotTags(ValueError):
 
 
 def parse_hashtags(text: str) -> tuple[str, ...]:
-    """Parse a comma-separated list into its hashtags, in order and without duplicates.
+    """Parse a comma-separated list of hashtags, in order and without duplicates.
 
-    Empty pieces are skipped. Raises `NotTags`, which names the piece that is not a hashtag.
+    Empty items are skipped. Raises `NotTags`, which names the item that is not a hashtag.
     """
     tags = tuple(dict.fromkeys(_normalize(piece) for piece in _pieces(text)))
     if len(tags) > MAX_TAGS:
@@ -46,10 +47,10 @@ def parse_hashtags(text: str) -> tuple[str, ...]:
 
 
 def salvage_hashtags(text: str) -> tuple[str, ...]:
-    """Take the hashtags from a list that may contain anything.
+    """Extract the hashtags from a list that may contain anything.
 
-    Spaces inside a piece become hyphens, pieces that still are not hashtags are skipped, and only
-    the first `MAX_TAGS` are kept.
+    Spaces inside an item become hyphens, items that still are not hashtags are skipped, and
+    only the first `MAX_TAGS` hashtags are kept.
     """
     tags: dict[str, None] = {}
     for piece in _pieces(text):
@@ -86,7 +87,7 @@ def _quote(piece: str) -> str:
 
 
 def _is_word(tag: str) -> bool:
-    """Whether the tag has only letters, digits, `_` and `-`, and marks only on letters."""
+    """Whether the tag consists of letters, digits, `_` and `-`, with marks only on letters."""
     on_letter = False
     for char in tag:
         kind = unicodedata.category(char)[0]

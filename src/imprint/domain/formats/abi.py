@@ -1,7 +1,7 @@
-"""ABI codec for what the marketplace needs: addresses, uint256 and strings.
+"""ABI codec for the types that the marketplace uses: addresses, uint256 and strings.
 
-The decoded bytes are untrusted. Offsets and lengths are checked against the available bytes before
-anything is sliced, so that no response takes more memory than its own size.
+The decoded bytes are untrusted. Offsets and lengths are checked against the available bytes
+before anything is sliced, so that no response takes more memory than its own size.
 """
 
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from imprint.domain.formats.addresses import Address
 
 WORD = 32
-"""Bytes of a word, the unit of the ABI."""
+"""Size in bytes of a word, the unit of the ABI."""
 
 UINT256_LIMIT = 2**256
-"""The smallest number that does not fit into a word."""
+"""The smallest number that does not fit in a word."""
 
 _ADDRESS_PADDING = bytes(12)
-"""The zero bytes before an address in its word."""
+"""The zero bytes that pad an address to a word."""
 
 
 class NotAbi(ValueError):
@@ -64,23 +64,23 @@ class Tuple:
 
 
 def decode_uint256(word: bytes) -> int:
-    """Decode a single word. Raises `NotAbi` for any other length: empty data is not zero."""
+    """Decode a single word. Raises `NotAbi` for any other length; empty data is not zero."""
     if len(word) != WORD:
         raise NotAbi("A number is one word.")
     return int.from_bytes(word)
 
 
 def decode_address(word: bytes) -> Address:
-    """Decode an address in a single word. Raises `NotAbi`."""
+    """Decode an address from a single word. Raises `NotAbi`."""
     if len(word) != WORD or not word.startswith(_ADDRESS_PADDING):
         raise NotAbi("An address is one word with 20 bytes in it.")
     return Address("0x" + word[len(_ADDRESS_PADDING) :].hex())
 
 
 def encode_call(selector: bytes, *arguments: int | Address | bytes) -> bytes:
-    """Encode the data of a call: an int as uint256, an `Address` as address, bytes as string.
+    """Encode call data: an int as uint256, an `Address` as address, bytes as string.
 
-    Raises ValueError for a number outside of 256 bits.
+    Raises ValueError for a number that does not fit in 256 bits.
     """
     head, tail = b"", b""
     for argument in arguments:

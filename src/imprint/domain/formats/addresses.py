@@ -13,10 +13,10 @@ def keccak256(data: bytes) -> bytes:
 
 
 Address = NewType("Address", str)
-"""`0x` and 40 lower-case hex digits, checked."""
+"""A validated address: `0x` and 40 lower-case hex digits."""
 
 ZERO_ADDRESS = Address("0x" + "0" * 40)
-"""The author that the contract returns for a post that does not exist."""
+"""The author that the contract returns for a nonexistent post."""
 
 _SHAPE = re.compile(r"0x[0-9a-fA-F]{40}\Z")
 
@@ -27,7 +27,10 @@ class NotAnAddress(ValueError):
 
 @lru_cache(maxsize=4096)
 def parse_address(text: str) -> Address:
-    """Parse an address; mixed case must be a valid EIP-55 checksum. Raises `NotAnAddress`."""
+    """Parse an address; mixed case must be a valid EIP-55 checksum.
+
+    Raises `NotAnAddress`.
+    """
     if not _SHAPE.match(text):
         raise NotAnAddress("An address is 0x followed by 40 hexadecimal digits.")
     digits = text[2:]
@@ -38,7 +41,7 @@ def parse_address(text: str) -> Address:
 
 
 def checksum_address(address: Address) -> str:
-    """Return the address in the mixed case of its EIP-55 checksum."""
+    """Return the address with its mixed-case EIP-55 checksum."""
     digest = keccak256(address[2:].encode()).hex()
     pairs = zip(address[2:], digest, strict=False)
     return "0x" + "".join(c.upper() if int(nibble, 16) >= 8 else c for c, nibble in pairs)

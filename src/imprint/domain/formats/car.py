@@ -1,9 +1,10 @@
 """CAR version 1: the IPFS format for many blocks in one file or stream.
 
-    header   its length as varint, then DAG-CBOR of {"roots": [cid, …], "version": 1}
-    section  its length as varint, then a binary CID, then the block; one for each block
+    header   its length as a varint, then DAG-CBOR of {"roots": [cid, …], "version": 1}
+    section  its length as a varint, then a binary CID, then the block; one section per block
 
-The header is the only DAG-CBOR here. Only headers that `write_header` could have written are read.
+Only the header is DAG-CBOR. Headers that `write_header` could not have written are
+rejected.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,10 +22,10 @@ from imprint.domain.formats.cids import (
 )
 
 MAX_BLOCK = 2 * 1024 * 1024
-"""The largest block that IPFS nodes exchange; a larger one is refused unread."""
+"""The largest block that IPFS nodes exchange, in bytes; larger ones are refused unread."""
 
 MAX_ROOTS = 23
-"""The most roots of a header: the longest array whose length fits into its first CBOR byte."""
+"""Maximum number of roots: the longest array whose length fits in the first CBOR byte."""
 
 _LONGEST_CID = 37
 _LONGEST_HEADER = 64 + MAX_ROOTS * (_LONGEST_CID + 5)
@@ -33,7 +34,7 @@ _VERSION_1 = b"\x67version\x01"
 _ARRAY, _CID_TAG, _BYTES = 0x80, b"\xd8\x2a", 0x58
 
 Read = Callable[[int], bytes]
-"""Reads this many bytes; fewer only at the end of the stream."""
+"""Returns this many bytes, or fewer at the end of the stream."""
 
 
 class NotACar(ValueError):
@@ -56,7 +57,7 @@ def write_section(cid: Cid, block: bytes | memoryview) -> bytes:
 
 
 def write_car(root: Cid, blocks: Iterable[tuple[Cid, bytes | memoryview]]) -> Iterator[bytes]:
-    """Yield a complete CAR in pieces."""
+    """Yield a complete CAR in chunks."""
     yield write_header([root])
     for cid, block in blocks:
         yield write_section(cid, block)

@@ -1,7 +1,7 @@
-"""CIDs, the content addresses of IPFS, and the tree of blocks that a document becomes.
+"""CIDs, the content addresses of IPFS, and the block trees of documents.
 
-The file has four sections: varints, CIDs, the UnixFS tree of a document, and the assembly of a
-document from its blocks.
+This module has four sections: varints, CIDs, the UnixFS tree of a document, and the
+assembly of a document from its blocks.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,11 +15,11 @@ from libipld import decode_multibase, encode_multibase
 # --- Varints: unsigned numbers, seven bits a byte, the lowest bits first ---
 
 MAX_VARINT_BYTES = 9
-"""The longest varint of the multiformats specification; its number is below 2^63."""
+"""Maximum length in bytes of a multiformats varint; its value is below 2^63."""
 
 
 class NotAVarint(ValueError):
-    """The bytes are truncated, or not the shortest encoding."""
+    """The bytes are truncated, or not the shortest possible encoding."""
 
 
 def write_varint(number: int) -> bytes:
@@ -33,7 +33,7 @@ def write_varint(number: int) -> bytes:
 
 
 def read_varint(data: bytes, at: int = 0) -> tuple[int, int]:
-    """Decode the number at an offset, and return the offset after it. Raises `NotAVarint`."""
+    """Decode the number at an offset; also returns the offset after it. Raises `NotAVarint`."""
     number = 0
     for index in range(MAX_VARINT_BYTES):
         byte = data[at + index : at + index + 1]
@@ -48,7 +48,7 @@ def read_varint(data: bytes, at: int = 0) -> tuple[int, int]:
 
 
 def take_varint(read: Callable[[int], bytes]) -> int | None:
-    """Read the next number of a stream; None at the end of it. Raises `NotAVarint`."""
+    """Read the next number from a stream; None at its end. Raises `NotAVarint`."""
     taken = b""
     while len(taken) < MAX_VARINT_BYTES:
         byte = read(1)
@@ -63,19 +63,19 @@ def take_varint(read: Callable[[int], bytes]) -> int | None:
 # --- CIDs: a version, a codec, and a SHA-256 digest ---
 
 Cid = NewType("Cid", str)
-"""A CIDv1 in lower-case base32, checked, so that each content has exactly one `Cid`."""
+"""A validated CIDv1 in lower-case base32, so that each content has exactly one `Cid`."""
 
 _SHA2_256 = b"\x12\x20"
-"""The multihash code of SHA-256, and its length of 32 bytes."""
+"""The multihash code of SHA-256, and the digest length of 32 bytes."""
 
 _DIGEST = 32
-"""Bytes of a SHA-256 digest."""
+"""Size of a SHA-256 digest in bytes."""
 
 
 class Codec(IntEnum):
     """The format of the hashed bytes: the content itself, or a node that links to parts of it.
 
-    `DAG_JSON` is for the manifests of exports. No request names one, so `parse_cid` refuses it.
+    `DAG_JSON` is for export manifests. No request names one, so `parse_cid` refuses it.
     """
 
     RAW = 0x55
@@ -84,7 +84,7 @@ class Codec(IntEnum):
 
 
 _PREFIXES = {codec: b"\x01" + write_varint(codec) + _SHA2_256 for codec in Codec}
-"""The binary form of a CID begins with one of these; the digest follows."""
+"""The possible prefixes of a binary CID; the digest follows."""
 
 _PARSED_PREFIXES = {_PREFIXES[Codec.RAW], _PREFIXES[Codec.DAG_PB]}
 
@@ -93,24 +93,24 @@ _LENGTHS = {
     for bases, length in (("fF", 73), ("bBvV", 59), ("cCtT", 65), ("kK", 56), ("zZmMuU", 49))
     for base in bases
 }
-"""How long the text of a 36-byte CID is in each multibase; other multibases are refused.
+"""Length of a 36-byte CID's text in each multibase; other multibases are refused.
 
-libipld refuses stray bits and foreign characters. With a fixed length and padding only at the end,
-no CID has two texts in one base, except where the base ignores case.
+libipld refuses stray bits and foreign characters. With a fixed length and padding only at
+the end, no CID has two texts in one base, except where the base ignores case.
 """
 
 _VERSION_0_LENGTH = 46
 
 
 class NotACid(ValueError):
-    """The text is not a CID, or is a CID of an unsupported kind."""
+    """The text is not a CID, or is an unsupported kind of CID."""
 
 
 def parse_cid(text: str) -> Cid:
-    """Parse a CID in any common multibase, or a CIDv0, into CIDv1 and base32.
+    """Parse a CID in any common multibase, or a CIDv0, into a base32 CIDv1.
 
-    Raises `NotACid` for everything but the canonical text of exactly one CID, for codecs other
-    than raw and dag-pb, and for hashes other than SHA-256.
+    Raises `NotACid` unless the text is the canonical form of exactly one CID, for codecs
+    other than raw and dag-pb, and for hashes other than SHA-256.
     """
     if len(text) == _VERSION_0_LENGTH and text.startswith("Qm"):
         # CIDv0 is the bare multihash of a dag-pb node, in base58.
@@ -129,7 +129,7 @@ def cid_of(codec: Codec, digest: bytes) -> Cid:
 
 
 def cid_bytes(cid: Cid) -> bytes:
-    """Return the binary form of a CID: 36 bytes, or 37 with DAG-JSON."""
+    """Return the binary form of a CID: 36 bytes, or 37 for DAG-JSON."""
     return decode_multibase(cid)[1]
 
 
@@ -145,7 +145,7 @@ def digest_of(cid: Cid) -> bytes:
 
 
 def split_cid(data: bytes) -> tuple[Cid, bytes]:
-    """Split `data` into the binary CID at its start and the rest. Raises `NotACid`."""
+    """Split `data` into the binary CID at its start and the remaining bytes. Raises `NotACid`."""
     for prefix in _PREFIXES.values():
         end = len(prefix) + _DIGEST
         if data.startswith(prefix) and len(data) >= end:
@@ -175,17 +175,17 @@ def _encode_cid(binary: bytes) -> Cid:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The size of a leaf in bytes, and the number of children of a node."""
+    """The size of a leaf in bytes, and the maximum number of children per node."""
 
     chunk: int
     width: int
 
 
 KUBO_LAYOUT = Layout(chunk=262_144, width=174)
-"""The layout of `ipfs add --cid-version=1`: 256 KiB, and as many links as fit into 8 KiB."""
+"""The layout of `ipfs add --cid-version=1`: 256 KiB, and as many links as fit in 8 KiB."""
 
 WIDE_LAYOUT = Layout(chunk=1_048_576, width=1024)
-"""The profile unixfs-v1-2025 of IPIP-0499: 1 MiB, and 1024 links."""
+"""The unixfs-v1-2025 profile of IPIP-0499: 1 MiB, and 1024 links."""
 
 
 _LEAF = KUBO_LAYOUT.chunk
@@ -196,7 +196,7 @@ _LINK_FIELD, _HASH_FIELD = 2, 1
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A block and the tree below it: `length` bytes of content in `total` bytes of blocks."""
+    """A block and the tree below it: `length` bytes of content, in `total` bytes of blocks."""
 
     codec: Codec
     digest: bytes
@@ -211,16 +211,17 @@ class _Node:
 
 
 def document_cid(data: bytes, layout: Layout = KUBO_LAYOUT) -> Cid:
-    """Return the CID of a document: of its bytes if they fit one chunk, else of its root node."""
+    """Return a document's CID: that of its bytes if they fit in one chunk, or of its root."""
     if len(data) <= layout.chunk:
         return cid_of(Codec.RAW, sha256(data).digest())
     return _build_tree(data, layout).cid
 
 
 def blocks(data: bytes, layout: Layout = KUBO_LAYOUT) -> Iterator[tuple[Cid, bytes | memoryview]]:
-    """Yield every block of a document with its CID, depth first from the root, as a CAR has them.
+    """Yield every block of a document with its CID, depth first from the root, in CAR order.
 
-    A block that occurs twice in the tree is yielded twice. Leaves are views of `data`, not copies.
+    A block that occurs twice in the tree is yielded twice. Leaves are views of `data`, not
+    copies.
     """
     waiting = [_build_tree(data, layout)]
     while waiting:
@@ -246,8 +247,8 @@ def _leaf(chunk: memoryview) -> _Node:
 def _join(children: Sequence[_Node]) -> _Node:
     """Build the dag-pb node above `children`.
 
-    Links come before the data, and each has an empty name: other encodings of the same node exist,
-    but their CIDs differ from those that IPFS nodes compute.
+    Links come before the data, and each has an empty name. Other encodings of the same node
+    exist, but their CIDs differ from those that IPFS nodes compute.
     """
     links = b"".join(_encode_field(_LINK_FIELD, _encode_link(child)) for child in children)
     length = sum(child.length for child in children)
@@ -263,7 +264,7 @@ def _encode_link(child: _Node) -> bytes:
 
 
 def _encode_field(number: int, value: bytes) -> bytes:
-    """Encode a protobuf field of bytes."""
+    """Encode a protobuf bytes field."""
     return bytes([number << 3 | 2]) + write_varint(len(value)) + value
 
 
@@ -276,14 +277,14 @@ _LINK_KEYS = {0x0A, 0x12, 0x18}
 """The protobuf keys of a link: its CID, its name, and the size of the tree below it."""
 
 _BYTES_FIELD = 2
-"""The protobuf wire type of a bytes field; the only other one here is that of a number."""
+"""The protobuf wire type of a bytes field; the only other type used here is a number."""
 
 MAX_NODES = 4096
-"""The most blocks of one document, so that reading a corrupt tree always ends."""
+"""Maximum number of blocks in a document, so that reading a corrupt tree always ends."""
 
 
 class NotAssembled(ValueError):
-    """The blocks are not those of one document."""
+    """The blocks do not form a single document."""
 
 
 def read_links(block: bytes, most: int = WIDE_LAYOUT.width) -> list[Cid]:
@@ -299,7 +300,7 @@ def read_links(block: bytes, most: int = WIDE_LAYOUT.width) -> list[Cid]:
 
 
 def assemble(cid: Cid, load: Callable[[Cid], bytes], limit: int) -> bytes:
-    """Return the document with this CID, from blocks that `load` has verified.
+    """Return the document with this CID, assembled from blocks that `load` has verified.
 
     Raises `NotAssembled` above `limit` bytes, and for a tree other than the one that
     `document_cid` computes for the same bytes.
@@ -344,7 +345,7 @@ def _read_cid(link: bytes) -> Cid:
 
 
 def _read_fields(message: bytes, keys: set[int], most: int) -> Iterator[tuple[int, bytes]]:
-    """Yield the bytes fields of a protobuf message with these keys; numeric ones are skipped.
+    """Yield a protobuf message's bytes fields with these keys; numeric fields are skipped.
 
     Raises `NotAVarint`, also above `most` fields.
     """

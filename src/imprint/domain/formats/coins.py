@@ -1,16 +1,16 @@
 """Amounts of the chain's coin in decimal notation, for pages, feeds and the client."""
 
 DECIMALS = 18
-"""Decimal digits of a coin."""
+"""Number of decimal digits of a coin."""
 
 
 def format_coin(wei: int) -> str:
-    """The exact amount in coins: `0.01`."""
+    """Format the exact amount in coins: `0.01`."""
     whole, rest = divmod(wei, 10**DECIMALS)
     digits = f"{rest:0{DECIMALS}d}".rstrip("0")
     return f"{whole}.{digits}" if digits else f"{whole}"
 
 
 def format_ether(wei: int) -> str:
-    """An amount with the name of the coin: `0.01 ETH`."""
+    """Format an amount with the name of the coin: `0.01 ETH`."""
     return f"{format_coin(wei)} ETH"

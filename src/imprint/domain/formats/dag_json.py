@@ -1,4 +1,4 @@
-"""DAG-JSON: JSON with links and bytes, where every value has exactly one encoding.
+"""DAG-JSON: JSON with links and bytes, in which every value has exactly one encoding.
 
 Members are sorted, there are no spaces, a link is `{"/": cid}` and bytes are
 `{"/": {"bytes": base64}}`. Floating-point numbers are not supported.
@@ -25,7 +25,7 @@ class Link:
 
 
 def write_node(value: Any) -> bytes:
-    """Encode a value of strings, integers, links, bytes, lists and objects."""
+    """Encode a value made of strings, integers, links, bytes, lists and objects."""
     text = json.dumps(
         value, default=_write_special, sort_keys=True, separators=(",", ":"), ensure_ascii=False
     )
@@ -33,7 +33,7 @@ def write_node(value: Any) -> bytes:
 
 
 def read_node(data: bytes) -> Any:
-    """Decode a node. Raises `NotDagJson` for bytes that `write_node` would not write."""
+    """Decode a node. Raises `NotDagJson` for bytes that `write_node` would not produce."""
     try:
         value = json.loads(
             data, object_hook=_read_special, parse_float=_refuse, parse_constant=_refuse
@@ -86,6 +86,6 @@ def _text(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Bytes:
-    """The inner object of bytes; `write_node` refuses it anywhere else."""
+    """The inner object that encodes bytes; `write_node` refuses it anywhere else."""
 
     value: bytes

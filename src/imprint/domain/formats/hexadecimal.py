@@ -1,4 +1,4 @@
-"""Hexadecimal numbers, bytes and hashes with the prefix `0x`, as nodes and providers send them."""
+"""Hexadecimal numbers, bytes and hashes with the prefix `0x`, as sent by nodes and providers."""
 
 import re
 
@@ -7,11 +7,11 @@ _HASH = re.compile(r"0x[0-9a-fA-F]{64}\Z")
 
 
 class NotHexadecimal(ValueError):
-    """The value is not a string of `0x` and hexadecimal digits."""
+    """The value is not a string of hexadecimal digits with the prefix `0x`."""
 
 
 def parse_hex_bytes(value: object) -> bytes:
-    """Parse bytes of two digits each; `0x` alone is empty. Raises `NotHexadecimal`."""
+    """Parse bytes, two digits each; `0x` alone is empty. Raises `NotHexadecimal`."""
     if not isinstance(value, str) or not value.startswith("0x"):
         raise NotHexadecimal("Bytes are a string that begins with 0x.")
     try:
@@ -32,7 +32,7 @@ def parse_hex_number(value: object) -> int:
 
 
 def parse_hash(value: object) -> str:
-    """Parse a hash of 32 bytes into lower case. Raises `NotHexadecimal`."""
+    """Parse a 32-byte hash and return it in lower case. Raises `NotHexadecimal`."""
     if not isinstance(value, str) or not _HASH.match(value):
         raise NotHexadecimal("A hash is 0x and 64 hexadecimal digits.")
     return value.lower()

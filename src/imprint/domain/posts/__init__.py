@@ -1,1 +1,1 @@
-"""Posts as recorded on the chain, and their texts."""
+"""Posts as recorded on the chain, and their text."""

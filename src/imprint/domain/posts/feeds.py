@@ -1,4 +1,4 @@
-"""Feeds: their paths, and posts with the texts that the subscriber may read."""
+"""Feeds: their paths, and their posts with the text that the subscriber may read."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,25 +7,27 @@ from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.indexed_posts import IndexedPost
 
 FEED_SIZE = 50
-"""Posts in a feed, the newest first; in a private feed, posts per page."""
+"""Number of posts in a feed, newest first; in a private feed, the number per page."""
 
 MAX_ENTRY_BYTES = 64 * 1024
-"""The largest document in bytes whose text is in a public feed; larger ones are only linked."""
+"""The largest document in bytes whose text a public feed includes; larger ones are linked."""
 
 MAX_FEED_BYTES = 1024 * 1024
-"""Total bytes of documents whose texts are in one feed, or on one page of a private one; the newest
-come first."""
+"""Maximum total size in bytes of the documents included in one feed.
+
+In a private feed, the limit applies to each page. The newest documents come first.
+"""
 
 ALL_POSTS = "/feeds/posts"
-"""The path of the feed of all posts, without the ending of a format."""
+"""The path of the feed of all posts, without the format extension."""
 
 PRIVATE_FEEDS = "/feeds/private/"
-"""The prefix of the paths of private feeds; their tokens follow, and are never logged."""
+"""The path prefix of private feeds; a token follows it, which is never logged."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """A post in a feed; `text` is None if the subscriber may not read it, or if it is too large."""
+    """A post in a feed; `text` is None if it is too large or the subscriber may not read it."""
 
     post: IndexedPost
     updated_at: datetime
@@ -36,9 +38,9 @@ class FeedEntry:
 class Feed:
     """A feed; `name` is unique per contract and never changes.
 
-    `path` is its address without the ending of the format, `page` that of the page for people with
-    the same posts; the name of the service is put before `title`. A private one has the addresses
-    of nothing but itself, and no hub. It has pages: this one has the posts before the place
+    `path` is its path without the format extension; `page` is the path of the web page with
+    the same posts. The name of the service is put before `title`. A private feed links only
+    to itself, has no hub, and is split into pages: this one has the posts before position
     `before`, the next one those before `next_before`.
     """
 
@@ -52,7 +54,7 @@ class Feed:
     next_before: int | None = None
 
     def has_entries_of(self, other: "Feed") -> bool:
-        """Whether both were built from the same posts, dates and texts (identical objects)."""
+        """Whether both feeds have the same posts, dates and texts (identical objects)."""
         return len(self.entries) == len(other.entries) and all(
             ours.post is theirs.post
             and ours.text is theirs.text
@@ -62,15 +64,15 @@ class Feed:
 
     @property
     def updated_at(self) -> datetime | None:
-        """When the newest change was; None without entries."""
+        """The time of the latest change; None without entries."""
         return max((entry.updated_at for entry in self.entries), default=None)
 
 
 def tag_path(tag: str) -> str:
-    """The path of the feed of a hashtag."""
+    """Return the path of a hashtag's feed."""
     return f"/feeds/tags/{tag}"
 
 
 def author_path(author: Address) -> str:
-    """The path of the feed of an author."""
+    """Return the path of an author's feed."""
     return f"/feeds/authors/{author}"

@@ -1,4 +1,4 @@
-"""Values of the index: posts, sales, libraries, accounts and totals."""
+"""Values stored in the index: posts, sales, libraries, accounts and totals."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,10 +19,11 @@ class Sales:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class IndexedPost:
-    """A post as the chain describes it.
+    """A post as recorded on the chain.
 
-    `cid` is canonical if the text on the chain is a CID, and that text otherwise. Invalid UTF-8 is
-    replaced in all texts. `hosted` if the document of the post is stored here.
+    `cid` is canonical if the text on the chain is a CID; otherwise it is that text
+    unchanged. Invalid UTF-8 is replaced in all texts. `hosted` is true if the post's
+    document is stored here.
     """
 
     place: int
@@ -49,7 +50,7 @@ class IndexedPost:
 
 @dataclass(frozen=True, slots=True)
 class PricePoint:
-    """A price of a post, and since when it had it."""
+    """A price of a post, and the time from which it applied."""
 
     price: int
     since: datetime
@@ -57,14 +58,14 @@ class PricePoint:
 
 @dataclass(frozen=True, slots=True)
 class PricedPost:
-    """A post with its latest prices, the newest first."""
+    """A post with its latest prices, newest first."""
 
     post: IndexedPost
     prices: tuple[PricePoint, ...]
 
 
 class PostOrder(StrEnum):
-    """The orders of a list of posts; `sales` and `price` have the highest first."""
+    """Sort orders of a list of posts; `sales` and `price` sort the highest first."""
 
     NEWEST = "newest"
     OLDEST = "oldest"
@@ -74,7 +75,7 @@ class PostOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PostFilter:
-    """Which posts a list contains, and in which order."""
+    """The filter and sort order of a list of posts."""
 
     tags: tuple[str, ...] = ()
     author: Address | None = None
@@ -85,14 +86,14 @@ class PostFilter:
 
     @property
     def selects_all(self) -> bool:
-        """Whether every post passes."""
+        """Whether the filter matches every post."""
         prices = (self.free, self.min_price, self.max_price)
         return not self.tags and self.author is None and all(each is None for each in prices)
 
 
 @dataclass(frozen=True, slots=True)
 class PostPosition:
-    """Where a list continues: after the post at `place`, whose sales or price was `value`."""
+    """Where a list continues: after the post at position `place`, with sales or price `value`."""
 
     place: int
     value: int = 0
@@ -100,9 +101,10 @@ class PostPosition:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class PostPage:
-    """Posts of a list. `next` is where the next page starts, None on the last one.
+    """One page of a list of posts; `next` is the start of the next page, None on the last one.
 
-    A page may have fewer posts than requested, or none, although more follow: its work is bounded.
+    Because the work per page is bounded, a page may have fewer posts than requested, or
+    none, although more follow.
     """
 
     posts: tuple[IndexedPost, ...]
@@ -122,7 +124,7 @@ class HeldPost:
 
 @dataclass(frozen=True, slots=True)
 class Sale:
-    """One purchase of a post. `title` is None if the index does not have the post."""
+    """One purchase of a post. `title` is None if the post is not in the index."""
 
     place: int
     post_id: int
@@ -138,8 +140,8 @@ class Sale:
 class AccountSummary:
     """The activity of an address as an author and as a reader.
 
-    `worth` is the sum of the first prices of its posts; `readers` are the addresses that hold one
-    of them; `held` is how many posts it holds itself.
+    `worth` is the sum of the initial prices of its posts, `readers` is the number of
+    addresses that hold one of them, and `held` is the number of posts that it holds itself.
     """
 
     address: Address
@@ -155,7 +157,7 @@ class AccountSummary:
 
 @dataclass(frozen=True, slots=True)
 class MarketDay:
-    """What happened on one day, counted from 1970-01-01, UTC."""
+    """The activity of one UTC day, numbered from 1970-01-01."""
 
     day: int
     posts: int
@@ -166,7 +168,8 @@ class MarketDay:
 class MarketTotals:
     """Totals of the whole marketplace.
 
-    `readers` hold a post; `users` have published, bought or hold one.
+    `readers` counts addresses that hold a post; `users` counts addresses that have
+    published or bought a post, or hold one.
     """
 
     posts: int
@@ -178,15 +181,15 @@ class MarketTotals:
 
 
 PUBLIC_PAGE_SIZE = 9
-"""Files on a page of a public list; fixed by the protocol."""
+"""Number of files on a page of a public list; fixed by the protocol."""
 
 DRAFTS_PAGE_SIZE = 12
-"""Files on the first page of an owner's drafts; fixed by the protocol."""
+"""Number of files on the first page of an owner's drafts; fixed by the protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublicList:
-    """Posts with all of these tags, newest first; with `drafts_too` also the drafts."""
+    """Posts with all of these tags, newest first; with `drafts_too`, drafts as well."""
 
     tags: tuple[str, ...] = ()
     drafts_too: bool = False
@@ -204,14 +207,14 @@ ListFilter = PublicList | OwnDrafts
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Files of a list; `next_position` is where the next page starts, None on the last one."""
+    """One page of a list of files; `next_position` starts the next page, None on the last one."""
 
     files: tuple[File, ...]
     next_position: int | None
 
 
 def cut_page(files: list[File], size: int) -> Page:
-    """Cut a page out of up to `size + 1` files; the extra file shows that more follow."""
+    """Build a page from up to `size + 1` files; an extra file means that another page follows."""
     shown = tuple(files[:size])
     more = len(files) > size
     return Page(shown, shown[-1].position if more else None)

@@ -1,4 +1,4 @@
-"""The marketplace's events in chain order: posts, purchases, prices, tokens."""
+"""Marketplace events in chain order: posts, purchases, price changes and token transfers."""
 
 import re
 from collections.abc import Iterable
@@ -11,35 +11,35 @@ from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.posts import BlockRef
 
 LOGS_PER_BLOCK = 2**20
-"""The number of logs of one block that positions can tell apart; no chain has larger blocks."""
+"""Number of logs per block that a position can represent; no chain has larger blocks."""
 
 HIGHEST_BLOCK = 2**43 - 1
-"""The last block whose positions fit into 63 bits."""
+"""The highest block number whose positions fit in 63 bits."""
 
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,17})\Z")
-"""A number of up to 18 digits, which fits into 63 bits."""
+"""A number of up to 18 digits, which fits in 63 bits."""
 
 
 def place_of(block_number: int, log_index: int) -> int:
-    """The position of a log: one number that sorts in chain order. Raises ValueError."""
+    """Return the position of a log, a number that sorts in chain order. Raises ValueError."""
     if not (0 <= block_number <= HIGHEST_BLOCK and 0 <= log_index < LOGS_PER_BLOCK):
         raise ValueError("The block or the index of the log is too high.")
     return block_number * LOGS_PER_BLOCK + log_index
 
 
 def parse_place(text: str) -> int | None:
-    """Parse a position in decimal; None for any other text."""
+    """Parse a decimal position; None for any other text."""
     return int(text) if _DECIMAL.match(text) else None
 
 
 def block_of(place: int) -> int:
-    """The block number of a position."""
+    """Return the block number of a position."""
     return place // LOGS_PER_BLOCK
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where and when an event happened."""
+    """The position and time of an event."""
 
     place: int
     block: BlockRef
@@ -51,8 +51,8 @@ class Origin:
 class PostPublished:
     """A post was created. Its texts are bytes, because they may be invalid UTF-8.
 
-    `hashtags` are those of the PostTagged logs of the post, normalized; `description` comes from
-    its entry. `cid` is None if the text is not a CID.
+    `hashtags` come from the post's PostTagged logs and are normalized; `description` comes
+    from the post's entry in the contract. `cid` is None if its text is not a CID.
     """
 
     origin: Origin
@@ -69,7 +69,7 @@ class PostPublished:
 
 @dataclass(frozen=True, slots=True)
 class PostPurchased:
-    """A reader bought the token of a post."""
+    """A reader bought a post's token."""
 
     origin: Origin
     post_id: int
@@ -88,7 +88,7 @@ class PriceChanged:
 
 @dataclass(frozen=True, slots=True)
 class TokensMoved:
-    """Tokens of a post moved; the zero address mints and burns."""
+    """Tokens of a post were transferred; transfers from or to the zero address mint or burn."""
 
     origin: Origin
     post_id: int
@@ -99,8 +99,7 @@ class TokensMoved:
 
 @dataclass(frozen=True, slots=True)
 class PostTagged:
-    """A hashtag of a post as it is on the chain; it belongs to the event that published the
-    post."""
+    """A hashtag as recorded on the chain; it belongs to the event that published the post."""
 
     origin: Origin
     post_id: int
@@ -113,8 +112,8 @@ MarketEvent = PostPublished | PostPurchased | PriceChanged | TokensMoved
 def attach_hashtags(events: Iterable[MarketEvent | PostTagged]) -> list[MarketEvent]:
     """Return the events with hashtags merged into their posts.
 
-    A hashtag counts if its log is in the transaction that published the post. Invalid or excess
-    hashtags are dropped.
+    A hashtag counts only if its log is in the transaction that published the post. Invalid
+    or excess hashtags are dropped.
     """
     found = list(events)
     tags: dict[tuple[str, int], dict[str, None]] = {}

@@ -1,7 +1,7 @@
-"""The ledger of the marketplace: how each event changes posts, holdings, accounts and totals.
+"""The marketplace ledger: how each event changes posts, holdings, accounts and totals.
 
-It works on the rows that its caller has loaded for the events, and records which rows it has
-changed and their earlier values.
+It works on the rows that its caller has loaded for the events, and records which rows it
+changed and their previous values.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,17 +23,17 @@ K = TypeVar("K")
 R = TypeVar("R")
 
 HoldingKey = tuple[Address, int]
-"""A holder and a post id."""
+"""The key of a holding: a holder and a post ID."""
 
 ReaderKey = tuple[Address, Address]
-"""An author and a reader."""
+"""The key of a reader row: an author and a reader."""
 
 SECONDS_PER_DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class PostRow:
-    """The fields of a post that change after publication, and its author."""
+    """A post's author, and the fields that change after publication."""
 
     place: int
     author: Address
@@ -45,12 +45,12 @@ class PostRow:
 
 @dataclass(frozen=True, slots=True)
 class HoldingRow:
-    """How many tokens of a post an address has.
+    """The number of a post's tokens that an address holds.
 
-    `arrived` is the place of the transfer that began the holding; `paid` is None unless the token
-    was bought. Who gives a bought token away keeps the row, with a balance of zero, and has what
-    was paid again when the token returns. The balance is negative if tokens moved that were minted
-    before the first block.
+    `arrived` is the position of the transfer that started the holding; `paid` is None
+    unless the token was bought. When a bought token is given away, the row stays with a
+    balance of zero, so that `paid` applies again if the token returns. The balance is
+    negative if the address sent tokens that were minted before the first block.
     """
 
     balance: int
@@ -102,7 +102,7 @@ class TotalsRow:
 
 
 class Table(Generic[K, R]):
-    """Loaded rows by their keys; a row that is not here does not exist."""
+    """Loaded rows by key; a row that is missing here does not exist."""
 
     def __init__(self, rows: Iterable[tuple[K, R]] = ()) -> None:
         self._rows: dict[K, R] = dict(rows)
@@ -110,7 +110,7 @@ class Table(Generic[K, R]):
         self._before: dict[K, R | None] = {}
 
     def get(self, key: K) -> R | None:
-        """The row with this key."""
+        """Return the row with this key."""
         return self._rows.get(key)
 
     def put(self, key: K, row: R | None) -> None:
@@ -124,21 +124,21 @@ class Table(Generic[K, R]):
             self._rows[key] = row
 
     def changes(self) -> Iterable[tuple[K, R | None, R | None]]:
-        """Every changed key, with its row as loaded and its current row."""
+        """Return every changed key with its row as loaded and its current row."""
         for key, loaded in self._loaded.items():
             now = self._rows.get(key)
             if now != loaded:
                 yield key, loaded, now
 
     def take_before(self) -> dict[K, R | None]:
-        """Return the rows that changed since the last call, with their values at that time."""
+        """Return the rows changed since the last call, with their values at that time."""
         before, self._before = self._before, {}
         return before
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Applies events to the rows of the tables; the lists collect what each event adds."""
+    """Applies events to the rows of the tables; the lists collect the rows that events add."""
 
     posts: Table[int, PostRow] = field(default_factory=Table)
     holdings: Table[HoldingKey, HoldingRow] = field(default_factory=Table)
@@ -295,9 +295,9 @@ class Ledger:
 
 
 def _payments(events: Sequence[MarketEvent]) -> dict[int, int]:
-    """What was paid for tokens in one transaction, by the position of their mint.
+    """Return the amounts paid for tokens in one transaction, by the position of their mint.
 
-    A purchase mints its token just before its event, or after it; other mints are gifts.
+    A purchase mints its token just before or after its event; all other mints are gifts.
     """
     paid: dict[int, int] = {}
     minted: dict[HoldingKey, int] = {}
@@ -319,5 +319,5 @@ def _payments(events: Sequence[MarketEvent]) -> dict[int, int]:
 
 
 def day_of(at: datetime) -> int:
-    """The day of a moment, as days since 1970-01-01 UTC."""
+    """Return the UTC day of a time, as days since 1970-01-01."""
     return int(at.timestamp()) // SECONDS_PER_DAY

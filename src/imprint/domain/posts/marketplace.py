@@ -1,4 +1,4 @@
-"""The marketplace contract: its event topics, its function selectors, and their decoders."""
+"""The marketplace contract: event topics, function selectors, and decoders."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -26,7 +26,7 @@ from imprint.domain.posts.posts import (
 )
 
 POST_CREATED = bytes.fromhex("f753f630973e9c5274697eb346810b78c35457ef0df3e0c5c7ade5841d55ca77")
-"""First topic of PostCreated(uint256,string,string,string,address,uint256): a post is published."""
+"""First topic of PostCreated(uint256,string,string,string,address,uint256): a new post."""
 
 POST_SUBSCRIBED = bytes.fromhex("c4f07abc81eeea9be4a90005faadbbbb0ddfd027f96110739619c68d7da06d24")
 """First topic of PostSubscribed(uint256,address,uint256): a reader bought a post's token."""
@@ -37,10 +37,10 @@ POST_PRICE_UPDATED = bytes.fromhex(
 """First topic of PostPriceUpdated(uint256,uint256,uint256): the price of a post changed."""
 
 TRANSFER = bytes.fromhex("1b3d7edb2e9c0b0e7c525b20aaaef0f5940d2ed71663c7d39266ecafac728859")
-"""First topic of Transfer(address,address,address,uint256,uint256): an ERC-6909 token moved."""
+"""First topic of Transfer(address,address,address,uint256,uint256): an ERC-6909 transfer."""
 
 POST_TAGGED = bytes.fromhex("19584cd97344f44fe77feb2de781277ccbadb573bac11270c515749d8e92698d")
-"""First topic of PostTagged(uint256,string): a hashtag of a post that was just published."""
+"""First topic of PostTagged(uint256,string): a hashtag of a newly published post."""
 
 MARKET_TOPICS = (
     POST_CREATED,
@@ -49,45 +49,45 @@ MARKET_TOPICS = (
     POST_PRICE_UPDATED,
     TRANSFER,
 )
-"""The first topics of all logs that the index of posts reads."""
+"""The first topics of all logs that the post index reads."""
 
 GET_POST_INFO = bytes.fromhex("eba1e3b3")
-"""Selector of getPostInfo(uint256): the entry of a post id."""
+"""Selector of getPostInfo(uint256): the contract's entry for a post ID."""
 
 POST_CID_TO_TOKEN_ID = bytes.fromhex("e8be2748")
-"""Selector of postCidToTokenId(string): the post id under which this text is published, or 0."""
+"""Selector of postCidToTokenId(string): the ID of the post published with this text, or 0."""
 
 BALANCE_OF = bytes.fromhex("00fdd58e")
-"""Selector of balanceOf(address,uint256): the tokens of an id that an address holds (ERC-6909)."""
+"""Selector of balanceOf(address,uint256): an address's balance of a token ID (ERC-6909)."""
 
 EARLIER_FUNCTIONS = {
     "createPost((string,string,string,string,uint256))": bytes.fromhex("a7b7802e"),
     "getAllPosts()": bytes.fromhex("30561100"),
     "getUserPosts(address)": bytes.fromhex("9a2194a9"),
 }
-"""Functions that the earlier service's front end calls besides those of any marketplace."""
+"""Functions that the earlier service's front end calls beyond those of any marketplace."""
 
 _PUSH4 = b"\x63"
-"""The instruction with which a contract compares the selector of a call."""
+"""The instruction that pushes a selector, for comparison with that of a call."""
 
 MAX_SPELLED_CID = 512
-"""The most bytes of a CID's text; longer ones are not stored or parsed."""
+"""Maximum length of a CID's text in bytes; longer texts are not stored or parsed."""
 
 MAX_TITLE = 100
-"""The bytes of a title that are kept; the marketplace accepts no more."""
+"""Maximum stored length of a title in bytes; the marketplace accepts no more."""
 
 MAX_DESCRIPTION = 500
-"""The bytes of a description that are kept; the marketplace accepts no more."""
+"""Maximum stored length of a description in bytes; the marketplace accepts no more."""
 
 _STAND_IN = "0x" + "0" * 16
-"""The prefix of a stand-in block hash; a real hash has it with a probability of 2^-64."""
+"""The prefix of a placeholder block hash; a real hash has it with a probability of 2^-64."""
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log from a node or a provider; `removed` if its block is no longer canonical.
+    """A log from a node or a provider; `removed` is true if its block is no longer canonical.
 
-    `timestamp` is that of its block, in seconds, if the node sends it with the log.
+    `timestamp` is that of its block, in seconds, if the node includes it in the log.
     """
 
     address: Address
@@ -99,13 +99,14 @@ class Log:
 
 
 class Undecodable(ValueError):
-    """A malformed log of the marketplace; the message is the reason."""
+    """A malformed marketplace log; the message gives the reason."""
 
 
 def decode_post_created(log: Log) -> PostCreated:
     """Decode a PostCreated log; `cid` is None if the text is not a CID. Raises `Undecodable`.
 
-    The title is not read, and the thumbnail may be anything: the post is published all the same.
+    The title is not read and the thumbnail is not checked: the post is published
+    regardless.
     """
     _expect_topics(log, POST_CREATED, 3)
     try:
@@ -128,7 +129,7 @@ def decode_post_created(log: Log) -> PostCreated:
 
 
 def decode_access_changed(log: Log) -> AccessChanged:
-    """Decode a Transfer, PostSubscribed or PostPriceUpdated log into the access it changes.
+    """Decode a Transfer, PostSubscribed or PostPriceUpdated log into its change of access.
 
     Raises `Undecodable`, also for any other log.
     """
@@ -150,9 +151,9 @@ def decode_access_changed(log: Log) -> AccessChanged:
 
 
 def decode_market_event(log: Log, at: datetime) -> MarketEvent | PostTagged:
-    """Decode any log with one of `MARKET_TOPICS`, from a block of this time. Raises `Undecodable`.
+    """Decode a log with one of `MARKET_TOPICS`, from a block with this timestamp.
 
-    Texts that are too long are truncated.
+    Texts that are too long are truncated. Raises `Undecodable`.
     """
     topic = log.topics[0] if log.topics else b""
     try:
@@ -180,7 +181,7 @@ def decode_market_event(log: Log, at: datetime) -> MarketEvent | PostTagged:
 
 
 def cut_text(text: bytes, length: int) -> bytes:
-    """Truncate a text to this many bytes, without cutting a character in half."""
+    """Truncate a text to this many bytes without splitting a character."""
     if len(text) <= length:
         return text
     for end in range(length, max(length - 4, -1), -1):
@@ -191,10 +192,10 @@ def cut_text(text: bytes, length: int) -> bytes:
 
 
 def decode_post_info(returned: bytes) -> PostEntry:
-    """Decode what getPostInfo returned; `cid` is None if the text is not a CID. Raises `NotAbi`.
+    """Decode the result of getPostInfo; `cid` is None if its text is not a CID. Raises `NotAbi`.
 
-    A contract may return the entry as one struct or as six values. The struct begins with the
-    offset 32, the six values begin with the author, and no author has the address 32.
+    A contract may return the entry as one struct or as six values. The struct begins with
+    the offset 32, the six values begin with the author, and no author has the address 32.
     """
     entry = _entry_of(returned)
     # All four strings are read, though only one is used, to refuse a truncated entry.
@@ -207,7 +208,7 @@ def decode_post_info(returned: bytes) -> PostEntry:
 
 
 def decode_post_details(returned: bytes) -> PostDetails:
-    """Decode the description that getPostInfo returned; texts that are too long are truncated.
+    """Decode the description in the result of getPostInfo, truncated if it is too long.
 
     Raises `NotAbi`.
     """
@@ -221,9 +222,10 @@ def decode_post_details(returned: bytes) -> PostDetails:
 
 
 def stand_in_block_hash(*parts: bytes) -> str:
-    """Return a stand-in for a block hash that the provider left out.
+    """Return a placeholder for a block hash that the provider omitted.
 
-    The same parts give the same hash, so the event is applied once; no block can confirm it.
+    The same parts give the same hash, so the event is applied only once; no block can
+    confirm it.
     """
     digest = keccak256(b"".join(keccak256(part) for part in parts)).hex()
     return (_STAND_IN + digest)[: 2 + 64]
@@ -289,5 +291,5 @@ def _cid_or_none(text: str) -> Cid | None:
 
 
 def missing_functions(code: bytes) -> list[str]:
-    """The functions of the earlier front end that a contract with this code does not have."""
+    """Return the functions used by the earlier front end that a contract with this code lacks."""
     return [name for name, each in EARLIER_FUNCTIONS.items() if _PUSH4 + each not in code]

@@ -1,7 +1,8 @@
 """Readable text of a document: Markdown, or the JSON blocks of the earlier front end.
 
-Content is untrusted: no text raises an error, time is linear in its length, and parts that would
-take too much work are left out. Functions that take a `TextWork` raise `Abandoned`.
+Content is untrusted: no text raises an error, time is linear in its length, and parts that
+would take too much work are left out. Functions with a `TextWork` parameter raise
+`Abandoned`.
 """
 
 import html
@@ -15,27 +16,27 @@ from typing import Any
 from imprint.domain.posts.text_work import TextWork, TooIntricate
 
 MAX_JSON = 2 * 1024 * 1024
-"""The most characters of JSON, without pictures, that are parsed: memory is 30 times that."""
+"""Maximum characters of JSON to parse, without images; parsing takes 30 times the memory."""
 
 MAX_DEPTH = 8
-"""The most levels of nested lists; deeper items are shown at this level."""
+"""Maximum depth of nested lists; deeper items are shown at this level."""
 
 LOOKED_AT = 8
-"""How many characters are scanned for each one that is wanted: most may be markup."""
+"""Number of characters scanned per requested character, since most may be markup."""
 
 INLINE_STEPS = 20
-"""The steps that converting one inline text counts as."""
+"""Number of steps charged for converting one inline text."""
 
 TOO_INTRICATE = "*The rest of this document is too intricate to be written as Markdown.*"
 
 _SLICE = 32 * 1024
-"""Characters converted at a time: a regular expression holds the interpreter lock meanwhile."""
+"""Number of characters converted at a time, because a regular expression holds the GIL."""
 
 _DATA_URL = re.compile(r"data:[A-Za-z0-9.+-]{1,40}/[^\s\"'()<>\\]*")
 _TAG = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]{0,15})([^<>]*)>|<[!/?][^<>]*>")
 _HREF = re.compile(r"""\bhref\s{0,4}=\s{0,4}["']?((?:https?://|mailto:)[^\s"'<>()\\]{1,2000})""")
 _LONG_REFERENCE = re.compile(r"&#[0-9]{8,};?")
-"""A character reference with more digits than any character has; `int` refuses thousands."""
+"""A character reference with too many digits for any character; `int` refuses thousands."""
 
 _BREAKS = frozenset({"br", "p", "div", "li", "tr", "td", "th", "ul", "ol", "h1", "h2", "h3"})
 _MARKS = {"b": "**", "strong": "**", "i": "*", "em": "*"}
@@ -53,9 +54,9 @@ Block = dict[str, Any]
 
 
 def readable_text(content: str, work: TextWork | None = None, longest: int | None = None) -> str:
-    """The words of a document for search and snippets, one paragraph per line.
+    """Return the words of a document for search and snippets, one paragraph per line.
 
-    With `longest`, at most that many characters from the beginning.
+    With `longest`, return at most that many characters from the beginning.
     """
     work = work or TextWork()
     document = parse_blocks(content)
@@ -71,7 +72,7 @@ def readable_text(content: str, work: TextWork | None = None, longest: int | Non
 
 
 def markdown_text(content: str, work: TextWork | None = None) -> str:
-    """The document as Markdown; blocks lose their title, which the post already has."""
+    """Return the document as Markdown; blocks lose their title, which the post already has."""
     document = parse_blocks(content)
     if document is None:
         return content
@@ -85,12 +86,12 @@ def markdown_text(content: str, work: TextWork | None = None) -> str:
 
 
 def is_markdown(content: str) -> bool:
-    """Whether the content cannot be blocks, and is therefore Markdown."""
+    """Whether the content is Markdown because it cannot be blocks."""
     return not content.lstrip().startswith("{")
 
 
 def _plain_markdown(content: str, work: TextWork, longest: int | None) -> Iterator[str]:
-    """The words of Markdown, in slices that end at line ends."""
+    """Yield the words of Markdown text, in slices that end at line breaks."""
     size = len(content) if longest is None else min(len(content), LOOKED_AT * longest)
     start = 0
     while start < size:
@@ -103,7 +104,7 @@ def _plain_markdown(content: str, work: TextWork, longest: int | None) -> Iterat
 
 
 def parse_blocks(content: str) -> tuple[str, list[Block]] | None:
-    """Title and blocks of a document of the earlier front end; None for any other content."""
+    """Return the title and blocks of an earlier-front-end document; None for other content."""
     if is_markdown(content):
         return None
     found = _decode(content)
@@ -124,7 +125,7 @@ def parse_blocks(content: str) -> tuple[str, list[Block]] | None:
 
 
 def _decode(content: str) -> Any:
-    """Decode JSON without its pictures; None if it is invalid."""
+    """Decode JSON without its images; None if it is invalid."""
     small = _DATA_URL.sub("", content)
     if len(small) > MAX_JSON:
         return None
@@ -144,7 +145,7 @@ def _blocks_of(items: list[Any]) -> list[Block]:
 
 
 def _first(parts: Iterable[str], longest: int | None) -> Iterator[str]:
-    """The first parts, up to this many characters and as long as the work lasts."""
+    """Return the first parts, limited to this many characters and by the remaining work."""
     size = 0
     with suppress(TooIntricate):
         for part in parts:
@@ -157,7 +158,7 @@ def _first(parts: Iterable[str], longest: int | None) -> Iterator[str]:
 def _converted(
     blocks: list[Block], converters: dict[str, Callable[[Block], str]], work: TextWork
 ) -> Iterator[str]:
-    """Convert each block. Raises what `TextWork.spend` raises."""
+    """Convert each block. Raises the same errors as `TextWork.spend`."""
     for block in blocks:
         kind, data = block.get("type"), block.get("data")
         if not isinstance(data, dict):
@@ -169,7 +170,7 @@ def _converted(
 
 
 def _count_values(data: Block) -> int:
-    """The number of values in a block at all depths."""
+    """Return the number of values in a block, at all depths."""
     count, left = 0, [data]
     while left:
         each: Any = left.pop()
@@ -182,7 +183,7 @@ def _count_values(data: Block) -> int:
 
 
 def _text(data: Any, member: str) -> str:
-    """A text member of a block; empty if it is not a text."""
+    """Return a text member of a block; empty if it is not a string."""
     value = data.get(member) if isinstance(data, dict) else data
     return value if isinstance(value, str) else ""
 
@@ -192,7 +193,7 @@ def _unescape(text: str) -> str:
 
 
 def _inline_text(text: str) -> str:
-    """The text of inline HTML without its tags."""
+    """Return the text of inline HTML without its tags."""
 
     def replaced(tag: "re.Match[str]") -> str:
         return " " if (tag[2] or "").lower() in _BREAKS else ""
@@ -201,7 +202,7 @@ def _inline_text(text: str) -> str:
 
 
 def _inline_markdown(text: str) -> str:
-    """Markdown of inline HTML: emphasis and links stay, everything else is text."""
+    """Convert inline HTML to Markdown: emphasis and links stay, everything else becomes text."""
     parts: list[str] = []
     link: str | None = None
     end = 0
@@ -224,7 +225,7 @@ def _inline_markdown(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    """Text escaped so that Markdown shows it literally."""
+    """Escape text so that Markdown shows it literally."""
     return _LIST_MARK.sub(r"\1\\\2", _SPECIAL.sub(r"\\\g<0>", text))
 
 
@@ -233,7 +234,7 @@ def _line(text: str) -> str:
 
 
 def walk_items(items: Any) -> Iterator[tuple[int, int, Any]]:
-    """Items of a list with their depth and number, in order; a nested list follows its item."""
+    """Yield list items with their depth and number, in order; a nested list follows its item."""
     if not isinstance(items, list):
         return
     stack: list[tuple[int, Iterator[tuple[int, Any]]]] = [(0, enumerate(items, 1))]
@@ -250,7 +251,7 @@ def walk_items(items: Any) -> Iterator[tuple[int, int, Any]]:
 
 
 def item_text(item: Any) -> str:
-    """The text of a list item."""
+    """Return the text of a list item."""
     if isinstance(item, dict):
         return _text(item, "content") or _text(item, "text")
     return _text(item, "")
@@ -265,7 +266,7 @@ def is_checked(item: Any) -> bool:
 
 
 def table_rows(data: Block) -> list[list[str]]:
-    """The cells of a table, row by row."""
+    """Return the cells of a table, row by row."""
     rows = data.get("content")
     if not isinstance(rows, list):
         return []
@@ -351,7 +352,7 @@ _PLAIN: dict[str, Callable[[Block], str]] = {
     "table": _plain_table,
     "delimiter": lambda data: "",
 }
-"""Plain text of each kind of block; an unknown kind is read as a paragraph."""
+"""Plain-text converters by kind of block; an unknown kind is treated as a paragraph."""
 
 _MARKDOWN: dict[str, Callable[[Block], str]] = {
     "paragraph": lambda data: _inline_markdown(_text(data, "text")),
@@ -369,4 +370,4 @@ _MARKDOWN: dict[str, Callable[[Block], str]] = {
     "table": _markdown_table,
     "delimiter": lambda data: "---",
 }
-"""Markdown of each kind of block; an unknown kind is read as a paragraph."""
+"""Markdown converters by kind of block; an unknown kind is treated as a paragraph."""

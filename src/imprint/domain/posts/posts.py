@@ -1,4 +1,4 @@
-"""Posts: entries and events of the marketplace, and the results of applying them."""
+"""Posts: marketplace entries and events, and the results of applying them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from imprint.domain.formats.cids import Cid
 
 @dataclass(frozen=True, slots=True)
 class PostEntry:
-    """The marketplace's entry for a post id; `cid` is None if its text is not a CID."""
+    """The marketplace's entry for a post ID; `cid` is None if its text is not a CID."""
 
     author: Address
     cid: Cid | None
@@ -24,7 +24,7 @@ class PostEntry:
 
 @dataclass(frozen=True, slots=True)
 class PostDetails:
-    """Details that only the entry of a post has, such as its description, and some of its event."""
+    """Details of a post from its entry, such as the description, and some from its event."""
 
     author: Address
     spelled_cid: bytes
@@ -33,8 +33,7 @@ class PostDetails:
 
 @dataclass(frozen=True, slots=True)
 class PostFacts:
-    """The facts that decide access, read at one block: the entry, and the reader's token
-    balance."""
+    """The facts that decide access, read at one block: the entry and the reader's token balance."""
 
     entry: PostEntry
     balance: int
@@ -42,7 +41,7 @@ class PostFacts:
 
 @dataclass(frozen=True, slots=True)
 class LogPlace:
-    """The position of a log; chain id, block hash and log index identify it."""
+    """The position of a log; chain ID, block hash and log index identify it."""
 
     chain_id: int
     block_hash: str
@@ -63,7 +62,7 @@ class BlockRef:
 class PostCreated:
     """A PostCreated event: `author` published `spelled_cid` as `post_id`.
 
-    `thumbnail` is None if its text is not a CID, and of an event that was stored before.
+    `thumbnail` is None if its text is not a CID, and for previously stored events.
     """
 
     place: LogPlace
@@ -76,7 +75,7 @@ class PostCreated:
 
 @dataclass(frozen=True, slots=True)
 class AccessChanged:
-    """A log that changes who may read a post: the `holders`, or everybody if None."""
+    """A log that changes access to a post for the `holders`, or for everybody if None."""
 
     place: LogPlace
     post_id: int
@@ -85,9 +84,9 @@ class AccessChanged:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A log of the marketplace, or a part of a delivery, that cannot be decoded.
+    """A marketplace log, or part of a delivery, that cannot be decoded.
 
-    It is kept for the operator.
+    It is stored for the operator.
     """
 
     place: LogPlace | None
@@ -96,7 +95,7 @@ class DeadLetter:
 
 
 class EventStatus(StrEnum):
-    """The result of an event."""
+    """The result of applying an event."""
 
     ONCHAIN = "onchain"
     ALREADY_ONCHAIN = "already_onchain"
@@ -107,7 +106,7 @@ class EventStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryKey:
-    """The identity of a delivery, used to recognize a replay."""
+    """The identity of a delivery, used to recognize replays."""
 
     provider: str
     digest: str
@@ -118,8 +117,8 @@ class DeliveryKey:
 class Delivery:
     """A verified and decoded delivery.
 
-    `findings` has its events and dead letters in the order of the logs. `access_changes` is None if
-    one of them is unknown. `ignored` counts all logs that are neither event nor dead letter.
+    `findings` has its events and dead letters in log order. `access_changes` is None if any
+    of them is unknown. `ignored` counts the logs that are neither events nor dead letters.
     """
 
     provider: str
@@ -151,7 +150,7 @@ class ApplyResult:
 
 @dataclass(frozen=True, slots=True)
 class KnownEvent:
-    """A canonical event; `confirmed` if the chain follower has read it itself."""
+    """A canonical event; `confirmed` is true once the chain follower has read it itself."""
 
     event: PostCreated
     seen_at: datetime
@@ -160,7 +159,7 @@ class KnownEvent:
 
 @dataclass(frozen=True, slots=True)
 class KeptLetter:
-    """A stored dead letter; `identity` is the position of its log, or a digest if there is none."""
+    """A stored dead letter; `identity` is the position of its log, or a digest without one."""
 
     identity: str
     reason: str
@@ -171,7 +170,7 @@ class KeptLetter:
 
 @dataclass(frozen=True, slots=True)
 class EventReport:
-    """The number of events by status, and the newest of those that may need attention."""
+    """The number of events by status, and the newest events that may need attention."""
 
     counts: Mapping[EventStatus, int]
     mismatches: tuple[KnownEvent, ...]
@@ -181,10 +180,10 @@ class EventReport:
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """What the follower found in a block range: the events in it, and those that are `lost`.
+    """The follower's findings in a block range: the events in it, and those that are `lost`.
 
-    `cursor`, if given, is the last block that the follower has read. `final`, if given, is the last
-    block that no reorg of the configured depth can replace.
+    `cursor`, if given, is the last block that the follower has read. `final`, if given, is
+    the last block that no reorg of the configured depth can replace.
     """
 
     cursor: BlockRef | None = None

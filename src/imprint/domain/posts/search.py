@@ -1,7 +1,8 @@
-"""Search: the words of a text, the words of a query, and snippets with marks.
+"""Search: the words of a text, the words of a query, and snippets with highlights.
 
-Texts are folded into words here, for every database: marks and case are dropped, letters and digits
-make words, and each character of a script without spaces is one word.
+Texts are folded into words here, identically for every database: marks and case are
+dropped, letters and digits form words, and each character of a script without spaces is one
+word.
 """
 
 import html
@@ -13,34 +14,34 @@ from dataclasses import dataclass
 from imprint.domain.posts.text_work import TextWork, TooIntricate
 
 MAX_SEARCH = 200
-"""The most characters of a query."""
+"""Maximum number of characters in a query."""
 
 MAX_SEARCH_WORDS = 16
-"""The most words of a query."""
+"""Maximum number of words in a query."""
 
 MAX_WORD = 64
-"""The significant characters of a word; the rest is ignored, in texts and in queries."""
+"""Number of significant characters in a word; the rest is ignored in texts and queries."""
 
 MAX_TEXT = 64 * 1024
-"""Characters of a text that are searchable."""
+"""Number of searchable characters in a text."""
 
 MAX_FOLDED = 128 * 1024
-"""The most characters of a folded text: some characters fold into many."""
+"""Maximum length of a folded text; some characters fold into several."""
 
 SNIPPET_WINDOW = 16 * 1024
-"""Characters of a text that are searched for a snippet."""
+"""Number of characters of a text that are scanned for a snippet."""
 
 SNIPPET = 160
-"""About how many characters a snippet has."""
+"""Approximate length of a snippet in characters."""
 
 _LEAD = 60
-"""Characters of a snippet before its first match."""
+"""Number of characters in a snippet before its first match."""
 
 _CHUNK = 400
-"""Characters of a text that are processed at once: words are marked only in a few chunks."""
+"""Number of characters processed at a time; words are marked only in a few chunks."""
 
 _OVERLAP = 200
-"""Characters of the next chunk that a snippet of this one may include."""
+"""Number of characters of the next chunk that a snippet may extend into."""
 
 _UNSPACED = (
     *((0x0E00, 0x0EFF), (0x1000, 0x109F), (0x1780, 0x17FF)),  # Thai, Lao, Myanmar, Khmer
@@ -48,25 +49,25 @@ _UNSPACED = (
     *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x1B000, 0x1B16F)),  # Han, kana
     (0x20000, 0x3FFFF),  # Han, supplements
 )
-"""Characters that are one word each, because their scripts put no spaces between words."""
+"""Characters that each form one word, because their scripts put no spaces between words."""
 
 _STROKES = {"ø": "o", "đ": "d", "ł": "l", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe"}
-"""Letters with strokes and ligatures, which Unicode does not decompose."""
+"""Ligatures and letters with strokes, which Unicode does not decompose."""
 
 _KNOWN_CHARACTERS = 20_000
-"""The number of characters whose folding is cached."""
+"""Number of characters whose folded form is cached."""
 
 _LONG_WORD = re.compile(rf"([^ ]{{{MAX_WORD}}})[^ ]+")
 _PARTS = re.compile(r'"([^"]*)"|([^"\s]+|")')
 
 
 class NotAQuery(ValueError):
-    """The text of a query is too long, or has too many words."""
+    """The query is too long or has too many words."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchTerm:
-    """Consecutive folded words; `prefix` if the last one may be the start of a longer word."""
+    """Consecutive folded words; with `prefix`, the last one may be the start of a longer word."""
 
     words: tuple[str, ...]
     prefix: bool
@@ -74,7 +75,7 @@ class SearchTerm:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """All terms must occur in a post. A query without terms matches nothing."""
+    """A query, all of whose terms must occur in a post. Without terms it matches nothing."""
 
     terms: tuple[SearchTerm, ...]
 
@@ -89,7 +90,7 @@ class PostTexts:
     body: str = ""
 
     def folded(self) -> tuple[str, str, str, str]:
-        """Folded title, hashtags, description and body."""
+        """A post's title, hashtags, description and body, folded."""
         return (
             fold(self.title),
             fold(" ".join(self.hashtags)),
@@ -99,7 +100,7 @@ class PostTexts:
 
 
 def fold(text: str) -> str:
-    """The words of a text, each between two spaces; the empty text if it has none."""
+    """Return the folded words of a text, each between two spaces; empty if it has none."""
     words = text[:MAX_TEXT].translate(_FOLDING).split()
     if not words:
         return ""
@@ -112,15 +113,15 @@ def fold(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """The folded words of a text, in order."""
+    """Yield the folded words of a text, in order."""
     return fold(text).split()
 
 
 def parse_query(text: str) -> SearchQuery:
-    """The terms of a query: words, and phrases in quotation marks. Everything else is a separator.
+    """Parse a query into words and phrases in quotation marks; all else is a separator.
 
-    A word also matches longer words that begin with it; phrases, one-letter words and characters of
-    scripts without spaces match exactly. Raises `NotAQuery`.
+    A word also matches longer words that begin with it; phrases, one-letter words and
+    characters of scripts without spaces match exactly. Raises `NotAQuery`.
     """
     if len(text) > MAX_SEARCH:
         raise NotAQuery(f"A search has at most {MAX_SEARCH} characters.")
@@ -140,7 +141,7 @@ def parse_query(text: str) -> SearchQuery:
 
 
 def matches(query: SearchQuery, texts: PostTexts) -> bool:
-    """Whether every term of a query occurs in one of the texts of a post."""
+    """Whether every term of a query occurs in one of a post's texts."""
     folded = texts.folded()
     return bool(query.terms) and all(
         any(pattern in text for text in folded) for pattern in map(pattern_of, query.terms)
@@ -148,10 +149,10 @@ def matches(query: SearchQuery, texts: PostTexts) -> bool:
 
 
 def score(query: SearchQuery, title: str, hashtags: str, description: str) -> int:
-    """How well a matching post fits: in which of its folded texts the terms occur.
+    """Rank a matching post by which of its folded texts contain the terms.
 
-    Whole words count more than prefixes. The body is not searched: terms that are not in the other
-    texts are there.
+    Whole words count more than prefixes. The body is not searched: terms that are missing
+    from the other texts must be in it.
     """
     total = 0
     for term in query.terms:
@@ -166,15 +167,16 @@ def score(query: SearchQuery, title: str, hashtags: str, description: str) -> in
 
 
 def pattern_of(term: SearchTerm) -> str:
-    """The part of a folded text that contains a term."""
+    """The string to look for in a folded text to find a term."""
     return f" {' '.join(term.words)}{'' if term.prefix else ' '}"
 
 
 def snippet(query: SearchQuery, texts: Iterable[str], work: TextWork | None = None) -> str:
-    """An excerpt of the first text with a match, with marks around the matching words.
+    """Return an excerpt of the first text with a match, with the matching words marked.
 
-    It is HTML in which everything but the marks is escaped. Without a match near the beginning of
-    the texts, or when `work` runs out, it is the beginning of the first text that is not empty.
+    It is HTML in which everything but the marks is escaped. Without a match near the
+    beginning of the texts, or when `work` runs out, it is the beginning of the first text
+    that is not empty.
     """
     given = [text for text in texts if text]
     try:
@@ -203,7 +205,7 @@ def _find_match(query: SearchQuery, texts: Iterable[str], work: TextWork) -> str
 
 
 def _likely_start(query: SearchQuery, text: str) -> int:
-    """Where to start scanning: before the first literal occurrence of a query word."""
+    """Return where to start scanning: before the first literal occurrence of a query word."""
     if len(text) <= SNIPPET_WINDOW:
         return 0
     lower = text[:MAX_TEXT].lower()
@@ -212,7 +214,7 @@ def _likely_start(query: SearchQuery, text: str) -> int:
 
 
 def _terms(words: Sequence[str]) -> list[SearchTerm]:
-    """The terms of adjacent unquoted words."""
+    """Return the terms of adjacent unquoted words."""
     terms: list[SearchTerm] = []
     run: list[str] = []
     for word in words:
@@ -234,7 +236,7 @@ def _is_unspaced(char: str) -> bool:
 
 
 def _fold_character(char: str) -> str:
-    """What a character folds into: letters and digits, nothing, or a space."""
+    """Fold a character into letters and digits, nothing, or a space."""
     kind = unicodedata.category(char)
     if char == "\N{ZERO WIDTH SPACE}":
         return " "
@@ -253,7 +255,7 @@ def _fold_character(char: str) -> str:
 
 
 class _Folding(dict[int, str]):
-    """For `str.translate`: what each character folds into."""
+    """Table for `str.translate` that folds each character."""
 
     def __missing__(self, code: int) -> str:
         folded = _fold_character(chr(code))
@@ -266,14 +268,14 @@ _FOLDING = _Folding()
 
 
 def _displayed(text: str) -> str:
-    """A text on one line, without control characters and direction marks."""
+    """Return a text on one line, without control characters and direction marks."""
     if not text.isascii() or not text.isprintable():
         text = text[:MAX_TEXT].translate(_DISPLAY)
     return " ".join(text[:MAX_TEXT].split())
 
 
 class _Display(dict[int, str]):
-    """For `str.translate`: invisible characters are dropped."""
+    """Table for `str.translate` that drops invisible characters."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -288,7 +290,7 @@ _DISPLAY = _Display()
 
 
 def _chunks(text: str) -> Iterator[tuple[int, str]]:
-    """Overlapping chunks of a text, cut between words where possible, with their offsets."""
+    """Yield overlapping chunks of a text with their offsets, cut between words where possible."""
     start = 0
     while start + _CHUNK + _OVERLAP < len(text):
         middle = start + _CHUNK
@@ -300,7 +302,7 @@ def _chunks(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _spans(text: str) -> list[tuple[str, int, int]]:
-    """The folded words of a text, with the start and end of each."""
+    """Yield the folded words of a text, with the start and end of each."""
     spans: list[tuple[str, int, int]] = []
     word, begin, end = "", 0, 0
     for at, char in enumerate(text):
@@ -319,7 +321,7 @@ def _spans(text: str) -> list[tuple[str, int, int]]:
 
 
 def _marked(query: SearchQuery, text: str) -> list[tuple[int, int]]:
-    """The positions of the matching words of a text, in order."""
+    """Return the positions of the matching words in a text, in order."""
     spans = _spans(text)
     found: set[tuple[int, int]] = set()
     for term in query.terms:
@@ -335,7 +337,7 @@ def _marked(query: SearchQuery, text: str) -> list[tuple[int, int]]:
 
 
 def _cut(text: str, marks: Sequence[tuple[int, int]]) -> str:
-    """About `SNIPPET` characters around the first mark, as HTML."""
+    """Return about `SNIPPET` characters around the first mark, as HTML."""
     begin = max(0, marks[0][0] - _LEAD) if marks else 0
     if begin:
         space = text.find(" ", begin, marks[0][0])

@@ -1,16 +1,19 @@
-"""A bound on the work of converting a text: texts are untrusted."""
+"""A limit on the work of converting a text, because texts are untrusted."""
 
 import time
 
 MAX_STEPS = 1_000_000
-"""Steps of one conversion. An ordinary text of a million characters takes less than half of them,
-in a third of a second."""
+"""Maximum number of steps per conversion.
+
+An ordinary text of a million characters takes less than half of them, in a third of a
+second.
+"""
 
 MAX_SECONDS = 2.0
-"""Seconds of processor time, for a text whose steps take unusually long."""
+"""Limit in seconds of processor time, for texts whose steps take unusually long."""
 
 _CHECKED_EVERY = 64
-"""How many calls of `spend` pass between two readings of the clock."""
+"""Number of `spend` calls between two readings of the clock."""
 
 
 class TooIntricate(Exception):
@@ -34,7 +37,7 @@ class TextWork:
         self.is_abandoned = False
 
     def spend(self, steps: int = 1) -> None:
-        """Count steps. Raises `TooIntricate` above the bound, and `Abandoned`."""
+        """Count steps. Raises `TooIntricate` above the limit, and `Abandoned`."""
         self._left -= steps
         if self._left < 0:
             raise TooIntricate("The conversion of a text takes too many steps.")

@@ -1,1 +1,1 @@
-"""Who may read what."""
+"""Access control: who may read what."""

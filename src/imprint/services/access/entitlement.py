@@ -1,13 +1,15 @@
 """Entitlement: whether a reader may read a post, decided from the chain for every route.
 
-A positive decision is reused for a few seconds (IMPRINT_CHAIN_CACHE_SECONDS, 5 by default) unless
-a log that may change it is seen earlier; a negative one is never reused, so that a buyer can read
-at once. Only a request without a reader, whom no purchase entitles, may get a negative decision
-that is up to a second old, so that such requests do not cost one exchange with the node each. These
-seconds are those of a monotonic clock: setting the machine's clock prolongs no access.
+A positive decision is reused for a few seconds (IMPRINT_CHAIN_CACHE_SECONDS, 5 by default)
+unless a log that may change it is seen earlier. A negative one is never reused, so that a
+buyer can read at once. The only exception is requests without a reader, whom no purchase
+entitles: they may get a negative decision that is up to a second old, so that not every
+such request calls the node. These times are measured by a monotonic clock, so setting the
+machine's clock does not prolong access.
 
-While the chain is silent, pages and feeds go by the price in the index (`trusts_index`), for at
-most an hour, unless this process knows better: the chain refused the post, or its price changed.
+While the chain is unreachable, pages and feeds rely on the price in the index
+(`trusts_index`), for at most an hour, unless this process knows that the chain refused the
+post or that its price changed.
 """
 
 from collections.abc import Collection
@@ -34,41 +36,45 @@ from imprint.services.chain.log_stream import LogReader, LogStream
 from imprint.services.tasks.periodic_task import SingleFlight
 
 MAX_GRANTS = 20_000
-"""How many positive decisions are cached; the oldest is evicted first."""
+"""Maximum number of cached positive decisions; the oldest is evicted first."""
 
 MAX_ANONYMOUS = 10_000
-"""The number of posts whose facts are cached for anonymous requests; the oldest is evicted
-first."""
+"""Maximum number of posts whose facts are cached for anonymous requests.
+
+The oldest entry is evicted first.
+"""
 
 ANONYMOUS_TIME = timedelta(seconds=1)
-"""The longest time that these facts are reused; a new block ends it earlier."""
+"""How long facts are reused for anonymous requests, unless a new block arrives earlier."""
 
 TRUSTED_TIME = timedelta(hours=1)
-"""How long after the last contact with the chain the index is trusted."""
+"""How long the index is trusted after the last contact with the chain."""
 
 SILENT_TIME = timedelta(seconds=2)
-"""How long after a failure the chain is not asked again for a page or a feed."""
+"""How long after a failure the chain is not queried again for a page or a feed."""
 
 LONGEST_GAP = 1_000
-"""The number of blocks between two rounds above which the watcher clears the cache unread."""
+"""Number of new blocks above which the watcher clears the cache without reading their logs."""
 
 MOST_CHANGES = 256
-"""The number of logs in a round above which the watcher clears the cache instead of checking
-each."""
+"""Number of logs in a round above which the watcher clears the whole cache.
+
+With fewer logs, it checks each of them.
+"""
 
 WATCHED = (TRANSFER, POST_SUBSCRIBED, POST_PRICE_UPDATED)
-"""The first topics of the logs that may change a decision."""
+"""The first topics of logs that may change a decision."""
 
 _FROM_CACHE = ENTITLEMENTS.labels("memory")
 _FROM_CHAIN = ENTITLEMENTS.labels("chain")
 
 Key = tuple[int, Address | None]
-"""A post id and its reader; None is an anonymous reader."""
+"""A post ID and its reader; None is an anonymous reader."""
 
 
 @dataclass(frozen=True, slots=True)
 class _CachedFacts:
-    """Facts about a post for one reader, and when they expire by the monotonic clock."""
+    """Facts about a post for one reader, and their expiry on the monotonic clock."""
 
     facts: PostFacts
     until: float
@@ -78,7 +84,7 @@ class _CachedFacts:
 class Entitlement:
     """Access decisions; positive ones are cached for `cache_time`.
 
-    The cache is per process. `invalidate` is called for the logs in the deliveries that this
+    The cache is per process. `invalidate` is called for the logs in deliveries that this
     process receives, and by its watcher, which reads the logs of every block.
     """
 
@@ -89,12 +95,12 @@ class Entitlement:
         default_factory=lambda: BoundedCache(MAX_GRANTS)
     )
     _readers: dict[int, set[Address | None]] = field(default_factory=dict)
-    """The readers in `_grants` by post, so that a price change does not search all grants."""
+    """The readers in `_grants` by post, so that a price change need not search all grants."""
     _anonymous: BoundedCache[int, _CachedFacts] = field(
         default_factory=lambda: BoundedCache(MAX_ANONYMOUS)
     )
     _doubtful: BoundedCache[int, None] = field(default_factory=lambda: BoundedCache(MAX_ANONYMOUS))
-    """Posts that the index may think free and are not."""
+    """Posts that the index may show as free although they are not."""
     _single_flight: SingleFlight[Key, PostFacts] = field(default_factory=SingleFlight)
     _invalidations: int = 0
     _blocks: int = 0
@@ -102,11 +108,11 @@ class Entitlement:
     _failed_at: float | None = None
 
     async def decide(self, file: File, post_id: int, reader: Address | None) -> Access | None:
-        """How `reader` may read this file as this post; None if the chain's entry disagrees.
+        """Return how `reader` may read this file as this post; None if the chain's entry disagrees.
 
-        The entry must name the owner as author and this file's cid: any other entry is somebody
-        else's post, or none. Concurrent calls for the same post and reader share one exchange with
-        the chain.
+        The entry must name the owner as author and this file's CID: any other entry is
+        somebody else's post, or none. Concurrent calls for the same post and reader share
+        one request to the chain.
         """
         key = (post_id, reader)
         grant = self._grants.get(key)
@@ -127,28 +133,28 @@ class Entitlement:
         return access
 
     def has_grant(self, post_id: int, reader: Address | None) -> bool:
-        """Whether a positive decision about a post is cached, so that the chain is not asked."""
+        """Whether a positive decision about a post is cached, so that the chain is not queried."""
         grant = self._grants.get((post_id, reader))
         return grant is not None and self.monotonic() < grant.until
 
     @property
     def is_silent(self) -> bool:
-        """Whether the chain did not respond a moment ago."""
+        """Whether the chain failed to respond within the last moments."""
         return self._is_recent(self._failed_at, SILENT_TIME)
 
     def trusts_index(self, post_id: int) -> bool:
-        """Whether a post that is free in the index is shown although the chain cannot be asked."""
+        """Whether to show a post that is free in the index while the chain is unreachable."""
         return self._is_recent(self._heard_at, TRUSTED_TIME) and post_id not in self._doubtful
 
     def note_contact(self) -> None:
-        """The chain has responded."""
+        """Record that the chain has responded."""
         self._heard_at, self._failed_at = self.monotonic(), None
 
     def _is_recent(self, moment: float | None, within: timedelta) -> bool:
         return moment is not None and self.monotonic() - moment < within.total_seconds()
 
     def invalidate(self, post_id: int, readers: Collection[Address] | None) -> None:
-        """Drop the cached decisions about a post: for these readers, or for all of them."""
+        """Drop the cached decisions about a post for these readers, or for all if None."""
         self._invalidations += 1
         self._anonymous.pop(post_id)
         if readers is None:
@@ -169,12 +175,12 @@ class Entitlement:
         self._heard_at = None
 
     def on_new_block(self) -> None:
-        """Drop the facts for anonymous requests; positive decisions outlive a block."""
+        """Drop the facts for anonymous requests; positive decisions stay cached."""
         self._blocks += 1
         self._anonymous.clear()
 
     def _recent_refusal(self, file: File, post_id: int) -> PostFacts | None:
-        """The facts for anonymous requests, if they are recent and deny this file."""
+        """Return the facts for anonymous requests, if they are recent and deny this file."""
         cached = self._anonymous.get(post_id)
         if cached is None or self.monotonic() >= cached.until:
             return None
@@ -231,8 +237,10 @@ def _describes(facts: PostFacts, file: File) -> bool:
 
 @dataclass(slots=True)
 class EntitlementWatcher:
-    """Invalidates cached decisions that new logs may change; each process does so for its own
-    cache."""
+    """Invalidates cached decisions that new logs may change.
+
+    Each process does so for its own cache.
+    """
 
     stream: LogStream
     entitlement: Entitlement
@@ -247,7 +255,7 @@ class EntitlementWatcher:
         await self.reader.run("watcher", self.watch_once, optional=True)
 
     async def watch_once(self) -> None:
-        """Read the blocks since the last round."""
+        """Process the blocks since the last round."""
         head = await self.stream.head()
         seen = self._seen
         if seen == head:

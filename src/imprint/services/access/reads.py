@@ -28,28 +28,28 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 CACHED_BYTES = 16 * 1024 * 1024
-"""Memory in bytes for cached contents; the least recently read one is evicted."""
+"""Cache size for contents, in bytes; the least recently read one is evicted."""
 
 
 class ContentCache:
-    """Recently read contents, so that a popular post is decrypted once.
+    """Recently read contents, so that a popular post is decrypted only once.
 
-    The bytes of a cid never change, and cached contents were verified against it, so an entry
-    cannot become stale. Access is decided before the cache is consulted.
+    The bytes of a CID never change, and cached contents were verified against it, so an
+    entry cannot become stale. Access is decided before the cache is consulted.
     """
 
     def __init__(self, capacity: int = CACHED_BYTES) -> None:
         self._contents: BoundedCache[Cid, str] = BoundedCache(capacity, sys.getsizeof)
 
     def get(self, cid: Cid) -> str | None:
-        """The content with this cid, if it is cached."""
+        """Return the content with this CID, if it is cached."""
         content = self._contents.get(cid)
         if content is not None:
             self._contents.touch(cid)
         return content
 
     def put(self, cid: Cid, content: str) -> None:
-        """Cache a content, unless it is large: it would evict many others."""
+        """Cache a content unless it is large, because that would evict many others."""
         if len(content) <= SMALL_DOCUMENT:
             self._contents.put(cid, content)
 
@@ -69,7 +69,7 @@ class Reads:
     texts: TextConversions = field(default_factory=TextConversions)
 
     async def draft(self, session: Session, cid: Cid) -> File:
-        """The session's own draft. Refuses a cid that is not a draft, and another owner's."""
+        """Return the session's own draft. Refuses a CID that is not a draft, or another owner's."""
         file = await self.files.file_by_cid(cid, session)
         if file is None or file.state is not State.PENDING:
             raise Refusal(Code.NOT_FOUND, "There is no draft with this cid.")
@@ -78,32 +78,32 @@ class Reads:
         return file
 
     async def post(self, session: Session, reader: Address, post_id: int) -> File:
-        """The post, if the reader is its author or holds its token, or if it is free.
+        """Return the post, if the reader is its author or holds its token, or if it is free.
 
-        Refuses a reader other than the session's address before the chain is asked.
+        Refuses a reader other than the session's address before querying the chain.
         """
         check_subject(session, reader)
         return await self.own_post(session, post_id)
 
     async def own_post(self, session: Session, post_id: int) -> File:
-        """The post, if the session's address may read it."""
+        """Return the post, if the session's address may read it."""
         file, access = await self._bound_post(post_id, session.address, session)
         if access is Access.DENIED:
             raise Refusal(Code.NOT_ENTITLED, "Reading this post requires its token.")
         return file
 
     async def free_post(self, post_id: int) -> File:
-        """The post, if its price on the chain is zero."""
+        """Return the post, if its price on the chain is zero."""
         file, access = await self._bound_post(post_id, None)
         if access is not Access.FREE:
             raise Refusal(Code.NOT_FREE, "This post is not free.")
         return file
 
     async def shown_post(self, post: IndexedPost) -> File:
-        """A post of the index, if it is free; for pages and feeds, and for nothing else.
+        """Return a post of the index, if it is free; only for pages and feeds.
 
-        While the chain cannot be asked, the price in the index counts, at most an hour after the
-        chain was last heard.
+        While the chain is unreachable, the price in the index counts, for at most an hour
+        after the last contact with the chain.
         """
         if self.entitlement.is_silent and (file := await self._free_in_index(post)) is not None:
             return file
@@ -117,7 +117,7 @@ class Reads:
             return file
 
     async def _free_in_index(self, post: IndexedPost) -> File | None:
-        """The file of a post that is shown because the index knows it to be free."""
+        """Return the file of a post that is shown because it is free in the index."""
         if not (post.free and self.entitlement.trusts_index(post.post_id)):
             return None
         file = await self.files.file_by_post_id(post.post_id)
@@ -125,7 +125,7 @@ class Reads:
         return file if is_post else None
 
     async def post_for(self, reader: Address, post_id: int) -> File:
-        """The post, if this reader may read it; the caller must have authenticated `reader`."""
+        """Return the post if `reader`, whom the caller must have authenticated, may read it."""
         file, access = await self._bound_post(post_id, reader)
         if access is Access.DENIED:
             raise Refusal(Code.NOT_ENTITLED, "Reading this post requires its token.")
@@ -144,7 +144,7 @@ class Reads:
         return file, access
 
     async def content_of(self, file: File) -> str:
-        """The text of a file that one of the methods above returned."""
+        """Return the text of a file that one of the methods above returned."""
         content = self.content_cache.get(file.cid)
         if content is None:
             content = await self._read_content(file)
@@ -154,10 +154,10 @@ class Reads:
     async def converted(
         self, client: str, file: File, into: Hashable, convert: Convert[T], *, keep: bool = True
     ) -> T:
-        """The text of a file that one of the methods above returned, converted.
+        """Convert the text of a file that one of the methods above returned.
 
-        Concurrent requests for the same conversion share it, and clients take turns. Only results
-        with a length are cached. Raises `Unavailable` after a long wait.
+        Concurrent requests for the same conversion share it, and clients take turns. Only
+        results with a length are cached. Raises `Unavailable` after a long wait.
         """
         load = partial(self.content_of, file)
         return await self.texts.of(client, (file.cid, into), load, convert, keep=keep)
@@ -178,23 +178,23 @@ class Reads:
             raise Damaged.document(f"the document {file.cid}") from error
 
     async def document_of(self, file: File) -> bytes:
-        """The document of a file that one of the methods above returned: the bytes of its cid.
+        """Return the document of a file that one of the methods above returned, as its raw bytes.
 
-        Refuses an encrypted one, whose bytes would prove nothing to a reader.
+        Refuses an encrypted document, because a reader could not verify its bytes.
         """
         if file.wrapped_key is not None:
             raise Refusal(Code.NOT_FOUND, "The document of this post is stored encrypted.")
         return await self._document(file.cid, Network.PRIVATE)
 
     async def public_size(self, cid: Cid) -> int | None:
-        """The size in bytes of a public document: the thumbnail of a live file.
+        """Return the size in bytes of a public document, which is the thumbnail of a live file.
 
-        0 if it is unknown, None for any other document.
+        Returns 0 if the size is unknown, and None for any other document.
         """
         return await self.files.public_size(cid)
 
     async def public_document(self, cid: Cid) -> bytes:
-        """The bytes of a document that has a `public_size`."""
+        """Return the bytes of a document that has a `public_size`."""
         return await self._document(cid, Network.PUBLIC)
 
     async def _document(self, cid: Cid, network: Network) -> bytes:
@@ -206,6 +206,6 @@ class Reads:
 
 
 def check_subject(session: Session, address: Address) -> None:
-    """Refuse an address in the request that is not the session's."""
+    """Refuse an address in the request that differs from the session's."""
     if address != session.address:
         raise Refusal(Code.SUBJECT_MISMATCH, "The session belongs to another address.")

@@ -1,9 +1,9 @@
-"""Contract wallets: called only for signatures that no key has made, and within rate limits.
+"""Contract wallets: called only for signatures not made by a key, and within rate limits.
 
-A node is called for every such signature, good or bad, so each client and each wallet has a rate
-limit, and few calls run at once: bad signatures exhaust neither the quota of a node nor the
-connections that readers need. A single client cannot exhaust the rate of a wallet, because it is
-above that of a client.
+A node is called for every such signature, valid or not, so each client and each wallet has
+a rate limit, and few calls run at once: invalid signatures exhaust neither the quota of a
+node nor the connections that readers need. A single client cannot exhaust the rate limit of
+a wallet, because it is higher than that of a client.
 """
 
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from imprint.ports.accounts import ContractWallets
 Proof = TypeVar("Proof")
 
 MAX_CHECKS = 16
-"""Concurrent calls of a process, a quarter of them for one client."""
+"""Maximum number of concurrent calls per process; one client may use a quarter of them."""
 
 _ACCEPTED = WALLET_CHECKS.labels("accepted")
 _REFUSED = WALLET_CHECKS.labels("refused")
@@ -29,8 +29,7 @@ _UNAVAILABLE = WALLET_CHECKS.labels("unavailable")
 
 @dataclass(frozen=True, slots=True)
 class WalletProofs:
-    """Turns a proof that depends on a contract into a proof; without `wallets` nothing is
-    called."""
+    """Completes a proof that depends on a contract; without `wallets`, nothing is called."""
 
     wallets: ContractWallets | None
     clients: RateLimiter
@@ -39,10 +38,10 @@ class WalletProofs:
     running: Budget = field(default_factory=lambda: Budget.of(MAX_CHECKS))
 
     async def prove(self, unproved: Unproved[Proof], client: str) -> Proof:
-        """The proof, once the signer's contract has accepted the signature.
+        """Return the proof, once the signer's contract has accepted the signature.
 
-        Refuses `signature_invalid` and `rate_limited`. Raises `Unavailable` if the chain cannot be
-        reached, and for too many calls at once.
+        Refuses with `signature_invalid` and `rate_limited`. Raises `Unavailable` if the
+        chain cannot be reached, or if there are too many concurrent calls.
         """
         if self.wallets is None:
             raise invalid_signature()

@@ -1,4 +1,4 @@
-"""Login and logout: a signed message becomes a session, until it expires or is ended."""
+"""Login and logout: turns a signed message into a session that expires or can be ended."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,7 +21,7 @@ LOGIN = "login"
 CLOCK_SKEW = timedelta(seconds=CLOCK_SKEW_SECONDS)
 
 LONGEST_SESSION = timedelta(seconds=SESSION_SECONDS)
-"""The longest lifetime of a session, including those issued by other processes."""
+"""Maximum lifetime of a session, including sessions issued by other processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class SignedIn:
 class Login:
     """Issues sessions, reads them back from requests, and ends them.
 
-    An ended session is refused by every process from the next request on, so the database is
-    queried for each request. Reads that query it anyway take what `recognize` returns and let the
-    same query check it; everything else takes a `LiveSession`.
+    Every process refuses an ended session from the next request on, so the database is
+    queried for each request. Reads that query it anyway take the result of `recognize` and
+    let the same query check it; everything else takes a `LiveSession`.
     """
 
     verifier: LoginVerifier
@@ -50,10 +50,10 @@ class Login:
     rate: Rate | None
 
     async def sign_in(self, claim: LoginClaim) -> SignedIn:
-        """Issue a session to the signer of this message, once.
+        """Issue a session to the signer of this message; each message works only once.
 
-        Refuses a message that is malformed, meant for another service or chain, stale, signed by
-        somebody else, or already used.
+        Refuses a message that is malformed, meant for another service or chain, stale,
+        signed by somebody else, or already used.
         """
         now = self.clock()
         login = self.verifier.verify(claim, now)
@@ -67,20 +67,24 @@ class Login:
         return SignedIn(login.address, self.sessions.issue(login.address, now, generation))
 
     def recognize(self, authorization: str | None) -> Session:
-        """The session in an Authorization header. Refuses a missing, invalid or expired one.
+        """Return the session in an Authorization header. Refuses a missing, invalid or expired one.
 
-        It may have been ended: it is for services that check this in their own query.
+        The session may have been ended: this is for services that check that in their own
+        query.
         """
         return self.sessions.read(authorization, self.clock())
 
     async def authenticate(self, authorization: str | None) -> LiveSession:
-        """The session in an Authorization header. Refuses as `recognize` does, and an ended one."""
+        """Return the session in an Authorization header.
+
+        Refuses like `recognize`, and for a session that has been ended.
+        """
         session = self.recognize(authorization)
         await self.store.refuse_ended(session)
         return LiveSession(session.address, session.expires_at, session.id, session.generation)
 
     async def log_out(self, session: Session, *, everywhere: bool) -> None:
-        """End this session, or with `everywhere` all sessions of its address.
+        """End this session, or all sessions of its address with `everywhere`.
 
         Refuses a session that has already been ended.
         """

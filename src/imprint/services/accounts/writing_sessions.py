@@ -1,4 +1,4 @@
-"""Writing sessions: a wallet opens and revokes them, and their keys sign its writes."""
+"""Writing sessions: wallets open and revoke them, and their keys sign the wallets' writes."""
 
 import re
 from dataclasses import dataclass, field
@@ -29,17 +29,17 @@ from imprint.ports.accounts import RateLimits, WritingSessionStore
 from imprint.services.accounts.contract_wallets import WalletProofs
 
 LOADED_KEYS = 4096
-"""The number of sessions whose keys are cached; loading one takes a database read."""
+"""Maximum number of sessions whose keys are cached; loading one takes a database read."""
 
 _ID = re.compile(r"[0-9a-f-]{36}")
 
 
 @dataclass(frozen=True, slots=True)
 class WritingSessions:
-    """Opens, lists and revokes writing sessions, and verifies what their keys have signed.
+    """Opens, lists and revokes writing sessions, and verifies writes that their keys signed.
 
-    A session never changes, so its key stays cached. Whether it is revoked is read from the
-    database when a write is opened.
+    A session never changes, so its key stays cached. Whether it has been revoked is read
+    from the database when a write is opened.
     """
 
     openings: OpeningVerifier
@@ -54,9 +54,9 @@ class WritingSessions:
     )
 
     async def open(self, claim: OpeningClaim) -> WritingSession:
-        """Open the session that a wallet has signed, once.
+        """Open the session that a wallet has signed; each signature works only once.
 
-        Refuses as `OpeningVerifier.verify` does, and `rate_limited`, `nonce_used` and
+        Refuses like `OpeningVerifier.verify`, and with `rate_limited`, `nonce_used` and
         `too_many_writing_sessions`.
         """
         now = self.clock()
@@ -77,11 +77,11 @@ class WritingSessions:
         return session
 
     async def owned(self, wallet: Address) -> list[WritingSession]:
-        """The live sessions of a wallet, the oldest first."""
+        """Return the live sessions of a wallet, oldest first."""
         return await self.store.list_sessions(wallet, self.clock())
 
     async def revoke(self, wallet: Address, session_id: str) -> None:
-        """Revoke a session of a wallet. Refuses `not_found`."""
+        """Revoke a session of a wallet. Refuses with `not_found`."""
         if not _ID.fullmatch(session_id) or not await self.store.revoke_session(wallet, session_id):
             raise Refusal(Code.NOT_FOUND, "There is no writing session with this id.")
         failpoints.reach("after_commit")
@@ -94,10 +94,10 @@ class WritingSessions:
     async def prove(
         self, claim: TypedDataClaim, session_id: str, action: Action, cid: Cid | None
     ) -> Write:
-        """The write that the key of a session has signed; the session may be revoked by now.
+        """Return the write that a session's key has signed; the session may have been revoked.
 
-        Refuses as `WriteVerifier.read` does, and `writing_session_scope`, `writing_session_invalid`
-        and `writing_session_expired`.
+        Refuses like `WriteVerifier.read`, and with `writing_session_scope`,
+        `writing_session_invalid` and `writing_session_expired`.
         """
         write, signed = self.writes.read(claim, action, self.clock(), cid, BOUND_FORMS)
         if action not in WRITING_ACTIONS:

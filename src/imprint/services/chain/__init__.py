@@ -1,1 +1,1 @@
-"""The marketplace's logs, read in ranges of blocks and checked."""
+"""Marketplace logs, read in block ranges and checked."""

@@ -1,10 +1,11 @@
-"""The stream of the marketplace's logs, which all projections of a process share.
+"""The stream of marketplace logs, shared by all projections of a process.
 
-Only this module asks a node for logs. What the node sends is checked here, once: which chain it
-has, how much of it, the order of the logs, one hash for each block, and whether a log is missing
-that the bloom filter of its block names. A block whose logs the node refuses or leaves out is read
-from the receipts of its transactions. A range that one projection has asked for is not asked for by
-the others; each has a cursor of its own, so one that is far behind delays nobody.
+Only this module requests logs from nodes. Responses are checked here, once: which chain the
+node follows and how far, the order of the logs, that each block has one hash, and whether a
+log is missing that its block's bloom filter indicates. A block whose logs the node refuses
+or leaves out is read from the receipts of its transactions. A range that one projection has
+requested is not requested again by the others; each has its own cursor, so one that is far
+behind does not delay the rest.
 """
 
 import asyncio
@@ -34,72 +35,82 @@ Each = TypeVar("Each")
 Decoded = TypeVar("Decoded")
 
 FIRST_SIZE = 2_000
-"""Blocks in the first request: most nodes allow it."""
+"""Number of blocks in the first request, which most nodes allow."""
 
 LARGEST_SIZE = 10_000
-"""Blocks in the largest request: no node allows more by default."""
+"""Maximum number of blocks in a request; no node allows more by default."""
 
 SHRINK_DIVISOR = 2
-"""The range is divided by this after a refusal, and grows by half of it after each success."""
+"""A refusal divides the range size by this; a success adds the size divided by this."""
 
 SUCCESSES_UNTIL_RETRY = 100
-"""Successes after which a refused size is tried again: the cause may be gone."""
+"""Number of successes after which a refused size is tried again, as the cause may be gone."""
 
 FEW_LOGS = 500
-"""The number of logs above which a thread decodes them, so that the event loop keeps serving."""
+"""Number of logs above which they are decoded in a thread, to keep the event loop responsive."""
 
 FEW_BLOCKS = 500
-"""The size of a running request up to which another reader waits for it: more may take a while."""
+"""Maximum blocks in a running request that another reader waits for; more may take a while."""
 
 MAX_OVERSIZED = 1_024
-"""How many blocks with refused logs are remembered; the oldest is forgotten."""
+"""Maximum number of cached blocks with refused logs; the oldest is evicted."""
 
 MAX_REQUESTS = 16
-"""How many requests for logs are kept for projections that have not read their responses."""
+"""Maximum number of log requests kept for projections that have not read the responses."""
 
 MAX_RECEIPT_LOGS = 20_000
-"""Cached logs from receipts: the newest blocks are read again."""
+"""Maximum number of cached logs from receipts, since the newest blocks are read repeatedly."""
 
 MAX_BLOCKS = 128
-"""How many heads and other blocks are remembered; the oldest is forgotten."""
+"""Maximum number of cached heads and other blocks; the oldest is evicted."""
 
 CHECKED_BLOCKS = 10_000
-"""How many of the newest blocks are compared with their bloom filters. Each block is asked for once
-for that: half a minute for these, and days for the millions of blocks of a long history."""
+"""Number of newest blocks that are compared with their bloom filters.
+
+Each block is requested once for that, which takes half a minute for this many, but would
+take days for the millions of blocks of a long history.
+"""
 
 CHECKED_AT_ONCE = 1_000
-"""How many of them are in one range, so that what a range has is used soon after it was read."""
+"""Maximum number of checked blocks in one range, so that a range is used soon after reading."""
 
 MAX_FILTERS = 2_000
-"""Blocks of which is remembered what their bloom filters name: the newest blocks are read again."""
+"""Number of blocks whose bloom filter topics are cached; the newest are read repeatedly."""
 
 PROOFS_AT_ONCE = 8
-"""Blocks of one range whose receipts are read because their logs lack what their filters name; the
-others stay open until the next time."""
+"""Maximum number of blocks per range that are proven from receipts at a time.
+
+These are blocks whose logs lack a topic that their filters indicate; the others stay open
+until the next time.
+"""
 
 MAX_DISPUTED = 1_000
-"""How many blocks are remembered whose logs are disputed or were left out; the oldest is
-forgotten."""
+"""Maximum number of tracked blocks whose logs are disputed or were left out.
+
+The oldest is evicted.
+"""
 
 LAGGING_BLOCKS = 16
-"""Blocks that a second node may be behind and still be compared."""
+"""How many blocks a second node may be behind and still be compared."""
 
 SHRUNK_GRACE = timedelta(seconds=15)
-"""How long a node must show a lower head before blocks count as gone: behind one address there may
-be several nodes, and one of them may lag."""
+"""How long a node must report a lower head before blocks count as gone.
+
+There may be several nodes behind one address, and one of them may lag.
+"""
 
 
 class History(Enum):
-    """How the chain of a node relates to the stored final block."""
+    """How a node's chain relates to the stored final block."""
 
     AGREES = auto()
-    """The final block is on it, or none is stored yet."""
+    """The final block is on the chain, or none is stored yet."""
 
     BEHIND = auto()
-    """It ends before the final block, and nothing shows that it is another chain."""
+    """The chain ends before the final block, and nothing indicates that it is a different chain."""
 
     REPLACED = auto()
-    """It has other blocks than the final ones: a deep reorg, or a chain that was reset."""
+    """The chain has different blocks in place of final ones: a deep reorg, or a reset chain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +124,11 @@ class PlacedLog:
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """The logs of the marketplace in consecutive blocks, in order.
+    """The marketplace logs in consecutive blocks, in order.
 
-    A single block is `refused` if the node does not return its logs, although it responds, and they
-    were not read from receipts. `unreadable` are the transactions whose receipts cannot be read.
-    From the block `open_from` on, logs may be missing: nothing there is final yet.
+    A single block is `refused` if the node responds but does not return its logs, and they
+    were not read from receipts. `unreadable` are the transactions whose receipts cannot be
+    read. From the block `open_from` on, logs may be missing: nothing there is final yet.
     """
 
     first: int
@@ -128,19 +139,19 @@ class LogRange:
     open_from: int | None = None
 
     def with_logs_of(self, block: BlockRef, logs: Sequence[PlacedLog]) -> "LogRange":
-        """The same blocks, but one of them with these logs."""
+        """Return the same range with the logs of one block replaced."""
         others = [each for each in self.logs if each.block.number != block.number]
         return replace(self, logs=sorted([*others, *logs], key=lambda each: each.place))
 
     def opened_from(self, block: BlockRef) -> "LogRange":
-        """The same blocks, in which nothing from this one on is final."""
+        """Return the same range, in which nothing from this block on is final."""
         number = block.number if self.open_from is None else min(self.open_from, block.number)
         return replace(self, open_from=number)
 
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """A request for logs, running or done, for the readers that have not read its response."""
+    """A running or finished request for logs, for readers that have not read its response."""
 
     first: int
     last: int
@@ -152,8 +163,8 @@ class _Request:
     def serves(self, reader: "LogReader", head: BlockRef) -> bool:
         """Whether a reader may use the response: for another head, only blocks older than both.
 
-        No reader gets a response twice: it requests the newest blocks again to find out whether the
-        node has left out a log.
+        No reader gets a response twice: it requests the newest blocks again to find out
+        whether the node left out a log.
         """
         if reader in self.had_by or self.last > head.number:
             return False
@@ -163,32 +174,34 @@ class _Request:
 
 
 def _weigh_logs(logs: Sequence[PlacedLog]) -> int:
-    """Logs of a block; a block with more logs than the cache holds is kept alone."""
+    """Return the weight of a block's logs; an oversized block fills the whole cache."""
     return min(max(1, len(logs)), MAX_RECEIPT_LOGS)
 
 
 class LogStream:
-    """The marketplace's logs, on the chain that the nodes of this process show."""
+    """The marketplace logs on the chain that this process's nodes report."""
 
     def __init__(self, chain: ChainReader, monotonic: Monotonic = monotonic) -> None:
         self.chain = chain
         self.monotonic = monotonic
         self.followed_elsewhere = False
-        """Whether another process follows the chain: then that one also fills the index, so that
-        both share what they read."""
+        """Whether another process follows the chain.
+
+        That process then also fills the index, so that both tasks share what they read.
+        """
         self.requests: deque[_Request] = deque(maxlen=MAX_REQUESTS)
         self.oversized = BoundedCache[int, None](MAX_OVERSIZED)
         self.rounds = 0
-        """How often `run` has fetched the newest block."""
+        """How many times `run` has fetched the newest block."""
         self.round_began = asyncio.Condition()
         self._head: asyncio.Task[BlockRef] | None = None
         self._blocks = BoundedCache[tuple[int, BlockRef], BlockRef](MAX_BLOCKS)
         self._receipts = BoundedCache[BlockRef, Sequence[PlacedLog]](MAX_RECEIPT_LOGS, _weigh_logs)
         self._receipts_flight = SingleFlight[BlockRef, LogRange]()
         self.disputed = BoundedCache[BlockRef, None](MAX_DISPUTED)
-        """Blocks whose logs nodes leave out, or contradict themselves or each other about."""
+        """Blocks whose logs nodes omit, or about which they contradict themselves or each other."""
         self._suspected = BoundedCache[BlockRef, bool](MAX_DISPUTED)
-        """Blocks of which a node has shown too few logs, and whether that was proved."""
+        """Blocks for which a node returned too few logs, and whether that was proven."""
         self._compared: BlockRef | None = None
         self._topics = BoundedCache[str, BlockTopics](MAX_FILTERS)
         self._filters = SingleFlight[str, None]()
@@ -198,7 +211,7 @@ class LogStream:
         self._shrunk_to: BlockRef | None = None
 
     async def run(self, interval: float) -> None:
-        """Fetch the newest block every `interval` seconds; the rounds of all readers begin then.
+        """Fetch the newest block every `interval` seconds, which starts a round of every reader.
 
         Runs until cancelled.
         """
@@ -218,11 +231,14 @@ class LogStream:
             self._head = None
 
     async def head(self) -> BlockRef:
-        """The newest block: the one of this round, if `run` is running. Raises `Unavailable`."""
+        """Return the newest block; while `run` is running, that of this round.
+
+        Raises `Unavailable`.
+        """
         return await (self.chain.head() if self._head is None else asyncio.shield(self._head))
 
     async def block_at(self, number: int, head: BlockRef) -> BlockRef:
-        """The block at this height, fetched once per head. Raises `Unavailable`."""
+        """Return the block at this height, fetched once per head. Raises `Unavailable`."""
         block = self._blocks.get((number, head)) or await self.chain.block_at(number, head)
         if block is None:
             raise Unavailable.chain()
@@ -230,14 +246,13 @@ class LogStream:
         return block
 
     async def is_canonical(self, block: BlockRef, head: BlockRef) -> bool:
-        """Whether a block is on the chain that ends in `head`, that is, no reorg has replaced
-        it."""
+        """Whether a block is on the chain that ends in `head`, so that no reorg has replaced it."""
         return block.number <= head.number and await self.block_at(block.number, head) == block
 
     async def compare_history(
         self, events: EventStore, chain_id: int, final: BlockRef | None, head: BlockRef
     ) -> History:
-        """Compare the chain that ends in `head` with the final block and with blocks of events."""
+        """Compare the chain that ends in `head` with the final block and with event blocks."""
         if final is None:
             return History.AGREES
         if head.number >= final.number:
@@ -254,7 +269,8 @@ class LogStream:
     async def has_shrunk(self, head: BlockRef) -> bool:
         """Whether blocks above the head are gone, although nothing has replaced them yet.
 
-        A lagging node has not shown higher blocks, or shows them again a moment later.
+        A node that merely lags has not reported higher blocks, or reports them again a
+        moment later.
         """
         if self.chain.highest_shown() <= head.number:
             self._shrunk_since = self._shrunk_to = None
@@ -273,7 +289,7 @@ class LogStream:
         return now - self._shrunk_since >= SHRUNK_GRACE.total_seconds()
 
     def remember(self, head: BlockRef) -> None:
-        """Remember a head up to which everything was read, and forget higher ones."""
+        """Record a head up to which everything was read, and drop higher ones."""
         for number in [number for number in self._seen_heads if number > head.number]:
             self._seen_heads.pop(number)
         self._seen_heads.put(head.number, head.block_hash)
@@ -281,7 +297,7 @@ class LogStream:
             self._settle(block)
 
     async def read_receipts(self, block: BlockRef, head: BlockRef) -> LogRange:
-        """The logs of one block from the receipts of its transactions. Raises `Unavailable`."""
+        """Return the logs of one block from its transaction receipts. Raises `Unavailable`."""
         known = self._receipts.get(block)
         if known is not None:
             return LogRange(block.number, block, known)
@@ -301,10 +317,10 @@ class LogStream:
         return LogRange(block.number, block, placed, unreadable)
 
     async def complete(self, blocks: LogRange, head: BlockRef) -> LogRange:
-        """The same blocks with the logs that the node has left out, as far as that can be known.
+        """Return the same blocks with logs that the node left out, as far as can be determined.
 
-        A block whose bloom filter names a topic that none of its logs has is read from receipts.
-        Raises `Unavailable`.
+        A block whose bloom filter indicates a topic that none of its logs has is read from
+        receipts. Raises `Unavailable`.
         """
         for block in [block for block in self.disputed if block.number in _numbers(blocks)]:
             if not await self.is_canonical(block, head):
@@ -335,9 +351,10 @@ class LogStream:
         return blocks
 
     async def _compare_nodes(self, blocks: LogRange, refs: Sequence[BlockRef]) -> None:
-        """Suspect blocks of which another node shows other logs; the newest of `refs` comes first.
+        """Mark blocks for which another node returns different logs; `refs` has the newest first.
 
-        Each block is compared once. A node that is a little behind is asked for what it has.
+        Each block is compared once. A node that is slightly behind is queried only for the
+        blocks that it has.
         """
         if self._compared in refs:
             refs = refs[: refs.index(self._compared)]
@@ -357,7 +374,7 @@ class LogStream:
             return
 
     def restore(self, blocks: LogRange, block: BlockRef, proved: Sequence[PlacedLog]) -> LogRange:
-        """The same blocks, but one of them with the logs that were proved."""
+        """Return the same range with the proven logs of one block."""
         restored = blocks.with_logs_of(block, proved)
         if len(restored.logs) > len(blocks.logs) and not self._suspected.get(block):
             self._suspected.put(block, True)
@@ -366,7 +383,7 @@ class LogStream:
         return restored
 
     async def prove(self, block: BlockRef, head: BlockRef) -> Sequence[PlacedLog] | None:
-        """The logs of one block, proved by receipts; None while they are disputed.
+        """Return the logs of one block, proven by receipts; None while they are disputed.
 
         Raises `Unavailable`.
         """
@@ -391,13 +408,13 @@ class LogStream:
         return placed
 
     def dispute(self, blocks: Sequence[BlockRef]) -> None:
-        """Look at the logs of these blocks again and again, until they are proved."""
+        """Mark these blocks as disputed, so that their logs are rechecked until they are proven."""
         for block in blocks:
             self.disputed.put(block, None)
         DISPUTED_BLOCKS.set(len(self.disputed))
 
     def forget_disputes(self) -> None:
-        """Leave them to another process, which follows the chain now."""
+        """Drop all disputed blocks, because another process now follows the chain."""
         self.disputed.clear()
         DISPUTED_BLOCKS.set(0)
 
@@ -408,9 +425,9 @@ class LogStream:
         DISPUTED_BLOCKS.set(len(self.disputed))
 
     async def _find_topics(self, first: int, last: BlockRef, head: BlockRef) -> list[BlockTopics]:
-        """The blocks up to `last`, with what their filters name; those in memory are not asked for.
+        """Return the blocks up to `last` with the topics of their filters; uses cached ones.
 
-        A block names its parent by its hash, so what is remembered is of the same chain.
+        A block names its parent by its hash, so cached blocks belong to the same chain.
         """
         found = list[BlockTopics]()
         number, block_hash, size = last.number, last.block_hash, 1
@@ -432,7 +449,7 @@ class LogStream:
 
 
 async def examine_history(chain: ChainReader, events: EventStore, chain_id: int) -> History:
-    """How the chain currently relates to the stored final block. Raises `Unavailable`."""
+    """Return how the chain relates to the stored final block. Raises `Unavailable`."""
     final = await events.final_block(chain_id)
     if final is None:
         return History.AGREES
@@ -441,8 +458,7 @@ async def examine_history(chain: ChainReader, events: EventStore, chain_id: int)
 
 @dataclass(slots=True, eq=False)
 class LogReader:
-    """Reads logs with these first topics for one projection, in the largest ranges that nodes
-    allow."""
+    """Reads logs with these first topics for a projection, in the largest ranges nodes allow."""
 
     stream: LogStream
     topics: Collection[bytes] = MARKET_TOPICS
@@ -470,10 +486,10 @@ class LogReader:
     async def read(
         self, first: int, head: BlockRef, *, receipts: bool = True
     ) -> AsyncIterator[LogRange]:
-        """All logs from block `first` to the head, in order.
+        """Yield all logs from block `first` to the head, in order.
 
-        With `receipts`, they are read where the node refuses logs or leaves them out. Raises
-        `Unavailable`, also for logs that contradict each other.
+        With `receipts`, receipts are read where the node refuses logs or leaves them out.
+        Raises `Unavailable`, also for logs that contradict each other.
         """
         while first <= head.number:
             blocks = await self._take(first, head) or await self._ask(first, head)
@@ -486,7 +502,7 @@ class LogReader:
             first = blocks.last.number + 1
 
     async def _read_receipts(self, block: BlockRef, head: BlockRef) -> LogRange:
-        """A refused block. Its logs of these topics are kept, however many others it has."""
+        """Read a refused block from its receipts; caches its logs with the reader's topics."""
         known = self._receipts.get(block)
         if known is not None:
             return LogRange(block.number, block, known)
@@ -500,7 +516,7 @@ class LogReader:
         return replace(blocks, logs=logs)
 
     async def _take(self, first: int, head: BlockRef) -> LogRange | None:
-        """The blocks from `first` on of another reader's request, if there is one."""
+        """Return the blocks from `first` on from another reader's request, if there is one."""
         found = [
             each
             for each in self._usable(head)
@@ -544,7 +560,10 @@ class LogReader:
         return LogRange(first, await stream.block_at(first, head), refused=True)
 
     async def _ask_once(self, first: int, last: int, head: BlockRef) -> LogRange | None:
-        """The logs of these blocks; None if the node refuses the range. Raises `Unavailable`."""
+        """Return the logs of these blocks; None if the node refuses the range.
+
+        Raises `Unavailable`.
+        """
         try:
             logs = await self.stream.chain.logs(first, last, MARKET_TOPICS, head)
         except Unavailable:
@@ -584,7 +603,7 @@ class LogReader:
 
 
 def _content(each: PlacedLog) -> tuple[BlockRef, int, tuple[bytes, ...], bytes]:
-    """What two nodes must agree about; not all send the times of blocks."""
+    """Return the parts of a log that nodes must agree on; not all nodes send block times."""
     return each.block, each.place, each.log.topics, each.log.data
 
 
@@ -598,7 +617,7 @@ async def decode_many(logs: Sequence[Each], decode: Callable[[Sequence[Each]], D
 
 
 def _arrange(head: BlockRef, logs: Sequence[Log]) -> list[PlacedLog]:
-    """The logs in chain order.
+    """Return the logs in chain order.
 
     Raises `Unavailable` if a node sent a log twice, or logs of two blocks at one height.
     """

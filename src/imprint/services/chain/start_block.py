@@ -1,4 +1,4 @@
-"""The block at which reading of the chain begins: whether every post can be found from there."""
+"""The block at which chain reading begins: checks whether every post can be found from there."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,13 @@ from imprint.ports import ChainReader, MarketplaceReader
 from imprint.ports.publication import EventStore
 
 MANY_BLOCKS = 100_000
-"""The number of blocks before the first post above which the operator is told."""
+"""Number of blocks before the first post above which the operator is notified."""
 
 USUAL_RANGE = 100
-"""The number of blocks whose logs a node should return at once: with fewer, catching up takes many
-requests."""
+"""Number of blocks whose logs a node should return at once.
+
+If a node returns fewer, catching up takes many requests.
+"""
 
 _REMEDY = (
     "Set IMPRINT_CHAIN_START_BLOCK to the block in which the marketplace was deployed, or to a"
@@ -23,7 +25,7 @@ _REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Concern:
-    """A problem of the node or the start block that does not prevent the start."""
+    """A problem with the node or the start block that does not prevent start-up."""
 
     detail: str
     remedy: str
@@ -41,7 +43,8 @@ class StartBlock:
     async def verify(self) -> BlockRef:
         """Check that posts can be found from this block on; returns the newest block.
 
-        Raises `CannotStart` for a block in the future or after known events, and `Unavailable`.
+        Raises `CannotStart` for a block in the future or after recorded events, and
+        `Unavailable`.
         """
         head = await self.chain.head()
         cursor = await self.events.cursor(self.chain_id)
@@ -69,10 +72,10 @@ class StartBlock:
     async def find_concerns(
         self, head: BlockRef, marketplace: MarketplaceReader | None = None
     ) -> list[Concern]:
-        """What an operator should know about this block and the node's history.
+        """Return warnings about this block and the node's history for the operator.
 
-        With `marketplace`, also whether it was deployed before the block, which only a node with
-        old states can tell. Raises `Unavailable` if the database or the node fails.
+        With `marketplace`, also whether it was deployed before the block, which only a node
+        with old states can tell. Raises `Unavailable` if the database or the node fails.
         """
         cursor = await self.events.cursor(self.chain_id)
         first = min(self.number if cursor is None else cursor.number, head.number)
@@ -127,7 +130,7 @@ class StartBlock:
         return [Concern(detail, _REMEDY)]
 
     async def _returns_logs(self, first: int, last: int, head: BlockRef, least: int = 0) -> bool:
-        """Whether the node, which responds, returns the logs of these blocks."""
+        """Whether the node returns the logs of these blocks, given that it responds."""
         try:
             return len(await self.chain.logs(first, last, (POST_CREATED,), head)) >= least
         except Unavailable:

@@ -1,1 +1,1 @@
-"""Documents and the stores that keep them."""
+"""Documents and the stores that hold them."""

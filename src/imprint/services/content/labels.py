@@ -1,7 +1,7 @@
 """Label updates: keep the labels in a content store's console in sync with the files.
 
-No decision depends on a label, so no request waits for one. A label lost in a crash is corrected by
-the next change of the file.
+No decision depends on a label, so no request waits for one. A label lost in a crash is
+corrected the next time the file changes.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from imprint.ports.files import FileStore
 from imprint.services.tasks.periodic_task import run_periodically
 
 MAX_QUEUED = 10_000
-"""How many files may wait for a label update; further ones are dropped."""
+"""Maximum number of files waiting for a label update; further ones are dropped."""
 
 RETRY_SECONDS = 5.0
 """Seconds to wait after the store was unavailable."""
@@ -30,7 +30,7 @@ class LabelUpdater:
     _wakeup: asyncio.Event = field(default_factory=asyncio.Event)
 
     def enqueue(self, cid: Cid | None) -> None:
-        """Update the label of the file with this cid later."""
+        """Enqueue a label update for the file with this CID."""
         if cid is not None and len(self._queued) < MAX_QUEUED:
             self._queued[cid] = None
             self._wakeup.set()
@@ -47,7 +47,7 @@ class LabelUpdater:
         )
 
     async def update_all(self) -> None:
-        """Update every label that is enqueued."""
+        """Update every enqueued label."""
         while self._queued:
             cid = next(iter(self._queued))
             file = await self.files.file_by_cid(cid)
@@ -58,5 +58,5 @@ class LabelUpdater:
 
 
 def label_of(file: File) -> Label:
-    """The label of a file's document."""
+    """Return the label of a file's document."""
     return Label(file.name, file.owner, file.group_id, file.state)

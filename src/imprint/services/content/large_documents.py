@@ -1,8 +1,8 @@
-"""Large documents: one at a time is parsed, encrypted and hashed, and a few are stored at once.
+"""Large documents: one at a time is parsed, encrypted and hashed; a few are stored at once.
 
-While it is made, a document is in memory several times: as a body, a text, JSON and ciphertext.
-Because only one is made at a time, all waiting ones are in memory once, as bodies or as finished
-documents, and the byte budget of bodies bounds them.
+While it is being built, a document is in memory several times: as a body, a text, JSON and
+ciphertext. Because only one is built at a time, all waiting ones are in memory once, as
+bodies or as finished documents, and the byte budget for bodies limits them.
 """
 
 import asyncio
@@ -19,23 +19,23 @@ from imprint.metrics import OVERLOADS
 T = TypeVar("T")
 
 STORED_AT_ONCE = 4
-"""Large documents being stored at once: a remote store holds each in memory up to four times."""
+"""Number of large documents stored at once; a remote store holds up to four copies of each."""
 
 MAX_WAIT = 20.0
-"""Seconds that a request waits for its turn; one document takes some hundredths of a second."""
+"""Seconds that a request waits for its turn; a document takes a few hundredths of a second."""
 
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """A waiting turn; it comes when any of its keys is next."""
+    """A queued turn, which is granted when any of its keys is next."""
 
     keys: list[str]
     granted: "asyncio.Future[None] | None" = None
-    """None while it does not wait."""
+    """None while the turn is not waiting."""
 
 
 class FairQueue:
-    """At most `slots` holders at once; the others wait, and keys take turns.
+    """Allows at most `slots` holders at once; the others wait, and keys take turns.
 
     Raises `Unavailable` with this `detail` after waiting for `seconds`.
     """
@@ -68,7 +68,7 @@ class FairQueue:
             self._pass_on()
 
     def join(self, turn: Turn, key: str) -> None:
-        """Let a turn also come when it is this key's."""
+        """Let a turn also be granted when this key is next."""
         if key in turn.keys:
             return
         turn.keys.append(key)
@@ -93,8 +93,7 @@ class FairQueue:
             raise
 
     def _pass_on(self) -> None:
-        """Give the slot to the first turn of the next key, which then goes to the end of the
-        queue."""
+        """Give the slot to the next key's first turn, and move that key to the queue's end."""
         while self._waiting:
             key, theirs = next(iter(self._waiting.items()))
             turn = theirs[0]
@@ -120,7 +119,7 @@ class FairQueue:
 
 
 class LargeDocuments:
-    """The thread that makes large documents, and the queues for it and for the store."""
+    """The thread that builds large documents, and the queues for it and for the store."""
 
     def __init__(self, seconds: float = MAX_WAIT) -> None:
         self._thread = ThreadPoolExecutor(1, "large-documents")
@@ -130,12 +129,14 @@ class LargeDocuments:
     async def make(self, signer: str, work: Callable[[], T]) -> T:
         """Run work on a large document of this signer in the thread.
 
-        Raises `Unavailable` if its turn does not come.
+        Raises `Unavailable` if its turn does not come in time.
         """
         async with self._making.turn(signer):
             return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def storing(self, signer: str) -> AbstractAsyncContextManager[None]:
-        """Hold a turn to store a large document of this signer. Raises `Unavailable` as `make`
-        does."""
+        """Hold a slot to store a large document of this signer.
+
+        Raises `Unavailable` as `make` does.
+        """
         return self._storing.turn(signer)

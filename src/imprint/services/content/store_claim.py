@@ -1,7 +1,8 @@
-"""Which installation owns a content store: decided before anything in it is changed or destroyed.
+"""Ownership of a content store, checked before anything in it is changed or destroyed.
 
-A catalog would take all documents of another installation for garbage. So the catalog and its
-content store both have the id of the installation, and a service starts only if they agree.
+A catalog would mistake all documents of another installation for garbage. Therefore the
+catalog and its content store both have the ID of the installation, and a service starts
+only if they agree.
 """
 
 import logging
@@ -20,16 +21,16 @@ from imprint.services.tasks.periodic_task import run_periodically
 log = logging.getLogger(__name__)
 
 SAMPLE = 100
-"""How many documents of a store are looked up in the catalog, per network."""
+"""Number of documents of a store that are looked up in the catalog, per network."""
 
 NAMED_SAMPLE = 5
-"""How many documents of the catalog are looked up in the store, per network."""
+"""Number of documents of the catalog that are looked up in the store, per network."""
 
 VERIFY_SECONDS = 10.0
 """Seconds between two checks of the marker while the service runs."""
 
 RETRY_SECONDS = 5.0
-"""Seconds until an unreachable store is tried again."""
+"""Seconds before an unreachable store is tried again."""
 
 _ADOPT = (
     " Nothing was changed. If these documents are to belong to this catalog, run `imprint adopt`."
@@ -38,21 +39,21 @@ _ADOPT = (
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample of documents: of the store, and of the catalog."""
+    """A sample of documents from the store and from the catalog."""
 
     stored: int = 0
-    """How many of the store were sampled."""
+    """Number of documents sampled from the store."""
     known: int = 0
-    """How many of these the catalog knows."""
+    """Number of those that are in the catalog."""
     named: int = 0
-    """How many of the catalog were sampled."""
+    """Number of documents sampled from the catalog."""
     found: int = 0
-    """How many of these are in the store."""
+    """Number of those that are in the store."""
 
 
 @dataclass(slots=True)
 class InstallationClaim:
-    """The claim of a catalog on a content store; `inventory` is the store if it can be listed."""
+    """A catalog's claim on a content store; `inventory` is the store if it can be listed."""
 
     installation: InstallationStore
     archives: ArchiveStore
@@ -62,15 +63,15 @@ class InstallationClaim:
 
     @property
     def identity(self) -> Identity:
-        """The identity in the catalog."""
+        """The installation's identity in the catalog."""
         return self.installation.identity
 
     async def verify(self, *, mark: bool = True) -> None:
-        """Check that the store is this installation's, and mark it if nobody has.
+        """Check that the store belongs to this installation, and mark it if it has no marker.
 
-        Without `mark`, nothing is changed. Any number of processes may do this at the same time.
-        Raises `CannotStart` for a store that is not this installation's, or refuses for good, and
-        `Unavailable` if it cannot be reached.
+        Without `mark`, nothing is changed. Any number of processes may do this at the same
+        time. Raises `CannotStart` if the store belongs to another installation or refuses
+        permanently, and `Unavailable` if it cannot be reached.
         """
         try:
             holder = await self._claim(mark)
@@ -84,9 +85,9 @@ class InstallationClaim:
             await self.installation.note_claim()
 
     async def _claim(self, mark: bool) -> str | None:
-        """The id in the store, marked now if nobody has and `mark` is set, else None.
+        """Return the ID in the store; with `mark`, an unmarked store is marked first.
 
-        Raises as `verify` does.
+        Returns None if the store stays unmarked. Raises as `verify` does.
         """
         holder = await self.content.claimed_by(self.identity.id)
         if holder is None:
@@ -98,7 +99,7 @@ class InstallationClaim:
         return holder
 
     def stands(self) -> bool:
-        """Whether the last check found nothing wrong."""
+        """Whether the last check found no problems."""
         return self._refusal is None
 
     async def run(self) -> None:
@@ -132,11 +133,11 @@ class InstallationClaim:
         expect_own(holder, self.identity.id)
 
     async def holder(self) -> str | None:
-        """The id in the store, as `ContentStore.claimed_by` describes it."""
+        """Return the ID in the store, as described by `ContentStore.claimed_by`."""
         return await self.content.claimed_by(self.identity.id)
 
     async def adopt(self, instead_of: str | None) -> None:
-        """Mark the store, even if another installation has. Raises `CannotStart`.
+        """Mark the store, even if another installation has marked it. Raises `CannotStart`.
 
         Nothing else in the store is changed.
         """
@@ -144,12 +145,12 @@ class InstallationClaim:
         await self.installation.note_claim()
 
     async def rename(self, instead_of: str | None = None) -> None:
-        """Give the catalog a new id, and adopt the store: for a copy of an installation."""
+        """Give the catalog a new ID and adopt the store, for a copy of an installation."""
         await self.installation.rename_installation(new_installation_id())
         await self.adopt(instead_of)
 
     async def take_sample(self) -> Sample:
-        """Look up some documents of the store in the catalog, and vice versa."""
+        """Look up some of the store's documents in the catalog, and vice versa."""
         stored = known = named = found = 0
         for network in Network:
             cids = await self._list_some(network)
@@ -178,7 +179,7 @@ class InstallationClaim:
 
 
 def expect_own(holder: str | None, identity: str) -> None:
-    """Raise `CannotStart` unless the marker of a store has the id of the catalog."""
+    """Raise `CannotStart` unless the store's marker has the ID of the catalog."""
     if holder != identity:
         raise CannotStart(
             f"The content store belongs to the installation {holder}, but the catalog to"
@@ -188,7 +189,7 @@ def expect_own(holder: str | None, identity: str) -> None:
 
 
 async def is_own_store(installation: InstallationStore, content: ContentStore | Inventory) -> bool:
-    """Whether a store is marked as the catalog's: nothing in any other may be destroyed.
+    """Whether a store is marked as the catalog's; in any other, nothing may be destroyed.
 
     Raises `Unavailable` if the store cannot be reached.
     """
@@ -209,7 +210,7 @@ def _missing(identity: str) -> str:
 
 
 def _compare(sample: Sample) -> None:
-    """Raise `CannotStart` if the documents there and the catalog have nothing in common."""
+    """Raise `CannotStart` if the store's documents and the catalog have nothing in common."""
     if sample.stored and not sample.known:
         raise CannotStart(
             f"The catalog knows none of the {sample.stored} documents that were looked at in the"

@@ -1,4 +1,4 @@
-"""Conversions of texts into HTML, Markdown or plain words: made once, in a thread, and cached."""
+"""Text conversions into HTML, Markdown or plain words: done once, in a thread, and cached."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
@@ -12,10 +12,10 @@ from imprint.services.content.large_documents import FairQueue, Turn
 T = TypeVar("T")
 
 CAPACITY = 16 * 1024 * 1024
-"""Cache size in characters of results; the least recently used are evicted."""
+"""Cache size, in characters of results; the least recently used results are evicted."""
 
 AT_ONCE = 2
-"""Concurrent conversions; clients take turns."""
+"""Maximum number of concurrent conversions; clients take turns."""
 
 OVERLOADED = "Too many texts are being converted."
 
@@ -23,7 +23,7 @@ Load = Callable[[], Awaitable[str]]
 """Reads the text of a document."""
 
 Convert = Callable[[str, TextWork], T]
-"""Converts a text, within the bounds of its work."""
+"""Converts a text, within the limits of its work."""
 
 
 @dataclass(slots=True, eq=False)
@@ -37,11 +37,11 @@ class _Running:
 
 
 class TextConversions:
-    """Makes conversions and caches them by key; access to the text is decided earlier.
+    """Converts texts and caches the results by key; access to the text is decided earlier.
 
-    Clients that want the same conversion share it. It begins when it is the turn of any of them,
-    continues if the first one disconnects, and stops when none is left. The text is read at that
-    turn: waiting texts are not in memory.
+    Clients that want the same conversion share it. It begins when it is the turn of any of
+    them, continues if the first one disconnects, and stops when none is left. The text is
+    loaded only at that turn, so that waiting texts are not in memory.
     """
 
     def __init__(self, capacity: int = CAPACITY, at_once: int = AT_ONCE) -> None:
@@ -57,10 +57,10 @@ class TextConversions:
     async def of(
         self, client: str, key: Hashable, load: Load, convert: Convert[T], *, keep: bool = True
     ) -> T:
-        """The result of converting a text; the key names the document and the kind of conversion.
+        """Return a converted text; the key identifies the document and the kind of conversion.
 
-        Only results with a length are cached. Raises `Unavailable` after a long wait, and what
-        `load` and `convert` raise.
+        Only results with a length are cached. Raises `Unavailable` after a long wait, and
+        the errors of `load` and `convert`.
         """
         if (known := self._kept.get(key)) is not None:
             self._kept.touch(key)
@@ -83,7 +83,7 @@ class TextConversions:
                 self._abandon(key, running, task)
 
     def _abandon(self, key: Hashable, running: _Running, task: "asyncio.Task[Any]") -> None:
-        """End a conversion that nobody waits for; a later request starts a new one."""
+        """Abandon a conversion that nobody is waiting for; a later request starts a new one."""
         del self._running[key]
         running.work.is_abandoned = True
         if not running.is_begun:
@@ -105,6 +105,6 @@ class TextConversions:
 
 
 def _retrieve(task: "asyncio.Task[Any]") -> None:
-    """Retrieve an error that no client waits for, or asyncio would warn about it."""
+    """Retrieve a task's error that no client awaits, so that asyncio does not warn about it."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,4 @@
-"""Thumbnails in the sizes that pages need, made once and kept."""
+"""Thumbnails in the sizes that pages need, created once and cached."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -11,17 +11,17 @@ from imprint.ports.content import ImageRecoder
 from imprint.services.content.large_documents import FairQueue
 
 SIDES = (64, 128, 256, 384, 640, 960, 1280, 1920)
-"""The sides of thumbnails in pixels. Few, so that nobody can fill the cache with one picture."""
+"""Thumbnail box sizes in pixels; few, so that nobody can fill the cache with one image."""
 
 CAPACITY = 16 * 1024 * 1024
-"""Bytes of the thumbnails that are kept; the least recently used are dropped."""
+"""Cache size for thumbnails in bytes; the least recently used are evicted."""
 
 Box = tuple[int, int]
-"""The width and height that a thumbnail fits into."""
+"""The width and height that a thumbnail must fit into."""
 
 
 def box_of(width: int | None, height: int | None) -> Box:
-    """The box for a width and a height, either of which may be missing: rounded up to `SIDES`."""
+    """Return the box for a width and a height, rounded up to `SIDES`; either may be missing."""
     return _round_up(width), _round_up(height)
 
 
@@ -33,8 +33,10 @@ def _round_up(side: int | None) -> int:
 
 @dataclass(slots=True)
 class Thumbnails:
-    """Makes thumbnails smaller, one at a time, so that publications need not wait; clients take
-    turns."""
+    """Scales thumbnails down one at a time, so that publications need not wait.
+
+    Clients take turns.
+    """
 
     load: Callable[[Cid], Awaitable[bytes]]
     recoder: ImageRecoder
@@ -46,7 +48,7 @@ class Thumbnails:
     )
 
     async def fitted(self, cid: Cid, box: Box, client: str) -> bytes:
-        """A public picture that fits into a box; the picture itself if it already does.
+        """Return a public image scaled to fit a box, or the image itself if it already fits.
 
         Raises `Unavailable` after a long wait.
         """

@@ -1,1 +1,1 @@
-"""Signed writes of drafts, and the garbage that they leave."""
+"""Signed writes of drafts, and garbage collection."""

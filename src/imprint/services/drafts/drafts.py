@@ -1,10 +1,10 @@
 """Drafts: the four signed writes, which create, update, publish and delete a draft.
 
-Each write runs from cheap to expensive: prove the signer, check that the nonce is unused, decode
-large content, check that the file is the signer's draft, ask the chain where that matters, store
-the document, and commit once. A crash at any point leaves either the whole effect or none of it:
-an intent is recorded before a document is stored, and the garbage collector removes documents
-whose intent never committed.
+Each write proceeds from cheap to expensive steps: verify the signer, check that the nonce
+is unused, decode large content, check that the file is the signer's draft, query the chain
+where that matters, store the document, and commit once. A crash at any point leaves either
+the whole effect or none of it: an intent is recorded before a document is stored, and the
+garbage collector removes documents whose intent never committed.
 """
 
 import asyncio
@@ -49,13 +49,15 @@ from imprint.services.accounts.writing_sessions import WritingSessions
 from imprint.services.content.large_documents import LargeDocuments
 
 WINDOW = 1.0
-"""Seconds over which failed writes are compared with successful ones. A successful probe counts
-only if no write has failed for as long."""
+"""Seconds over which failed writes are compared with successful ones.
+
+A successful probe counts only if no write has failed for this long.
+"""
 
 
 @dataclass(slots=True)
 class _Failures:
-    """Writes that failed at one dependency in one window, with the first and the last of them."""
+    """Writes that one dependency made fail within a window, with the first and last times."""
 
     since: float
     last: float
@@ -65,11 +67,11 @@ class _Failures:
 
 @dataclass(slots=True)
 class WriteHealth:
-    """The outcomes of the signed writes of this process.
+    """The outcomes of this process's signed writes.
 
-    Completing a write just increments `succeeded`. A dependency is failing while more writes failed
-    for it than succeeded since the window began; that ends with writes that succeed, or with a
-    probe.
+    Completing a write just increments `succeeded`. A dependency is failing while it has
+    caused more writes to fail than have succeeded since the window began; this ends with
+    successful writes or a successful probe.
     """
 
     clock: Monotonic = monotonic
@@ -77,11 +79,11 @@ class WriteHealth:
     _failures: dict[Code, _Failures] = field(default_factory=dict, init=False)
 
     def note(self, code: Code, problem: Unavailable) -> None:
-        """Count a write that failed in a call of the dependency with this code.
+        """Count a write that failed in a call to the dependency with this code.
 
-        Only failures of the dependency itself count. A damaged record, or a document that is just
-        being destroyed, fails only its own write, and repeating that must not make the whole
-        service not ready.
+        Only failures of the dependency itself count. A damaged record, or a document that
+        is just being destroyed, fails only its own write, and retries of that write must
+        not make the whole service unready.
         """
         if problem.code is not code or isinstance(problem, Damaged):
             return
@@ -108,13 +110,13 @@ class WriteHealth:
 T = TypeVar("T")
 
 INVALID_IMAGE_COST = 9
-"""The extra cost of an invalid image in its signer's rate limit, in writes."""
+"""The extra cost of an invalid image in its signer's rate limit, as a number of writes."""
 
 Content = str | Callable[[], str]
 """A text, or a function that decodes a large one and may refuse it."""
 
 Begin = Callable[[Intent], Awaitable[int | None]]
-"""Records an intent; returns the number that was reserved instead of its own."""
+"""Records an intent; returns the number that was reserved in place of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,8 @@ class Drafts:
     async def update(self, claim: TypedDataClaim, cid: Cid, content: Content) -> File:
         """Replace a draft with a new version; the old one becomes inaccessible at once.
 
-        Refuses a file that is unknown, somebody else's, or no longer a draft.
+        Refuses a file that does not exist, belongs to somebody else, or is no longer a
+        draft.
         """
         small = isinstance(content, str)
         write, found = await self._prove(claim, Action.UPDATE, cid, reads=small)
@@ -180,10 +183,10 @@ class Drafts:
     async def publish(
         self, claim: TypedDataClaim, cid: Cid, image: bytes, hashtags: tuple[str, ...]
     ) -> Cid:
-        """Give a draft a public thumbnail and hashtags; returns the thumbnail's cid.
+        """Give a draft a public thumbnail and hashtags; returns the thumbnail's CID.
 
-        The file remains a draft until an event on the chain publishes it. Refuses as `update` does,
-        and bytes that are not an acceptable image.
+        The file remains a draft until an event on the chain publishes it. Refuses like
+        `update`, and for bytes that are not an acceptable image.
         """
         write, found = await self._prove(claim, Action.PUBLISH, cid)
         draft = _own_draft(write, found)
@@ -205,8 +208,8 @@ class Drafts:
     async def delete(self, claim: TypedDataClaim, cid: Cid) -> File:
         """Delete a draft; returns its last state.
 
-        Refuses as `update` does, and a draft that its owner has published on the chain. A stranger
-        who publishes the cid cannot keep the owner from deleting it.
+        Refuses like `update`, and for a draft that its owner has published on the chain. A
+        third party who publishes the CID cannot prevent the owner from deleting it.
         """
         write, found = await self._prove(claim, Action.DELETE, cid)
         draft = _own_draft(write, found)
@@ -217,10 +220,10 @@ class Drafts:
         return _unless_overtaken(deleted)
 
     async def _verify(self, claim: TypedDataClaim, action: Action, cid: Cid | None = None) -> Write:
-        """The write that a claim proves, by the key of its signer or by the signer's contract.
+        """Return the write proven by a claim, signed by the signer's key or contract.
 
-        It may also be signed by the key of a writing session: the catalog checks whether that is
-        revoked.
+        It may also be signed by the key of a writing session; the catalog then checks
+        whether that session is revoked.
         """
         if claim.session is not None:
             return await self.sessions.prove(claim, claim.session, action, cid)
@@ -234,7 +237,7 @@ class Drafts:
     ) -> tuple[Write, File | None]:
         """Verify the signature and its freshness, the signer's rate, and that the nonce is unused.
 
-        Also returns the live file with this cid, read at the same time if `reads`. Refuses
+        Also returns the live file with this CID, read at the same time if `reads`. Refuses
         everything but a delete while disk space is low.
 
         The nonce is checked before ownership and state: a repeated update would otherwise
@@ -254,9 +257,9 @@ class Drafts:
         return write, file
 
     async def _recode(self, image: bytes, write: Write) -> bytes:
-        """Recode an image; an invalid one counts as several writes of its signer.
+        """Recode an image; an invalid one counts as several of its signer's writes.
 
-        It may have taken as long as the sandbox allows.
+        Such an image may have taken as long as the sandbox allows.
         """
         try:
             return await self.images.recode(image, write.signer)
@@ -272,8 +275,8 @@ class Drafts:
     ) -> tuple[Intent, Version]:
         """Store the document of a new version, whose intent `begin` records.
 
-        If the owner already has a number that high, the catalog reserves the next one, and the
-        document is made again because it contains its name.
+        If the owner already has a number that high, the catalog reserves the next one, and
+        the document is built again because it contains its name.
         """
         size = len(made.document)
         intent = self._intent(write, made.cid, size, Network.PRIVATE, made.number)
@@ -297,7 +300,7 @@ class Drafts:
         return intent, version
 
     def _make(self, write: Write, content: str, number: int | None = None) -> "_MadeDocument":
-        """The document of a new version; its number defaults to the time in microseconds.
+        """Build the document of a new version; its number defaults to the time in microseconds.
 
         Takes a tenth of a second for large content.
         """
@@ -315,8 +318,10 @@ class Drafts:
         return await self.large.make(write.signer, lambda: self._make(write, decode()))
 
     async def _rename(self, write: Write, made: "_MadeDocument", number: int) -> "_MadeDocument":
-        """The same content with another number, read back from the document: nobody else kept
-        it."""
+        """Rebuild a document with another number.
+
+        The content is read back from the document, because it is kept nowhere else.
+        """
 
         def make_again() -> _MadeDocument:
             plain = self.cipher.decrypt(made.document, made.wrapped_key, made.name)
@@ -335,7 +340,7 @@ class Drafts:
         return await self._note_intent(self.drafts.begin_write(intent, self.quota))
 
     async def _open_create(self, intent: Intent) -> int | None:
-        """Begin a create that was not opened before: it may be refused as `_prove` does."""
+        """Begin a create that was not opened before; may refuse like `_prove`."""
         write, key = intent.write, write_key(intent.write.signer)
         opened = self.drafts.open_create(write, self.rate, key, intent, self.quota)
         return await self._note_intent(opened)
@@ -376,7 +381,7 @@ class Drafts:
 
 @dataclass(frozen=True, slots=True)
 class _MadeDocument:
-    """The document of a new version as it will be stored, with its number, its name and its cid."""
+    """The document of a new version as it will be stored, with its number, name and CID."""
 
     number: int
     name: str
@@ -386,7 +391,7 @@ class _MadeDocument:
 
 
 def _own_draft(write: Write, file: File | None) -> File:
-    """The file that a write is about, if it is a draft of the signer."""
+    """Return the file that a write refers to, if it is a draft of the signer."""
     if file is None:
         raise Refusal(Code.NOT_FOUND, "There is no file with this cid.")
     if file.owner != write.signer:

@@ -1,8 +1,8 @@
-"""Garbage collector: destroys documents that nothing refers to any more, after a grace period.
+"""Garbage collector: destroys documents that are no longer referenced, after a grace period.
 
-It is correct with any number of concurrent collectors, and however long a process pauses between
-two steps: see docs/decisions/collector-without-lease.md. Its lease only avoids duplicate work, and
-commands that copy documents take it to pause collection.
+It is correct with any number of concurrent collectors, and however long a process pauses
+between two steps: see docs/decisions/collector-without-lease.md. Its lease only avoids
+duplicate work; commands that copy documents take the lease to pause collection.
 """
 
 import asyncio
@@ -29,43 +29,43 @@ from imprint.services.tasks.periodic_task import run_periodically
 log = logging.getLogger(__name__)
 
 BATCH = 100
-"""The number of documents condemned in one transaction, so that writes do not wait for long."""
+"""Number of documents marked for deletion per transaction, so that writes are not delayed."""
 
 REPLAY_MEMORY = timedelta(hours=24)
-"""How long deliveries and logins are remembered: many times as long as they are accepted."""
+"""How long records of deliveries and logins are kept, far longer than they are accepted."""
 
 FEED_MEMORY = timedelta(days=180)
-"""How long a private feed is kept that nobody fetches."""
+"""How long an unused private feed is kept."""
 
 RECOUNT_LEASE = "usage"
-"""The lease of the process that recounts the usage of each signer."""
+"""The lease of the process that recounts each signer's usage."""
 
 RECOUNT_SECONDS = 24 * 3600.0
 """Seconds between two recounts, which read all drafts."""
 
 STRAY_BATCH = 200
-"""How many documents are looked up in one transaction."""
+"""Number of documents looked up in one transaction."""
 
 STRAY_SECONDS = 24 * 3600.0
-"""Seconds between two scans: strays come from power losses, so the first scan finds them all."""
+"""Seconds between scans; strays come from power losses, so the first scan finds them all."""
 
 HELD_SECONDS = 60.0
-"""Seconds between two checks of held strays: an operator may have dealt with them."""
+"""Seconds between checks of held strays, since an operator may have dealt with them."""
 
 FREE_STRAYS = 20
-"""Strays per network that are detached without asking the operator: a power loss leaves few."""
+"""Strays per network that are detached without an operator; a power loss leaves only a few."""
 
 STRAY_SHARE = 100
-"""One in this many documents of a network may be a stray and is still detached."""
+"""Up to one stray in this many documents of a network is detached automatically."""
 
 SAMPLE = 100
-"""How many held strays are remembered per network."""
+"""Maximum number of held strays listed per network."""
 
 PUT_BACK_ATTEMPTS = 6
-"""How often a document that was destroyed by mistake is restored before giving up."""
+"""Number of attempts to restore a document that was destroyed by mistake."""
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-"""The detachment time of strays that an operator wants destroyed: their grace period is over."""
+"""The detachment time set for strays to destroy at once: their grace period is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +82,11 @@ class GarbageCollector:
     holder: str = field(default_factory=partial(name_holder, "garbage collection"))
 
     async def run(self, interval: float) -> None:
-        """Collect until cancelled."""
+        """Collect garbage until cancelled."""
         await run_periodically("janitor", self.collect, interval)
 
     async def collect(self) -> int:
-        """Run one round, if the lease is free; returns the number of destroyed documents."""
+        """Run one round if the lease is free; returns the number of destroyed documents."""
         async with hold_lease(self.leases, COLLECTOR_LEASE, LEASE_TIME, self.holder) as lease:
             if lease is None:
                 return 0
@@ -100,12 +100,12 @@ class GarbageCollector:
         is_over: Callable[[], bool] = lambda: False,
         progress: Callable[[int], None] = lambda destroyed: None,
     ) -> int:
-        """Destroy everything that is due, until `is_over`; returns the number of destroyed
-        documents.
+        """Destroy everything that is due, until `is_over`; returns the number destroyed.
 
-        A document that the store cannot remove is left for the next round. If the store fails for a
-        whole batch and does not respond, the rest is left too. Nothing is destroyed in a store that
-        is not marked as this installation's. Raises `Unavailable` if that cannot be checked.
+        A document that the store cannot remove is left for the next round. If the store
+        fails for a whole batch and does not respond, the rest is left too. Nothing is
+        destroyed in a store that is not marked as this installation's. Raises `Unavailable`
+        if that cannot be checked.
         """
         now = self.clock()
         destroyed, last = 0, None
@@ -133,7 +133,7 @@ class GarbageCollector:
         return destroyed
 
     async def _is_store_there(self) -> bool:
-        """Whether the store works; nothing more is condemned while it does not."""
+        """Whether the store responds; otherwise no more documents are marked for deletion."""
         try:
             await self.content.probe()
         except Unavailable:
@@ -141,7 +141,7 @@ class GarbageCollector:
         return True
 
     async def _destroy(self, condemned: Condemned) -> bool:
-        """Destroy a document unless it is needed again; returns whether this destroyed it."""
+        """Destroy a document unless it is needed again; returns whether it was destroyed."""
         cid, network, fence = condemned.cid, condemned.network, condemned.fence
         failpoints.reach("after_condemn")
         if not await self.garbage.is_condemned(condemned):
@@ -156,10 +156,10 @@ class GarbageCollector:
         return outcome is PurgeOutcome.PURGED
 
     async def _keep(self, condemned: Condemned) -> bytes | None:
-        """The bytes of a public document, which a write may need again while it is being removed.
+        """Return the bytes of a public document, in case a write needs it again during removal.
 
-        Some stores compare the fence and destroy the document in two steps, and a write in between
-        would lose it.
+        Some stores compare the fence and destroy the document in two steps, and would lose
+        a write made in between.
         """
         if condemned.network is Network.PRIVATE:
             return None
@@ -171,8 +171,7 @@ class GarbageCollector:
     async def _put_back(
         self, condemned: Condemned, kept: bytes | None, outcome: PurgeOutcome
     ) -> None:
-        """Store a document again that was needed while it was being removed, if the store lost
-        it."""
+        """Store a document again if it was needed during its removal and the store has lost it."""
         cid, network = condemned.cid, condemned.network
         pause = 1.0
         for attempt in range(PUT_BACK_ATTEMPTS):
@@ -201,13 +200,14 @@ class GarbageCollector:
 
 @dataclass(slots=True)
 class StrayScan:
-    """Finds documents that the catalog does not know, and hands them to the garbage collector.
+    """Finds documents that the catalog does not list, and hands them to the garbage collector.
 
-    Only documents older than `age`, the longest duration of a write, are checked: younger ones may
-    still be recorded. A stray is kept for the same grace period as every detached document.
+    Only documents older than `age`, the longest duration of a write, are checked: younger
+    ones may not be recorded yet. A stray is kept for the same grace period as every
+    detached document.
 
-    More strays than a power loss leaves mean that this is the wrong catalog, or an old copy of it:
-    these are `held` until an operator decides.
+    More strays than a power loss would leave mean that this is the wrong catalog, or an old
+    copy of it. These strays are `held` until an operator decides.
     """
 
     garbage: GarbageStore
@@ -219,7 +219,7 @@ class StrayScan:
     _sample: dict[Network, list[Cid]] = field(default_factory=dict)
 
     async def run(self) -> None:
-        """Scan once everything that was stored before the start is old enough, and then daily.
+        """Scan once everything stored before the start is old enough, and daily after that.
 
         While strays are held, check every minute whether they are still there.
         """
@@ -228,7 +228,7 @@ class StrayScan:
         await run_periodically("stocktaking", self._scan_and_wait, 0.0, retry_after=age)
 
     def holds_nothing(self) -> bool:
-        """Whether no strays wait for an operator."""
+        """Whether no strays are held for an operator."""
         return not self.held
 
     async def _scan_and_wait(self) -> None:
@@ -243,7 +243,8 @@ class StrayScan:
     async def scan(self) -> int:
         """Run one scan; returns the number of detached strays.
 
-        Detaches none in a store that is not marked as this installation's. Raises `Unavailable`.
+        Detaches nothing in a store that is not marked as this installation's. Raises
+        `Unavailable`.
         """
         detached, held = 0, 0
         if not await is_own_store(self.installation, self.inventory):
@@ -262,7 +263,7 @@ class StrayScan:
         return detached
 
     async def count(self, network: Network) -> "Strays":
-        """Count the documents of a network, and the strays among them."""
+        """Count the documents of a network and the strays among them."""
         listed, strays = 0, 0
         first: list[Cid] = []
         async for cids in self._batches(network):
@@ -273,7 +274,7 @@ class StrayScan:
         return Strays(listed, strays, first)
 
     async def detach_all(self, progress: Callable[[int], None]) -> int:
-        """Detach all strays, however many, to be destroyed at once, on an operator's command."""
+        """Detach all strays for immediate destruction, on an operator's command."""
         detached = 0
         for network in Network:
             async for cids in self._batches(network):
@@ -283,7 +284,7 @@ class StrayScan:
         return detached
 
     async def _detach(self, network: Network, bound: int) -> int:
-        """Detach the counted strays and no more."""
+        """Detach only the strays that were counted."""
         detached = 0
         async for cids in self._batches(network):
             strays = await self.garbage.find_strays(cids, network)
@@ -325,7 +326,7 @@ class StrayScan:
 
 @dataclass(frozen=True, slots=True)
 class Strays:
-    """The number of listed documents of a network and of its strays, with the first of those."""
+    """The number of documents and of strays in a network, with the first strays."""
 
     listed: int
     strays: int
@@ -333,7 +334,7 @@ class Strays:
 
     @property
     def bound(self) -> int:
-        """How many strays are detached without asking the operator."""
+        """Maximum number of strays that are detached without an operator's decision."""
         return max(FREE_STRAYS, self.listed // STRAY_SHARE)
 
     @property
@@ -344,14 +345,14 @@ class Strays:
 
 @dataclass(frozen=True, slots=True)
 class UsageRecount:
-    """Corrects the usage of each signer, which processes of an earlier release do not count."""
+    """Corrects the usage of each signer, which processes of an earlier release do not update."""
 
     garbage: GarbageStore
     leases: LeaseStore
     holder: str = field(default_factory=partial(name_holder, "usage recount"))
 
     async def run(self) -> None:
-        """Recount at the start and then daily: after an upgrade both releases may have run."""
+        """Recount at start-up and then daily; both releases may have run after an upgrade."""
         await run_periodically("usage", self.recount, RECOUNT_SECONDS)
 
     async def recount(self) -> int:

@@ -1,1 +1,1 @@
-"""Backup, moves, checks and readiness of an installation."""
+"""Backups, migrations, checks and readiness of an installation."""

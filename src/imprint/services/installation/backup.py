@@ -1,9 +1,9 @@
-"""Backup and restore: the catalog and all documents of one moment, saved while the service runs.
+"""Backup and restore: a consistent copy of the catalog and all documents of a running service.
 
-A snapshot of the catalog is copied first, and then every document that the copy names. That order
-is safe: a document is stored before the catalog names it, it never changes, and only the garbage
-collector destroys it, which is paused. In the other order the catalog could name documents that did
-not exist yet when documents were copied.
+A snapshot of the catalog is copied first, and then every document that the copy refers to.
+That order is safe: a document is stored before the catalog refers to it, it never changes,
+and only the garbage collector destroys it, which is paused. In the reverse order, the
+catalog could refer to documents that did not exist yet when documents were copied.
 """
 
 import asyncio
@@ -29,19 +29,19 @@ from imprint.services.installation.exports import MAX_THUMBNAIL, DocumentMissing
 from imprint.services.tasks.leases import pause_collection
 
 CATALOG_ENTRY = "imprint.db"
-"""The name of the catalog's copy in a backup: as in a data folder."""
+"""The name of the catalog's copy in a backup, the same as in a data folder."""
 
 MANIFEST_ENTRY = "backup.json"
-"""The name of the manifest, which is written last: a backup without it was never finished."""
+"""The name of the manifest, which is written last; a backup without it is incomplete."""
 
 BATCH = 256
-"""How many documents are looked up at once."""
+"""Number of documents looked up at once."""
 
 MAX_DOCUMENT = 64 * 1024 * 1024
-"""The largest entry that a repair reads as a document."""
+"""The largest entry in bytes that a repair reads as a document."""
 
 MAX_MANIFEST = 64 * 1024
-"""A limit far above the size of the manifest."""
+"""A size limit far above that of any manifest, in bytes."""
 
 _CHUNK = 1024 * 1024
 _LARGEST = 2**63
@@ -55,7 +55,7 @@ class NotABackup(ValueError):
 
 
 class NotSaved(Exception):
-    """No backup was made, because something is damaged: the text says what, and what to do."""
+    """No backup was made because something is damaged; the text says what it is and what to do."""
 
     def __init__(self, damage: str) -> None:
         super().__init__(
@@ -69,7 +69,7 @@ class CopyableDatabase(Protocol):
     """A database that can write a copy of itself."""
 
     async def backup_to(self, path: Path) -> None:
-        """Write a consistent copy while others write. Raises `CatalogDamaged`."""
+        """Write a consistent copy during concurrent writes. Raises `CatalogDamaged`."""
 
 
 class CatalogCopy(Protocol):
@@ -77,11 +77,11 @@ class CatalogCopy(Protocol):
 
     @property
     def archives(self) -> ArchiveStore:
-        """The documents that it refers to."""
+        """The documents that the records refer to."""
 
     @property
     def installation(self) -> InstallationStore:
-        """Its installation."""
+        """The installation that the records belong to."""
 
     async def close(self) -> None:
         """Close the copy."""
@@ -89,7 +89,7 @@ class CatalogCopy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DocumentCount:
-    """The number of documents that a catalog refers to, and the digest of their list."""
+    """The number of documents that a catalog refers to, and a digest of their list."""
 
     private: int
     public: int
@@ -102,7 +102,7 @@ class DocumentCount:
 
 @dataclass(frozen=True, slots=True)
 class BackupManifest:
-    """When a backup was made, and what it must contain."""
+    """The time of a backup, and what it must contain."""
 
     made_at: str
     catalog_bytes: int
@@ -110,12 +110,12 @@ class BackupManifest:
     documents: DocumentCount
 
     def write(self) -> bytes:
-        """The bytes of the manifest's entry."""
+        """Return the bytes of the manifest entry."""
         return json.dumps({"kind": _KIND, "version": _VERSION, **asdict(self)}, indent=2).encode()
 
 
 def read_backup_manifest(data: bytes) -> BackupManifest:
-    """Parse the manifest's entry. Raises `NotABackup`."""
+    """Parse the manifest entry. Raises `NotABackup`."""
     try:
         members = json.loads(data, object_pairs_hook=_read_members)
         if (members.pop("kind"), members.pop("version")) != (_KIND, _VERSION):
@@ -144,9 +144,9 @@ def _read_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """Makes backups.
+    """Creates backups.
 
-    `open_copy` opens the copy of a catalog after checking it as a restoration would, and raises
+    `open_copy` opens the copy of a catalog after checking it as a restore would, and raises
     `CatalogDamaged`.
     """
 
@@ -222,9 +222,9 @@ class Restore:
     async def run(self, entries: Iterable[BackupEntry], progress: Progress) -> BackupManifest:
         """Restore every entry, then verify that nothing is missing. Raises `NotABackup`.
 
-        The manifest comes first and the catalog second: the manifest says how large the catalog is,
-        and the catalog how many documents there are and how large they are. So nothing beyond that
-        is written.
+        The manifest comes first and the catalog second: the manifest states the size of the
+        catalog, and the catalog states the number and sizes of the documents. Nothing
+        beyond that is written.
         """
         entries = iter(entries)
         manifest = read_manifest_entry(next(entries, None))
@@ -245,7 +245,7 @@ class Restore:
     async def _restore_documents(
         self, entries: Iterable[BackupEntry], count: int, size: int
     ) -> None:
-        """Restore up to `count` documents; the private ones have up to `size` bytes together."""
+        """Restore up to `count` documents; private ones may total up to `size` bytes."""
         for entry in entries:
             cid, network = read_document_entry(entry.name)
             if count == 0:
@@ -263,7 +263,8 @@ class Restore:
     async def _verify(self, archives: ArchiveStore, total: int, progress: Progress) -> None:
         """Verify every document that the catalog refers to.
 
-        The backup has no more documents than that, so it had each of them once, and no other.
+        The backup has no more documents than that, so it contained each of them
+        exactly once, and no others.
         """
         done = 0
         async for stored, network in _named_documents(archives):
@@ -277,7 +278,7 @@ class Restore:
 
 
 def read_manifest_entry(entry: BackupEntry | None) -> BackupManifest:
-    """The manifest in the first entry of a backup. Raises `NotABackup`."""
+    """Read the manifest in the first entry of a backup. Raises `NotABackup`."""
     if entry is None or entry.name != MANIFEST_ENTRY:
         raise NotABackup(f"There is no {MANIFEST_ENTRY}: the backup was never finished.")
     if entry.size > MAX_MANIFEST:
@@ -304,7 +305,7 @@ def restore_catalog(entry: BackupEntry | None, manifest: BackupManifest, path: P
 def find_documents(
     entries: Iterable[BackupEntry], wanted: Collection[tuple[Cid, Network]]
 ) -> Iterator[tuple[Cid, Network, bytes]]:
-    """Those of these documents that a backup has with bytes matching their cids."""
+    """Return those of these documents for which a backup has bytes that match their CIDs."""
     for entry in entries:
         with suppress(NotABackup):
             cid, network = read_document_entry(entry.name)
@@ -315,7 +316,7 @@ def find_documents(
 
 
 def read_document_entry(name: str) -> tuple[Cid, Network]:
-    """The document in an entry with this name. Raises `NotABackup`."""
+    """Return the document in an entry with this name. Raises `NotABackup`."""
     try:
         _, network_name, _, text = name.split("/")
         network, cid = Network(network_name), parse_cid(text)
@@ -328,12 +329,12 @@ def read_document_entry(name: str) -> tuple[Cid, Network]:
 
 
 def _document_entry(cid: Cid, network: Network) -> str:
-    """The name of a document's entry: its path in a data folder."""
+    """Return the name of a document's entry, which is its path in a data folder."""
     return f"content/{network}/{cid[-3:-1]}/{cid}"
 
 
 async def _named_documents(archives: ArchiveStore) -> AsyncIterator[tuple[StoredDocument, Network]]:
-    """Every document that a catalog refers to, in order."""
+    """Yield every document that a catalog refers to, in order."""
     for network in Network:
         after = ""
         while batch := await archives.documents_after(network, after, BATCH):
@@ -345,7 +346,8 @@ async def _named_documents(archives: ArchiveStore) -> AsyncIterator[tuple[Stored
 async def _measure_documents(archives: ArchiveStore) -> tuple[DocumentCount, int]:
     """Count the documents that a catalog refers to, and sum their recorded sizes.
 
-    Raises `NotABackup` for a name that is not a CID: a content store would use it as a path.
+    Raises `NotABackup` for a name that is not a CID, because a content store would use it
+    as a path.
     """
     counts = dict.fromkeys(Network, 0)
     digest, size = sha256(), 0
@@ -367,7 +369,7 @@ def _is_cid(text: str) -> bool:
 
 
 def _measure_file(path: Path) -> tuple[int, str]:
-    """The size of a file, and its SHA-256 digest."""
+    """Return the size of a file and its SHA-256 digest."""
     digest, size = sha256(), 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):

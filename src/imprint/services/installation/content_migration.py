@@ -20,19 +20,19 @@ from imprint.services.installation.exports import DocumentMissing
 from imprint.services.tasks.leases import pause_collection
 
 BATCH = 256
-"""How many documents are looked up at once."""
+"""Number of documents looked up at once."""
 
 CONCURRENT_COPIES = 8
-"""How many documents are copied at the same time."""
+"""Number of documents copied concurrently."""
 
 
 class NotMigrated(Exception):
-    """A document must not be copied to the other store, or could not be read back from it."""
+    """A document must not be copied to the target store, or could not be read back from it."""
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationResult:
-    """The number of documents that a run copied, and the total."""
+    """The number of documents that a run copied, and the total number."""
 
     copied: int
     documents: int
@@ -40,7 +40,7 @@ class MigrationResult:
 
 @dataclass(frozen=True, slots=True)
 class ContentMigration:
-    """Copies from `source`, which the service uses, to `target`."""
+    """Copies documents from `source`, which the service uses, to `target`."""
 
     archives: ArchiveStore
     files: FileStore
@@ -51,10 +51,10 @@ class ContentMigration:
     clock: Clock
     migrated: MigrationProgress
     publicly_readable: bool = False
-    """Whether the target is public, so that only ciphertext may go there."""
+    """Whether the target is public, so that only ciphertext may be copied there."""
 
     async def run(self, progress: Progress) -> MigrationResult:
-        """Copy the documents that have not been copied, and read each back.
+        """Copy the documents that have not been copied yet, and read each one back.
 
         Raises `DocumentMissing` and `NotMigrated`.
         """

@@ -1,7 +1,7 @@
-"""Import of the earlier service's files: drafts and posts that it keeps in a Pinata account.
+"""Import of the earlier service's files: drafts and posts stored in a Pinata account.
 
-The bytes are kept under the cid that they have there, because posts name it on the chain. Whether a
-file is a post is decided by the chain's events alone, like for any other file that is added.
+The bytes keep their existing CID, because posts refer to it on the chain. As for any other
+added file, only the chain's events decide whether a file is a post.
 """
 
 import asyncio
@@ -25,25 +25,25 @@ from imprint.services.content.labels import label_of
 from imprint.services.tasks.leases import CollectionNotPaused, pause_collection
 
 MAX_ATTEMPTS = 5
-"""How often a file is added if its number is taken or documents are condemned meanwhile."""
+"""Number of attempts to add a file if its number is taken or documents are being deleted."""
 
 _NOT_HASHTAGS = ("owner", "status")
-"""Keyvalues of the earlier service that say something else; all others are hashtags."""
+"""Keyvalues of the earlier service with a special meaning; all others are hashtags."""
 
 
 class Outcome(StrEnum):
-    """What became of a file."""
+    """The outcome of importing a file."""
 
     DRAFT = "draft"
     POST = "post"
     KNOWN = "known"
-    """Its cid is here already, in whatever state; nothing is changed."""
+    """The CID already exists here, in any state; nothing is changed."""
     SKIPPED = "skipped"
 
 
 @dataclass(slots=True)
 class EarlierReport:
-    """The number of files by outcome, and the reason for each one that was not imported."""
+    """The number of files by outcome, and the reason for each file that was not imported."""
 
     counts: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
     left_out: list[tuple[str, str]] = field(default_factory=list)
@@ -56,14 +56,14 @@ class EarlierReport:
 
 
 class _Skipped(Exception):
-    """A file that cannot be imported; the text says why."""
+    """A file cannot be imported; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierImport:
     """Imports the files of an earlier service into one installation.
 
-    It can be interrupted and run again: files whose cid is known are skipped.
+    It can be interrupted and run again: files whose CID already exists are skipped.
     """
 
     source: EarlierFiles
@@ -74,10 +74,10 @@ class EarlierImport:
     content: ContentStore
     clock: Clock
     publicly_readable: bool = False
-    """Whether anybody can fetch what is stored, so that only encrypted documents may be."""
+    """Whether anybody can fetch stored documents, so that only encrypted ones may be stored."""
 
     async def run(self, progress: Progress) -> EarlierReport:
-        """Import every file. Raises `CannotStart` if strangers could read what is stored."""
+        """Import every file. Raises `CannotStart` if third parties could read the documents."""
         if self.publicly_readable:
             raise CannotStart(
                 "The documents keep the bytes that their cid is of, so they cannot be encrypted,"

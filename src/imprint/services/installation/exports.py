@@ -1,8 +1,9 @@
 """Exports: all live files in one CAR with a signed manifest, written, verified and imported.
 
-An export first writes the records of one moment to a spool, then their pages and documents, page by
-page. Documents never change, and garbage collection is paused, so the export is consistent even
-while authors write. Only one page and a few documents are in memory at a time.
+An export first writes a snapshot of the records to a spool, then their pages and documents,
+page by page. Documents never change, and garbage collection is paused, so the export is
+consistent even while authors write. Only one page and a few documents are in memory at a
+time.
 """
 
 import asyncio
@@ -52,34 +53,35 @@ from imprint.services.content.labels import label_of
 from imprint.services.tasks.leases import CollectionNotPaused, pause_collection
 
 CONCURRENT_READS = 8
-"""How many documents are read concurrently, for remote stores."""
+"""Number of documents read concurrently, for remote stores."""
 
 MAX_DOCUMENT = 256 * 1024 * 1024
-"""More bytes than any document has."""
+"""A limit in bytes above the size of any document."""
 
 MAX_THUMBNAIL = 64 * 1024 * 1024
-"""More bytes than any thumbnail has."""
+"""A limit in bytes above the size of any thumbnail."""
 
 MAX_REPETITION = 16
-"""How many times larger than the export's file its documents may be.
+"""Maximum ratio of the total size of the documents to the size of the export file.
 
-Imprint writes every block as often as it occurs, but other tools that copy a CAR write it once.
+Imprint writes every block as often as it occurs, but other tools that copy a CAR write it
+only once.
 """
 
 FREE_REPETITION = 16 * 1024 * 1024
-"""An allowance in bytes beyond that, for small files."""
+"""Additional allowance in bytes, for small export files."""
 
 MAX_REMEMBERED = 10_000
-"""How many stored thumbnails an import remembers; others are stored again."""
+"""Maximum number of stored thumbnails that an import tracks; others are stored again."""
 
 MAX_ATTEMPTS = 5
-"""How often the documents of a file are stored again if documents are condemned meanwhile."""
+"""Number of attempts to store a file's documents if documents are being deleted meanwhile."""
 
 MAX_CONFLICTS = 10
-"""The most conflicts that are reported; an archive with more is the wrong one."""
+"""Maximum number of reported conflicts; an archive with more is the wrong one."""
 
 _IMAGE_SIGNATURES = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff")
-"""The first bytes of PNG and JPEG, the formats of thumbnails."""
+"""The signatures of PNG and JPEG, the thumbnail formats."""
 
 WriteBytes = Callable[[bytes], object]
 
@@ -172,7 +174,7 @@ def _documents_of(file: File) -> Iterator[tuple[Cid, Network]]:
 
 
 def _build_indexes(cids: list[Cid], width: int) -> Iterator[list[bytes]]:
-    """Levels of index nodes, up to a level whose nodes one node can link to."""
+    """Yield levels of index nodes, up to a level small enough for one node to link to."""
     while len(cids) > width:
         starts = range(0, len(cids), width)
         level = [write_index(cids[start : start + width]) for start in starts]
@@ -191,7 +193,7 @@ class OpenedExport:
 def open_export(archive: Archive, trusted: bytes | None = None) -> OpenedExport:
     """Read the manifest and verify its signature.
 
-    Raises `NotAnExport`, also if a key other than `trusted` has signed.
+    Raises `NotAnExport`, also if it is signed by a key other than `trusted`.
     """
     if len(archive.roots) != 1:
         raise NotAnExport("An export has one root.")
@@ -205,7 +207,10 @@ def open_export(archive: Archive, trusted: bytes | None = None) -> OpenedExport:
 
 
 def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> None:
-    """Verify every file of an export, and that it contains nothing else. Raises `NotAnExport`."""
+    """Verify every file of an export, and that it contains nothing else.
+
+    Raises `NotAnExport`.
+    """
     manifest, done = opened.manifest, 0
     left = MAX_REPETITION * archive.size + FREE_REPETITION
     progress(done, manifest.files)
@@ -228,8 +233,10 @@ def check_export(archive: Archive, opened: OpenedExport, progress: Progress) -> 
 def walk_records(
     archive: Archive, manifest: Manifest, is_new: Callable[[Cid], bool] = lambda _: True
 ) -> Iterator[ExportedFile]:
-    """Every record in order. `is_new` checks that each page and index is read only once. Raises
-    `NotAnExport`."""
+    """Yield every record in order. Raises `NotAnExport`.
+
+    `is_new` checks that each page and index is read only once.
+    """
     waiting, listed = [(cid, 0) for cid in reversed(manifest.pages)], 0
     while waiting:
         cid, level = waiting.pop()
@@ -248,7 +255,7 @@ def walk_records(
 
 
 def read_file(archive: Archive, file: File) -> bytes:
-    """The document of a file. Raises `NotAnExport`."""
+    """Return the document of a file. Raises `NotAnExport`."""
     document = _assemble(archive, file.cid, min(file.size, MAX_DOCUMENT))
     if len(document) != file.size:
         raise NotAnExport(f"The document {file.cid} has {len(document)} bytes, not {file.size}.")
@@ -263,7 +270,7 @@ def read_file(archive: Archive, file: File) -> bytes:
 
 
 def read_thumbnail(archive: Archive, cid: Cid, limit: int = MAX_THUMBNAIL) -> bytes:
-    """A thumbnail of up to `limit` bytes. Raises `NotAnExport`."""
+    """Return a thumbnail of up to `limit` bytes. Raises `NotAnExport`."""
     thumbnail = _assemble(archive, cid, min(limit, MAX_THUMBNAIL))
     if not thumbnail.startswith(_IMAGE_SIGNATURES):
         raise NotAnExport(f"The thumbnail {cid} is not an image.")
@@ -292,7 +299,7 @@ def _check_record(archive: Archive, manifest: Manifest, exported: ExportedFile) 
 
 
 class ImportConflicts(Exception):
-    """The export contradicts this installation; nothing was written."""
+    """The export conflicts with this installation; nothing was written."""
 
     def __init__(self, reasons: list[str]) -> None:
         super().__init__("The export contradicts this installation.")
@@ -318,7 +325,7 @@ class Import:
     ) -> Counter[ImportOutcome]:
         """Import an export that `check_export` has verified; returns the file count by outcome.
 
-        Raises `ImportConflicts`, before anything is written.
+        Raises `ImportConflicts` before anything is written.
         """
         self.check_marketplace(opened)
         async with pause_collection(self.leases, "import", self.clock):
@@ -363,9 +370,9 @@ class Import:
     async def _import_file(
         self, archive: Archive, exported: ExportedFile, stored: "_Stored"
     ) -> ImportOutcome:
-        """Store the documents of a file and add it; repeat if documents were condemned meanwhile.
+        """Store a file's documents and add it; retries if documents were marked for deletion.
 
-        Only a collector that has not noticed the pause condemns any.
+        Only a collector that has not noticed the pause marks any.
         """
         file = exported.file
         outcome = await self.archives.compare_file(exported)
@@ -384,7 +391,7 @@ class Import:
         raise CollectionNotPaused("Documents keep being destroyed. Please try again.")
 
     async def _store_thumbnail(self, archive: Archive, cid: Cid | None, stored: "_Stored") -> int:
-        """Store a thumbnail and return its size; many files may share one."""
+        """Store a thumbnail and return its size; many files may share one thumbnail."""
         if cid is None:
             return 0
         size = stored.thumbnails.get(cid)

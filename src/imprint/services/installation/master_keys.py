@@ -1,8 +1,9 @@
-"""Whether the given master keys decrypt what is stored: checked before anything is encrypted.
+"""Checks that the configured master keys decrypt the stored documents, before encrypting any.
 
-With another key, stored drafts could not be read, and new ones would be encrypted with it. So the
-catalog records the ids of the master keys that encrypt its documents, from the first start with a
-key on. A rotation wraps the keys of all documents with a new one.
+With a different key, stored drafts could not be read, and new ones would be encrypted with
+it. Therefore the catalog records the IDs of the master keys that encrypt its documents,
+from the first start with a key on. A rotation wraps the keys of all documents with a new
+master key.
 """
 
 from collections import Counter
@@ -14,10 +15,10 @@ from imprint.ports.content import KEY_ID_BYTES, DocumentCipher
 from imprint.ports.installation import KeyRecord, KeyStore
 
 SAMPLE = 1_000
-"""The sample size of wrapped keys. File ids are random, so any sample is representative."""
+"""Sample size of wrapped keys. File IDs are random, so any sample is representative."""
 
 DAMAGE = 1
-"""How many keys of one unknown master key may be in a sample: a damaged record looks like one."""
+"""Tolerated keys per unknown master key in a sample; a damaged record looks like one."""
 
 _REMEDY = (
     "Nothing was changed. Give the master key with which they were stored: in"
@@ -28,7 +29,7 @@ _REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class KeySample:
-    """The size of a sample of wrapped keys, and the count by master key."""
+    """The size of a sample of wrapped keys, and the count per master key."""
 
     looked_at: int
     by_key: Counter[bytes]
@@ -36,16 +37,16 @@ class KeySample:
 
 @dataclass(frozen=True, slots=True)
 class MasterKeys:
-    """The given master keys, compared with the catalog's record of its documents."""
+    """The configured master keys, compared with those that the catalog records."""
 
     keys: KeyStore
     cipher: DocumentCipher
 
     async def verify(self) -> None:
-        """Check that the given keys decrypt what is stored, and record those in use.
+        """Check that the configured keys decrypt the stored documents, and record those in use.
 
-        Any number of processes may do this at the same time. Raises `CannotStart` for other keys,
-        and `Unavailable`.
+        Any number of processes may do this at the same time. Raises `CannotStart` for other
+        keys, and `Unavailable`.
         """
         added, dropped = await self._compare()
         known = await self.keys.master_keys()
@@ -53,9 +54,9 @@ class MasterKeys:
             await self.keys.note_master_keys(added, dropped)
 
     async def examine(self) -> KeySample:
-        """Check that the given keys decrypt what is stored, and change nothing.
+        """Check that the configured keys decrypt the stored documents, without changing anything.
 
-        Returns a sample, without the given keys. Raises as `verify` does.
+        Returns a sample that excludes the configured keys. Raises as `verify` does.
         """
         await self._compare()
         sample = await self._take_sample()
@@ -68,7 +69,7 @@ class MasterKeys:
         await self.keys.note_master_keys(current, known - current)
 
     async def _compare(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
-        """The ids to add to the catalog's record, and those to drop."""
+        """Return the IDs to add to the catalog's record, and those to remove."""
         given = frozenset(self.cipher.key_ids)
         used = frozenset(self.cipher.key_ids[:1] if self.cipher.encrypts else ())
         known = await self.keys.master_keys()
@@ -109,19 +110,19 @@ class MasterKeys:
 
 
 def name_key(key_id: bytes) -> str:
-    """The fingerprint of a master key as operators see it."""
+    """Return the fingerprint of a master key as shown to operators."""
     return key_id[1:].hex()
 
 
 BATCH = 200
-"""The number of keys replaced in one transaction, so that writes do not wait for long."""
+"""Number of keys replaced in one transaction, so that writes are not delayed for long."""
 
 
 @dataclass(frozen=True, slots=True)
 class RotationProgress:
     """How many keys were rewrapped, already current, or could not be unwrapped.
 
-    `last` is the file id up to which every key has been checked.
+    `last` is the file ID up to which every key has been checked.
     """
 
     rewrapped: int = 0
@@ -132,10 +133,10 @@ class RotationProgress:
 
 @dataclass(frozen=True, slots=True)
 class KeyRotation:
-    """Rewraps every key that the current master key has not wrapped.
+    """Rewraps every key that was not wrapped by the current master key.
 
-    Each batch is one transaction, and a wrapped key contains the id of its master key: an
-    interrupted rotation can be run again. The service may keep running.
+    Each batch is one transaction, and a wrapped key contains the ID of its master key, so
+    that an interrupted rotation can be run again. The service may keep running.
     """
 
     keys: KeyStore
@@ -144,7 +145,7 @@ class KeyRotation:
     async def run(self) -> AsyncIterator[RotationProgress]:
         """Yield the progress after each batch.
 
-        A key that none of the given master keys unwraps is counted and left as it is.
+        A key that none of the configured master keys unwraps is counted and left unchanged.
         """
         done = RotationProgress()
         while batch := await self.keys.wrapped_keys(done.last, BATCH):

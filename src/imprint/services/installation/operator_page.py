@@ -1,6 +1,6 @@
-"""The operator's page: the state of the installation, in panels that fail independently.
+"""The operator page: the state of the installation, in panels that fail independently.
 
-No panel's queries grow with the number of files, posts or readers.
+No panel's queries take longer as the number of files, posts or readers grows.
 """
 
 import asyncio
@@ -42,7 +42,7 @@ from imprint.services.tasks.leases import describe_holder
 
 
 class Mark(StrEnum):
-    """How a fact is shown."""
+    """The severity with which a fact is shown."""
 
     PLAIN = "plain"
     GOOD = "good"
@@ -61,7 +61,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A table; every row has a text for each column."""
+    """A table; every row has one text per column."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -69,7 +69,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do, and the command for it."""
+    """A recommended action, and the command for it."""
 
     sentence: str
     command: str | None = None
@@ -77,7 +77,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One part of the page. `problem` says why its facts are unknown."""
+    """One part of the page. `problem` says why its facts are unavailable."""
 
     key: str = ""
     title: str = ""
@@ -87,12 +87,12 @@ class Panel:
     problem: str | None = None
 
     def named(self, key: str, title: str) -> "Panel":
-        """The same panel with this name."""
+        """Return the same panel with this key and title."""
         return replace(self, key=key, title=title)
 
     @property
     def mark(self) -> Mark:
-        """The worst mark of its facts."""
+        """The most severe mark among its facts."""
         marks = {each.mark for each in self.facts} | ({Mark.BAD} if self.problem else set())
         return next(
             (each for each in (Mark.BAD, Mark.WARN, Mark.GOOD) if each in marks), Mark.PLAIN
@@ -104,17 +104,17 @@ _SPANS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
 def write_number(number: int) -> str:
-    """A number with spaces between thousands."""
+    """Format a number with spaces between groups of thousands."""
     return f"{number:,}".replace(",", "\N{NO-BREAK SPACE}")
 
 
 def write_count(number: int, noun: str) -> str:
-    """A count with its noun."""
+    """Format a count with its noun."""
     return f"{write_number(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def write_bytes(size: int) -> str:
-    """A size in its largest unit."""
+    """Format a size in its largest unit."""
     if size < 1024:
         return write_count(size, "byte")
     amount = float(size)
@@ -126,8 +126,7 @@ def write_bytes(size: int) -> str:
 
 
 def write_duration(span: timedelta | float) -> str:
-    """A duration in its largest unit, and the next smaller one if that matters: 2 hours 5
-    minutes."""
+    """Format a duration in its two largest units, omitting zero parts: 2 hours 5 minutes."""
     seconds = max(int(span.total_seconds() if isinstance(span, timedelta) else span), 0)
     parts = list[tuple[int, str]]()
     for length, noun in _SPANS:
@@ -141,37 +140,37 @@ def write_duration(span: timedelta | float) -> str:
 
 
 def write_moment(moment: datetime) -> str:
-    """A moment in UTC, to the second."""
+    """Format a time in UTC, to the second."""
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 log = logging.getLogger(__name__)
 
 PANEL_SECONDS = 4.0
-"""The timeout of a panel, which then reports it."""
+"""The timeout of a panel; a panel that times out says so."""
 
 CHAIN_SECONDS = 3.0
-"""The timeout of the nodes: shorter, so that panels can still show what the database knows."""
+"""The timeout for nodes, shorter so that panels can still show data from the database."""
 
 LISTED = 10
-"""The number of events of each kind that are listed."""
+"""Number of events listed per kind."""
 
 COUNT_TO = 1_000
-"""The number up to which events are counted."""
+"""The limit up to which events are counted."""
 
 LARGE_LAG = 50
-"""The lag in blocks that needs attention, as in the alerts for Prometheus."""
+"""The lag in blocks that needs attention, as in the Prometheus alerts."""
 
 OLD_BACKUP = timedelta(days=7)
-"""The age of a backup that needs attention."""
+"""The age from which a backup needs attention."""
 
 USAGE_SECONDS, USAGE_SHARE = 60.0, 100
-"""A measurement is valid for a minute, or for a hundred times its duration if that is longer."""
+"""A measurement is valid for a minute, or for a hundred times its duration if longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The settings of this deployment, none of them secret."""
+    """The settings of this deployment that are not secret."""
 
     chain_id: int
     marketplace: str
@@ -184,7 +183,7 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class ChainView:
-    """The newest block and its time, or why they are unknown."""
+    """The newest block and its time, or the reason why they are unknown."""
 
     head: BlockRef | None
     time: datetime | None = None
@@ -193,7 +192,7 @@ class ChainView:
 
 @dataclass(slots=True)
 class Operations:
-    """Makes the panels; `started` is the start of this process on the monotonic clock."""
+    """Builds the panels; `started` is this process's start time on the monotonic clock."""
 
     deployment: Deployment
     store: OperatorFacts
@@ -205,9 +204,9 @@ class Operations:
     readiness: Readiness
     disk: DiskReport
     providers: Mapping[str, bool]
-    """The providers of webhooks, and whether each is configured."""
+    """The webhook providers, and whether each is configured."""
     received: Mapping[str, datetime]
-    """When this process received the last delivery of each."""
+    """When this process received each provider's last delivery."""
     clock: Clock
     monotonic: Monotonic
     process_id: int
@@ -215,7 +214,7 @@ class Operations:
     _usage: tuple[float, Usage] | None = field(default=None, init=False)
 
     async def panels(self) -> list[Panel]:
-        """All panels, in reading order."""
+        """Return all panels, in reading order."""
         view = asyncio.create_task(self._look_at_chain())
         made = await asyncio.gather(
             _make("health", "Health", self._health()),
@@ -452,7 +451,7 @@ class Operations:
         )
 
     async def _measured(self) -> Usage:
-        """The result of this process's usage monitor, or else a new measurement."""
+        """Return the last result of this process's usage monitor, or else a new measurement."""
         gauges = [read_gauge(each) for each in (DRAFTS, POSTS, STORED_BYTES, DETACHED_BYTES)]
         if not any(map(math.isnan, gauges)):
             return Usage(*map(int, gauges))
@@ -508,7 +507,7 @@ class Operations:
 
 
 async def _make(key: str, title: str, making: Awaitable[Panel]) -> Panel:
-    """The panel with its name; if it cannot be made, its reason."""
+    """Return the panel with its name, or with the reason if it cannot be built."""
     try:
         async with asyncio.timeout(PANEL_SECONDS):
             return (await making).named(key, title)
@@ -536,7 +535,7 @@ def _mismatch_listing(found: EventsToExamine) -> Listing | None:
 
 
 def _mark_of(member: str, well: bool) -> Mark:
-    """Without reads the service is not ready; anything else only degrades it."""
+    """Return the mark of a check; only failing reads make the service not ready."""
     if well:
         return Mark.GOOD
     return Mark.BAD if member in ("database", "storage") else Mark.WARN

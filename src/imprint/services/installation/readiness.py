@@ -1,4 +1,4 @@
-"""Readiness: whether the dependencies respond, so that traffic is sent only where it is served."""
+"""Readiness: whether the dependencies respond, so that traffic goes only to working instances."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,11 +16,13 @@ from imprint.services.drafts.drafts import WriteHealth
 from imprint.services.tasks.periodic_task import SingleFlight
 
 PROBE_TIMEOUT = 2.0
-"""Seconds that a dependency has to respond."""
+"""Timeout in seconds for a dependency to respond."""
 
 CACHE_TIME = timedelta(seconds=1)
-"""How long a condition is cached: anybody may request it, and a probe writes to disk and calls the
-node."""
+"""How long a condition is cached.
+
+Anybody may request it, and a probe writes to disk and calls the node.
+"""
 
 
 SENTENCES = {
@@ -39,47 +41,47 @@ SENTENCES = {
     "collector": "No process collects garbage, or it holds documents back.",
     "records": "A damaged record or document is known.",
 }
-"""What it means if a member of a condition is false, for people who read the readiness."""
+"""What it means for users of the readiness check if a member of a condition is false."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What the service can do: read records and documents, write them, and ask the chain."""
+    """What the service can do: read and write records and documents, and query the chain."""
 
     database: bool
     """Whether records can be read."""
     storage: bool
-    """Whether documents can be read, and are those of this installation."""
+    """Whether documents can be read and belong to this installation."""
     chain: bool
     disk: bool = True
     """Whether there is disk space for more documents."""
     history: bool = True
-    """Whether the chain still has what was final."""
+    """Whether the chain still has the blocks that were final."""
     logs: bool = True
-    """Whether the logs of all blocks that were read are established."""
+    """Whether the logs of all blocks read so far are established."""
     follower: bool = True
-    """Whether some process follows the chain, if one should."""
+    """Whether a process follows the chain, if one should."""
     indexer: bool = True
-    """Whether some process fills the index of posts, if one should."""
+    """Whether a process fills the post index, if one should."""
     collector: bool = True
-    """Whether some process collects garbage, if one should, and no strays are held."""
+    """Whether a process collects garbage, if one should, and no strays are held."""
     records: bool = True
-    """Whether no damaged record or document is known."""
+    """Whether no damaged records or documents have been found."""
     database_writes: bool = True
     """Whether records can be written; false if they cannot be read."""
     storage_writes: bool = True
     """Whether documents can be stored; false if they cannot be read."""
     off: frozenset[str] = frozenset()
-    """Names of the tasks above that are switched off."""
+    """Names of the tasks above that are disabled."""
 
     @property
     def ready(self) -> bool:
-        """Whether reads are served; nothing else makes a balancer send readers elsewhere."""
+        """Whether reads are served; nothing else makes a load balancer redirect readers."""
         return self.database and self.storage
 
     @property
     def status(self) -> str:
-        """The condition in one word."""
+        """The condition as one word or short phrase."""
         if not self.ready:
             return "not ready"
         return "degraded" if self.details else "ready"
@@ -98,7 +100,7 @@ class Condition:
 class Readiness:
     """Probes all dependencies concurrently; simultaneous callers share one probe.
 
-    The outcomes of writes correct the results at once.
+    The outcomes of actual writes override the results at once.
     """
 
     database: DatabaseHealth
@@ -108,20 +110,23 @@ class Readiness:
     disk: DiskSpace
     examine_history: Callable[[], Awaitable[History]] | None = None
     checks: Sequence[tuple[str, Callable[[], bool]]] = ()
-    """Names of members of `Condition` beside functions that say whether all is well: background
-    tasks know that already. A member may have several, and is true if all of them are."""
+    """Members of `Condition`, each with a function that returns whether all is well.
+
+    Background tasks already know this. A member may have several functions, and is true if
+    all of them return true.
+    """
     find_disputed: Callable[[], Awaitable[Sequence[BlockRef]]] | None = None
     """Returns the blocks whose logs are disputed; None if no process follows the chain."""
     writes: WriteHealth = field(default_factory=WriteHealth)
     probe_documents: Callable[[], Awaitable[None]] | None = None
-    """Returns if documents can be read; None for a store whose own probe says that too."""
+    """Checks that documents can be read; None if the store's own probe already checks this."""
     off: frozenset[str] = frozenset()
-    """Members of `Condition` that are tasks which are switched off."""
+    """Members of `Condition` for tasks that are disabled."""
     _single_flight: SingleFlight[None, Condition] = field(default_factory=SingleFlight, init=False)
     _last: tuple[float, Condition] | None = field(default=None, init=False)
 
     async def check(self) -> Condition:
-        """The condition of the dependencies, at most `CACHE_TIME` old."""
+        """Return the condition of the dependencies, at most `CACHE_TIME` old."""
         if self._last is not None:
             checked_at, condition = self._last
             if self.monotonic() - checked_at < CACHE_TIME.total_seconds():
@@ -204,7 +209,7 @@ class Readiness:
 
 
 async def _always_respond() -> None:
-    """The probe of a store that has none."""
+    """The document probe for a store that has none; always succeeds."""
 
 
 async def _responds(probe: Callable[[], Awaitable[None]]) -> bool:

@@ -1,12 +1,12 @@
-"""Repair: a damaged installation gets back what a backup and the chain have of it.
+"""Repair: restores a damaged installation from a backup and the chain.
 
-The flow, from top to bottom; why it ends there is on docs/decisions/repair.md:
+The steps, in order; docs/decisions/repair.md explains why it ends there:
 
-1. The records that can be read, and those of the backup, are in a new catalog, which has replaced
-   the damaged one (`adapters/database/sqlite/rebuild.py`).
-2. Documents that are missing or damaged come from the backup.
+1. The readable records, and those of the backup, are in a new catalog, which has replaced the
+   damaged one (`adapters/database/sqlite/rebuild.py`).
+2. Documents that are missing or damaged are restored from the backup.
 3. The chain is read again: it decides which files are posts.
-4. What is still missing is named.
+4. Whatever is still missing is reported.
 """
 
 import sys
@@ -30,10 +30,10 @@ from imprint.services.installation.scrub import verify_some
 from imprint.services.publication.chain_sync import Follower
 
 BATCH = 256
-"""How many documents are looked up at once."""
+"""Number of documents looked up at once."""
 
 SavedDocuments = Callable[[Collection[tuple[Cid, Network]]], Iterable[tuple[Cid, Network, bytes]]]
-"""Finds those of these documents that a backup has."""
+"""Returns those of these documents that a backup has."""
 
 
 @dataclass(slots=True)
@@ -42,18 +42,18 @@ class RepairReport:
 
     dry_run: bool = False
     found: list[str] = field(default_factory=list)
-    """What was damaged."""
+    """The damage that was found."""
     kept: int = 0
-    """How many records of files were readable."""
+    """Number of file records that were readable."""
     from_backup: int = 0
-    """How many records of files came from the backup."""
+    """Number of file records restored from the backup."""
     documents_from_backup: int = 0
     followed_to: int | None = None
     """The block up to which the chain was read again."""
     notes: list[str] = field(default_factory=list)
-    """What the operator should know."""
+    """Notes for the operator."""
     lost: list[str] = field(default_factory=list)
-    """What could not be recovered."""
+    """The data that could not be recovered."""
 
     @property
     def whole(self) -> bool:
@@ -61,7 +61,7 @@ class RepairReport:
         return not self.lost
 
     def as_json(self) -> dict[str, Any]:
-        """The report as members of a JSON object."""
+        """Return the report as the members of a JSON object."""
         return asdict(self) | {"whole": self.whole}
 
 
@@ -79,8 +79,7 @@ class Repair:
     report: RepairReport
 
     async def restore_documents(self, progress: Progress) -> None:
-        """Restore missing or damaged documents from the backup, and name those that are not in
-        it."""
+        """Restore missing or damaged documents from the backup, and report those that it lacks."""
         if not self.report.dry_run:
             # Without the store, every document would seem lost. The probe writes, so a dry run
             # trusts the store.
@@ -109,7 +108,7 @@ class Repair:
         self.report.lost += [f"{name}." for name in missing.values()]
 
     async def read_chain(self, follower: Follower) -> None:
-        """Read the chain again, if a node responds; otherwise the service does when it starts."""
+        """Read the chain again if a node responds; otherwise the service does so when it starts."""
         first = follower.start_block
         try:
             await follower.rebuild(first, lambda done, total: None)
@@ -123,7 +122,7 @@ class Repair:
         self.report.followed_to = None if cursor is None else cursor.number
 
     async def name_strays(self, inventory: Inventory) -> None:
-        """Name the documents without a record: their records are among the lost ones."""
+        """Report the documents without a record, whose records are among the lost ones."""
         strays: list[Cid] = []
         batch: list[Cid] = []
         async for cid in inventory.list_documents(Network.PRIVATE):
@@ -150,12 +149,12 @@ class Repair:
         return f"the document {cid}"
 
     async def verify(self) -> None:
-        """Verify all records in their current state; those still damaged are lost."""
+        """Verify all records in their current state; those that are still damaged are lost."""
         found = await find_damage(self.database, self.records)
         self.report.lost += [f"Still damaged: {each}" for each in found]
 
     async def _read(self, cid: Cid, network: Network) -> bytes | None:
-        """The bytes of a document; None if it is missing or damaged."""
+        """Return the bytes of a document; None if it is missing or damaged."""
         try:
             return await self.content.read(cid, network)
         except Unavailable:
@@ -170,7 +169,7 @@ class Repair:
 
 
 async def find_damage(database: DatabaseHealth, records: RecordStore) -> list[str]:
-    """The damage in a database: of its structure, its records and its tags."""
+    """Return the damage in a database: in its structure, records and tags."""
     found = await database.examine()
     async for _, damage in verify_some(records, most=sys.maxsize):
         if damage is not None:

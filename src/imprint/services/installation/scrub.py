@@ -1,7 +1,7 @@
-"""Scrub: reads everything that is stored, slowly, so that damage is found before it is needed.
+"""Scrub: slowly reads all stored data, so that damage is found before the data is needed.
 
-Records have checksums and documents are named by theirs. Damage raises an alarm and is never shown;
-`imprint repair` and backups restore it.
+Records have checksums, and documents are named by theirs. Damage raises an alarm, and
+damaged data is never shown; `imprint repair` and backups restore it.
 """
 
 import asyncio
@@ -23,31 +23,31 @@ from imprint.services.tasks.periodic_task import run_periodically
 log = logging.getLogger(__name__)
 
 BATCH = 25
-"""The number of records verified at once."""
+"""Number of records verified at once."""
 
 SOME_RECORDS = 5000
-"""How many records a quick check verifies: about a second."""
+"""Number of records that a quick check verifies, which takes about a second."""
 
 RATE = 50.0
-"""Records, with their documents, per second: four million per day."""
+"""Number of records verified per second, with their documents: four million per day."""
 
 FIRST_PASS_SECONDS = 60.0
-"""Seconds after the start before the first pass, so that a start is not slower."""
+"""Seconds between start-up and the first pass, so that start-up is not slowed down."""
 
 RETRY_SECONDS = 60.0
-"""Seconds after which an interrupted pass continues."""
+"""Seconds until an interrupted pass continues."""
 
 SCRUB_LEASE = "scrub"
 """The lease of the process that scrubs."""
 
 FILES_SECONDS = 1.0
-"""Seconds between two checks of the database's files."""
+"""Seconds between two checks of the database files."""
 
 EXAMINATION_SECONDS = 600.0
-"""Seconds between two checks of the database's structure, if one takes no time."""
+"""Minimum seconds between two checks of the database structure."""
 
 EXAMINATION_SHARE = 1000
-"""A check starts after this many times the duration of the previous one."""
+"""The wait before the next check, as a multiple of the duration of the previous one."""
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Scrub:
         await run_periodically("scrub", self._scrub_in_turn, interval, retry_after=RETRY_SECONDS)
 
     async def scrub(self) -> bool:
-        """Run one pass, or the rest of it; False if another process has the lease."""
+        """Run one pass, or the rest of one; False if another process has the lease."""
         async with hold_lease(self.leases, SCRUB_LEASE, LEASE_TIME, self.holder) as lease:
             while lease is not None and not lease.lost:
                 if not await self._scrub_batch():
@@ -80,7 +80,7 @@ class Scrub:
         return False
 
     async def _scrub_in_turn(self) -> None:
-        """Run one pass after those of other processes: each knows only what it has read itself."""
+        """Run one pass after those of other processes; each process knows only what it has read."""
         while not await self.scrub():  # noqa: ASYNC110  another process ends the wait
             await asyncio.sleep(RETRY_SECONDS)
 
@@ -123,9 +123,10 @@ class Scrub:
 
 
 async def verify_documents(files: FileStore, content: ContentStore, file: File) -> list[str]:
-    """The documents of a live file that are missing or damaged.
+    """Return the documents of a live file that are missing or damaged.
 
-    Raises `Unavailable` if the store does not respond, which proves nothing about a document.
+    Raises `Unavailable` if the store does not respond, which proves nothing about a
+    document.
     """
     if not file.state.live:
         return []
@@ -155,7 +156,7 @@ async def _is_sound(content: ContentStore, cid: Cid, network: Network) -> bool:
 async def verify_some(
     records: RecordStore, most: int = SOME_RECORDS
 ) -> AsyncIterator[tuple[int, str | None]]:
-    """Verify the oldest records; yields the count so far, and the damage of each."""
+    """Verify the oldest records; yields the count so far, and any damage of each record."""
     async for done, record in _walk(records):
         yield done, record.damage
         if done >= most:
@@ -165,7 +166,7 @@ async def verify_some(
 async def verify_everything(
     records: RecordStore, files: FileStore, content: ContentStore
 ) -> AsyncIterator[tuple[int, str | None]]:
-    """Verify all records, live documents and tags, as `verify_some` does; changes nothing."""
+    """Verify all records, live documents and tags like `verify_some`, without changing anything."""
     done = 0
     async for done, record in _walk(records):
         yield done, record.damage
@@ -195,18 +196,18 @@ async def _walk(records: RecordStore) -> AsyncIterator[tuple[int, VerifiedRecord
 
 @dataclass(slots=True)
 class Examination:
-    """Checks the structure of the database repeatedly, less often the longer it takes."""
+    """Checks the database structure repeatedly, less often the longer a check takes."""
 
     database: DatabaseHealth
     monotonic: Callable[[], float] = time.monotonic
     _due: float = field(default=0.0, init=False)
 
     async def run(self) -> None:
-        """Check until cancelled."""
+        """Check the structure until cancelled."""
         await run_periodically("examination", self.examine, EXAMINATION_SECONDS)
 
     async def examine(self) -> bool:
-        """Check the database, unless it is too early; returns whether it was checked."""
+        """Check the database unless it is too early; returns whether it was checked."""
         started = self.monotonic()
         if started < self._due:
             return False
@@ -217,5 +218,5 @@ class Examination:
 
 
 async def watch_files(database: DatabaseHealth) -> None:
-    """Watch the files of the database until cancelled."""
+    """Watch the database files until cancelled."""
     await run_periodically("files", database.check_files, FILES_SECONDS, optional=True)

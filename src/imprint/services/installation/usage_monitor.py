@@ -1,6 +1,6 @@
-"""Measures the stored amounts and the readiness, for the metrics of a deployment.
+"""Measures storage usage and readiness for the metrics of a deployment.
 
-One worker does it: the values are the same in all of them.
+Only one worker does this, because the values are the same in all of them.
 """
 
 import asyncio
@@ -22,11 +22,13 @@ from imprint.services.installation.readiness import Condition
 from imprint.services.tasks.periodic_task import run_periodically
 
 MEASURE_SECONDS = 60.0
-"""The least pause between two measurements, in seconds."""
+"""Minimum pause between two measurements, in seconds."""
 
 SHARE = 100
-"""The pause is this many times as long as the last measurement: that takes a hundredth of a core,
-however much is stored."""
+"""The pause as a multiple of the duration of the last measurement.
+
+Measuring therefore takes at most a hundredth of a core, however much is stored.
+"""
 
 PROBE_SECONDS = 15.0
 """Seconds between two readiness probes for the metrics."""
@@ -36,22 +38,22 @@ _READINESS = {"ready": 2, "degraded": 1}
 
 @dataclass(slots=True)
 class UsageMonitor:
-    """Sets the gauges of drafts, posts and bytes, and those of readiness."""
+    """Sets the gauges for drafts, posts and bytes, and those for readiness."""
 
     installation: InstallationStore
     check: Callable[[], Awaitable[Condition]]
     monotonic: Monotonic = monotonic
 
     async def run(self) -> NoReturn:
-        """Measure until cancelled, with pauses in proportion to the duration."""
+        """Measure until cancelled, with pauses in proportion to the duration of a measurement."""
         await run_periodically("usage", self._measure_slowly, MEASURE_SECONDS, optional=True)
 
     async def run_probes(self) -> NoReturn:
-        """Probe until cancelled."""
+        """Probe readiness until cancelled."""
         await run_periodically("readiness probe", self.probe, PROBE_SECONDS, optional=True)
 
     async def measure(self) -> None:
-        """Measure once."""
+        """Measure usage once."""
         usage = await self.installation.measure_usage()
         DRAFTS.set(usage.drafts)
         POSTS.set(usage.posts)
@@ -64,7 +66,7 @@ class UsageMonitor:
         await asyncio.sleep(max(SHARE * (self.monotonic() - began) - MEASURE_SECONDS, 0))
 
     async def probe(self) -> None:
-        """Probe once."""
+        """Probe readiness once."""
         condition = await self.check()
         READY.set(_READINESS.get(condition.status, 0))
         found = {each.name: getattr(condition, each.name) for each in fields(condition)}

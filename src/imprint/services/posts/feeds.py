@@ -1,4 +1,4 @@
-"""Feeds: the newest posts for everybody, and for a reader the posts that they hold or wrote."""
+"""Feeds: the newest posts for everybody, and for each reader the posts they hold or wrote."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -33,29 +33,29 @@ from imprint.services.access.reads import Reads
 from imprint.services.posts.posts import expect_complete, find_author
 
 MAX_PRIVATE_FEEDS = 10
-"""The maximum number of private feeds per reader: one for each device."""
+"""Maximum number of private feeds per reader: one for each device."""
 
 TOKEN_BYTES = 32
-"""Random bytes of the token in the URLs of a private feed."""
+"""Number of random bytes in the token of a private feed's URLs."""
 
 LONGEST_TOKEN = 64
-"""The most characters of a token; a longer text is not hashed."""
+"""Maximum number of characters in a token; longer texts are not hashed."""
 
 CONCURRENT = 8
-"""Concurrent chain queries for one feed."""
+"""Maximum number of concurrent chain queries for one feed."""
 
 FEED_SECONDS = 20.0
-"""How long the chain and the content store may take for all texts of one feed."""
+"""Time limit for the chain and the content store to provide all texts of one feed."""
 
 NOTED_EVERY = timedelta(minutes=1)
-"""How often a fetch of the same feed is recorded: readers poll, and each record is a commit."""
+"""Minimum time between recorded fetches of a feed; readers poll, and each record is a commit."""
 
 _Find = Callable[[IndexedPost], Awaitable[File]]
 
 
 @dataclass(frozen=True, slots=True)
 class FeedAccess:
-    """A private feed and the token of its URLs, which is shown once."""
+    """A private feed and the token in its URLs, which is shown only once."""
 
     id: str
     token: str
@@ -63,12 +63,12 @@ class FeedAccess:
 
 @dataclass(frozen=True, slots=True)
 class Feeds:
-    """The feeds. The index determines their posts, the chain who may read their texts.
+    """Builds feeds: the index determines their posts, the chain who may read their texts.
 
-    If the chain cannot be asked about a text, and was not heard for an hour, the whole feed is
-    `Unavailable`: programs keep the copy that they have, while a feed without the text would
-    replace it. So it is while the index
-    is being filled: its newest posts are old ones, which programs would show as new.
+    If the chain cannot be queried about a text and has not responded for an hour, the whole
+    feed is `Unavailable`: feed readers then keep their copy, which a feed without the text
+    would replace. The same applies while the index is being filled: its newest posts are
+    old ones, which feed readers would show as new.
     """
 
     index: PostIndexReader
@@ -77,18 +77,18 @@ class Feeds:
     clock: Clock
 
     async def newest(self, client: str) -> Feed:
-        """The newest posts of all authors."""
+        """Return the newest posts of all authors."""
         return await self._public(
             client, Feed("posts", "newest posts", ALL_POSTS, "/"), PostFilter()
         )
 
     async def tagged(self, client: str, tag: str) -> Feed:
-        """The newest posts with a hashtag; none if nobody has used it."""
+        """Return the newest posts with a hashtag; empty if nobody has used it."""
         feed = Feed(f"tag:{tag}", f"#{tag}", tag_path(tag), f"/t/{tag}")
         return await self._public(client, feed, PostFilter(tags=(tag,)))
 
     async def authored(self, client: str, author: Address) -> Feed:
-        """The newest posts of an author. Refuses an address that has published nothing."""
+        """Return the newest posts of an author. Refuses an address that has published nothing."""
         await expect_complete(self.index)
         await find_author(self.index, author)
         title, path, page = f"posts of {author}", author_path(author), f"/a/{author}"
@@ -96,9 +96,10 @@ class Feeds:
         return await self._public(client, feed, PostFilter(author=author))
 
     async def private(self, client: str, token: str, before: int | None = None) -> Feed:
-        """A page of the posts that the owner of a private feed holds or wrote, before a position.
+        """Return a page of a private feed: posts that its owner holds or wrote.
 
-        A page ends where its texts would become too long. Refuses an unknown token.
+        The posts are before a position. A page ends where its texts would become too long.
+        Refuses an unknown token.
         """
         feed = None
         if len(token) <= LONGEST_TOKEN:
@@ -141,7 +142,7 @@ class Feeds:
     # The private feeds of a reader
 
     async def add(self, session: LiveSession) -> FeedAccess:
-        """A new private feed. Refuses `too_many_feeds`."""
+        """Create a private feed. Refuses with `too_many_feeds`."""
         access = FeedAccess(new_id(), token_urlsafe(TOKEN_BYTES))
         feed = PrivateFeed(access.id, session.address, self.clock(), None)
         if not await self.private_feeds.add_feed(feed, _hash(access.token), MAX_PRIVATE_FEEDS):
@@ -150,7 +151,7 @@ class Feeds:
         return access
 
     async def owned(self, session: LiveSession) -> list[PrivateFeed]:
-        """The private feeds of a reader, the oldest first."""
+        """Return the private feeds of a reader, oldest first."""
         return await self.private_feeds.list_feeds(session.address)
 
     async def rotate(self, session: LiveSession, feed_id: str) -> FeedAccess:
@@ -168,7 +169,7 @@ class Feeds:
     # Entries
 
     async def _public(self, client: str, feed: Feed, which: PostFilter) -> Feed:
-        """The feed with the newest of these posts, and the texts of those that are free."""
+        """Return the feed with the newest of these posts, and the texts of the free ones."""
         await expect_complete(self.index)
         posts = (await self.index.list_posts(which, None, FEED_SIZE)).posts
         readable = [post for post in posts if post.free and post.hosted]
@@ -182,7 +183,7 @@ class Feeds:
         return replace(feed, entries=entries)
 
     async def _library(self, owner: Address, before: int | None) -> "_OwnedPage":
-        """The posts that an owner wrote or has held since before a position, the newest first."""
+        """Return the posts that an owner wrote or obtained before a position, newest first."""
         after = None if before is None else PostPosition(before)
         wrote = (await self.index.list_posts(PostFilter(author=owner), after, FEED_SIZE)).posts
         held = await self.index.library(owner, before, FEED_SIZE)
@@ -204,9 +205,10 @@ class Feeds:
     async def _find_all(
         self, posts: Sequence[IndexedPost], reader: Address | None, find: _Find
     ) -> dict[int, File]:
-        """The files of these posts by id, in order, without those that `find` refuses.
+        """Return the files of these posts by ID, in order, except those that `find` refuses.
 
-        The chain is asked about several at once, and not about those whose access is cached.
+        The chain is queried about several posts at once, but not about those whose access
+        is cached.
         """
         has_grant, limit = self.reads.entitlement.has_grant, asyncio.Semaphore(CONCURRENT)
 
@@ -240,7 +242,7 @@ class Feeds:
     async def _read_all(
         self, client: str, files: Mapping[int, File | None], longest: int
     ) -> dict[int, str]:
-        """The texts of these files; only the first ones if they are too long together."""
+        """Return the texts of these files; only the first ones if the total is too long."""
         texts, left = {}, MAX_FEED_BYTES
         for post_id, file in files.items():
             if file is None or file.size > min(longest, left):
@@ -261,7 +263,7 @@ class Feeds:
 
 @dataclass(frozen=True, slots=True)
 class _Owned:
-    """A post that an owner wrote or holds, with the position and time since when."""
+    """A post that an owner wrote or holds, with the position and time of its arrival."""
 
     place: int
     post: IndexedPost
@@ -270,19 +272,19 @@ class _Owned:
 
 @dataclass(frozen=True, slots=True)
 class _OwnedPage:
-    """Posts of an owner, the newest first; those before `next_before` are on the next page."""
+    """Posts of an owner, newest first; those before `next_before` are on the next page."""
 
     posts: tuple[_Owned, ...]
     next_before: int | None
 
     def cut(self, count: int) -> "_OwnedPage":
-        """The first posts of the page; the others move to the next one."""
+        """Return the page with only its first posts; the others move to the next page."""
         if len(self.posts) <= count:
             return self
         return _OwnedPage(self.posts[:count], self.posts[count - 1].place)
 
     def cut_to_fit(self, files: Mapping[int, File]) -> "_OwnedPage":
-        """As many of the first posts as have texts that fit into a feed together."""
+        """Return the page with as many of the first posts as have texts that fit into a feed."""
         left = MAX_FEED_BYTES
         for number, owned in enumerate(self.posts):
             file = files.get(owned.post.post_id)
@@ -296,7 +298,7 @@ class _OwnedPage:
 
 @asynccontextmanager
 async def _bounded_time() -> AsyncIterator[None]:
-    """Limit the time for the chain and the content store. Raises `Unavailable` after it."""
+    """Limit the time for the chain and the content store. Raises `Unavailable` on timeout."""
     try:
         async with asyncio.timeout(FEED_SECONDS):
             yield

@@ -1,8 +1,9 @@
-"""The indexer: the index of posts, a projection of the marketplace's logs.
+"""The indexer: maintains the post index, a projection of the marketplace logs.
 
-It continues from the last final block, so the newest blocks are read again whenever there is a new
-one. If their logs differ from the applied ones, the index is undone from that block on. The index
-is derived data: if a final block is no longer on the chain, it is emptied and filled again.
+It continues from the last final block, so the newest blocks are read again whenever there
+is a new one. If their logs differ from the applied ones, the index is undone from that
+block on. The index is derived data: if a final block is no longer on the chain, the index
+is emptied and filled again.
 """
 
 import asyncio
@@ -71,40 +72,45 @@ INDEXER_LEASE = "indexer"
 """The lease of the process that fills the index."""
 
 REBUILD_LEASE = "indexer rebuild"
-"""The lease of a command that wants to rebuild the index: the process that fills it then stops."""
+"""The lease of a command that is to rebuild the index; it makes the indexing process stop."""
 
 PATIENCE = timedelta(minutes=2)
-"""How long a command waits for the process that fills the index."""
+"""How long a command waits for the indexing process to stop."""
 
 LOGS_AT_ONCE = 800
-"""Logs per transaction, unless one block has more, so that signed writes do not wait for it. A
-block is never split, because the index tracks whole blocks."""
+"""Maximum number of logs per transaction, unless one block has more.
+
+The limit keeps signed writes from waiting long. A block is never split, because the index
+tracks whole blocks.
+"""
 
 SECONDS_PER_HEAD = 10.0
-"""Seconds for which the indexer reads up to one head: later, nodes may have lost its state."""
+"""Seconds for which the indexer reads up to one head; later, nodes may have lost its state."""
 
 RESTART_GRACE = timedelta(seconds=15)
-"""How long the final block must be missing before the index is emptied: a node may be wrong."""
+"""How long the final block must be missing before the index is emptied; a node may be wrong."""
 
 READ_TWICE = 1_000
-"""How many blocks the index may be behind and still read them twice before they are final, even if
-no reorg can reach them any more. This catches a node that leaves out logs for a moment; a longer
-fill does not."""
+"""How many blocks the index may be behind and still read blocks twice before they are final.
+
+This applies even if no reorg can reach them any more. It catches a node that leaves out
+logs for a moment; a longer catch-up does not.
+"""
 
 DETAILS_AT_ONCE = 50
-"""The number of posts whose descriptions are requested at once."""
+"""Number of posts whose descriptions are requested at once."""
 
 ROUNDS_UNTIL_SKIPPED = 5
-"""Rounds in which the same receipt or description fails before the index continues without it."""
+"""Rounds in which a receipt or description must fail before the index skips it."""
 
 MAX_FAILURES = 10_000
-"""How many failures are counted; the oldest is forgotten."""
+"""Maximum number of tracked failures; the oldest is evicted."""
 
 MAX_CACHED_TIMES = 4_096
-"""The number of cached block times: the newest blocks are read again."""
+"""Number of cached block times, since the newest blocks are read repeatedly."""
 
 _REBUILD_PAUSE = 1.0
-"""Seconds until a rebuild retries a request that a node refused."""
+"""Seconds before a rebuild retries a request that a node refused."""
 
 
 _RETRY_SECONDS = 0.2
@@ -112,16 +118,16 @@ _RETRY_SECONDS = 0.2
 
 
 class IndexBusy(Exception):
-    """The process that fills the index did not stop; the text is for the operator."""
+    """The indexing process did not stop; the text is for the operator."""
 
 
 Failures = BoundedCache[Hashable, int]
-"""How often receipts, descriptions and logs have failed."""
+"""Number of failures per receipt, description or log."""
 
 
 @dataclass(slots=True)
 class _Decoder:
-    """Decodes logs with the data that they lack: the times of blocks, and the entries of posts."""
+    """Decodes logs and adds the data they lack: block times and post entries."""
 
     stream: LogStream
     failures: Failures
@@ -130,9 +136,10 @@ class _Decoder:
     )
 
     async def decode(self, logs: Sequence[PlacedLog], head: BlockRef) -> list[MarketEvent]:
-        """The events of these logs, with hashtags and descriptions; others are counted and logged.
+        """Return the events of these logs, with hashtags and descriptions.
 
-        `logs` are of whole blocks. Raises `Unavailable`.
+        Other logs are counted and logged. `logs` must cover whole blocks. Raises
+        `Unavailable`.
         """
         times = await self._find_times(logs, head)
         decoded, undecodable = await decode_many(logs, partial(_decode, times))
@@ -195,7 +202,7 @@ class _Decoder:
     async def _find_details(
         self, posts: Sequence[PostPublished], head: BlockRef
     ) -> list[PostDetails | None]:
-        """The details of these posts; None for those that the node refuses although it responds."""
+        """Return the details of these posts; None for those that a responding node refuses."""
         try:
             ids = [post.post_id for post in posts]
             return [*await self.stream.chain.post_details(ids, head)]
@@ -213,7 +220,7 @@ class _Decoder:
 
 @dataclass(slots=True)
 class _Pass:
-    """One pass over the blocks up to a head: what was applied, and how far the index is."""
+    """One pass over the blocks up to a head: the applied logs, and the progress of the index."""
 
     state: IndexState
     head: BlockRef
@@ -225,7 +232,7 @@ class _Pass:
     is_open: bool = False
 
     def hold(self, number: int) -> None:
-        """Nothing from this block on is final, because logs may be missing."""
+        """The block from which on nothing is final, because logs may be missing."""
         self.is_open, self.target = True, min(self.target, number - 1)
 
 
@@ -246,7 +253,7 @@ class Indexer:
     _failures: Failures = field(default_factory=lambda: BoundedCache(MAX_FAILURES), init=False)
     _replaced_since: float | None = field(default=None, init=False)
     _open: bool = field(default=True, init=False)
-    """Whether logs may be missing up to the head that was read last."""
+    """Whether logs may be missing up to the last head that was read."""
     _held: HeldLease | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -261,7 +268,7 @@ class Indexer:
             await self._lease().release()
 
     async def index_once(self) -> bool:
-        """Run one round, up to the newest block; False if another process fills the index."""
+        """Run one round up to the newest block; False if another process fills the index."""
         lease = self._lease()
         if await self._is_due_elsewhere():
             await lease.release()
@@ -300,7 +307,7 @@ class Indexer:
         return None if state is None else state.block
 
     async def _read_to_head(self, lease: HeldLease, progress: Progress | None = None) -> bool:
-        """Read for a while; True once the newest block is reached, or nothing can be read."""
+        """Read for a limited time; True once the newest block is reached or nothing can be read."""
         head = await self.stream.head()
         state = await self._open_state(head)
         if state is None:
@@ -343,7 +350,7 @@ class Indexer:
         return True
 
     async def _open_state(self, head: BlockRef) -> IndexState | None:
-        """The state of the index, which is emptied if it belongs to another chain; None to wait."""
+        """Return the index state, emptied if it belongs to another chain; None means wait."""
         state = await self.writer.index_state()
         if state is None:
             return await self._restart("begun")
@@ -398,10 +405,10 @@ class Indexer:
     async def _prove_omitted(
         self, one_pass: _Pass, part: LogRange
     ) -> tuple[LogRange, Collection[int]]:
-        """The part with the logs of blocks of the chain that lack a log which the index has.
+        """Return the part with logs restored that the node left out but the index has.
 
-        The hash of a block commits to its logs. Also returns the blocks whose logs are disputed:
-        what the index has of them stays.
+        The hash of a block commits to its logs. Also returns the blocks whose logs are
+        disputed; their logs in the index stay.
         """
         disputed = set[int]()
         shown = {_applied(each) for each in part.logs}
@@ -456,7 +463,7 @@ class Indexer:
         one_pass.indexed = until.number
 
     async def _final_of(self, one_pass: _Pass, until: BlockRef) -> tuple[int, str | None]:
-        """The newest final block after a step up to `until`: its number and its hash."""
+        """Return the number and hash of the newest final block after a step up to `until`."""
         state, target = one_pass.state, one_pass.target
         if until.number <= target:
             return until.number, until.block_hash
@@ -468,7 +475,7 @@ class Indexer:
         return target, (await self.stream.block_at(target, one_pass.head)).block_hash
 
     def _note_unreadable(self, blocks: LogRange) -> None:
-        """Count the unreadable receipts. Raises `Unavailable`, to retry for a while."""
+        """Count the unreadable receipts. Raises `Unavailable` to retry for a while."""
         # All are counted in the same round, so that many take no longer than one.
         counts = {each: _count_failure(self._failures, each) for each in blocks.unreadable}
         if any(count < ROUNDS_UNTIL_SKIPPED for count in counts.values()):
@@ -495,7 +502,7 @@ class Indexer:
             log.warning("the node agrees with the index again", extra=fields)
 
     async def _is_due_elsewhere(self) -> bool:
-        """Whether another process follows the chain, or a command wants to rebuild the index."""
+        """Whether another process follows the chain, or a command is to rebuild the index."""
         if self.stream.followed_elsewhere:
             return True
         found = await self.leases.find_lease(REBUILD_LEASE)
@@ -509,7 +516,7 @@ class Indexer:
         return self._held
 
     def _leave(self) -> bool:
-        """Record that another process fills the index, and how far it is."""
+        """Record that another process fills the index, and its progress."""
         self.history, self._replaced_since = History.AGREES, None
         INDEXED_BLOCK.set(math.nan)
         INDEX_LAG.set(math.nan)
@@ -523,9 +530,9 @@ async def take_index(
     patience: timedelta = PATIENCE,
     elapsed: Monotonic = monotonic,
 ) -> AsyncIterator[HeldLease]:
-    """Hold the lease of the indexer for a command; a service that fills the index pauses meanwhile.
+    """Hold the indexer's lease for a command; a service that fills the index pauses meanwhile.
 
-    `tell` gets a sentence if that takes a while. Raises `IndexBusy` after `patience`.
+    `tell` gets a message if that takes a while. Raises `IndexBusy` after `patience`.
     """
     holder = name_holder("rebuild of the index")
     lease = HeldLease(leases, INDEXER_LEASE, SHORT_LEASE_TIME, holder, elapsed)
@@ -551,7 +558,7 @@ async def take_index(
 
 
 def _divide(blocks: LogRange) -> Iterator[LogRange]:
-    """The same blocks in parts of up to `LOGS_AT_ONCE` logs; a block stays whole."""
+    """Split the blocks into parts of up to `LOGS_AT_ONCE` logs; no block is split."""
     first, logs = blocks.first, list[PlacedLog]()
     for _, group in groupby(blocks.logs, key=lambda each: each.block):
         found = list(group)
@@ -563,13 +570,13 @@ def _divide(blocks: LogRange) -> Iterator[LogRange]:
 
 
 def _known_in(one_pass: _Pass, part: LogRange) -> list[AppliedLog]:
-    """The logs in the index that are in these blocks."""
+    """Return the logs in the index that belong to these blocks."""
     blocks = range(part.first, min(part.last.number, one_pass.indexed) + 1)
     return [each for each in one_pass.applied if block_of(each.place) in blocks]
 
 
 def _find_difference(one_pass: _Pass, part: LogRange, disputed: Collection[int]) -> int | None:
-    """The first block whose logs are not those in the index; those of disputed ones are."""
+    """Return the first block whose logs differ from the index; disputed blocks are ignored."""
     last = min(part.last.number, one_pass.indexed)
     shown = {_applied(each) for each in part.logs if each.block.number <= last}
     differing = {
@@ -583,7 +590,7 @@ def _find_difference(one_pass: _Pass, part: LogRange, disputed: Collection[int])
 
 
 def _count_failure(failures: Failures, thing: Hashable) -> int:
-    """The number of failures of an item, including this one."""
+    """Count a failure of an item and return its number of failures so far."""
     count = failures.get(thing, 0) + 1
     failures.put(thing, count)
     return count
@@ -606,5 +613,5 @@ def _decode(
 
 
 def _agrees(details: PostDetails, post: PostPublished) -> bool:
-    """Whether an entry matches the event."""
+    """Whether a post's entry matches its event."""
     return (details.author, details.spelled_cid) == (post.author, post.spelled_cid)

@@ -1,4 +1,4 @@
-"""Lists of files, newest first and stable under concurrent writes, and totals of the market."""
+"""Lists of files, newest first and stable under concurrent writes, and marketplace totals."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ PUBLIC_TOKEN_LIFETIME = timedelta(hours=24)
 """How long a page token of a public list is valid."""
 
 DRAFTS_TOKEN_LIFETIME = timedelta(minutes=15)
-"""How long a page token of a list of drafts is valid; never longer than the session."""
+"""How long a page token of a draft list is valid; never longer than the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ListPage:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """The lists. Public ones show posts only, unless `public_drafts` is set."""
+    """The lists. Public ones show only posts, unless `public_drafts` is set."""
 
     files: FileStore
     tokens: PageTokens
@@ -51,25 +51,25 @@ class Lists:
     public_drafts: bool
 
     async def by_tags(self, tags: tuple[str, ...]) -> ListPage:
-        """The newest files that have all the tags."""
+        """Return the newest files that have all the tags."""
         which = PublicList(tags, self.public_drafts)
         return await self._page(which, None, PUBLIC_PAGE_SIZE)
 
     async def recent(self) -> ListPage:
-        """The newest files."""
+        """Return the newest files."""
         return await self.by_tags(())
 
     async def drafts(self, session: Session, owner: Address) -> ListPage:
-        """The newest drafts of the session's address. Refuses any other owner."""
+        """Return the newest drafts of the session's address. Refuses any other owner."""
         check_subject(session, owner)
         until = session.expires_at
         return await self._page(OwnDrafts(owner), None, DRAFTS_PAGE_SIZE, until, session)
 
     async def after(self, page_token: str) -> ListPage:
-        """The next page of the list that this token belongs to.
+        """Return the next page of the list that this token belongs to.
 
-        It needs no session: the token is the proof. Refuses a token that was changed, has expired,
-        or belongs to an ended session.
+        No session is needed: the token is the proof. Refuses a token that was modified, has
+        expired, or belongs to an ended session.
         """
         start = self.tokens.decode(page_token, self.clock())
         which = start.filter
@@ -87,7 +87,7 @@ class Lists:
             raise invalid_page_token() from None
 
     async def metadata(self, cid: Cid) -> ListPage:
-        """The file with this cid, draft or post: the cid of a draft cannot be guessed."""
+        """Return the file with this CID, draft or post: the CID of a draft cannot be guessed."""
         file = await self.files.file_by_cid(cid)
         if file is None:
             raise Refusal(Code.NOT_FOUND, "There is no file with this cid.")
@@ -117,14 +117,14 @@ ACTIVITY_PERIOD = timedelta(days=366)
 """How far back the timestamps of an address are shown."""
 
 MAX_MOMENTS = 10_000
-"""How many timestamps of each kind are shown; the oldest are left out."""
+"""Maximum number of timestamps shown per kind; the oldest are left out."""
 
 _NOTHING = Sales(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """When an address published, and when it bought, each in order."""
+    """The times at which an address published and bought, each in order."""
 
     published: list[datetime]
     bought: list[datetime]
@@ -132,20 +132,23 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums from the index of posts, for display only."""
+    """Totals from the post index, for display only."""
 
     index: PostIndexReader
     clock: Clock
 
     async def market(self) -> MarketTotals:
-        """The totals of the marketplace. Raises `Unavailable` while the index is incomplete."""
+        """Return the totals of the marketplace.
+
+        Raises `Unavailable` while the index is incomplete.
+        """
         await expect_complete(self.index)
         return await self.index.totals()
 
     async def account(self, address: Address) -> AccountSummary:
-        """The totals of an address, zeros if it did nothing.
+        """Return the totals of an address; zeros without activity.
 
-        Raises `Unavailable` if an incomplete index does not know the address.
+        Raises `Unavailable` if the address is not in the index and the index is incomplete.
         """
         found = await self.index.account(address)
         if found is not None:
@@ -154,9 +157,9 @@ class Totals:
         return AccountSummary(address, 0, None, None, _NOTHING, 0, 0, _NOTHING, 0)
 
     async def activity(self, address: Address) -> Activity:
-        """The newest moments at which an address published and bought.
+        """Return the most recent times at which an address published and bought.
 
-        Raises `Unavailable` if there are none in an incomplete index.
+        Raises `Unavailable` if an incomplete index has none.
         """
         since = self.clock() - ACTIVITY_PERIOD
         published = await self.index.post_times(address, since, MAX_MOMENTS)

@@ -41,23 +41,25 @@ PAGE_SIZE = 20
 """The default number of posts or sales on a page."""
 
 MAX_PAGE_SIZE = 50
-"""The maximum number of posts or sales on a page."""
+"""Maximum number of posts or sales on a page."""
 
 MAX_TABLE_SIZE = 1_000
-"""The maximum and default number of sales in one CSV table."""
+"""Maximum and default number of sales in one CSV table."""
 
 STATS_DAYS = 90
-"""The days of the statistics, including today."""
+"""Number of days in the statistics, including today."""
 
 KEPT_ROWS = 20_000
-"""Posts in the pages of lists that are kept, of about a kilobyte each."""
+"""Cache size for list pages, in posts of about a kilobyte each."""
 
 KEPT_OWN_ROWS = 2_000
-"""Posts or sales in the pages of readers and authors that are kept."""
+"""Cache size for the pages of readers and authors, in posts or sales."""
 
 FOUND_ROWS = 2_000
-"""Cache size in posts for search results: few are repeated, and a crawler that tries words must not
-evict lists."""
+"""Cache size for search results, in posts.
+
+Few searches are repeated, and a crawler that tries words must not evict lists.
+"""
 
 T = TypeVar("T")
 
@@ -66,8 +68,8 @@ T = TypeVar("T")
 class ListRequest:
     """The parameters of a list request: the filter members that it names, and where to continue.
 
-    A page token carries its filter and its limit. A request may repeat the filter next to the
-    token, and may name another limit.
+    A page token carries its filter and its limit. A request may repeat the filter along
+    with the token, and may name another limit.
     """
 
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -104,20 +106,20 @@ class SalesPage:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Stats:
-    """The totals of the marketplace, and each of the last days, the oldest first."""
+    """The totals of the marketplace, and each of the last days, oldest first."""
 
     totals: MarketTotals
     days: tuple[MarketDay, ...]
 
 
 class Derived(Generic[T]):
-    """Cache of derived values, keyed by the identity of what the catalog returned.
+    """Cache of derived values, keyed by the identity of the source object from the catalog.
 
-    The catalog returns the same object until a commit, so a value is derived from it once. What was
-    made of a source that is gone is dropped: after a commit nobody can ask for it again. What
-    knows no weak references, such as a list, is kept with what was made of it. `weigh` says how
-    much memory a value takes, and all together take at most `most`: the least recently used ones
-    are evicted.
+    The catalog returns the same object until a commit, so a value is derived from it only
+    once. The value is dropped when its source is garbage-collected, because nobody can
+    request it again after a commit. A source that does not support weak references, such as
+    a list, is cached together with its value. `weigh` returns the weight of a value; the
+    total weight is at most `most`, and the least recently used values are evicted.
     """
 
     def __init__(self, weigh: Callable[[T], int], most: int) -> None:
@@ -132,8 +134,10 @@ class Derived(Generic[T]):
         return self._made.weight
 
     def of(self, source: object, beside: object, make: Callable[[], T]) -> T:
-        """The value that `make` derives from this source, cached together with an equal
-        `beside`."""
+        """Return the value that `make` derives from this source, cached with `beside`.
+
+        A cached value is reused only if `beside` is equal.
+        """
         known = self.find(source, beside)
         if known is None:
             known = make()
@@ -141,7 +145,7 @@ class Derived(Generic[T]):
         return known
 
     def find(self, source: object, beside: object) -> T | None:
-        """The cached value of this source, if `beside` is equal."""
+        """Return the cached value of this source, if `beside` is equal."""
         known = self._made.get(id(source))
         if known is None or known[0]() is not source or known[1] != beside:
             return None
@@ -149,7 +153,7 @@ class Derived(Generic[T]):
         return known[2]
 
     def keep(self, source: object, beside: object, made: T) -> None:
-        """Keep what was made of this source, in the place of what was made of it before."""
+        """Cache the value derived from this source, replacing any earlier one."""
         key = id(source)
         refer: Callable[[], object]
         try:
@@ -171,13 +175,13 @@ def _itself(source: object) -> object:
 
 
 def _pages(rows: Callable[[T], Sized], most: int = KEPT_ROWS) -> Callable[[], Derived[T]]:
-    """Creates a cache for pages with these rows; an empty page weighs as much as a row."""
+    """Return a factory for a cache of pages with these rows; an empty page weighs one row."""
     return lambda: Derived(lambda page: 1 + len(rows(page)), most)
 
 
 @dataclass(frozen=True, slots=True)
 class Posts:
-    """Reads of the index. It shows what the chain says; who may read is decided elsewhere."""
+    """Reads from the index, which shows what is on the chain; access is decided elsewhere."""
 
     index: PostIndexReader
     tokens: PostPageTokens
@@ -197,7 +201,7 @@ class Posts:
     _stats: Derived[Stats] = field(default_factory=_pages(lambda page: page.days, 2 * STATS_DAYS))
 
     async def list(self, request: ListRequest, client: str = "") -> ListedPosts:
-        """A page of posts; clients take turns to search. Refuses a token of another list."""
+        """Return a page of posts; clients take turns to search. Refuses a token of another list."""
         which, after, limit, text = self._posts_start(request)
         if text is not None:
             by_score = "order" not in request.given
@@ -216,7 +220,7 @@ class Posts:
         return self._listed.of(page, expires, make)
 
     async def names_thumbnail(self, cid: Cid) -> bool:
-        """Whether a post whose text is here names this cid as its thumbnail."""
+        """Whether a post whose text is stored here names this CID as its thumbnail."""
         return await self.index.names_thumbnail(cid)
 
     async def _search(
@@ -229,7 +233,7 @@ class Posts:
         *,
         by_score: bool,
     ) -> ListedPosts:
-        """A page of the posts that contain all words of a text."""
+        """Return a page of the posts that contain all words of a text."""
         query = parse_search(text)
         found = await self.search.find(client, query, which, after, limit, by_score=by_score)
         if not found.posts and found.next is None and after is None:
@@ -246,15 +250,15 @@ class Posts:
         return self._found.of(found, (expires, text), make)
 
     async def post(self, post_id: int) -> PricedPost:
-        """The post with this id, and its latest prices. Refuses one that does not exist."""
+        """Return the post with this ID, and its latest prices. Refuses one that does not exist."""
         return await _expect_post(self.index, await self.index.priced_post(post_id))
 
     async def author(self, address: Address) -> AccountSummary:
-        """The account of an author. Refuses an address that has published nothing."""
+        """Return the account of an author. Refuses an address that has published nothing."""
         return await find_author(self.index, address)
 
     async def library(self, session: LiveSession, request: ListRequest) -> Library:
-        """The posts that the session's address holds, the latest arrival first."""
+        """Return the posts that the session's address holds, latest arrival first."""
         holder = session.address
         before, limit, text = self._own_start(OwnList.LIBRARY, holder, request, PAGE_SIZE)
         if text is not None:
@@ -289,7 +293,7 @@ class Posts:
     async def sales(
         self, session: LiveSession, request: ListRequest, size: int = PAGE_SIZE
     ) -> SalesPage:
-        """Purchases of the posts of the session's address, the newest first."""
+        """Return the purchases of posts by the session's address, newest first."""
         author = session.address
         before, limit, _ = self._own_start(OwnList.SALES, author, request, size)
         rows = await self.index.sales_of(author, before, limit + 1)
@@ -307,7 +311,7 @@ class Posts:
         return self._sales.of(rows, expires, make)
 
     async def stats(self) -> Stats:
-        """The totals, and the last 90 days; unknown while the index is being filled."""
+        """Return the totals and the last 90 days; unavailable while the index is being filled."""
         await expect_complete(self.index)
         today = day_of(self.clock())
         first = today - STATS_DAYS + 1
@@ -324,7 +328,7 @@ class Posts:
     def _posts_start(
         self, request: ListRequest
     ) -> tuple[PostFilter, PostPosition | None, int, str | None]:
-        """Which posts a list contains, where it continues, its limit, and its search text."""
+        """Return a list's filter, where it continues, its limit, and its search text."""
         if request.page_token is None:
             limit = request.limit or PAGE_SIZE
             return PostFilter(**request.given), None, limit, request.search
@@ -341,7 +345,7 @@ class Posts:
     def _own_start(
         self, name: OwnList, address: Address, request: ListRequest, size: int
     ) -> tuple[int | None, int, str | None]:
-        """Before which position a list of an address continues, its limit, and its search text."""
+        """Return the position before which a list continues, its limit and its search text."""
         if request.page_token is None:
             return None, request.limit or size, request.search
         start = self.tokens.decode(request.page_token, self.clock())
@@ -360,12 +364,15 @@ async def expect_complete(index: PostIndexReader) -> None:
 
 
 async def find_post(index: PostIndexReader, post_id: int) -> IndexedPost:
-    """The post with this id. Refuses one that does not exist; raises `Unavailable`."""
+    """Return the post with this ID. Refuses one that does not exist; raises `Unavailable`."""
     return await _expect_post(index, await index.indexed_post(post_id))
 
 
 async def _expect_post(index: PostIndexReader, found: T | None) -> T:
-    """What was found of a post. Refuses None; raises `Unavailable` if the index is incomplete."""
+    """Return the lookup result for a post. Refuses None.
+
+    Raises `Unavailable` if the index is incomplete.
+    """
     if found is None:
         await expect_complete(index)
         raise Refusal(Code.NOT_FOUND, "There is no post with this id.")
@@ -373,7 +380,10 @@ async def _expect_post(index: PostIndexReader, found: T | None) -> T:
 
 
 async def find_author(index: PostIndexReader, address: Address) -> AccountSummary:
-    """The account of an author. Refuses an address that published nothing; raises `Unavailable`."""
+    """Return the account of an author. Refuses an address that has published nothing.
+
+    Raises `Unavailable`.
+    """
     found = await index.account(address)
     if found is None or not found.posts:
         await expect_complete(index)

@@ -1,8 +1,8 @@
 """Search: posts that contain all words of a query, and search within a reader's library.
 
-The newest matches are taken in windows. A window is filtered, ordered and shown in pages, and then
-comes the next one: every match is found, and the work of a request is bounded. A window that took
-too long to find is what was found so far, and is shown in one page.
+The newest matches are read in windows. Each window is filtered, ordered and shown in pages
+before the next one is read, so that every match is found and the work per request is
+bounded. A window that takes too long to find is cut short, and is shown in one page.
 """
 
 import asyncio
@@ -46,18 +46,18 @@ from imprint.services.tasks.periodic_task import run_periodically
 log = logging.getLogger(__name__)
 
 TEXTS_LEASE = "search texts"
-"""The lease of the process that reads the texts."""
+"""The lease of the process that indexes the texts."""
 
 TEXTS_AT_ONCE = 100
-"""Posts that are processed between two checks of the lease."""
+"""Number of posts processed between two checks of the lease."""
 
 TEXTS_PER_ROUND = 5_000
-"""Posts per round; the next round continues with the rest."""
+"""Maximum number of posts per round; the next round continues with the rest."""
 
 UNHOSTED_TIME = timedelta(minutes=10)
-"""How long after its block a post waits for a document that is not here.
+"""How long after its block a post waits for a document that is not stored here yet.
 
-If the document arrives later, that is recorded when its file becomes the post.
+If the document arrives later, this is recorded when its file becomes the post.
 """
 
 
@@ -76,9 +76,9 @@ class SearchTexts:
         await run_periodically("search texts", self.read_pending, interval)
 
     async def read_pending(self) -> int:
-        """Process pending posts once, unless another process does; returns how many were settled.
+        """Process pending posts once, unless another process is doing so.
 
-        Raises `Unavailable`.
+        Returns how many were settled. Raises `Unavailable`.
         """
         if not await self.words.pending_texts(0, 1):
             return 0
@@ -109,7 +109,7 @@ class SearchTexts:
         return True
 
     async def _text(self, post_id: int) -> str | None:
-        """The text of a post; None if it is not free on the chain, or damaged."""
+        """Return the text of a post; None if it is damaged or not free on the chain."""
         try:
             file = await self.reads.free_post(post_id)
             return await read_words(self.reads, TEXTS_LEASE, file)
@@ -124,43 +124,45 @@ class SearchTexts:
 
 
 async def read_words(reads: Reads, client: str, file: File) -> str:
-    """The searchable words of a document, converted once for all searches."""
+    """Return the searchable words of a document, converted once for all searches."""
     words = partial(readable_text, longest=MAX_TEXT)
     return await reads.converted(client, file, "first words", words)
 
 
 WINDOW = 100
-"""The number of matches that are ordered together."""
+"""Number of matches that are sorted together."""
 
 MOST_WINDOWS = 4
-"""The most windows that one request reads, if a filter lets few posts through."""
+"""Maximum number of windows that one request reads if its filter excludes most posts."""
 
 MOST_DOCUMENTS = 50
-"""The most documents of a library that one request reads."""
+"""Maximum number of a library's documents that one request reads."""
 
 MOST_BYTES = 4 * 1024 * 1024
-"""Bytes of a library's documents after which a request reads no more."""
+"""Number of bytes of a library's documents after which a request stops reading."""
 
 SNIPPETS_AT_ONCE = 8 * 1024
-"""The number of characters above which snippets are made in a thread."""
+"""Number of characters above which snippets are created in a thread."""
 
 SNIPPET_STEPS = 256 * 1024
-"""Folded characters that one request scans for matches; after that, a snippet is the start of a
-text."""
+"""Maximum number of folded characters that one request scans for matches.
+
+Beyond that, a snippet is the start of a text.
+"""
 
 SEARCHES = 2
-"""Windows of all posts that are looked for at once; clients take turns."""
+"""Maximum number of concurrent searches over all posts; clients take turns."""
 
 LIBRARY_SEARCHES = 4
-"""Concurrent searches in libraries; readers take turns."""
+"""Maximum number of concurrent library searches; readers take turns."""
 
 OVERLOADED = "Too many searches are running."
 
 _KEPT = 512
-"""The number of pages cached until the next commit."""
+"""Number of result pages cached until the next commit."""
 
 _KEY_BITS = 264
-"""Bits of a position for the score, the sales or the price of the last post shown."""
+"""Number of bits in a position for the score, sales or price of the last post shown."""
 
 _ANY_KEY = (1 << _KEY_BITS) - 1
 _END = 2**63 - 1
@@ -180,7 +182,7 @@ class FoundPosts:
 
 @dataclass(frozen=True, slots=True)
 class FoundInLibrary:
-    """Posts that a reader holds, with their snippets, and the arrival before which to continue."""
+    """Posts that a reader holds, with their snippets, and the arrival position to continue at."""
 
     held: tuple[HeldPost, ...]
     snippets: Mapping[int, str]
@@ -189,7 +191,7 @@ class FoundInLibrary:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """Where a page starts: in the window before a position, after a key and a position."""
+    """Where a page starts: in the window before a position, after a sort key and a position."""
 
     window: int = _END
     key: int = _ANY_KEY
@@ -209,7 +211,7 @@ class _Start:
 
 @lru_cache(maxsize=1024)
 def parse_search(text: str) -> SearchQuery:
-    """The query of a request. Refuses a text that is too long."""
+    """Parse the query of a request. Refuses a text that is too long."""
     try:
         return parse_query(text)
     except NotAQuery as error:
@@ -218,7 +220,7 @@ def parse_search(text: str) -> SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Finds posts for everybody, by their public texts."""
+    """Finds posts by their public texts; available to everybody."""
 
     index: PostIndexReader
     words: SearchIndex
@@ -237,10 +239,10 @@ class Search:
         *,
         by_score: bool,
     ) -> FoundPosts:
-        """A page of matches; in each window the best first, or in the order of the filter.
+        """Return a page of matches; within each window best first, or in the order of the filter.
 
-        Results are cached as long as the search index returns the same matches, which is until the
-        next commit.
+        Results are cached as long as the search index returns the same matches, which is
+        until the next commit.
         """
         start = _Start(by_score=by_score) if after is None else _Start.of(after)
         hits = await self._hits(client, query, start.window)
@@ -298,9 +300,9 @@ class Search:
     async def _ordered(
         self, which: PostFilter, start: _Start, hits: Matches
     ) -> tuple[list[_Keyed], dict[int, IndexedPost] | None]:
-        """The keys and positions of a window after the start of a page, in order.
+        """Return the sort keys and positions in a window, in order, after the start of a page.
 
-        Also returns the posts, unless the order of the matches is known without them.
+        Also returns the posts, unless they were not needed for sorting.
         """
         posts = None
         if start.by_score and which.selects_all:
@@ -320,7 +322,7 @@ class Search:
     async def _posts_of(
         self, page: list[_Keyed], which: PostFilter, posts: dict[int, IndexedPost] | None
     ) -> list[IndexedPost]:
-        """The posts of a page in order, without those that a reorg has just removed."""
+        """Return the posts of a page in order, without those that a reorg has just removed."""
         places = [place for _, place in page]
         if posts is None:
             found = await self.index.posts_at(places, which) if places else []
@@ -344,7 +346,7 @@ def _make_snippets(query: SearchQuery, shown: Mapping[int, tuple[str, ...]]) -> 
 
 
 def _key(order: PostOrder, post: IndexedPost) -> int:
-    """The sort key of a window, highest first."""
+    """Return the sort key of a post within a window; the highest comes first."""
     if order is PostOrder.SALES:
         return post.sales.count
     if order is PostOrder.PRICE:
@@ -354,7 +356,7 @@ def _key(order: PostOrder, post: IndexedPost) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LibrarySearch:
-    """Finds words in the documents that a reader holds. Nothing of them is stored."""
+    """Finds words in the documents that a reader holds, without storing any of their text."""
 
     index: PostIndexReader
     files: FileStore
@@ -366,7 +368,7 @@ class LibrarySearch:
     async def find(
         self, session: LiveSession, query: SearchQuery, before: int | None, limit: int
     ) -> FoundInLibrary:
-        """Matches among the posts that the session's address holds, the latest arrival first.
+        """Return matches among the posts that the session's address holds, latest arrival first.
 
         A page may have fewer posts than requested, or none, although more follow.
         """
@@ -397,7 +399,7 @@ class LibrarySearch:
     async def _match(
         self, session: LiveSession, query: SearchQuery, post: IndexedPost
     ) -> tuple[str | None, int]:
-        """The snippet of a post, None if it does not match, and the bytes that were read."""
+        """Return the snippet of a post, None if it does not match, and the number of bytes read."""
         size = 0
         file = await self.files.file_by_post_id(post.post_id) if post.hosted else None
         if file is not None:
@@ -423,7 +425,7 @@ class LibrarySearch:
 
 
 def _match_text(query: SearchQuery, post: IndexedPost, body: str) -> str | None:
-    """The snippet of a post with these words, None if it does not match."""
+    """Return the snippet of a post with these words; None if it does not match."""
     texts = PostTexts(post.title, post.hashtags, post.description, body)
     if not matches(query, texts):
         return None

@@ -1,4 +1,4 @@
-"""WebSub: notifies a hub of the feeds that new posts have changed, from one process at a time."""
+"""WebSub: notifies a hub of feeds changed by new posts, from one process at a time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,25 +22,27 @@ INTERVAL = 5.0
 """Seconds between two checks of the newest posts."""
 
 RECENT = timedelta(hours=1)
-"""How far back, from its takeover, a process notifies the hub of posts."""
+"""Maximum age of posts of which a process notifies the hub when it takes over."""
 
 MAX_TOPICS = 64
-"""Feeds per notification."""
+"""Maximum number of feeds per notification."""
 
 MAX_PENDING = 1_000
-"""Feeds waiting for the hub; above this, the oldest are dropped. Their subscribers are notified
-with the next post."""
+"""Maximum number of feeds waiting for the hub; above this, the oldest are dropped.
+
+Their subscribers are notified with the next post.
+"""
 
 LONGEST_PAUSE = 300.0
-"""Seconds between two attempts at a hub that does not respond."""
+"""Maximum seconds between two attempts to reach a hub that does not respond."""
 
 
 @dataclass(slots=True)
 class HubNotices:
-    """Checks the newest posts, and sends the URLs of the feeds with new ones to the hub.
+    """Checks the newest posts, and sends the URLs of feeds with new posts to the hub.
 
-    Each process tracks the known posts separately: when another one takes over, the hub may be
-    notified twice, which does no harm.
+    Each process tracks the posts it has seen separately: when another process takes over,
+    the hub may be notified twice, which does no harm.
     """
 
     leases: LeaseStore
@@ -62,14 +64,14 @@ class HubNotices:
         self._lease = HeldLease(self.leases, WEBSUB_LEASE, LEASE_TIME, holder, self.monotonic)
 
     async def run(self, interval: float = INTERVAL) -> None:
-        """Check until cancelled."""
+        """Check for new posts until cancelled."""
         try:
             await run_periodically("websub", self.run_once, interval, optional=True)
         finally:
             await self._lease.release()
 
     async def run_once(self) -> None:
-        """Check once, if no other process does, and notify the hub of changes."""
+        """Check once, unless another process does, and notify the hub of changes."""
         if not await self._lease.take():
             # The other process knows what is new. A process that takes over checks the last hour.
             self._known = None
@@ -109,7 +111,7 @@ class HubNotices:
 
 
 def topics_of(posts: Iterable[IndexedPost], service: str) -> list[str]:
-    """The URLs of the feeds that contain these posts."""
+    """Return the URLs of the feeds that contain these posts."""
     paths: dict[str, None] = {}
     for post in posts:
         for tag in post.hashtags:

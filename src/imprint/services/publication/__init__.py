@@ -1,1 +1,1 @@
-"""How a draft becomes a post."""
+"""Publication: how a draft becomes a post."""

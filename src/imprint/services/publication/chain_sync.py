@@ -1,8 +1,8 @@
 """Chain sync: a projection of the chain's logs that decides which files are published.
 
-Deliveries take effect at once but are only claims. The follower reads the marketplace's logs
-itself, applies undelivered events, confirms delivered ones, and undoes those that the chain does
-not have. Even if every delivery is lost, the result is the same.
+Deliveries take effect at once but are only claims. The follower reads the marketplace logs
+itself, applies undelivered events, confirms delivered ones, and undoes those that are not
+on the chain. Even if every delivery is lost, the result is the same.
 """
 
 import logging
@@ -54,29 +54,29 @@ FOLLOWER_LEASE = "follower"
 """The lease of the process that follows the chain."""
 
 UNCONFIRMED_GRACE = timedelta(seconds=30)
-"""How long an unconfirmed event may be ahead of the node before it is looked up there."""
+"""How long an unconfirmed event may be ahead of the node before it is looked up."""
 
 UNCONFIRMED_LIMIT = timedelta(minutes=10)
-"""The same for a node without any block made after the delivery arrived."""
+"""The same limit for a node that has no block newer than the delivery."""
 
 UNCONFIRMED_BATCH = 500
-"""How many unconfirmed events one round verifies."""
+"""Maximum number of unconfirmed events that one round verifies."""
 
 EVENTS_AT_ONCE = 200
-"""How many events one transaction applies; a block may have thousands."""
+"""Maximum number of events applied in one transaction; a block may have thousands."""
 
 LogIdentity = tuple[str, int]
-"""Identifies a log of one chain: the hash of its block, and its index there."""
+"""Identifies a log on one chain by its block hash and its index in that block."""
 
 
 def same_content(one: PostCreated, other: PostCreated) -> bool:
-    """Whether two events publish the same cid of the same author under the same post id."""
+    """Whether two events publish the same CID by the same author under the same post ID."""
     content = (one.post_id, one.author, one.spelled_cid)
     return content == (other.post_id, other.author, other.spelled_cid)
 
 
 def read_events(logs: Iterable[Log]) -> tuple[list[PostCreated], tuple[DeadLetter, ...]]:
-    """The PostCreated events among the logs, and dead letters for those that cannot be decoded."""
+    """Return the PostCreated events among the logs, and dead letters for undecodable ones."""
     events, dead_letters = [], []
     for each in logs:
         if each.topics[:1] != (POST_CREATED,):
@@ -91,9 +91,9 @@ def read_events(logs: Iterable[Log]) -> tuple[list[PostCreated], tuple[DeadLette
 async def verify_event(
     chain: ChainReader, event: PostCreated, head: BlockRef
 ) -> PostCreated | None:
-    """The event at its position on the chain; None if it is missing or differs.
+    """Return the event at its position on the chain; None if it is missing or differs.
 
-    Raises `Unproved` if the nodes contradict themselves about that.
+    Raises `Unproved` if the nodes contradict themselves about it.
     """
     found = await chain.find_log(event.place, POST_CREATED, head)
     events, _ = read_events(() if found is None else (found,))
@@ -104,7 +104,7 @@ async def verify_event(
 class Publications:
     """Applies PostCreated events to the files, from deliveries and from the chain.
 
-    Each event is applied once, whoever reports it and however often.
+    Each event is applied only once, whoever reports it and however often.
     """
 
     events: EventStore
@@ -112,7 +112,7 @@ class Publications:
     labels: LabelUpdater | None = None
 
     async def deliver(self, delivery: Delivery) -> ApplyResult:
-        """Apply the events of a delivery, unconfirmed, unless it is a replay."""
+        """Apply the events of a delivery as unconfirmed, unless it is a replay."""
         result = await self.events.apply_events(
             delivery.key, delivery.events, delivery.dead_letters, self.clock()
         )
@@ -122,7 +122,10 @@ class Publications:
         return result
 
     async def advance(self, chain_id: int, step: Advance) -> int:
-        """Apply a step, many events in several transactions; returns the number of new letters."""
+        """Apply a step, split into several transactions if it has many events.
+
+        Returns the number of new dead letters.
+        """
         events, new_letters = step.events, 0
         while len(events) > EVENTS_AT_ONCE:
             part = Advance(None, None, events[:EVENTS_AT_ONCE], (), step.lost)
@@ -148,7 +151,7 @@ class Publications:
         statuses: Sequence[EventStatus],
         letters: int,
     ) -> None:
-        """Count and log what became of events, and queue the labels of the files."""
+        """Count and log the statuses of events, and queue label updates for their files."""
         for event, status in zip(events, statuses, strict=True):
             EVENTS.labels(source, status.value).inc()
             suspicious = status in (EventStatus.AUTHOR_MISMATCH, EventStatus.DEAD_LETTER)
@@ -166,7 +169,7 @@ class Publications:
 
 @dataclass(slots=True)
 class Follower:
-    """Reads the stream in rounds; `history` tells whether the node agrees with the final blocks."""
+    """Reads the stream in rounds; `history` is whether the node agrees with the final blocks."""
 
     stream: LogStream
     events: EventStore
@@ -181,7 +184,7 @@ class Follower:
     reader: LogReader = field(init=False)
     history: History = field(default=History.AGREES, init=False)
     _open: bool = field(default=True, init=False)
-    """Whether logs may be missing up to the head that was read last."""
+    """Whether logs may be missing up to the last head that was read."""
     _stored_disputes: frozenset[BlockRef] | None = field(default=None, init=False)
     _publications: Publications = field(init=False)
     _held: HeldLease | None = field(default=None, init=False)
@@ -243,10 +246,11 @@ class Follower:
         self.stream.remember(head)
 
     async def rebuild(self, first: int, progress: Progress) -> None:
-        """Read everything from `first` on again, final or not, and make the catalog agree.
+        """Read everything from `first` on again, final or not, and correct the catalog.
 
-        If the chain has been replaced, events above its newest block are undone too. It takes no
-        lease: another process may follow meanwhile, since both apply the same chain.
+        If the chain has been replaced, events above its newest block are undone too. No
+        lease is needed: another process may follow the chain meanwhile, since both apply
+        the same chain.
         """
         head = await self.stream.head()
         before = await self.events.final_block(self.chain_id)
@@ -262,7 +266,7 @@ class Follower:
     async def _apply_from(
         self, first: int, head: BlockRef, target: int, least_final: int
     ) -> AsyncIterator[LogRange]:
-        """Apply the blocks from `first` on; with the last of them, what is final then is stored.
+        """Apply the blocks from `first` on; the last step also stores the new final block.
 
         That is the block at `target`, unless logs may be missing before it.
         """
@@ -289,7 +293,7 @@ class Follower:
         await self._advance(Advance(blocks.last, final, new, dead_letters, tuple(lost)))
 
     async def _note_unreadable(self, block: BlockRef, tx_hash: str) -> None:
-        """Keep a dead letter for a transaction whose logs are unknown."""
+        """Store a dead letter for a transaction whose logs are unknown."""
         reason = "The receipt of a transaction is unreadable."
         letter = DeadLetter(None, reason, f"block {block.block_hash} transaction {tx_hash}")
         if await self._advance(Advance(dead_letters=(letter,))):
@@ -301,8 +305,7 @@ class Follower:
             )
 
     async def _find_lost(self, missing: Iterable[KnownEvent], head: BlockRef) -> list[LogPlace]:
-        """The positions of known events that the chain provably lacks, or has with other
-        content."""
+        """Return the positions of recorded events that the chain provably lacks or has changed."""
         lost = []
         for each in missing:
             # It may have been delivered after the logs were read, or the node may have left it out.
@@ -338,14 +341,15 @@ class Follower:
     async def _is_overdue(self, known: KnownEvent) -> bool:
         """Whether the node should have this event, because it has later blocks.
 
-        A node that has stopped, or is far behind, proves nothing about an event it cannot know yet.
+        A node that has stopped or is far behind proves nothing about an event it cannot
+        have yet.
         """
         if self.clock() - known.seen_at > UNCONFIRMED_LIMIT:
             return True
         return await self.stream.chain.head_time() > known.seen_at
 
     async def _undo_above(self, head: BlockRef) -> None:
-        """Undo events in blocks above the head, which are gone."""
+        """Undo events in blocks above the head, which no longer exist."""
         above = await self.events.known_events(self.chain_id, head.number + 1, HIGHEST_BLOCK)
         gone = [each for each in above if each.confirmed]
         if gone:
@@ -374,14 +378,14 @@ class Follower:
             log.warning("the final block is on the chain again", extra=fields)
 
     async def _load_disputes(self) -> None:
-        """Take over what is stored, once this process follows: an earlier one has found it."""
+        """Load the stored disputed blocks, found by an earlier process, once this one follows."""
         if self._stored_disputes is None:
             found = await self.events.disputed_blocks(self.chain_id)
             self.stream.dispute(found)
             self._stored_disputes = frozenset(found)
 
     async def _store_disputes(self) -> None:
-        """Store which blocks are disputed, for the readiness of all processes."""
+        """Store which blocks are disputed, for the readiness check of all processes."""
         disputes = frozenset(self.stream.disputed)
         if disputes != self._stored_disputes:
             await self.events.set_disputed(self.chain_id, disputes)
@@ -398,7 +402,7 @@ class Follower:
         return self._held
 
     def _leave(self) -> bool:
-        """Another process follows, and raises the alarms."""
+        """Reset the state and alarms, because another process follows the chain; returns False."""
         self.history, self._stored_disputes = History.AGREES, None
         self.stream.forget_disputes()
         HEAD_BELOW_FINAL.set(0)
@@ -410,8 +414,10 @@ class Follower:
 def _compare(
     events: Iterable[PostCreated], known: dict[LogIdentity, KnownEvent]
 ) -> tuple[tuple[PostCreated, ...], list[LogPlace]]:
-    """The events to apply, and the positions of known ones with other content; removes those
-    found."""
+    """Return the events to apply, and the positions of recorded ones with other content.
+
+    Removes the events that were found from `known`.
+    """
     new, lost = [], []
     for event in events:
         each = known.pop((event.place.block_hash, event.place.log_index), None)

@@ -1,7 +1,8 @@
 """Webhooks: applies deliveries of the chain's events, which move files to `onchain`.
 
-Other logs in a delivery drop the cached access decisions that they may change, in the process that
-receives it. The other processes have their own caches, and watchers that read the chain.
+For other logs in a delivery, the receiving process drops the cached access decisions that
+they may change. The other processes have their own caches, and watchers that read the
+chain.
 """
 
 import asyncio
@@ -16,15 +17,15 @@ from imprint.services.access.entitlement import Entitlement
 from imprint.services.publication.chain_sync import Publications
 
 SMALL_DELIVERY = 64 * 1024
-"""The largest delivery in bytes that is verified and decoded on the event loop, in at most 2 ms."""
+"""Maximum delivery size in bytes for decoding on the event loop, which takes up to 2 ms."""
 
 SMALL_COMPRESSED = 1024
-"""The same for a compressed one, which may expand a thousandfold."""
+"""The same limit for compressed deliveries, which may expand a thousandfold."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedEvent:
-    """One event of a delivery and its status; unknown values are None."""
+    """One event in a delivery and its status; unknown values are None."""
 
     post_id: int | None
     spelled_cid: str | None
@@ -33,7 +34,7 @@ class AppliedEvent:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """The result of a delivery; `events` are in the order of its logs."""
+    """The result of a delivery; `events` are in log order."""
 
     duplicate: bool
     ignored: int
@@ -53,7 +54,7 @@ class Webhooks:
     clock: Clock
     entitlement: Entitlement
     last_received: dict[str, datetime] = field(default_factory=dict, init=False)
-    """When this process received the last signed delivery of each provider."""
+    """When this process received each provider's last signed delivery."""
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     def is_connection_test(self, provider: str, headers: Mapping[str, str]) -> bool:
@@ -61,7 +62,7 @@ class Webhooks:
         return self.providers[provider].is_connection_test(headers)
 
     def check_headers(self, provider: str, headers: Mapping[str, str]) -> None:
-        """Refuse a delivery that its headers alone prove invalid, before its body is read."""
+        """Refuse a delivery that its headers alone show to be invalid, before reading its body."""
         self.providers[provider].check_headers(headers, self.clock())
 
     async def receive(
@@ -69,8 +70,8 @@ class Webhooks:
     ) -> DeliveryResult:
         """Verify and decode a delivery, and apply its events.
 
-        Refuses a delivery that the provider has not signed. A signed one is never refused for its
-        content: the provider would only send it again.
+        Refuses a delivery that the provider has not signed. A signed one is never refused
+        for its content, because the provider would only send it again.
         """
         delivery = await self._open(self.providers[provider], headers, body)
         self.last_received[provider] = self.clock()
@@ -87,9 +88,9 @@ class Webhooks:
     async def _open(
         self, provider: WebhookProvider, headers: Mapping[str, str], body: bytes
     ) -> Delivery:
-        """Verify and decode a delivery, large ones in a thread and one at a time.
+        """Verify and decode a delivery; large ones in a thread and one at a time.
 
-        Anybody may send it, and other requests need the event loop and the processors.
+        Anybody may send one, and other requests need the event loop and the processors.
         """
         small = SMALL_COMPRESSED if "content-encoding" in headers else SMALL_DELIVERY
         if len(body) <= small:
@@ -100,7 +101,7 @@ class Webhooks:
     def _invalidate(self, delivery: Delivery) -> None:
         """Drop the access decisions that the logs of a delivery may change.
 
-        This comes first: it needs no database, and repeating it is harmless.
+        This comes first, because it needs no database and can safely be repeated.
         """
         if delivery.access_changes is None:
             self.entitlement.invalidate_all()
@@ -114,7 +115,7 @@ CONNECTION_TEST = DeliveryResult(duplicate=False, ignored=0)
 
 
 def _applied_events(delivery: Delivery, result: ApplyResult) -> tuple[AppliedEvent, ...]:
-    """The status of each finding, in order."""
+    """Return the status of each finding, in order."""
     statuses = iter(result.statuses)
     return tuple(
         AppliedEvent(None, None, EventStatus.DEAD_LETTER)

@@ -1,1 +1,1 @@
-"""Background tasks, and which of several processes runs them."""
+"""Background tasks, and the leases that decide which process runs them."""

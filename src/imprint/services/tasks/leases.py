@@ -1,7 +1,8 @@
-"""Leases: work that one process at a time does, and that another takes over if it dies.
+"""Leases: work done by one process at a time, which another takes over if that process dies.
 
-A lease is not a lock: a holder that was paused for longer than its lease continues next to the new
-holder until it notices. So work under a lease must be correct without it, too.
+A lease is not a lock: a holder that was paused for longer than its lease continues
+alongside the new holder until it notices. Work under a lease must therefore be correct even
+without it.
 """
 
 import asyncio
@@ -25,16 +26,16 @@ COLLECTOR_LEASE = "janitor"
 """The lease of the process that collects garbage, or has paused collection."""
 
 LEASE_TIME = timedelta(seconds=60)
-"""How long a lease lasts after it was renewed: after that a dead holder has lost it."""
+"""How long a lease lasts after each renewal; a dead holder loses it after this time."""
 
 SHORT_LEASE_TIME = timedelta(seconds=6)
-"""The same for work that readers wait for: publication, and the index of posts."""
+"""The lease duration for work that readers wait for: publication and the post index."""
 
 PATIENCE = timedelta(minutes=10)
-"""How long a command waits for a live holder."""
+"""How long a command waits for the current holder of a lease."""
 
 RENEWALS = 3
-"""How often a lease is renewed within its length: two attempts may fail."""
+"""How many times a lease is renewed within its duration, so that two attempts may fail."""
 
 _RETRY_SECONDS = 0.2
 """Seconds between two attempts to take a lease."""
@@ -46,26 +47,26 @@ MONITOR_SECONDS = 5.0
 """Seconds between two checks of a lease."""
 
 SHORTEST_LIMIT = timedelta(seconds=30)
-"""The shortest time without a holder that raises an alarm."""
+"""The minimum time without a holder that raises an alarm."""
 
 
 class CollectionNotPaused(Exception):
-    """The garbage collector could not be paused, or may have run: documents may be missing."""
+    """The garbage collector could not be paused, or may have run, so documents may be missing."""
 
 
 def name_holder(task: str) -> str:
-    """A unique name for a holder that tells what it does and where."""
+    """Return a unique name for a holder that says what it does and where."""
     return f"{task} on {os.uname().nodename}, process {os.getpid()}{_MARK}{token_hex(4)}"
 
 
 def describe_holder(holder: str) -> str:
-    """The readable part of a holder's name."""
+    """Return the readable part of a holder's name."""
     return holder.partition(_MARK)[0]
 
 
 @dataclass(slots=True)
 class HeldLease:
-    """A lease that this process holds and renews; `lost` tells whether it still does."""
+    """A lease that this process holds and renews; `lost` is whether it no longer does."""
 
     leases: LeaseStore
     name: str
@@ -77,11 +78,11 @@ class HeldLease:
 
     @property
     def lost(self) -> bool:
-        """Whether another process may hold it, or may have held it."""
+        """Whether another process may hold the lease, or may have held it."""
         return self._lost or self.monotonic() >= self._until
 
     async def take(self) -> bool:
-        """Take or renew it; False if another holder has it."""
+        """Take or renew the lease; False if another holder has it."""
         # Counted from before the request, so that it never ends later here than in the database.
         until = self.monotonic() + self.length.total_seconds()
         taken = await self.leases.take_lease(self.name, self.holder, self.length)
@@ -89,7 +90,7 @@ class HeldLease:
         return taken
 
     async def hold(self) -> bool:
-        """Take it, or prolong it if it is time to; False if another holder has it."""
+        """Take the lease, or renew it if that is due; False if another holder has it."""
         left = self._until - self.monotonic()
         if not self._lost and left > self.length.total_seconds() * (1 - 1 / RENEWALS):
             return True
@@ -97,7 +98,7 @@ class HeldLease:
         return await self.take()
 
     async def keep(self) -> None:
-        """Renew it until it is lost, and log that."""
+        """Renew the lease until it is lost, then log that."""
         while not self._lost:
             await asyncio.sleep(self.length.total_seconds() / RENEWALS)
             until = self._until
@@ -112,7 +113,7 @@ class HeldLease:
         )
 
     async def release(self) -> None:
-        """End it, if it is still held; without a database it ends by itself."""
+        """Release the lease if it is still held; without a database it simply expires."""
         self._until = -math.inf
         try:
             await self.leases.release_lease(self.name, self.holder)
@@ -125,9 +126,9 @@ class HeldLease:
 
 @dataclass(slots=True)
 class LeaseMonitor:
-    """Notices, in every process, that none has done the work of a lease for longer than `limit`.
+    """Detects, in every process, that no process has held a lease for longer than `limit`.
 
-    `show` is called when that begins or ends, with whether some process does the work.
+    `show` is called when this starts or ends, with whether a process is doing the work.
     """
 
     leases: LeaseStore
@@ -148,19 +149,19 @@ class LeaseMonitor:
 
     @classmethod
     def limit_of(cls, interval: float, length: timedelta) -> timedelta:
-        """How long the lease of a task with this interval and length may be free."""
+        """Return how long the lease of a task with this interval and length may be free."""
         return max(SHORTEST_LIMIT, 3 * timedelta(seconds=interval) + length)
 
     def is_running(self) -> bool:
-        """Whether some process does the work, as far as is known."""
+        """Whether a process is doing the work, as far as is known."""
         return self.running
 
     async def run(self) -> None:
-        """Check until cancelled."""
+        """Check the lease until cancelled."""
         await run_periodically("lease monitor", self.look, MONITOR_SECONDS, optional=True)
 
     async def look(self) -> None:
-        """Check once; raises the alarm after two checks, and ends it after one."""
+        """Check once; two failed checks raise the alarm, and one successful check clears it."""
         now = self.monotonic()
         if now - self._looked_at > SHORTEST_LIMIT.total_seconds():
             # The machine slept, or this process was paused: so may have been the one that does the
@@ -203,7 +204,10 @@ async def hold_lease(
     holder: str,
     monotonic: Monotonic = monotonic,
 ) -> AsyncIterator[HeldLease | None]:
-    """Hold a lease inside, renewing it in the background; None if another holder has it."""
+    """Hold a lease within the block and renew it in the background.
+
+    Yields None if another holder has it.
+    """
     lease = HeldLease(leases, name, length, holder, monotonic)
     if not await lease.take():
         yield None
@@ -214,7 +218,7 @@ async def hold_lease(
 
 @asynccontextmanager
 async def kept(lease: HeldLease) -> AsyncIterator[None]:
-    """Renew a held lease in the background, inside, and release it after."""
+    """Renew a held lease in the background within the block, then release it."""
     try:
         async with prolonged(lease):
             yield
@@ -224,7 +228,7 @@ async def kept(lease: HeldLease) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def prolonged(lease: HeldLease) -> AsyncIterator[None]:
-    """Renew a held lease in the background, inside."""
+    """Renew a held lease in the background within the block."""
     renewal = asyncio.create_task(lease.keep())
     try:
         yield
@@ -240,10 +244,10 @@ async def prolonged(lease: HeldLease) -> AsyncIterator[None]:
 async def pause_collection(
     leases: LeaseStore, task: str, clock: Clock = utc_now, patience: timedelta = PATIENCE
 ) -> AsyncIterator[HeldLease]:
-    """Hold the collector's lease for a task, so that no process destroys a document meanwhile.
+    """Hold the collector's lease for a task, so that no process destroys documents meanwhile.
 
-    Waits for another holder, and reports that once. Raises `CollectionNotPaused` if that takes
-    longer than `patience`, or if the lease was lost before the end.
+    Waits for another holder, and reports that once. Raises `CollectionNotPaused` if that
+    takes longer than `patience`, or if the lease was lost before the end.
     """
     lease = HeldLease(leases, COLLECTOR_LEASE, LEASE_TIME, name_holder(task))
     await _wait_for(lease, clock, patience)

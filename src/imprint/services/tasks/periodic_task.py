@@ -1,4 +1,4 @@
-"""Periodic tasks, repeated until cancelled whatever a round raises, and shared calls."""
+"""Periodic tasks, repeated until cancelled even if a round fails, and shared calls."""
 
 import asyncio
 import logging
@@ -22,9 +22,10 @@ async def run_periodically(
 ) -> NoReturn:
     """Run a round, sleep for `interval` seconds, and repeat.
 
-    A round that fails is counted under `name` and logged; the next one starts after `retry_after`
-    seconds, by default after the interval. A task is optional if nothing is lost while a dependency
-    is unavailable: such a failure is not counted, and logged at debug level only.
+    A failed round is counted under `name` and logged; the next one starts after
+    `retry_after` seconds, by default after the interval. A task is optional if nothing is
+    lost while a dependency is unavailable: such failures are not counted, and are logged
+    only at debug level.
     """
     while True:
         pause = interval
@@ -51,7 +52,7 @@ Result = TypeVar("Result")
 
 
 class SingleFlight(Generic[Key, Result]):
-    """Runs one task per key at a time; cancelling one caller does not cancel it for the others."""
+    """Runs one task per key at a time; cancelling one caller does not affect the others."""
 
     def __init__(self) -> None:
         self._running: dict[Key, asyncio.Task[Result]] = {}
@@ -61,9 +62,9 @@ class SingleFlight(Generic[Key, Result]):
         return key in self._running
 
     async def run(self, key: Key, start: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-        """The result of the running task for this key, or of a new one made by `start`.
+        """Return the result of the running task for this key, or of a new one created by `start`.
 
-        Raises what the task raises, and `Unavailable` if the task was cancelled.
+        Raises the errors of the task, and `Unavailable` if the task was cancelled.
         """
         task = self._running.get(key)
         if task is None:

@@ -1,1 +1,1 @@
-"""The routes for programs."""
+"""API routes for programs."""

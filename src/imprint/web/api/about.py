@@ -1,4 +1,4 @@
-"""The endpoints about the service itself: facts, documentation, contact, health and readiness."""
+"""Endpoints about the service itself: parameters, docs, contact, health and readiness."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -23,24 +23,24 @@ UNTIL_RESTART = "public, max-age=300"
 """Cache header for responses that change only when the operator restarts the service."""
 
 WITH_THE_TIME = "public, max-age=5"
-"""Cache header for the parameters of the service, whose `now` must be at most a few seconds old."""
+"""Cache header for the service's parameters, whose `now` must be at most a few seconds old."""
 
 CONTACT_VALIDITY = timedelta(days=180)
 """How long the security contact is valid; RFC 9116 recommends less than a year."""
 
 DRAINING = "imprint.draining"
-"""The key in a request's scope that a server sets while it stops."""
+"""The key in a request's scope that a server sets while it is stopping."""
 
 CHECKS = {Code.DATABASE_UNAVAILABLE: "database", Code.STORAGE_UNAVAILABLE: "storage"}
-"""The readiness checks of dependencies that are always needed."""
+"""The readiness checks for dependencies that are always needed."""
 
 
 @dataclass(slots=True)
 class StartingRoutes:
     """The endpoints of a service that cannot start before a dependency responds.
 
-    Every request gets `missing`, except for health, readiness and the assets of pages. If the
-    service has pages, browsers get a page that `refuse_page` makes.
+    Every request gets `missing`, except for health, readiness and the assets of pages. If
+    the service has pages, browsers get a page that `refuse_page` renders.
     """
 
     missing: Unavailable
@@ -65,7 +65,7 @@ class StartingRoutes:
 
 @dataclass(slots=True)
 class LazyText:
-    """A large text that is rendered by the first request for it, in a thread."""
+    """A large text that is rendered in a thread on its first request."""
 
     render: Callable[[], bytes]
     _rendered: bytes | None = None
@@ -78,7 +78,7 @@ class LazyText:
 
 @dataclass(frozen=True, slots=True)
 class AboutRoutes:
-    """Facts, documentation and contact, rendered once, and the state of the dependencies."""
+    """Parameters, docs and contact, rendered once, and the state of the dependencies."""
 
     parameters: Parameters
     marketplace: bytes
@@ -136,7 +136,7 @@ def _readiness(status: str, checks: Checks, details: Sequence[str]) -> Response:
 
 
 def _checks(condition: readiness.Condition) -> Checks:
-    """What the readiness says about each dependency."""
+    """Return the readiness status of each dependency."""
     disagrees = condition.chain and not (condition.history and condition.logs)
     return Checks(
         database=_word(condition.database, condition.database_writes),

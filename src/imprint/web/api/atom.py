@@ -12,15 +12,17 @@ from imprint.web.http.escapes import html_paragraphs, xml_text
 MEDIA_TYPE = "application/atom+xml"
 
 EXTENSION = "urn:imprint:feed"
-"""The namespace of our extension elements."""
+"""The namespace of Imprint's extension elements."""
 
 EMPTY_SINCE = datetime(1970, 1, 1, tzinfo=UTC)
-"""The `updated` date of an empty feed: Atom requires one, and the current time would keep
-changing."""
+"""The `updated` date of an empty feed.
+
+Atom requires one, and the current time would keep changing.
+"""
 
 
 def write_atom(feed: Feed, links: FeedLinks) -> bytes:
-    """The feed as an Atom document."""
+    """Render the feed as an Atom document."""
     return "".join(_document(feed, links)).encode()
 
 

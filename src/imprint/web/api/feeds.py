@@ -1,4 +1,4 @@
-"""The endpoints of feeds: public ones, and those of one reader."""
+"""Feed endpoints: public feeds, and those of one reader."""
 
 import asyncio
 import re
@@ -44,10 +44,10 @@ from imprint.web.http.responses import (
 from imprint.web.http.routing import Endpoint
 
 FEED_MEMORY = 8 * MAX_FEED_BYTES
-"""Bytes that rendering a feed may take: its escaped texts, and the document."""
+"""Memory in bytes for rendering a feed: its escaped texts and the document."""
 
 KEPT_BYTES = 8 * 1024 * 1024
-"""Bytes of the cached feeds; the least recently fetched are evicted."""
+"""Cache size for feeds in bytes; the least recently fetched are evicted."""
 
 _OVERHEAD = 1_024
 """Overhead of a cached feed in bytes."""
@@ -66,7 +66,7 @@ _MEDIA_TYPES = {"atom": atom.MEDIA_TYPE, "json": json_feed.MEDIA_TYPE}
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """A feed as a document, with the validators of its bytes."""
+    """A feed as a document, with its cache validators."""
 
     feed: Feed
     body: bytes
@@ -80,7 +80,7 @@ class _Written:
 
 @dataclass(frozen=True, slots=True)
 class FeedRoutes:
-    """Each endpoint parses its path, calls one method of `Feeds`, and writes the result.
+    """Each endpoint parses its path, calls one method of `Feeds`, and returns the result.
 
     A feed with the same posts and texts as before is not rendered again.
     """
@@ -154,7 +154,7 @@ class FeedRoutes:
         return await self.login.authenticate(request.headers.get("authorization"))
 
     async def _check_body(self, request: Request) -> None:
-        """Refuse a body other than an empty one or an empty object: there are no options."""
+        """Refuse any body but an empty one or an empty object, because there are no options."""
         body = await self.bodies.open(request, SMALL_BODY).read()
         if body.strip() and parse_json(body) != {}:
             raise Refusal(Code.INVALID_REQUEST, "The body is empty, or an empty object.")
@@ -203,7 +203,7 @@ async def _write(links: FeedLinks, feed: Feed, ending: Ending) -> bytes:
 
 
 def _before(request: Request) -> int | None:
-    """The place before which a page of a private feed begins."""
+    """Return the position before which a page of a private feed begins."""
     given = only_value(query_params(request), "before")
     if given is None:
         return None
@@ -214,8 +214,10 @@ def _before(request: Request) -> int | None:
 
 
 def _feed_id(request: Request) -> str:
-    """The id of a private feed. Other texts are refused here, because the database may reject
-    them."""
+    """Return the ID of a private feed.
+
+    Other texts are refused here, because the database might reject them.
+    """
     text: str = request.path_params["id"]
     if not _FEED_ID.match(text):
         raise Refusal(Code.NOT_FOUND, "There is no private feed with this id.")

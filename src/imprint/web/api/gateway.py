@@ -1,6 +1,6 @@
-"""The gateway endpoint: public documents by cid, as bytes, as a block or as a CAR file.
+"""The gateway endpoint: public documents by CID, as bytes, a block or a CAR file.
 
-It follows the trustless gateway specification of IPFS and the range requests of RFC 9110.
+It follows the IPFS trustless gateway specification and the range requests of RFC 9110.
 """
 
 import asyncio
@@ -38,13 +38,13 @@ RAW_TYPE = "application/vnd.ipld.raw"
 CAR_TYPE = "application/vnd.ipld.car"
 
 _PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
-"""Magic bytes of pictures. The media type comes from the bytes, because the cid covers them."""
+"""Magic bytes of images. The media type is derived from the bytes, which the CID covers."""
 
 _OTHER = "application/octet-stream"
 
 
 _SIDE = re.compile("[1-9][0-9]{0,4}\\Z")
-"""A side of a picture in pixels."""
+"""The width or height of an image in pixels."""
 
 
 class Format(StrEnum):
@@ -59,8 +59,8 @@ class Format(StrEnum):
 class Representation:
     """The representation of a document that a request asks for.
 
-    `duplicates` and `root_only` only apply to a CAR file, and `box` to a picture: it is made
-    smaller until it fits.
+    `duplicates` and `root_only` apply only to a CAR file, and `box` only to an image, which
+    is scaled down until it fits.
     """
 
     format: Format
@@ -69,7 +69,7 @@ class Representation:
     box: Box | None = None
 
     def tag(self, cid: Cid) -> str:
-        """The entity tag, which differs whenever the bytes differ."""
+        """Return the entity tag, which differs whenever the bytes differ."""
         if self.format is Format.PLAIN:
             return entity_tag(cid if self.box is None else f"{cid}.{self.box[0]}x{self.box[1]}")
         if self.format is Format.RAW:
@@ -78,7 +78,7 @@ class Representation:
         return entity_tag(f"{cid}.car.{scope}.{'y' if self.duplicates else 'n'}")
 
     def media_type(self, body: bytes) -> str:
-        """The media type of a body in this representation."""
+        """Return the media type of a body in this representation."""
         if self.format is Format.RAW:
             return RAW_TYPE
         if self.format is Format.CAR:
@@ -87,19 +87,22 @@ class Representation:
         return next(known, _OTHER)
 
     def disposition(self, cid: Cid, media_type: str) -> str | None:
-        """The `Content-Disposition`: browsers show pictures and download everything else."""
+        """Return the `Content-Disposition`: browsers show images and download everything else."""
         if self.format is Format.PLAIN:
             return "attachment" if media_type == _OTHER else None
         return f'attachment; filename="{cid}.{"car" if self.format is Format.CAR else "bin"}"'
 
     def memory(self, size: int) -> int:
-        """The bytes in memory for the body of a document of this size; a CAR is a little longer."""
+        """Return the memory in bytes needed for the body of a document of this size.
+
+        A CAR is slightly longer than the document.
+        """
         if self.format is Format.PLAIN and self.box is None:
             return size
         return 2 * size + size // 64 + 4096
 
     def encode(self, cid: Cid, document: bytes) -> bytes:
-        """The body."""
+        """Encode the document as the response body."""
         if self.format is Format.PLAIN:
             return document
         found = blocks(document)
@@ -110,7 +113,7 @@ class Representation:
 
 
 def requested_representation(request: Request) -> Representation:
-    """The representation named by the parameter `format`, or else by the header `Accept`.
+    """Return the representation named by the parameter `format`, or else by the header `Accept`.
 
     Refuses an unknown format, CAR version or scope.
     """
@@ -134,7 +137,7 @@ def requested_representation(request: Request) -> Representation:
 
 
 def _requested_box(query: QueryParams) -> Box | None:
-    """The box of the parameters `img-width` and `img-height`, if there is one of them."""
+    """Return the box given by the parameters `img-width` and `img-height`, if either is present."""
     sides = [only_value(query, name) for name in ("img-width", "img-height")]
     if sides == [None, None]:
         return None
@@ -144,9 +147,9 @@ def _requested_box(query: QueryParams) -> Box | None:
 
 
 def _accepted(request: Request) -> tuple[str, Mapping[str, str]]:
-    """The IPFS media type that a client likes best, with its parameters.
+    """Return the IPFS media type that a client prefers, with its parameters.
 
-    None if it likes the plain bytes better.
+    None if it prefers the plain bytes.
     """
     wanted = accepted(request)
     plain = max(quality(wanted, each) for each in (*_PICTURES.values(), _OTHER))
@@ -170,13 +173,16 @@ def _deduplicated(
 # Ranges
 
 _ONE_RANGE = re.compile(r"bytes=[ \t]*([0-9]{0,15})-([0-9]{0,15})[ \t]*\Z", re.ASCII)
-"""A single range, matched in one pass. Several ranges do not match and get the whole document, as
-the standard allows: assembling them is work that only attackers request."""
+"""Pattern for a single range, matched in one pass.
+
+Several ranges do not match and get the whole document, as the standard allows: only
+attackers would ask for the work of assembling them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The bytes from `first` to `last`, both included, of `size`."""
+    """The bytes from `first` to `last`, both inclusive, of a document of `size` bytes."""
 
     first: int
     last: int
@@ -184,12 +190,12 @@ class Range:
 
     @property
     def header(self) -> str:
-        """The value of `Content-Range`."""
+        """Return the value of `Content-Range`."""
         return f"bytes {self.first}-{self.last}/{self.size}"
 
 
 def requested_range(request: Request, tag: str, size: int) -> Range | None:
-    """The requested part of a document; None is the whole document.
+    """Return the requested part of a document; None means the whole document.
 
     A range whose `If-Range` names another version also gives the whole document. Raises
     `OutOfRange` for a range that begins after the end.
@@ -216,19 +222,19 @@ def _suffix(length: int, size: int) -> Range:
 # The endpoint
 
 PROBE = "bafkqaaa"
-"""The cid of an empty block, with its content inline; clients request it to detect a gateway."""
+"""The CID of an empty block with inline content, which clients request to detect a gateway."""
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayRoutes:
-    """`/ipfs/{cid}`; private and unknown cids are not found, in every representation."""
+    """Serve `/ipfs/{cid}`; private and unknown CIDs are not found, in any representation."""
 
     reads: Reads
     posts: Posts
     thumbnails: Thumbnails
     budget: ResponseBudget
     fallback: str | None = None
-    """The origin of another gateway, which may have thumbnails that are not here."""
+    """The origin of another gateway, which may have thumbnails that are not stored here."""
 
     async def document(self, request: Request) -> Response:
         representation = requested_representation(request)
@@ -261,7 +267,7 @@ class GatewayRoutes:
     async def _may_be_elsewhere(
         self, request: Request, cid: Cid, representation: Representation
     ) -> bool:
-        """Whether the other gateway may have a document that is not here."""
+        """Whether the other gateway may have a document that is not stored here."""
         if self.fallback is None or representation.format is not Format.PLAIN:
             return False
         return not _only_if_cached(request) and await self.posts.names_thumbnail(cid)
@@ -269,7 +275,7 @@ class GatewayRoutes:
     async def _load(
         self, cid: Cid, representation: Representation, client: str
     ) -> tuple[bytes, int]:
-        """The body, and how many bytes were in memory for it."""
+        """Return the body, and the number of bytes in memory for it."""
         if representation.box is not None:
             picture = await self.thumbnails.fitted(cid, representation.box, client)
             return picture, len(picture)
@@ -298,7 +304,7 @@ def _not_found(request: Request) -> Refusal:
 def _document_response(
     request: Request, cid: Cid, representation: Representation, reservation: Reservation
 ) -> Response:
-    """The response with a document, which closes the reservation. Raises `OutOfRange`."""
+    """Build the response with a document and close the reservation. Raises `OutOfRange`."""
     body: bytes | memoryview = reservation.body
     tag, media_type = representation.tag(cid), representation.media_type(reservation.body)
     headers = {

@@ -11,12 +11,12 @@ MEDIA_TYPE = "application/feed+json"
 
 
 def write_json_feed(feed: Feed, links: FeedLinks) -> bytes:
-    """The feed as the bytes of a JSON Feed document."""
+    """Render the feed as the bytes of a JSON Feed document."""
     return encode_json(make_json_feed(feed, links))
 
 
 def make_json_feed(feed: Feed, links: FeedLinks) -> JsonFeed:
-    """The feed as a JSON Feed document."""
+    """Convert the feed into a JSON Feed document."""
     hub = links.hub_of(feed)
     return JsonFeed(
         JSON_FEED,

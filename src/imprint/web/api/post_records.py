@@ -1,4 +1,4 @@
-"""The records of posts, authors, libraries, sales and statistics, made from the index."""
+"""Records of posts, authors, libraries, sales and statistics, built from the index."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -27,10 +27,10 @@ from imprint.web.api.feed_links import page_path
 _EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 _KEPT = 2_048
-"""The number of cached post records, of about a kilobyte each."""
+"""Number of cached post records, of about a kilobyte each."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""Characters that a spreadsheet takes for the start of a formula."""
+"""Characters that a spreadsheet interprets as the start of a formula."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,40 +42,39 @@ class PostRecords:
     _encoded: Derived[records.Post] = field(default_factory=lambda: Derived(lambda _: 1, _KEPT))
 
     def of(self, post: IndexedPost) -> records.Post:
-        """The record of a post; cached, because the catalog returns the same objects for a
-        while."""
+        """Return the record of a post; cached, as the catalog reuses its objects for a while."""
         return self._records.of(post, None, lambda: post_record(post, self.public_url))
 
     def priced(self, priced: PricedPost) -> records.Post:
-        """A post with its latest prices."""
+        """Return a post with its latest prices."""
         history = tuple(records.PricePoint(Wei(each.price), each.since) for each in priced.prices)
         return msgspec.structs.replace(self.of(priced.post), price_history=history)
 
     def listed(self, listed: ListedPosts) -> records.PostsResponse:
-        """A page of posts."""
+        """Return a page of posts."""
         posts = tuple([self._listed(post, listed.snippets) for post in listed.posts])
         return records.PostsResponse(posts, listed.next_page_token)
 
     def library(self, library: Library) -> records.LibraryResponse:
-        """A page of a library."""
+        """Return a page of a library."""
         held = tuple([self.held(each, library.snippets) for each in library.held])
         return records.LibraryResponse(held, library.next_page_token)
 
     def held(self, held: HeldPost, snippets: Mapping[int, str] | None = None) -> records.HeldPost:
-        """A post with the reader's holding."""
+        """Return a post with the reader's holding."""
         paid = None if held.paid is None else Wei(held.paid)
         record = records.Held(Wei(held.balance), held.arrived_at, paid)
         found = self._found(held.post, snippets)
         return records.HeldPost(**msgspec.structs.asdict(found), held=record)
 
     def _found(self, post: IndexedPost, snippets: Mapping[int, str] | None) -> records.Post:
-        """A post, with its snippet if it was found by a search."""
+        """Return a post, with its snippet if it was found by a search."""
         if snippets is None:
             return self.of(post)
         return msgspec.structs.replace(self.of(post), snippet=snippets[post.place])
 
     def _listed(self, post: IndexedPost, snippets: Mapping[int, str] | None) -> records.Post:
-        """A post for a list, encoded once for all lists."""
+        """Return a post for a list, encoded once for all lists."""
         if snippets is None:
             return self._encoded.of(
                 post, None, lambda: encode_once(post_record(post, self.public_url))
@@ -84,7 +83,7 @@ class PostRecords:
 
 
 def post_record(post: IndexedPost, public_url: str) -> records.Post:
-    """The one JSON form of a post; `public_url` has no trailing slash."""
+    """Return the JSON form of a post; `public_url` has no trailing slash."""
     address = f"{public_url}/posts/{post.post_id}"
     return records.Post(
         str(post.post_id),
@@ -108,7 +107,7 @@ def post_record(post: IndexedPost, public_url: str) -> records.Post:
 
 
 def author_response(account: AccountSummary) -> records.Author:
-    """The record of an author."""
+    """Return the record of an author."""
     return records.Author(
         account.address,
         account.posts,
@@ -120,7 +119,7 @@ def author_response(account: AccountSummary) -> records.Author:
 
 
 def sales_response(page: SalesPage) -> records.SalesResponse:
-    """A page of sales."""
+    """Return a page of sales."""
     sales = tuple(
         records.Sale(
             str(sale.post_id),
@@ -137,14 +136,14 @@ def sales_response(page: SalesPage) -> records.SalesResponse:
 
 
 CSV_COLUMNS = ("postId", "buyer", "price", "at", "blockNumber", "blockHash", "transaction")
-"""The header line of a table of sales."""
+"""The header line of a CSV table of sales."""
 
 
 def sales_table(sales: Sequence[Sale]) -> bytes:
-    """Sales as comma-separated values (RFC 4180), with a header line.
+    """Format sales as comma-separated values (RFC 4180), with a header line.
 
-    A spreadsheet must not take a cell for a formula, so one that looks like a formula gets an
-    apostrophe.
+    A cell that looks like a formula gets an apostrophe, so that a spreadsheet does not
+    evaluate it.
     """
     text = StringIO()
     table = csv.writer(text, lineterminator="\r\n")
@@ -164,7 +163,7 @@ def sales_table(sales: Sequence[Sale]) -> bytes:
 
 
 def stats_response(stats: Stats) -> records.Stats:
-    """The totals and the last days."""
+    """Return the totals and the last days."""
     totals = stats.totals
     days = tuple(
         records.Day(

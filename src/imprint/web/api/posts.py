@@ -1,4 +1,4 @@
-"""The endpoints of the index: posts, authors, a reader's library, an author's sales, statistics."""
+"""Endpoints of the index: posts, authors, libraries, sales and statistics."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -72,7 +72,7 @@ from imprint.web.http.responses import (
 )
 
 KEPT_BYTES = 16 * 1024 * 1024
-"""Bytes of cached bodies: about a thousand pages of 20 posts."""
+"""Cache size for bodies in bytes: about a thousand pages of 20 posts."""
 
 _OVERHEAD = 1_024
 """Overhead of a cached body in bytes, including its source."""
@@ -113,7 +113,7 @@ class PostRoutes:
     posts: Posts
     records: PostRecords
     has_pages: bool = False
-    """Whether authors have HTML pages; without pages, posts link to their Markdown."""
+    """Whether authors have HTML pages; otherwise posts link to their Markdown."""
     _encoded: Derived[_Encoded] = field(default_factory=_kept_bodies)
 
     async def list_posts(self, request: Request) -> Response:
@@ -158,7 +158,7 @@ class PostRoutes:
         return self._respond(request, await self.posts.stats(), stats_response, SHORT_LIVED)
 
     async def _sales_table(self, request: Request, session: LiveSession) -> Response:
-        """A table of sales; the header `Link` has the address of the next one."""
+        """Return a table of sales; the `Link` header has the URL of the next one."""
         asked = own_request(request, MAX_TABLE_SIZE)
         page = await self.posts.sales(session, asked, MAX_TABLE_SIZE)
         headers = {
@@ -186,7 +186,7 @@ class PostRoutes:
         cache: str,
         vary: str | None = None,
     ) -> Response:
-        """The JSON of a value, or 304 if the client already has it."""
+        """Return the JSON of a value, or 304 if the client already has it."""
         encoded = self._encoded.of(value, None, lambda: _Encoded.of(encode_json(record(value))))
         return _encoded_response(request, encoded, cache, vary)
 
@@ -254,13 +254,13 @@ def _parse_posts_request(query: QueryParams) -> ListRequest:
 def own_request(
     request: Request, largest: int, known: frozenset[str] = PAGE_PARAMETERS
 ) -> ListRequest:
-    """Parse the parameters of a list of the session's reader. Refuses malformed parameters."""
+    """Parse the list parameters of the session's reader. Refuses malformed parameters."""
     query = check_parameters(request, known)
     return ListRequest({}, *_page(query, largest), _search(query))
 
 
 def _search(query: QueryParams) -> str | None:
-    """What is searched for."""
+    """Return the search text."""
     return only_value(query, "q")
 
 
@@ -277,7 +277,7 @@ def _page(query: QueryParams, largest: int) -> tuple[str | None, int | None]:
 
 
 def _tags(given: list[str]) -> tuple[str, ...]:
-    """Hashtags, one per parameter, in an order that does not depend on the request's."""
+    """Return the hashtags, one per parameter, in an order independent of the request's."""
     if len(given) > MAX_TAGS:
         raise Refusal(Code.INVALID_TAGS, f"At most {MAX_TAGS} hashtags are allowed.")
     tags: set[str] = set()
@@ -291,7 +291,7 @@ def _tags(given: list[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TotalsRoutes:
-    """Each endpoint reads totals and writes them as the earlier service did."""
+    """Each endpoint reads totals and returns them in the format of the earlier service."""
 
     totals: Totals
 
@@ -316,7 +316,7 @@ class TotalsRoutes:
 
 
 def _address(request: Request) -> Address:
-    """The parameter of an endpoint. Refuses `invalid_address`."""
+    """Return the address parameter of a request. Refuses with `invalid_address`."""
     return query_address(request, "userAddress")
 
 
@@ -325,5 +325,5 @@ def _response(request: Request, value: msgspec.Struct) -> Response:
 
 
 def _days(moments: Iterable[datetime]) -> tuple[str, ...]:
-    """The days as `D/M/YYYY`, in UTC, without leading zeros."""
+    """Format the days as `D/M/YYYY`, in UTC, without leading zeros."""
     return tuple(f"{moment.day}/{moment.month}/{moment.year}" for moment in moments)

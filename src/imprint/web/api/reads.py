@@ -1,4 +1,4 @@
-"""The endpoints of readers: contents and lists."""
+"""Endpoints for readers: contents and lists."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ from imprint.web.http.responses import (
 )
 
 DECODED = 4
-"""How many times larger a text can be in memory than its document: one wide character suffices."""
+"""Maximum ratio of a text's size in memory to its document; one wide character is enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ReadRoutes:
         return await self._content(request, file, SHORT_LIVED)
 
     async def post_content(self, request: Request) -> Response:
-        """The content for the session's reader, or without a session if the post is free."""
+        """Return the content for the session's reader, or without a session if the post is free."""
         post_id = canonical_post_id(request.path_params["id"])
         check_parameters(request)
         if "authorization" in request.headers:

@@ -14,12 +14,12 @@ from imprint.web.http.requests import BodyReader, client_of
 from imprint.web.http.responses import PRIVATE, delivery_response, json_response
 
 MAX_DELIVERY = 16 * 1024 * 1024
-"""The largest delivery in bytes; a block full of our logs is far smaller."""
+"""The largest delivery in bytes; a block full of marketplace logs is far smaller."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookRoutes:
-    """Pass raw bytes to the service: nothing is parsed before the signature is verified."""
+    """Pass raw bytes to the service; nothing is parsed before the signature is verified."""
 
     webhooks: Webhooks
     bodies: BodyReader
@@ -27,7 +27,7 @@ class WebhookRoutes:
     monotonic: Monotonic
 
     def receiver(self, provider: str) -> Callable[[Request], Awaitable[Response]]:
-        """The endpoint of one provider."""
+        """Return the endpoint of one provider."""
 
         async def receive(request: Request) -> Response:
             # Counted before anything is read, and uncounted if the provider's signature is valid.

@@ -1,4 +1,4 @@
-"""The signed endpoints: login, logout, the four writes, and writing sessions."""
+"""Signed endpoints: login, logout, the four writes, and writing sessions."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -62,10 +62,11 @@ from imprint.web.http.responses import (
 class WriteRoutes:
     """Each endpoint parses a body, passes the claim to a service, and encodes the record.
 
-    A request is checked in this order: its length, its media type, its cid, its body. Images take
-    long to check, so `publishing` gives each client its share of those that may be waiting, and
-    one of each client is checked at a time: others do not wait for all that one has sent. With
-    `salvage_tags`, no publication is refused for its hashtags.
+    A request is checked in this order: its length, its media type, its CID, its body.
+    Images take long to check, so `publishing` limits each client to its share of the
+    waiting ones, and only one image per client is checked at a time: other clients do not
+    wait for all images that one client has sent. With `salvage_tags`, no publication is
+    refused because of its hashtags.
     """
 
     login_service: Login
@@ -163,14 +164,14 @@ def _write_response(
 
 @dataclass(frozen=True, slots=True)
 class WritingSessionRoutes:
-    """Each endpoint calls one method of `WritingSessions`, and writes the result."""
+    """Each endpoint calls one method of `WritingSessions`, and returns the result."""
 
     login: Login
     sessions: WritingSessions
     bodies: BodyReader
 
     async def all_of_wallet(self, request: Request) -> Response:
-        """`/writing/sessions`: open one, or list or revoke those of the session's wallet."""
+        """`/writing/sessions`: open a session, or list or revoke those of the session's wallet."""
         check_parameters(request)
         if request.method == "POST":
             body = await self.bodies.read_json(request, OpeningBody, SMALL_BODY)
@@ -185,7 +186,7 @@ class WritingSessionRoutes:
         return own_response(WritingSessionsResponse(tuple(_record(each) for each in sessions)))
 
     async def one_of_wallet(self, request: Request) -> Response:
-        """`/writing/sessions/{id}`: revoke one."""
+        """`/writing/sessions/{id}`: revoke a session."""
         check_parameters(request)
         session = await self._session(request)
         await self.sessions.revoke(session.address, request.path_params["id"])

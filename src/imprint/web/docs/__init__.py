@@ -1,1 +1,1 @@
-"""The API documentation: operations as data, rendered as an OpenAPI document and an HTML page."""
+"""API documentation: operations as data, rendered as an OpenAPI document and an HTML page."""

@@ -1,7 +1,7 @@
-"""The operations of accounts: logins of readers, and writing sessions of authors.
+"""Account operations: reader logins and authors' writing sessions.
 
-The signatures of the examples verify: that of an opening is the owner's, and the key of the
-session is the number 1 on P-256.
+The example signatures verify: an opening is signed by the owner, and the session's key is
+the number 1 on P-256.
 """
 
 from datetime import datetime, timedelta
@@ -41,10 +41,10 @@ from imprint.web.docs.operation import (
 )
 
 SESSION_ID = "019bc0f2-3f40-7c1d-8a55-6e2b90d4f7a1"
-"""The id of a writing session."""
+"""The ID of the example writing session."""
 
 EXPIRES = MOMENT + timedelta(hours=12)
-"""When it expires."""
+"""When the example writing session expires."""
 
 _KEY = ec.derive_private_key(1, ec.SECP256R1())
 _POINT = _KEY.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
@@ -70,7 +70,7 @@ def _login() -> LoginBody:
 
 
 def _token(expires: datetime) -> str:
-    """A JWT in the form of a session; the service refuses it."""
+    """A text that looks like a session's JWT; the service refuses it."""
     header = {"alg": "HS256", "typ": "JWT", "kid": "sample"}
     claims = {
         "sub": OWNER,
@@ -105,7 +105,7 @@ def _opening() -> OpeningBody:
 _SESSION = WritingSessionRecord(SESSION_ID, OWNER, WRITING_ACTIONS, MOMENT, EXPIRES, MOMENT)
 
 OPENING = _opening()
-"""A body that opens a writing session."""
+"""An example body that opens a writing session."""
 
 _EXPIRES_AT = MOMENT + timedelta(hours=2)
 
@@ -222,7 +222,7 @@ REVOKE_SESSION = Operation(
 )
 
 LOGIN_OPERATIONS = (LOG_IN, LOG_OUT)
-"""The operations of logins."""
+"""The login operations."""
 
 WRITING_SESSION_OPERATIONS = (OPEN_SESSION, LIST_SESSIONS, REVOKE_SESSIONS, REVOKE_SESSION)
-"""Every operation of writing sessions, in the order in which the docs show them."""
+"""All operations on writing sessions, in docs order."""

@@ -1,4 +1,4 @@
-"""The operations of files: their contents, public documents, and lists."""
+"""File operations: contents, public documents and lists."""
 
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
 from imprint.domain.errors import Code
@@ -53,7 +53,7 @@ CONTENT_COMPONENTS: dict[str, Schema] = {
     "Car": string("A CAR of version 1.", format="binary"),
     "Bytes": string("A document that is not a picture.", format="binary"),
 }
-"""The components of parameters, and of responses that are not JSON."""
+"""Components for parameters, and for responses that are not JSON."""
 
 _POST_CODES = (Code.INVALID_POST_ID, Code.CHAIN_UNAVAILABLE, *DOCUMENT_CODES)
 
@@ -263,4 +263,4 @@ CONTENT_OPERATIONS = (
     NEXT_PAGE,
     LIST_METADATA,
 )
-"""The operations of files, in the order in which the docs show them."""
+"""The file operations, in docs order."""

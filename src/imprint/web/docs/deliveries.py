@@ -1,4 +1,4 @@
-"""The operations of webhooks, through which providers deliver the marketplace's logs."""
+"""Webhook operations, through which providers deliver the marketplace logs."""
 
 import hashlib
 import hmac
@@ -35,17 +35,17 @@ LOG_TOPICS = [
     "0x" + topic.hex()
     for topic in (POST_CREATED, int(POST_ID).to_bytes(32), bytes(12) + bytes.fromhex(OWNER[2:]))
 ]
-"""The topics of the event that publishes the draft."""
+"""The topics of the event that publishes the example draft."""
 
 LOG_DATA = "0x" + encode_call(b"", b"Wet ink", CID.encode(), THUMBNAIL_CID.encode(), 10**15).hex()
-"""The data of that event: title, cid, thumbnail and price."""
+"""The data of the event that publishes the example draft: title, CID, thumbnail and price."""
 
 DELIVERY_NONCE = "5d1b6e0c-7a3f-4c2e-9b1d-8e2f4a6c0d13"
 
 DELIVERY_TIMESTAMP = TIMESTAMP
 
 DELIVERY_SIGNATURE = hmac.new(b"secret", TIMESTAMP.encode(), hashlib.sha256).hexdigest()
-"""A text with the form of a delivery's signature; the service refuses it."""
+"""A text that looks like a delivery signature; the service refuses it."""
 
 
 def _describe_a() -> Schema:
@@ -120,7 +120,7 @@ DELIVERY_COMPONENTS: dict[str, Schema] = {
     "ProviderADelivery": _describe_a(),
     "ProviderBDelivery": _describe_b(),
 }
-"""The components of headers, and of what the providers send."""
+"""Components for headers and for the bodies that providers send."""
 
 _RESULT = DeliveryResponse(True, 1, 0, False, (EventResponse(POST_ID, CID, "onchain"),))
 

@@ -1,4 +1,4 @@
-"""The operations of drafts: the four signed writes."""
+"""Draft operations: the four signed writes."""
 
 from typing import Any, NamedTuple
 
@@ -203,7 +203,7 @@ DELETE_DRAFT = Operation(
 )
 
 DRAFT_OPERATIONS = (CREATE_DRAFT, UPDATE_DRAFT, PUBLISH_DRAFT, DELETE_DRAFT)
-"""The signed writes, in the order in which the docs show them."""
+"""The signed writes, in docs order."""
 
 SIGNED_ACTIONS = {
     "CreateBody": Action.CREATE,
@@ -211,4 +211,4 @@ SIGNED_ACTIONS = {
     "PublishForm": Action.PUBLISH,
     "DeleteBody": Action.DELETE,
 }
-"""The actions of the typed data in each signed body."""
+"""The actions in the typed data of each signed body."""

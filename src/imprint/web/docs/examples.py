@@ -1,8 +1,8 @@
 """Example requests and responses: one author creates, publishes and reads one draft.
 
-The values are consistent: the cid is that of the document, and every signature recovers to the
-owner, whose private key is the number 1. They belong to an imaginary service, not to the one that
-serves them, so that the description of every service is the same.
+The values are consistent: the CID is that of the document, and every signature recovers to
+the owner, whose private key is the number 1. They belong to an imaginary service, not to
+the one that serves them, so that the description is the same for every service.
 """
 
 from base64 import urlsafe_b64encode
@@ -48,10 +48,10 @@ OWNER = Address("0x" + keccak256(_KEY.public_key.format(compressed=False)[1:])[1
 """The author's address."""
 
 MOMENT = datetime(2026, 1, 15, 9, 30, tzinfo=UTC)
-"""When every example request is sent."""
+"""The time at which every example request is sent."""
 
 PUBLISHED = MOMENT.replace(minute=45)
-"""When the draft becomes a post."""
+"""The time at which the draft becomes a post."""
 
 TIMESTAMP = str(int(MOMENT.timestamp()))
 """`MOMENT` as the timestamp of a signed write."""
@@ -65,7 +65,7 @@ CONTENT = "The ink is still wet."
 _DOCUMENT = write_document(CONTENT, NAME, bytes(range(16)))
 
 CID = document_cid(_DOCUMENT)
-"""The cid of the draft."""
+"""The CID of the draft."""
 
 SIZE = len(_DOCUMENT)
 """The size of the stored document in bytes."""
@@ -73,13 +73,13 @@ SIZE = len(_DOCUMENT)
 THUMBNAIL = b"\x89PNG\r\n\x1a\n"
 
 THUMBNAIL_CID = document_cid(THUMBNAIL)
-"""The cid of the thumbnail."""
+"""The CID of the thumbnail."""
 
 FILE_ID = "6f1c1a52-93c4-4b0e-8f0e-0d9d1f6a7b21"
 GROUP_ID = "0b8f5f0e-5c3e-4e0a-9a53-2f8f1d1f5c10"
 
 POST_ID = "1"
-"""The post id under which the draft is published."""
+"""The ID of the post that the draft becomes."""
 
 TAGS = "essay,ink"
 """The hashtags of the draft."""
@@ -88,10 +88,10 @@ TX_HASH = "0x" + keccak256(b"transaction").hex()
 BLOCK_HASH = "0x" + keccak256(b"block").hex()
 
 PAGE_TOKEN = urlsafe_b64encode(keccak256(b"page") + keccak256(b"token")).decode().rstrip("=")
-"""A text with the form of a page token; the service refuses it."""
+"""A text that looks like a page token; the service refuses it."""
 
 LOGIN_DOMAIN = "imprint.example"
-"""The domain that the login message names."""
+"""The domain named in the login message."""
 
 SERVICE = f"https://{LOGIN_DOMAIN}"
 """The URL of the imaginary service."""
@@ -123,7 +123,7 @@ FACTS = ServiceFacts(
     PageSizes(PUBLIC_PAGE_SIZE, PUBLIC_PAGE_SIZE, PUBLIC_PAGE_SIZE, DRAFTS_PAGE_SIZE),
     int(MOMENT.timestamp()),
 )
-"""The facts of the imaginary service."""
+"""The parameters of the imaginary service."""
 
 DOMAIN = SigningDomain(FACTS.signing.name, FACTS.signing.version, FACTS.signing.chain_id)
 """The signing domain of all typed data."""
@@ -135,13 +135,13 @@ _PUBLISHED = replace(
 )
 
 WRITTEN = file_record(_FILE)
-"""The draft as writes return it."""
+"""The draft as returned by writes."""
 
 DRAFT = read_record(_PREPARED)
-"""The draft as reads return it."""
+"""The draft as returned by reads."""
 
 POST = read_record(_PUBLISHED)
-"""The post as reads return it."""
+"""The post as returned by reads."""
 
 POST_CONTENT = Content(CONTENT, POST)
 """The text of the post."""
@@ -164,13 +164,13 @@ INDEXED_POST = IndexedPost(
     Sales(1, 10**18),
     1,
 )
-"""The post as the index has it."""
+"""The post as stored in the index."""
 
 FREE_POST = replace(INDEXED_POST, price=0, first_price=0, sales=Sales(0, 0))
-"""The post if its price were zero."""
+"""A free variant of the post."""
 
 LINKS = FeedLinks(SERVICE, "Imprint", FACTS.chain.id, MARKETPLACE, has_site=True)
-"""The addresses of the imagined service."""
+"""The URLs of the imaginary service."""
 
 
 def sign_digest(digest: bytes) -> str:

@@ -1,4 +1,4 @@
-"""The operations of feeds: public ones, and those of one reader."""
+"""Feed operations: public feeds, and those of one reader."""
 
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH
 from imprint.domain.errors import Code
@@ -36,13 +36,13 @@ from imprint.web.docs.operation import (
 )
 
 FEED_ID = "3f0b4d1e-7a77-4c58-9d0a-5b1f2f6c8e90"
-"""The id of a private feed."""
+"""The ID of the example private feed."""
 
 FEED_TOKEN = "MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI"
-"""A text in the form of a token; no feed has it."""
+"""A text that looks like a feed token; no feed has it."""
 
 TAG = TAGS.partition(",")[0]
-"""One hashtag."""
+"""An example hashtag."""
 
 _FEED = Feed(
     "posts", "newest posts", "/feeds/posts", "/", (FeedEntry(FREE_POST, PUBLISHED, CONTENT),)
@@ -61,7 +61,7 @@ FEED_COMPONENTS: dict[str, Schema] = {
     "ChainPosition": string("A position on the chain, as a number.", PLACE_PATTERN),
     "AtomFeed": string("An Atom document (RFC 4287)."),
 }
-"""The components of parameters, and of responses that are not JSON."""
+"""Components for parameters, and for responses that are not JSON."""
 
 _FEED_CODES = (
     Code.CHAIN_UNAVAILABLE,
@@ -236,4 +236,4 @@ FEED_OPERATIONS = (
     _private("atom"),
     _private("json"),
 )
-"""Every operation of feeds, in the order in which the docs show them."""
+"""All feed operations, in docs order."""

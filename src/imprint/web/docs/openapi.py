@@ -123,7 +123,7 @@ picture has at most 65 536 bytes.
 Within a major version the interface only grows: ignore members you do not know. The headers \
 `Deprecation` and `Sunset` announce what will be removed.
 """
-"""The guide in CommonMark, the same for every service."""
+"""The guide in CommonMark; the same for every service."""
 
 CURL_SIGNING = (
     """\
@@ -142,7 +142,7 @@ const { salt, address, signature } = await imprint.signWrite(wallet, "create", v
 console.log(`SALT='${JSON.stringify(salt)}' ADDRESS=${address} SIGNATURE=${signature}`);
 """,
 )
-"""How to set the variables of signed commands: a text, and a module."""
+"""Explains how to set the variables of signed commands: a text and a module."""
 
 
 OPERATIONS = (
@@ -155,7 +155,7 @@ OPERATIONS = (
     *FEED_OPERATIONS,
     *SERVICE_OPERATIONS,
 )
-"""Every operation, in the order in which the docs show them."""
+"""All operations, in docs order."""
 
 _HEADERS: dict[str, Schema] = {
     "X-Request-Id": {
@@ -200,13 +200,14 @@ _RETRIED = (429, 503)
 """Statuses whose responses carry `Retry-After`."""
 
 CODES = "x-codes"
-"""The response member that lists the codes of its problems."""
+"""The response member that lists its error codes."""
 
 
 def describe_interface(version: str) -> dict[str, Any]:
-    """The OpenAPI document of this version of the interface, the same for every service.
+    """Build the OpenAPI document of this interface version; the same for every service.
 
-    It leaves out the routes that are not `include_in_schema`: pages, and files for crawlers.
+    It leaves out the routes that are not `include_in_schema`: pages, and files for
+    crawlers.
     """
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
@@ -243,7 +244,7 @@ def describe_interface(version: str) -> dict[str, Any]:
 
 
 def _describe_components() -> dict[str, Schema]:
-    """The schemas of all bodies and parameters."""
+    """Return the schemas of all bodies and parameters."""
     given = [operation.response.component for operation in OPERATIONS]
     given += [operation.body.component for operation in OPERATIONS if operation.body is not None]
     structs = [each for each in given if isinstance(each, type)]
@@ -269,7 +270,7 @@ def _ref(component: type[msgspec.Struct] | str) -> Schema:
 
 
 def _plain(value: object) -> Any:
-    """An example as JSON."""
+    """Return an example as JSON."""
     return msgspec.json.decode(encode_json(value))
 
 

@@ -1,4 +1,4 @@
-"""The types that describe an API operation, and the error codes that operations share."""
+"""Types that describe an API operation, and the error codes that operations share."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from imprint.domain.errors import Code
 
 
 class Topic(StrEnum):
-    """The tags that group operations, in the order in which the docs show them."""
+    """The tags that group operations, in docs order."""
 
     SESSIONS = "Sessions"
     DRAFTS = "Drafts"
@@ -40,7 +40,7 @@ TOPICS = {
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter; `schema` names a component."""
+    """An operation's parameter; `schema` names a component."""
 
     name: str
     schema: str
@@ -57,10 +57,10 @@ class Body:
     component: type[msgspec.Struct] | str
     description: str
     example: Any
-    """A value of the struct; for a signed write, values by the form of its signature."""
+    """An instance of the struct; for a signed write, one per form of signature."""
     media_type: str = "application/json"
     parts: tuple[tuple[str, str], ...] = ()
-    """For a form: the media types of the parts that have one."""
+    """The media types of form parts that have one."""
     required: bool = True
 
 
@@ -73,19 +73,19 @@ class Response:
     example: Any = None
     media_types: tuple[str, ...] = ("application/json",)
     tagged: bool = False
-    """Whether it carries an `ETag`, so that `If-None-Match` can give 304."""
+    """Whether it carries an `ETag`, so that `If-None-Match` can result in 304."""
     others: tuple[tuple[str, str], ...] = ()
     """Other media types that a client can request, with their components."""
     ranged: bool = False
-    """Whether a client can request a byte range, which gives 206."""
+    """Whether a client can request a byte range, which results in 206."""
     elsewhere: str = ""
-    """When it is a redirect to another service, which gives 302."""
+    """The condition for a redirect to another service (302), if any."""
     status: int = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One method of one path; `codes` lists every error code it can return."""
+    """One method of one path; `codes` lists every error code that it can return."""
 
     name: str
     method: Literal["get", "post", "delete"]
@@ -103,9 +103,9 @@ class Operation:
     redirects: bool = False
     """Whether browsers are redirected (303) to a page."""
     alias: str | None = None
-    """Another path of the same endpoint."""
+    """An alternative path of the same endpoint."""
     alias_name: str | None = None
-    """The name of the operation at that path."""
+    """The name of the operation at the alternative path."""
 
 
 SERVER_CODES = (Code.INVALID_REQUEST,)
@@ -124,7 +124,7 @@ SESSION_CODES = (
     Code.SESSION_ENDED,
     Code.DATABASE_UNAVAILABLE,
 )
-"""Codes for a missing or invalid session, and for one that cannot be checked."""
+"""Codes for a session that is missing, invalid, or cannot be checked."""
 
 OWN_CODES = (*SESSION_CODES, *MIDDLEWARE_CODES)
 """Codes for a reader's own records: private feeds, writing sessions."""
@@ -135,7 +135,7 @@ SIGNATURE_CODES = (
     Code.SIGNATURE_INVALID,
     Code.CHAIN_UNAVAILABLE,
 )
-"""Codes for a login or write that a wallet signed; a contract wallet is verified on the chain."""
+"""Codes for a wallet-signed login or write; contract wallets are verified on the chain."""
 
 JSON_CODES = (Code.INVALID_JSON, *SIGNATURE_CODES, *BODY_CODES, *MIDDLEWARE_CODES)
 """Codes for a signed JSON body."""
@@ -155,35 +155,35 @@ IF_NONE_MATCH = Parameter(
     location="header",
     required=False,
 )
-"""The header of every operation whose response carries an `ETag`."""
+"""The header parameter of every operation whose response carries an `ETag`."""
 
 
 Schema = dict[str, Any]
 
 
 def ref(name: str) -> Schema:
-    """A reference to a component."""
+    """Return a reference to a component."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def string(description: str, pattern: str | None = None, **more: Any) -> Schema:
-    """A string, with a pattern if one is given."""
+    """Return a string schema, with a pattern if one is given."""
     matching = {} if pattern is None else {"pattern": pattern}
     return {"type": "string", "description": description, **matching, **more}
 
 
 def choice(description: str, *values: str) -> Schema:
-    """One of some strings."""
+    """Return a schema for one of these strings."""
     return string(description, enum=list(values))
 
 
 def array(description: str, items: Schema, **more: Any) -> Schema:
-    """A list of items."""
+    """Return a schema for a list of items."""
     return {"type": "array", "description": description, "items": items, **more}
 
 
 def closed_structure(description: str, properties: Schema, *optional: str) -> Schema:
-    """An object with these members and no others, all required but the optional ones."""
+    """Return a schema for an object with only these members; all but `optional` are required."""
     return {
         "type": "object",
         "description": description,
@@ -206,11 +206,11 @@ _NAMES = {
     "WritingSessionRecord": "WritingSession",
     "WritingSessionsResponse": "WritingSessionList",
 }
-"""Names of components that differ from the names of their structs."""
+"""Component names that differ from the names of their structs."""
 
 
 def component_name(struct: type[msgspec.Struct]) -> str:
-    """The name of the component of a struct."""
+    """Return the component name of a struct."""
     return _component_name(struct.__name__)
 
 
@@ -219,7 +219,7 @@ def _component_name(name: str) -> str:
 
 
 def describe_structs(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schema]:
-    """The components of structs, of nested structs, and of the titled types in those."""
+    """Return the components of structs, including nested structs and titled types."""
     _, generated = msgspec.json.schema_components(
         structs, schema_hook=_describe_amount, ref_template="{name}"
     )
@@ -234,12 +234,12 @@ def describe_structs(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schem
 
 
 def _describe_amount(kind: type) -> Schema:
-    """`Wei`, the only type in the structs that JSON lacks."""
+    """Return the schema of `Wei`, the only type in the structs that JSON lacks."""
     return {"type": "string"}
 
 
 def _adapt(schema: Any, components: dict[str, Schema]) -> Any:
-    """A schema of msgspec in the subset above; titled types become components."""
+    """Convert a msgspec schema to the subset above; titled types become components."""
     if isinstance(schema, list):
         return [_adapt(each, components) for each in schema]
     if not isinstance(schema, dict):
@@ -255,7 +255,7 @@ def _adapt(schema: Any, components: dict[str, Schema]) -> Any:
 
 
 def _adapt_null(schema: Schema) -> Schema:
-    """A schema without `anyOf` for null, if possible."""
+    """Return the schema without an `anyOf` for null, if possible."""
     options = schema.get("anyOf", ())
     if {"type": "null"} not in options:
         return schema
@@ -350,10 +350,10 @@ MEANINGS: dict[Code, str] = {
     Code.OVERLOADED: "The service is handling too many requests, bytes or connections at once, of "
     "this client or of all: try again after `Retry-After` seconds.",
 }
-"""A sentence for each code."""
+"""The meaning of each error code."""
 
 FAILURE_MEANING = (
     "An unexpected error. The body contains only this code; find the cause in the log by the id "
     "in `X-Request-Id`."
 )
-"""What the code of an unhandled exception means."""
+"""The meaning of the code for an unhandled exception."""

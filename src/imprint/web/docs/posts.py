@@ -1,4 +1,4 @@
-"""The operations of the index: posts, authors, libraries, sales, statistics and totals."""
+"""Index operations: posts, authors, libraries, sales, statistics and totals."""
 
 from datetime import timedelta
 
@@ -87,7 +87,7 @@ POST_COMPONENTS: dict[str, Schema] = {
     "SalesTable": string("Comma-separated values (RFC 4180), with a line of names."),
     "Markdown": string("Markdown."),
 }
-"""The components of parameters, and of responses that are not JSON."""
+"""Components for parameters, and for responses that are not JSON."""
 
 _PRICE = Wei(10**18)
 _LATER = PUBLISHED + timedelta(hours=1)
@@ -378,4 +378,4 @@ POST_OPERATIONS = (
     USER_METRICS,
     HEAT_MAP,
 )
-"""The operations of the index, in the order in which the docs show them."""
+"""The index operations, in docs order."""

@@ -1,4 +1,4 @@
-"""The operations about the service itself: facts, description, health and readiness."""
+"""Operations about the service itself: parameters, description, health and readiness."""
 
 import msgspec
 
@@ -25,7 +25,7 @@ UNREADY = Readiness(
         " installation.",
     ),
 )
-"""The readiness response while the content store cannot be reached."""
+"""The readiness response while the content store is unreachable."""
 
 SERVICE_COMPONENTS: dict[str, Schema] = {
     "Description": {
@@ -34,7 +34,7 @@ SERVICE_COMPONENTS: dict[str, Schema] = {
         "additionalProperties": True,
     },
 }
-"""The components of responses that have no struct."""
+"""Components for responses that have no struct."""
 
 _NEXT_TOKEN_ID = {
     "type": "function",
@@ -43,7 +43,7 @@ _NEXT_TOKEN_ID = {
     "outputs": [{"name": "", "type": "uint256", "internalType": "uint256"}],
     "stateMutability": "view",
 }
-"""An entry of the contract's ABI, which has some forty."""
+"""An example entry of the contract's ABI, which has about forty entries."""
 
 SERVICE_FACTS = Operation(
     "getServiceFacts",
@@ -114,4 +114,4 @@ READINESS = Operation(
 )
 
 SERVICE_OPERATIONS = (SERVICE_FACTS, MARKETPLACE, OPENAPI_DOCUMENT, HEALTH, READINESS)
-"""The operations about the service, in the order in which the docs show them."""
+"""The operations about the service, in docs order."""

@@ -1,4 +1,4 @@
-"""The components of signed typed data (EIP-712), generated from the types that are verified."""
+"""Components for signed typed data (EIP-712), generated from the types that are verified."""
 
 from imprint.auth.typed_data import (
     MAX_NONCE_LENGTH,
@@ -20,7 +20,7 @@ from imprint.interface.values import (
 from imprint.web.docs.operation import Schema, array, choice, closed_structure, ref, string
 
 DESCRIBED_FORMS = (SigningForm.IMPRINT_2, SigningForm.IMPRINT_1, SigningForm.INKDAO_1)
-"""The forms in the order in which they are recommended."""
+"""The forms, in order of recommendation."""
 
 # Generators of Python models produce invalid code for two types with limits.
 _NUMBER_OR_TEXT = ["integer", "string"]
@@ -103,7 +103,7 @@ _OPENING_MEMBERS: dict[str, Schema] = {
 
 
 def describe_typed_data() -> dict[str, Schema]:
-    """The components of all signed data."""
+    """Return the components of all signed data."""
     listed = ", ".join(f"`{name}`, which is `{kind}`" for name, kind in OPENING_TYPE.members)
     described = dict(_TEXTS)
     for form in DESCRIBED_FORMS:
@@ -126,12 +126,12 @@ def describe_typed_data() -> dict[str, Schema]:
 
 
 def component_of(kind: WriteType) -> str:
-    """The prefix of a type's components; two forms have types of the same name."""
+    """Return the prefix of a type's components, since two forms have types of the same name."""
     return f"Inkdao{kind.name}" if kind.form is SigningForm.INKDAO_1 else kind.name
 
 
 def describe_salt(action: Action) -> Schema:
-    """The member `salt` of a write with this action."""
+    """Return the schema of the `salt` of a write with this action."""
     kinds = [WRITE_TYPES[form][action] for form in DESCRIBED_FORMS]
     bound, first, earlier = (f"`{kind.declaration}`" for kind in kinds)
     return {

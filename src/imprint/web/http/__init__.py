@@ -1,1 +1,1 @@
-"""Requests and responses, as every route uses them."""
+"""Requests and responses, shared by all routes."""

@@ -1,7 +1,8 @@
-"""Content splitter: separates the content of a large JSON body from the rest, without parsing it.
+"""Content splitter: separates the content of a large JSON body from the rest unparsed.
 
-A stranger must not make us parse megabytes. The rest, which is small, is parsed at once and tells
-who signed; the content is decoded once that is proven.
+Unauthenticated clients must not make the service parse megabytes. The rest, which is small,
+is parsed at once and identifies the signer; the content is decoded once the signer is
+verified.
 """
 
 import re
@@ -11,10 +12,10 @@ import msgspec
 from imprint.domain.errors import Code, Refusal
 
 MAX_TOKENS = 4096
-"""The most brackets, colons and strings besides the content; a signed write has about 70."""
+"""Maximum number of brackets, colons and strings besides the content; a write has about 70."""
 
 MAX_DEPTH = 500
-"""The deepest nesting of a body; the parser of small bodies gives up at twice as much."""
+"""Maximum nesting depth of a body; the parser of small bodies gives up at twice this depth."""
 
 _TOKEN = re.compile(rb'["{}\[\]:]')
 _INSIDE_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
@@ -25,9 +26,9 @@ _TEXT = msgspec.json.Decoder(str)
 class ContentSplitter:
     """Splits a JSON object, chunk by chunk, into its member `content` and its envelope.
 
-    The envelope is the body with an empty string instead of the content. Only brackets, colons and
-    strings are recognized, with one search each. The syntax is not checked: if the envelope is
-    valid JSON and the content can be decoded, then the body is valid.
+    The envelope is the body with an empty string in place of the content. Only brackets,
+    colons and strings are recognized, with one search each. The syntax is not checked: if
+    the envelope is valid JSON and the content can be decoded, then the body is valid.
     """
 
     def __init__(self, max_envelope: int, max_content: int) -> None:
@@ -38,20 +39,21 @@ class ContentSplitter:
         self._tokens = 0
         self._depth = 0
         self._string: bytearray | None = None
-        """Where the current string is written to."""
+        """The buffer to which the current string is written."""
         self._is_escaped = False
         """Whether the next byte of the string follows a backslash."""
         self._key = slice(0, 0)
-        """The position in the envelope of the last string of the outermost object."""
+        """The range in the envelope of the last string of the outermost object."""
         self._value: int | None = None
-        """The position in the envelope at which the value begins, if the last key is `content`."""
+        """The start of the value in the envelope, if the last key is `content`."""
         self._least_size = 0
 
     def take(self, chunk: bytes) -> None:
-        """Take the next chunk.
+        """Process the next chunk.
 
-        Refuses `too_large` for an envelope or content that is too long, `invalid_request` for too
-        many tokens, `invalid_json` for deep nesting or a second content.
+        Refuses with `too_large` for an envelope or content that is too long,
+        `invalid_request` for too many tokens, and `invalid_json` for deep nesting or a
+        second content.
         """
         position = 0
         while position < len(chunk):
@@ -64,9 +66,10 @@ class ContentSplitter:
                 raise Refusal(Code.TOO_LARGE, detail)
 
     def decode_content(self) -> str:
-        """Return the content and forget it.
+        """Return the content and discard it.
 
-        Refuses `invalid_json` for invalid JSON strings, such as those with lone surrogates.
+        Refuses with `invalid_json` for invalid JSON strings, such as those with lone
+        surrogates.
         """
         content, self._content = self._content or bytearray(), None
         content += b'"'
@@ -105,7 +108,7 @@ class ContentSplitter:
             self._value = len(self.envelope)
 
     def _begin_string(self) -> bytearray:
-        """Choose where a string of the outermost object is written to."""
+        """Choose the buffer to which a string of the outermost object is written."""
         value, self._value = self._value, None
         if value is None or self.envelope[value:-1].strip():
             self._key = slice(len(self.envelope), None)
@@ -132,7 +135,7 @@ class ContentSplitter:
         return end + 1
 
     def _end_of_string(self, chunk: bytes, start: int) -> int:
-        """The position of the string's end, of the chunk's end, or of its last backslash."""
+        """Return the position of the string's end, of the chunk's end, or of its last backslash."""
         if not self._is_escaped:
             # Most texts have few escapes, and these searches are ten times as fast as the pattern.
             quote = chunk.find(b'"', start)
@@ -143,7 +146,7 @@ class ContentSplitter:
         return len(chunk) if found is None else found.end()
 
     def _measure(self, content: bytearray, added: int) -> None:
-        """Count the bytes added to the content: an escape of 2 or 6 bytes is at least one byte."""
+        """Count the bytes added to the content; an escape of 2 or 6 bytes is at least one byte."""
         start = len(content) - added
         escapes = content.count(b"\\", start) + 4 * content.count(b"\\u", start - 1)
         self._least_size += added - escapes

@@ -1,4 +1,4 @@
-"""Escapes for untrusted texts in XML, HTML and Markdown."""
+"""Escaping of untrusted texts in XML, HTML and Markdown."""
 
 import html
 import re
@@ -19,32 +19,31 @@ _XML = {
     ord("\r"): "&#xD;",
     **{ord(char): f"&#x{ord(char):X};" for char in _BIDI},
 }
-"""Escapes of characters that are special in XML, that parsers normalize, or that would reorder the
-displayed source of a page."""
+"""Escapes for characters that are special in XML, normalized by parsers, or reorder text."""
 
 _MARKDOWN = re.compile(r"[\\`*_\[\]#|~!$^=@]|(?<=[a-zA-Z]):(?=//)|(?<=\b[wW]{3})\.")
-"""Punctuation that is special within a line of Markdown, and what turns an address into a link."""
+"""Special characters within a line of Markdown, and those that turn addresses into links."""
 
 _LINE_START = re.compile(r"^(?:[-+]|\d{1,9}(?=[.)]))")
-"""Characters that begin a list or underline a heading."""
+"""Characters that begin a list or underline a heading in Markdown."""
 
 _CONTROLS = re.compile(f"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f{_BIDI}\ufffe\uffff\ud800-\udfff]")
-"""Characters that pages do not show as text."""
+"""Control and direction characters, which pages do not show as text."""
 
 
 def xml_text(text: str) -> str:
-    """A text as the content of an XML element, or of an attribute in double quotes."""
+    """Escape a text as the content of an XML element, or of a double-quoted attribute."""
     return _FORBIDDEN.sub(_REPLACEMENT, text).translate(_XML)
 
 
 def html_paragraphs(text: str) -> str:
-    """A text as HTML with nothing but paragraphs, one for each line."""
+    """Convert a text to HTML with only paragraphs, one per line."""
     lines = xml_text(text).split("\n")
     return "".join(f"<p>{line}</p>" for line in map(str.strip, lines) if line)
 
 
 def markdown_line(text: str) -> str:
-    """A text as one line of plain Markdown text: no link, no HTML, no list."""
+    """Escape a text as one line of plain Markdown: no links, HTML or lists."""
     line = " ".join(_CONTROLS.sub(_REPLACEMENT, text).split())
     line = _MARKDOWN.sub(r"\\\g<0>", html.escape(line, quote=False))
     return _LINE_START.sub(_escape_start, line)

@@ -1,4 +1,4 @@
-"""Large responses: their bytes are taken from a budget before they are read, and sent in pieces."""
+"""Large responses: their bytes are reserved from a budget before loading, and sent in chunks."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -15,18 +15,18 @@ from imprint.domain.rate_limits import Budget
 from imprint.metrics import OVERLOADS
 
 PIECE = 64 * 1024
-"""Bytes that are passed to the server at once; it waits until the client has taken them."""
+"""Number of bytes passed to the server at a time; it waits until the client has read them."""
 
 WAIT_SECONDS = 20.0
-"""How long a response waits for its bytes: a client that takes none is disconnected earlier."""
+"""How long a response waits for its bytes; a client that reads none is dropped earlier."""
 
 MAX_WAITING = 128
-"""The maximum number of waiting responses; one client may have a quarter of them."""
+"""Maximum number of waiting responses; one client may have a quarter of them."""
 
 
 @dataclass(slots=True)
 class _SharedBody:
-    """A body that several clients receive at once; `clients` counts the responses of each."""
+    """A body sent to several clients at once; `clients` counts the responses per client."""
 
     body: bytes
     charged: int
@@ -35,7 +35,7 @@ class _SharedBody:
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """A response that waits for this many bytes, or for the body of this name."""
+    """A response that waits for this many bytes, or for the body with this name."""
 
     number: int
     client: str
@@ -52,22 +52,23 @@ class Reservation:
     _give_back: Callable[[], None] | None
 
     def close(self) -> None:
-        """Give the bytes back; closing again does nothing."""
+        """Release the bytes; closing again does nothing."""
         if self._give_back is not None:
             give_back, self._give_back = self._give_back, None
             give_back()
 
 
 Load = Callable[[], Awaitable[tuple[bytes, int]]]
-"""Loads a body; returns it and the bytes of memory that it took."""
+"""Loads a body; returns it and the number of bytes of memory that it took."""
 
 
 @dataclass(slots=True)
 class ResponseBudget:
-    """The bytes of large responses that a process holds in memory at once.
+    """The memory budget in bytes for the large responses of a process.
 
-    A client that has used its share, or finds the budget empty, waits for a while. Concurrent
-    responses with the same body share one copy; it counts once in total, and once for each client.
+    A client that has used its share, or finds the budget exhausted, waits for a while.
+    Concurrent responses with the same body share one copy; it counts once in total, and
+    once per client.
     """
 
     budget: Budget
@@ -80,9 +81,10 @@ class ResponseBudget:
     async def reserve(
         self, client: str, expected: int, load: Callable[[], Awaitable[bytes]]
     ) -> Reservation:
-        """The body of one response; `expected` is taken from the budget while it is loaded.
+        """Load the body of one response; `expected` bytes are reserved while it is loaded.
 
-        Refuses `overloaded` if the bytes do not become free in time, and raises what `load` raises.
+        Refuses with `overloaded` if the bytes do not become available in time, and raises
+        the errors of `load`.
         """
         amount = min(expected, self.budget.share)
         await self._enter(client, "", amount)
@@ -96,10 +98,10 @@ class ResponseBudget:
         return Reservation(body, partial(self._give_back, client, charged))
 
     async def admit(self, client: str, make: Callable[[], Awaitable[bytes]]) -> Reservation:
-        """The body of one response, whose size is unknown until it is made.
+        """Load the body of one response whose size is not known in advance.
 
-        A large one that does not fit is dropped, and made again when enough bytes are free: `make`
-        caches what is expensive. Refuses and raises as `reserve` does.
+        A large body that does not fit is dropped, and built again when enough bytes are
+        available: `make` caches the expensive parts. Refuses and raises as `reserve` does.
         """
         body = await make()
         if len(body) <= SMALL_DOCUMENT:
@@ -111,10 +113,10 @@ class ResponseBudget:
         return await self.reserve(client, amount, make)
 
     async def share(self, client: str, name: str, expected: int, load: Load) -> Reservation:
-        """The body of this name, loaded unless another response has it in memory.
+        """Return the body with this name, loading it unless another response has it in memory.
 
-        `expected` is taken from the budget while it is loaded for the first time. Refuses as
-        `reserve` does, and raises what `load` raises.
+        `expected` bytes are reserved while it is first loaded. Refuses as `reserve` does,
+        and raises the errors of `load`.
         """
         if expected <= SMALL_DOCUMENT:
             body, _ = await load()
@@ -144,7 +146,7 @@ class ResponseBudget:
             return self._joined(client, name)
 
     def _try(self, client: str, name: str, amount: int) -> bool:
-        """Join the responses that share the body of this name, or take the bytes to load it."""
+        """Join the responses that share the body with this name, or reserve bytes to load it."""
         shared = self._shared.get(name)
         if shared is None:
             return self.budget.take(client, amount)
@@ -225,9 +227,9 @@ def _overloaded() -> Unavailable:
 
 
 class LargeResponse(Response):
-    """A response that is sent in pieces, so that the server buffers little of it.
+    """A response that is sent in chunks, so that the server buffers little of it.
 
-    It closes its reservation when it has been sent, or when the client is gone.
+    It closes its reservation when it has been sent or the client has disconnected.
     """
 
     def __init__(

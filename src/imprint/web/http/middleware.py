@@ -1,8 +1,8 @@
-"""The outermost middleware, which every request and response passes.
+"""The outermost middleware, which handles every request and response.
 
-It chooses the request id, applies the rate limits per client and the budgets that all requests
-share, drains refused bodies, adds the security headers, counts and logs the response, and responds
-to unexpected errors.
+It chooses the request ID, applies the rate limits per client and the budgets that all
+requests share, drains refused bodies, adds the security headers, counts and logs the
+response, and responds to unexpected errors.
 """
 
 import asyncio
@@ -33,14 +33,14 @@ from imprint.web.http.problems import error_response
 from imprint.web.http.proxies import FORWARDED_FOR, warn_of_untrusted_proxy
 
 WEBHOOK_PATHS = "/webhook/"
-"""Paths that only servers call: no page gets permission for them."""
+"""Paths that only servers call, for which no page is permitted by CORS."""
 
 TRACE_HEADERS = ("baggage", "sentry-trace", "traceparent", "tracestate")
-"""Headers that tracing libraries add to every request of a page; the service ignores them."""
+"""Headers that tracing libraries add to every request from a page; the service ignores them."""
 
 
 class PageCors(CORSMiddleware):
-    """CORS for the pages of these origins, on every path but the webhooks."""
+    """CORS for pages of these origins, on all paths except webhooks."""
 
     def __init__(self, app: ASGIApp, origins: tuple[str, ...]) -> None:
         super().__init__(
@@ -77,7 +77,7 @@ class PageCors(CORSMiddleware):
             await super().__call__(scope, receive, send)
 
     def preflight_response(self, request_headers: Headers) -> Response:
-        """Starlette's response, without its text for a page that is not permitted."""
+        """Return Starlette's response, but without its text if the page is not permitted."""
         response = super().preflight_response(request_headers)
         if response.status_code == HTTPStatus.OK:
             return response
@@ -87,13 +87,13 @@ class PageCors(CORSMiddleware):
 log = logging.getLogger("imprint.request")
 
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
-"""The id of the current request, which every log line of the request carries."""
+"""The ID of the current request, which all of its log lines include."""
 
 _BEFORE_SECRET = re.compile(r"private/?|%", re.IGNORECASE)
 """The path segment before the token of a private feed, in any spelling."""
 
 _GIVEN_ID = re.compile(r"[A-Za-z0-9_-]{8,64}\Z")
-"""The pattern of a request id that is accepted from the caller."""
+"""The pattern of request IDs that are accepted from callers."""
 
 SECURITY_HEADERS = {
     # Documents are untrusted: a browser must not guess their type, run anything in them, or send
@@ -105,18 +105,18 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "cross-origin",
     "Cache-Control": "no-store",
 }
-"""Headers of every response that does not set them itself."""
+"""Default headers of every response."""
 
 RAW_SECURITY_HEADERS = [
     (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
 ]
-"""The same headers in the form that a server sends."""
+"""The security headers as raw bytes for the server."""
 
 HEALTH_PATH = "/healthz"
-"""The path without any limit."""
+"""The path that has no limits at all."""
 
 UNLIMITED_PATHS = (HEALTH_PATH, "/readyz", WEBHOOK_PATHS)
-"""Paths without a rate limit here: probes must get through, and `WebhookRoutes` has its own."""
+"""Paths without a rate limit here; probes must get through, and `WebhookRoutes` has its own."""
 
 SIGNED_PATHS = (
     "/auth/",
@@ -128,32 +128,37 @@ SIGNED_PATHS = (
     "/operator",
     "/me/feeds",
 )
-"""Paths where every POST costs a signature check or a commit, or tries a secret."""
+"""Paths on which every POST costs a signature check or a commit, or tries a secret."""
 
 PREVIEW_PATH = "/studio/preview"
-"""Paths where every POST costs a rendering. Counted separately, so that previews never block
-saving."""
+"""The path on which every POST costs a rendering.
+
+It is counted separately, so that previews never block saving.
+"""
 
 CONTENT_PATHS = ("/create/", "/update/", "/publish/")
-"""Paths whose bodies are stored, with a rate limit by size."""
+"""Paths whose bodies are stored and have a rate limit by size."""
 
 LOGGED_PATH = 200
-"""Characters of a path that are logged: ours are shorter, and others may have any length."""
+"""Maximum number of logged path characters; unknown paths may have any length."""
 
 OTHER_PATHS = "other"
 """The metrics label of all unknown paths, so that callers cannot add labels."""
 
 MAX_DRAINED = 32 * 1024 * 1024
-"""Bytes of a refused body that are read and discarded; bodies sent by mistake are smaller."""
+"""Maximum number of bytes of a refused body that are read and discarded.
+
+Bodies sent by mistake are smaller.
+"""
 
 DRAIN_SECONDS = 2.0
 """How long a refused body is drained."""
 
 UNDRAINED = (Code.REQUEST_TIMEOUT, Code.OVERLOADED)
-"""Refusals meant to save time: their bodies are not drained."""
+"""Refusals meant to save time, for which bodies are not drained."""
 
 UNCOUNTED_BODY = 64 * 1024
-"""Bytes of a body that do not count as in flight: a connection buffers this many anyway."""
+"""Body bytes that do not count as in flight, because a connection buffers that many anyway."""
 
 _MAX_LENGTH_DIGITS = len(str(MAX_DRAINED)) + 1
 
@@ -162,9 +167,9 @@ _MAX_LENGTH_DIGITS = len(str(MAX_DRAINED)) + 1
 class RequestLimits:
     """The rate limits per client, and the budgets that all requests of a process share.
 
-    A request takes one of the `slots` when its body is complete, so that clients that send slowly
-    keep nobody out. A webhook takes one of its own slots from the beginning: only its body proves
-    that it comes from a provider.
+    A request takes one of the `slots` once its body is complete, so that slow clients do
+    not block others. A webhook takes one of its own slots from the beginning, because only
+    its body proves that it comes from a provider.
     """
 
     monotonic: Monotonic
@@ -181,8 +186,8 @@ class RequestLimits:
 class RequestBody:
     """The `receive` of one request, which tracks whether the whole body has arrived.
 
-    It holds what the request has taken from the budgets until `release`. A body that `is_stored`
-    has a rate limit by size.
+    It holds what the request has taken from the budgets until `release`. If the body
+    `is_stored`, it has a rate limit by size.
     """
 
     receive: Receive
@@ -205,7 +210,7 @@ class RequestBody:
         client: str,
         limits: RequestLimits,
     ) -> "RequestBody":
-        """The body as announced by the headers of a request."""
+        """Return the body that the headers of a request declare."""
         length = headers.get(b"content-length", b"")
         if not length and b"transfer-encoding" not in headers:
             return cls(receive, client, limits, is_complete=True)
@@ -214,7 +219,10 @@ class RequestBody:
         return cls(receive, client, limits, declared, declared == 0, expects_continue)
 
     async def __call__(self) -> Message:
-        """The next message. Refuses `overloaded` above a budget, `rate_limited` above a rate."""
+        """Return the next message.
+
+        Refuses with `overloaded` above a budget, and `rate_limited` above a rate.
+        """
         message = await self.receive()
         self._note(message)
         if self.received > UNCOUNTED_BODY:
@@ -234,7 +242,7 @@ class RequestBody:
         self._slots = slots
 
     def release(self) -> None:
-        """Give back everything that the request has taken."""
+        """Release everything that the request has taken."""
         if self._slots is not None:
             self._slots.give_back(self.client)
             self._slots = None
@@ -245,8 +253,8 @@ class RequestBody:
     async def drain(self) -> None:
         """Read and discard the rest of the body, within `MAX_DRAINED` and `DRAIN_SECONDS`.
 
-        A client that is still sending when its connection is closed never sees the response: its
-        operating system discards it.
+        A client that is still sending when its connection is closed never sees the
+        response, because its operating system discards it.
         """
         # A client that expects 100 Continue has not sent its body, and will not after a refusal.
         if self.expects_continue or (self.declared or 0) > MAX_DRAINED:
@@ -285,9 +293,10 @@ def _respond_to_failure(request: Request) -> Response:
 class RequestMiddleware:
     """The middleware around the whole application; `paths` are the routes without parameters.
 
-    With `counts_clients`, each client has limits, so a proxy that hides its clients is a mistake.
-    With `logs_addresses`, the line of a request has the IP address of its client.
-    `respond_to_failure` makes the response to a request that ended in an unexpected error.
+    With `counts_clients`, each client has limits, so a proxy that hides its clients is a
+    mistake. With `logs_addresses`, the log line of a request has the IP address of its
+    client. `respond_to_failure` builds the response to a request that caused an unexpected
+    error.
     """
 
     app: ASGIApp
@@ -341,10 +350,10 @@ class RequestMiddleware:
             request_id.reset(id_token)
 
     def _limit(self, scope: Scope, body: RequestBody) -> None:
-        """Record in the state of the request that the router has to refuse it.
+        """Record in the state of the request that the router must refuse it.
 
-        It is refused there and not here, because pages of other origins can only read responses
-        that passed the CORS middleware.
+        It is not refused here, because pages of other origins can read only responses that
+        passed the CORS middleware.
         """
         path: str = scope["path"]
         method: str = scope["method"]
@@ -368,7 +377,7 @@ class RequestMiddleware:
             scope["state"]["refusal"] = problem
 
     def _limiter(self, method: str, path: str) -> RateLimiter:
-        """The rate limiters that count this request."""
+        """Return the rate limiters that count this request."""
         if method == "POST" and path.startswith(SIGNED_PATHS):
             return self.limits.signed
         if method == "POST" and path == PREVIEW_PATH:
@@ -413,10 +422,11 @@ def _path_label(path: str) -> str:
 
 
 def _logged_path(path: str) -> str:
-    """The path for the log, with the secret token of a private feed removed, however it is spelled.
+    """Return the path for the log, with the secret token of a private feed removed.
 
-    This includes paths that are not found, such as `/FEEDS/private/…` or `/feeds/%2570rivate/…`,
-    which still contain an escape: their token is a real one.
+    This covers every spelling, including paths that are not found, such as
+    `/FEEDS/private/…` or `/feeds/%2570rivate/…`, which still contain an escape: their token
+    is a real one.
     """
     secret = _BEFORE_SECRET.search(path)
     if secret is None:

@@ -80,12 +80,12 @@ STATUSES: dict[int, tuple[Code, ...]] = {
         Code.OVERLOADED,
     ),
 }
-"""The codes of each HTTP status."""
+"""The error codes of each HTTP status."""
 
 STATUS_OF = {code: status for status, codes in STATUSES.items() for code in codes}
 
 HIDDEN = {Code.NOT_OWNER: 404, Code.NOT_ENTITLED: 404}
-"""Other statuses for the front end of an earlier service, which signs its user out on any 403."""
+"""Different statuses for the earlier front end, which signs its user out on any 403."""
 
 _HIDING = STATUS_OF | HIDDEN
 
@@ -98,13 +98,13 @@ CHALLENGED = (
 """Codes whose responses ask the client to sign in."""
 
 RETRY_AFTER_OUTAGE = 2
-"""Seconds after which a client should retry when a dependency did not respond."""
+"""Seconds after which a client should retry if a dependency did not respond."""
 
 FAILURE_DETAIL = "Something went wrong on our side."
 
 
 def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF) -> Response:
-    """The response to a request that failed with this problem."""
+    """Build the response to a request that failed with this problem."""
     extra: dict[str, Any] = {}
     headers: dict[str, str] = {}
     if isinstance(problem, SignatureStale):
@@ -124,7 +124,7 @@ def problem_response(problem: Problem, statuses: Mapping[Code, int] = STATUS_OF)
 
 
 def error_response() -> Response:
-    """The response to an unexpected error; it does not reveal the cause."""
+    """Build the response to an unexpected error; it does not reveal the cause."""
     return _response(500, FAILURE, FAILURE_DETAIL)
 
 
@@ -157,7 +157,7 @@ def _challenge(code: Code) -> str:
 
 
 def problem_body(status: int, code: str, detail: str, **extra: Any) -> records.Problem:
-    """The body of a problem; `extra` are members that only some codes have."""
+    """Build the body of a problem; `extra` are members that only some codes have."""
     kind, title = f"urn:imprint:problem:{code}", HTTPStatus(status).phrase
     return records.Problem(kind, title, status, detail, code, detail, **extra)
 

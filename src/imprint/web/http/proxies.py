@@ -1,7 +1,7 @@
 """Trusted proxies, and the address of a client whose request came through them.
 
-uvicorn's middleware also reads all lines and networks, but it accepts a text that is not an address
-as the client, and does not trust an IPv4 proxy on an IPv6 socket.
+uvicorn's middleware also reads all lines and networks, but it accepts text that is not an
+address as the client, and does not trust an IPv4 proxy on an IPv6 socket.
 """
 
 import logging
@@ -12,7 +12,10 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 MAX_HOPS = 32
-"""Addresses of one request that are read, from the last one back; no real chain is this long."""
+"""Maximum number of addresses read per request, from the last one back.
+
+No real proxy chain is this long.
+"""
 
 FORWARDED_FOR = b"x-forwarded-for"
 
@@ -20,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class TrustedProxies:
-    """The proxies whose `X-Forwarded-For` is trusted, given as IP addresses and networks."""
+    """The proxies whose `X-Forwarded-For` header is trusted, given as IP addresses and networks."""
 
     def __init__(self, given: Iterable[str]) -> None:
         self._networks = tuple(ip_network(each) for each in given)
@@ -31,11 +34,11 @@ class TrustedProxies:
         return self._cached(address)
 
     def find_client(self, peer: str, lines: Iterable[bytes]) -> str:
-        """The address that a request comes from, given its peer and its `X-Forwarded-For` lines.
+        """Return the address that a request comes from, from its peer and `X-Forwarded-For` lines.
 
-        Each proxy adds the address that it was called from, so the client is the last address that
-        is not a trusted proxy. Anything before it is the client's own claim. A text that is not an
-        address ends the search at the proxy that passed it on.
+        Each proxy adds the address that called it, so the client is the last address that
+        is not a trusted proxy. Anything before it is the client's own claim. Text that is
+        not an address ends the search at the proxy that forwarded it.
         """
         client = peer
         listed = b",".join(lines).decode("latin-1").rsplit(",", MAX_HOPS)[-MAX_HOPS:]
@@ -56,7 +59,7 @@ class TrustedProxies:
 
 
 class ForwardedClient:
-    """A middleware that replaces the address of a trusted proxy with that of its client."""
+    """Middleware that replaces the address of a trusted proxy with that of its client."""
 
     def __init__(self, app: ASGIApp, proxies: TrustedProxies) -> None:
         self.app = app
@@ -74,7 +77,7 @@ class ForwardedClient:
 
 @cache
 def warn_of_untrusted_proxy() -> None:
-    """Log, once per process, that `X-Forwarded-For` arrives and is not trusted."""
+    """Log, once per process, that `X-Forwarded-For` arrives from an untrusted peer."""
     log.warning(
         "A request has the header X-Forwarded-For, but comes from an address that is not in"
         " IMPRINT_TRUSTED_PROXIES, so the header is ignored. If that is your proxy, list its"
@@ -83,7 +86,7 @@ def warn_of_untrusted_proxy() -> None:
 
 
 def _parse_hop(text: str) -> IPv4Address | IPv6Address | None:
-    """An address with or without a port: `ip`, `ip:port`, `[ip]` or `[ip]:port`."""
+    """Parse an address with or without a port: `ip`, `ip:port`, `[ip]` or `[ip]:port`."""
     if text.startswith("["):
         host, closed, rest = text[1:].partition("]")
         separator, port = rest[:1], rest[1:]
@@ -99,7 +102,7 @@ def _parse_hop(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """An IP address without its zone; an IPv4-mapped address becomes its IPv4 address."""
+    """Parse an IP address without its zone; an IPv4-mapped one becomes its IPv4 address."""
     try:
         parsed = ip_address(text)
     except ValueError:

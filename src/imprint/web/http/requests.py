@@ -1,4 +1,4 @@
-"""Requests: bodies read within limits, JSON parsed strictly, query parameters parsed."""
+"""Requests: reads bodies within limits, and parses strict JSON and query parameters."""
 
 import asyncio
 import json
@@ -27,31 +27,31 @@ from imprint.web.http.content_splitter import ContentSplitter
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of a multipart form; fields that are not files are not decoded yet."""
+    """The fields of a multipart form; fields other than files are not decoded yet."""
 
     fields: Mapping[str, bytes]
     files: Mapping[str, bytes]
 
     def field(self, name: str, default: bytes | None = None) -> bytes:
-        """A field that is not a file. Refuses a missing one, unless there is a default."""
+        """Return a field that is not a file. Refuses a missing one unless there is a default."""
         value = self.fields.get(name, default)
         if value is None:
             raise Refusal(Code.INVALID_REQUEST, f"The form needs a text field '{name}'.")
         return value
 
     def text(self, name: str) -> str:
-        """A text field. Refuses a missing one, and one that is not UTF-8."""
+        """Return a text field. Refuses a missing one, and one that is not UTF-8."""
         return decode_text(self.field(name), Code.INVALID_REQUEST)
 
     def file(self, name: str) -> bytes:
-        """The bytes of a file. Refuses a missing one."""
+        """Return the bytes of a file. Refuses a missing one."""
         if name not in self.files:
             raise Refusal(Code.INVALID_REQUEST, f"The form needs a file '{name}'.")
         return self.files[name]
 
 
 def decode_text(field: bytes, code: Code) -> str:
-    """The text of a form field. Refuses bytes that are not UTF-8 with this code."""
+    """Decode the text of a form field. Refuses bytes that are not UTF-8 with this code."""
     try:
         return field.decode()
     except UnicodeDecodeError:
@@ -64,26 +64,28 @@ Schema = TypeVar("Schema", bound=msgspec.Struct)
 WithContent = TypeVar("WithContent", bound=ContentBody)
 
 MAX_LENGTH_DIGITS = 18
-"""A declared length with more digits is too large, and not parsed."""
+"""Maximum digits of a declared length; a longer one is too large and is not parsed."""
 
 MAX_FORM_FIELDS = 8
-"""The maximum number of text fields of a form; more than any signed form has."""
+"""Maximum number of text fields in a form; more than any signed form has."""
 
 SMALL_BODY = 64 * 1024
-"""The most bytes of a body without its content or image, and of each text field of a form: a
-signature and the signed data are shorter. A body of this size is parsed at once, which takes at
-most 4 ms."""
+"""Maximum bytes of a body without its content or image, and of each text field of a form.
+
+A signature and the signed data are shorter. A body of this size is parsed at once, which
+takes at most 4 ms.
+"""
 
 FILE_FIELD = "file"
-"""The only field of a form that is a file; every other one is text, whatever its part declares."""
+"""The only file field of a form; every other field is text, whatever its part declares."""
 
 ESCAPED = 6
-"""How many times longer JSON may be than its text: the length of an escaped character."""
+"""Maximum ratio of a JSON string's length to its text: the length of an escaped character."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadBody:
-    """A body whose headers have been checked and which has not been read yet."""
+    """A body that has not been read yet, but whose headers have been checked."""
 
     request: Request
     limit: int
@@ -97,17 +99,17 @@ class UnreadBody:
             raise self.too_large()
 
     def too_large(self) -> Refusal:
-        """The refusal of a body with more bytes than the limit."""
+        """Return the refusal of a body with more bytes than the limit."""
         return Refusal(Code.TOO_LARGE, f"The body may have at most {self.limit} bytes.")
 
     async def read(self) -> bytes:
-        """The bytes. Refuses `too_large` above the limit, and a client that is too slow."""
+        """Return the bytes. Refuses with `too_large` above the limit, and refuses slow clients."""
         chunks: list[bytes] = []
         await self.receive(chunks.append)
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     async def receive(self, take: Callable[[bytes], None]) -> None:
-        """Pass on each chunk as it arrives. Refuses as `read` does."""
+        """Pass each chunk to `take` as it arrives. Refuses as `read` does."""
         try:
             async with asyncio.timeout(self.timeout):
                 await self._receive(take)
@@ -131,12 +133,15 @@ class UnreadBody:
 
 
 class UnreadJson(UnreadBody):
-    """A JSON body that is not read yet."""
+    """A JSON body that has not been read yet."""
 
     __slots__ = ()
 
     async def parse(self, schema: type[Schema]) -> Schema:
-        """The value. Refuses `invalid_json`, and `invalid_request` if it is not of this schema."""
+        """Read and parse the value.
+
+        Refuses with `invalid_json`, and `invalid_request` if it does not match this schema.
+        """
         return _convert(parse_json(await self.read()), schema)
 
 
@@ -147,11 +152,12 @@ class UnreadContent(UnreadBody):
     max_content: int
 
     async def parse(self, schema: type[WithContent]) -> tuple[WithContent, str | Callable[[], str]]:
-        """The value and its content; large content is a function that decodes it, once.
+        """Return the value and its content; large content is a function that decodes it, once.
 
-        Refuses as `UnreadJson.parse` does, and content that is too large, has NUL characters or
-        lone surrogates. Only the size of large content is checked here; the function checks the
-        rest. It takes up to a tenth of a second, so call it only for known signers.
+        Refuses as `UnreadJson.parse` does, and for content that is too large or has NUL
+        characters or lone surrogates. Only the size of large content is checked here; the
+        function checks the rest. It takes up to a tenth of a second, so call it only for
+        verified signers.
         """
         sink = _ContentSink(self.max_content)
         await self.receive(sink.take)
@@ -166,7 +172,7 @@ class UnreadContent(UnreadBody):
 
 
 class _ContentSink:
-    """Keeps a small body as it is, and splits a larger one as it arrives."""
+    """Keeps a small body unchanged, and splits a larger one as it arrives."""
 
     __slots__ = ("_max_content", "body", "splitter")
 
@@ -187,7 +193,7 @@ class _ContentSink:
 
 
 class UnreadForm(UnreadBody):
-    """A multipart form with a picture that is not read yet."""
+    """A multipart form with an image that has not been read yet."""
 
     __slots__ = ()
 
@@ -197,7 +203,7 @@ class UnreadForm(UnreadBody):
         return Refusal(Code.TOO_LARGE, detail)
 
     async def parse(self) -> Form:
-        """The form. Refuses one that is malformed, truncated, or has a field twice."""
+        """Read the form. Refuses one that is malformed, truncated, or repeats a field."""
         chunks: deque[bytes] = deque()
         await self.receive(chunks.append)
         parser = _InMemoryParser(self.request.headers, chunks)
@@ -214,7 +220,7 @@ class UnreadForm(UnreadBody):
 
 
 class _InMemoryParser(MultiPartParser):
-    """Starlette's parser for a body, and its files, already in memory."""
+    """Starlette's parser, for a body that is already in memory with its files."""
 
     spool_max_size = 64 * 1024 * 1024
 
@@ -264,25 +270,28 @@ class _InMemoryParser(MultiPartParser):
 
 @dataclass(frozen=True, slots=True)
 class BodyReader:
-    """Opens the bodies of requests; `timeout` is how many seconds a client may take to send one."""
+    """Opens request bodies; `timeout` is the number of seconds a client may take to send one."""
 
     timeout: float
 
     def open(self, request: Request, limit: int) -> UnreadBody:
-        """The body of at most `limit` bytes. Refuses one whose headers declare more."""
+        """Open a body of at most `limit` bytes. Refuses one whose headers declare more."""
         unread = UnreadBody(request, limit, self.timeout)
         unread.check_length()
         return unread
 
     def open_json(self, request: Request, limit: int) -> UnreadJson:
-        """The JSON body of at most `limit` bytes. Also refuses other and compressed media."""
+        """Open a JSON body of at most `limit` bytes. Also refuses other or compressed media."""
         unread = UnreadJson(request, limit, self.timeout)
         unread.check_length()
         _check_media_type(request, "application/json")
         return unread
 
     def open_content(self, request: Request, max_content: int) -> UnreadContent:
-        """The JSON body with content of at most `max_content` bytes of UTF-8. Refuses as above."""
+        """Open a JSON body with at most `max_content` bytes of UTF-8 content.
+
+        Refuses as `open_json` does.
+        """
         limit = ESCAPED * max_content + SMALL_BODY
         unread = UnreadContent(request, limit, self.timeout, max_content)
         unread.check_length()
@@ -290,14 +299,17 @@ class BodyReader:
         return unread
 
     def open_form(self, request: Request, max_file: int) -> UnreadForm:
-        """The multipart form with a file of at most `max_file` bytes. Refuses as above."""
+        """Open a multipart form with a file of at most `max_file` bytes.
+
+        Refuses as `open_json` does.
+        """
         unread = UnreadForm(request, max_file + SMALL_BODY, self.timeout)
         unread.check_length()
         _check_media_type(request, "multipart/form-data")
         return unread
 
     async def read_json(self, request: Request, schema: type[Schema], limit: int) -> Schema:
-        """The JSON body, opened and parsed."""
+        """Open and parse a JSON body."""
         return await self.open_json(request, limit).parse(schema)
 
 
@@ -325,13 +337,13 @@ def _check_content(content: str, limit: int) -> str:
 _PAIRED = re.compile(
     r"(?:[^\\]++|\\(?:[^u]|u(?:[^dD]|[dD][0-7])|u[dD][89abAB]..\\u[dD][c-fC-F]))*+", re.DOTALL
 )
-"""JSON in which every escaped surrogate is part of a pair."""
+"""Pattern for JSON in which every escaped surrogate is part of a pair."""
 
 
 def parse_json(body: bytes | bytearray) -> Any:
-    """A JSON value.
+    """Parse a JSON value.
 
-    Refuses `invalid_json`, which includes a key given twice, NaN, Infinity and lone surrogates.
+    Refuses with `invalid_json`, also for duplicate keys, NaN, Infinity and lone surrogates.
     """
     try:
         text = body.decode()
@@ -370,7 +382,7 @@ def _invalid_json() -> Refusal:
 
 
 def client_of(request: Request) -> str:
-    """The key of the client that sent the request, recorded by `RequestMiddleware`."""
+    """Return the key of the client that sent the request, recorded by `RequestMiddleware`."""
     client: str = request.scope["state"]["client"]
     return client
 
@@ -380,22 +392,26 @@ def client_of(request: Request) -> str:
 _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,77})\Z")
 
 MAX_CACHED_QUERY = 512
-"""Bytes of the longest query whose parsed parameters are cached."""
+"""Maximum length in bytes of queries whose parsed parameters are cached."""
 
 MAX_QUERY = 8 * 1024
-"""Bytes of a query: twice the longest list of hashtags. 60 KB of fields take 50 ms to parse."""
+"""Maximum length in bytes of a query: twice the longest list of hashtags.
+
+60 KB of fields take 50 ms to parse.
+"""
 
 
 MAX_NAMED = 3
-"""Unknown parameters that a refusal names, each with at most as many characters as follow."""
+"""Maximum number of unknown parameters that a refusal names, and of characters of each."""
 
 NAMED_CHARACTERS = 40
 
 
 def query_params(request: Request, code: Code = Code.INVALID_REQUEST) -> QueryParams:
-    """The query parameters, cached by query string (docs/decisions/query-parameter-cache.md).
+    """Parse the query parameters, cached by query string.
 
-    Refuses a query that is too long with this code.
+    See docs/decisions/query-parameter-cache.md. Refuses a query that is too long with this
+    code.
     """
     query: bytes = request.scope["query_string"]
     if len(query) <= MAX_CACHED_QUERY:
@@ -411,7 +427,7 @@ def _cached_params(query: bytes) -> QueryParams:
 
 
 def check_parameters(request: Request, known: frozenset[str] = frozenset()) -> QueryParams:
-    """The query parameters. Refuses those that the endpoint does not have."""
+    """Return the query parameters. Refuses those that the endpoint does not have."""
     given = query_params(request)
     refuse_unknown(given, known)
     return given
@@ -427,12 +443,12 @@ def refuse_unknown(given: QueryParams, known: frozenset[str]) -> None:
 
 
 def given_values(query: QueryParams, name: str) -> list[str]:
-    """The values of a parameter; an empty one was not given."""
+    """Return the values of a parameter; an empty value counts as not given."""
     return [value for value in query.getlist(name) if value]
 
 
 def only_value(query: QueryParams, name: str, code: Code = Code.INVALID_REQUEST) -> str | None:
-    """The value of a parameter, if it was given. Refuses one that is given more than once."""
+    """Return the value of a parameter, if given. Refuses one that is given more than once."""
     values = given_values(query, name)
     if len(values) > 1:
         raise Refusal(code, f"The parameter '{name}' is given more than once.")
@@ -440,7 +456,7 @@ def only_value(query: QueryParams, name: str, code: Code = Code.INVALID_REQUEST)
 
 
 def query_text(request: Request, name: str, code: Code) -> str:
-    """A query parameter, given exactly once. Refuses otherwise with this code."""
+    """Return a query parameter that must be given exactly once. Refuses with this code."""
     values = query_params(request, code).getlist(name)
     if len(values) != 1:
         raise Refusal(code, f"The parameter '{name}' must be given once.")
@@ -448,12 +464,12 @@ def query_text(request: Request, name: str, code: Code) -> str:
 
 
 def query_cid(request: Request) -> Cid:
-    """The parameter `cid` in its canonical spelling. Refuses `invalid_cid`."""
+    """Return the parameter `cid` in its canonical spelling. Refuses with `invalid_cid`."""
     return canonical_cid(query_text(request, "cid", Code.INVALID_CID))
 
 
 def canonical_cid(text: str) -> Cid:
-    """A cid in its canonical spelling. Refuses `invalid_cid`."""
+    """Parse a CID into its canonical spelling. Refuses with `invalid_cid`."""
     try:
         return parse_cid(text)
     except NotACid as error:
@@ -461,12 +477,12 @@ def canonical_cid(text: str) -> Cid:
 
 
 def query_address(request: Request, name: str) -> Address:
-    """A query parameter that is an address. Refuses `invalid_address`."""
+    """Return a query parameter that is an address. Refuses with `invalid_address`."""
     return canonical_address(query_text(request, name, Code.INVALID_ADDRESS))
 
 
 def canonical_address(text: str) -> Address:
-    """An address in its canonical spelling. Refuses `invalid_address`."""
+    """Parse an address into its canonical spelling. Refuses with `invalid_address`."""
     try:
         return parse_address(text)
     except NotAnAddress as error:
@@ -474,25 +490,28 @@ def canonical_address(text: str) -> Address:
 
 
 def query_post_id(request: Request) -> int:
-    """The parameter `postId`: plain decimal, below 2^256. Refuses `invalid_post_id`."""
+    """Return the parameter `postId`, in plain decimal below 2^256.
+
+    Refuses with `invalid_post_id`.
+    """
     return canonical_post_id(query_text(request, "postId", Code.INVALID_POST_ID))
 
 
 def canonical_post_id(text: str) -> int:
-    """A post id: plain decimal, below 2^256. Refuses `invalid_post_id`."""
+    """Parse a post ID in plain decimal below 2^256. Refuses with `invalid_post_id`."""
     problem = "A post id is a decimal number below 2^256."
     return decimal_number(text, Code.INVALID_POST_ID, problem)
 
 
 def decimal_number(text: str, code: Code, problem: str) -> int:
-    """A plain decimal number below 2^256. Refuses any other text with this code."""
+    """Parse a plain decimal number below 2^256. Refuses any other text with this code."""
     if not _DECIMAL.match(text) or (number := int(text)) >= 2**256:
         raise Refusal(code, problem)
     return number
 
 
 def query_tags(request: Request) -> tuple[str, ...]:
-    """The parameter `tags`: at least one hashtag. Refuses `invalid_tags`."""
+    """Return the parameter `tags`, with at least one hashtag. Refuses with `invalid_tags`."""
     tags = parse_tags(query_text(request, "tags", Code.INVALID_TAGS))
     if not tags:
         raise Refusal(Code.INVALID_TAGS, "Give at least one hashtag.")
@@ -500,7 +519,7 @@ def query_tags(request: Request) -> tuple[str, ...]:
 
 
 def parse_tags(text: str) -> tuple[str, ...]:
-    """A list of hashtags, which may be empty. Refuses `invalid_tags`."""
+    """Parse a list of hashtags, which may be empty. Refuses with `invalid_tags`."""
     try:
         return parse_hashtags(text)
     except NotTags as error:

@@ -1,4 +1,4 @@
-"""Responses: records of files, media types, entity tags, validators and cache headers."""
+"""Responses: file records, media types, entity tags, validators and cache headers."""
 
 import re
 from base64 import b32encode
@@ -37,13 +37,15 @@ RESERVED_TAGS = frozenset(
         *("constructor", "prototype"),
     )
 )
-"""Hashtags that cannot be members of `keyvalues`: names of other members in any case, and those
-that JavaScript objects inherit. Names with two leading underscores, such as `__proto__`, are left
-out too."""
+"""Hashtags that cannot be members of `keyvalues`.
+
+These are names of other members in any letter case, and those that JavaScript objects
+inherit. Names with two leading underscores, such as `__proto__`, are left out too.
+"""
 
 
 def key_values(file: File) -> Any:
-    """The `KeyValues` of a file with its hashtags, none of which replaces another member."""
+    """Return the `KeyValues` of a file with its hashtags, none of which replaces another member."""
     publication = file.publication
     if not file.hashtags and publication is None:
         return records.KeyValues(file.owner, file.state.value)
@@ -57,7 +59,7 @@ def key_values(file: File) -> Any:
 
 
 def file_record(file: File) -> records.Draft:
-    """A file as writes return it."""
+    """Return a file in the form that writes return."""
     return records.Draft(
         file.id,
         file.name,
@@ -70,14 +72,14 @@ def file_record(file: File) -> records.Draft:
 
 
 _KEPT = 2_048
-"""The number of cached records, of a kilobyte each with its file."""
+"""Number of cached records, each about a kilobyte including its file."""
 
 _records: BoundedCache[int, tuple[File, records.File]] = BoundedCache(_KEPT)
-"""Records by the identity of their files, which the catalog keeps between lists."""
+"""Records by the identity of their files, which the catalog caches between lists."""
 
 
 def read_record(file: File) -> records.File:
-    """A file as reads return it."""
+    """Return a file in the form that reads return."""
     known = _records.get(id(file))
     if known is not None and known[0] is file:
         return known[1]
@@ -106,26 +108,26 @@ def _make_record(file: File) -> records.File:
 
 
 def files_response(listed: ListPage) -> records.FilesResponse:
-    """The body for a page of a list."""
+    """Return the body for a page of a list."""
     files = tuple([read_record(file) for file in listed.files])
     return records.FilesResponse(files, listed.next_page_token)
 
 
 def tagged_files_response(listed: ListPage, tags: tuple[str, ...]) -> records.TaggedFilesResponse:
-    """The body for a page of a list by tags."""
+    """Return the body for a page of a list by tags."""
     files = tuple([read_record(file) for file in listed.files])
     return records.TaggedFilesResponse(files, len(files), tags, listed.next_page_token)
 
 
 def login_response(signed_in: SignedIn) -> Session:
-    """The body for a new session."""
+    """Return the body for a new session."""
     session = signed_in.session
     lasts = duration_text(session.seconds)
     return Session(session.token, signed_in.address, lasts, session.expires_at)
 
 
 def duration_text(seconds: int) -> str:
-    """A duration in the largest of hours, minutes and seconds that gives a whole number."""
+    """Format a duration in the largest of hours, minutes and seconds that gives a whole number."""
     for unit, length in (("h", 3600), ("m", 60)):
         if seconds % length == 0:
             return f"{seconds // length}{unit}"
@@ -133,7 +135,7 @@ def duration_text(seconds: int) -> str:
 
 
 def delivery_response(result: DeliveryResult) -> DeliveryResponse:
-    """The response to a provider whose delivery was received."""
+    """Return the response to a provider whose delivery was received."""
     events = tuple(
         EventResponse(
             None if event.post_id is None else str(event.post_id),
@@ -151,33 +153,33 @@ IMMUTABLE = "public, max-age=31536000, immutable"
 """Cache header for bytes named by their hash, which never change."""
 
 SHORT_LIVED = "public, max-age=5"
-"""Cache header for public responses that the next block may change: lists, totals, a free post."""
+"""Cache header for public responses that the next block may change, such as lists and totals."""
 
 PRIVATE = "no-store"
-"""Cache header for responses to one reader, or that change all the time."""
+"""Cache header for responses that are for one reader or change all the time."""
 
 OWN = "private, no-store"
-"""Cache header for the records of one address: library, sales, private feeds, writing sessions."""
+"""Cache header for records of one address, such as its library, sales and private feeds."""
 
 
 def json_response(value: object, cache: str | None = None) -> Response:
-    """A JSON response with status 200."""
+    """Build a JSON response with status 200."""
     headers = {"Cache-Control": cache} if cache else None
     return Response(encode_json(value), headers=headers, media_type="application/json")
 
 
 def own_response(value: object, status: int = 200) -> Response:
-    """A JSON response with records of the session's own address."""
+    """Build a JSON response with records of the session's own address."""
     return Response(encode_json(value), status, {"Cache-Control": OWN}, "application/json")
 
 
 def empty_response(cache: str = OWN) -> Response:
-    """The response after something was ended or removed: 204, without a body."""
+    """Build the 204 response, without a body, after something was ended or removed."""
     return Response(status_code=204, headers={"Cache-Control": cache})
 
 
 def entity_tag(name: str) -> str:
-    """The strong entity tag of bytes that this name identifies, such as a cid."""
+    """Return the strong entity tag of bytes identified by this name, such as a CID."""
     return f'"{name}"'
 
 
@@ -190,21 +192,21 @@ def is_current(request: Request, tag: str) -> bool:
 
 
 def not_modified(tag: str, cache: str) -> Response:
-    """The response 304: the client's copy is current."""
+    """Build the 304 response: the client's copy is current."""
     return Response(status_code=304, headers={"ETag": tag, "Cache-Control": cache})
 
 
 TAG_BYTES = 20
-"""Bytes of the hash in an entity tag: 32 digits in base32."""
+"""Number of hash bytes in an entity tag: 32 digits in base32."""
 
 
 def content_tag(body: bytes) -> str:
-    """The strong entity tag of a body, the same in every process."""
+    """Return the strong entity tag of a body, the same in every process."""
     return entity_tag(b32encode(sha256(body).digest()[:TAG_BYTES]).decode().lower())
 
 
 def validators(body: bytes, modified_at: datetime | None = None) -> dict[str, str]:
-    """The headers `ETag` and, with a date, `Last-Modified`."""
+    """Return the headers `ETag` and, with a date, `Last-Modified`."""
     headers = {"ETag": content_tag(body)}
     if modified_at is not None:
         headers["Last-Modified"] = format_datetime(modified_at, usegmt=True)
@@ -214,7 +216,8 @@ def validators(body: bytes, modified_at: datetime | None = None) -> dict[str, st
 def is_unchanged(request: Request, headers: Mapping[str, str]) -> bool:
     """Whether the client has the content with these validators.
 
-    The date must be identical: after a reorg the newest post may be older than before.
+    The date must be identical, because after a reorg the newest post may be older than
+    before.
     """
     if "if-none-match" in request.headers:
         return is_current(request, headers["ETag"])
@@ -223,7 +226,7 @@ def is_unchanged(request: Request, headers: Mapping[str, str]) -> bool:
 
 
 def cached_response(request: Request, body: str | bytes, media_type: str, cache: str) -> Response:
-    """A response with an entity tag, or 304."""
+    """Build a response with an entity tag, or 304."""
     content = body.encode() if isinstance(body, str) else body
     headers = {**validators(content), "Cache-Control": cache}
     if is_unchanged(request, headers):
@@ -234,7 +237,7 @@ def cached_response(request: Request, body: str | bytes, media_type: str, cache:
 def reserved_response(
     request: Request, reservation: Reservation, headers: Mapping[str, str], media_type: str
 ) -> Response:
-    """The response with the body of a reservation, whose headers have its validators, or 304."""
+    """Build the response with a reservation's body, or 304; the headers have its validators."""
     if is_unchanged(request, headers):
         reservation.close()
         return Response(status_code=304, headers=headers)
@@ -247,14 +250,14 @@ CSV_TYPE = "text/csv"
 HTML_TYPE = "text/html"
 
 MAX_ACCEPT = 1024
-"""Characters of `Accept` that are read: browsers send 200."""
+"""Number of characters of `Accept` that are read; browsers send about 200."""
 
 _QUALITY = re.compile(r"(?:0(?:\.[0-9]*)?|1(?:\.0*)?)\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class MediaRange:
-    """A media type that a client accepts, or a kind of them; one with a bad quality has zero."""
+    """A media type or range that a client accepts; an invalid quality counts as zero."""
 
     name: str
     parameters: Mapping[str, str]
@@ -262,17 +265,17 @@ class MediaRange:
 
 
 def prefers(request: Request, media_type: str) -> bool:
-    """Whether a client likes this media type more than JSON."""
+    """Whether a client prefers this media type over JSON."""
     return _prefers(_accept(request), media_type)
 
 
 def accepted(request: Request) -> tuple[MediaRange, ...]:
-    """What a client accepts, in the order of its header `Accept`."""
+    """Return the media ranges that a client accepts, in the order of its `Accept` header."""
     return _media_ranges(_accept(request))
 
 
 def quality(wanted: tuple[MediaRange, ...], media_type: str) -> float:
-    """How much a client likes a media type, by the most specific range that has it."""
+    """Return the quality of a media type, from the most specific range that includes it."""
     named = {each.name: each.quality for each in wanted}
     kind = media_type.partition("/")[0]
     ranges = (media_type, f"{kind}/*", "*/*")

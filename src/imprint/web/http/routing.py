@@ -1,6 +1,6 @@
 """The application class, and a router that finds fixed paths in a table.
 
-docs/decisions/table-router.md has the measurements behind both.
+See docs/decisions/table-router.md for the measurements behind both.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 """Responds to a request."""
 
 ExceptionHandlers = Mapping[int | type[Exception], Callable[[Request, Any], Awaitable[Response]]]
-"""Handlers of exceptions, by their class or, for an `HTTPException`, by its status."""
+"""Exception handlers by class or, for an `HTTPException`, by status."""
 
 
 class TableRouter(Router):
@@ -44,7 +44,7 @@ class TableRouter(Router):
         self._handlers = exception_handlers
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the response of the endpoint, or of the handler of the exception that it raised."""
+        """Send the endpoint's response, or that of the handler for the exception it raised."""
         if scope["type"] != "http":
             await super().app(scope, receive, send)
             return
@@ -59,9 +59,10 @@ class TableRouter(Router):
         await response(scope, receive, send)
 
     def _endpoint(self, scope: Scope) -> Endpoint:
-        """The endpoint of a request.
+        """Return the endpoint of a request.
 
-        Raises the refusal that `RequestMiddleware` recorded, and `HTTPException` 404 or 405.
+        Raises the refusal that `RequestMiddleware` recorded, and `HTTPException` 404 or
+        405.
         """
         if (refusal := scope["state"].get("refusal")) is not None:
             raise refusal
@@ -81,7 +82,7 @@ class TableRouter(Router):
         return path in self._table or self._match(path, scope) is not None
 
     def _match(self, path: str, scope: Scope) -> Route | None:
-        """The first route with this path's first segment whose pattern it has.
+        """Return the first route that matches this path, among those with its first segment.
 
         Parameters are texts without a slash. The pattern is recorded for the metrics.
         """
@@ -101,7 +102,7 @@ class TableRouter(Router):
 
 
 async def _redirect_without_slash(request: Request) -> Response:
-    """Send a client to the path without its last slash; the query stays."""
+    """Redirect a client to the path without its trailing slash, keeping the query."""
     # Quoted from the decoded path, in which a slash may have been an escape.
     location = quote(request.scope["path"][:-1])
     if query := request.scope["query_string"].decode("latin-1"):
@@ -110,7 +111,7 @@ async def _redirect_without_slash(request: Request) -> Response:
 
 
 def _first_segment(path: str) -> str:
-    """The first segment of a path; patterns have no parameter there."""
+    """Return the first segment of a path; patterns have no parameter there."""
     return path.split("/", 2)[1] if "/" in path else path
 
 
@@ -118,7 +119,8 @@ class Application(Starlette):
     """Starlette over a `TableRouter`, without the two middlewares that Starlette adds.
 
     The router does the work of `ExceptionMiddleware`. `RequestMiddleware` does that of
-    `ServerErrorMiddleware`: it counts and logs every response, and so has to be the outermost.
+    `ServerErrorMiddleware`: it counts and logs every response, and so must be the outermost
+    one.
     """
 
     def __init__(

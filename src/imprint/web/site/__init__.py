@@ -1,1 +1,1 @@
-"""Pages for people, rendered on the server."""
+"""HTML pages, rendered on the server."""

@@ -1,4 +1,4 @@
-"""The scripts, styles and fonts of the pages: built, named by their content, kept in memory."""
+"""The pages' scripts, styles and fonts: built, named by their content, and held in memory."""
 
 import gzip
 import json
@@ -17,11 +17,10 @@ from imprint.domain.errors import Code, Refusal
 from imprint.web.site.rendered_page import accepts_gzip
 
 ASSET_PATH = "/assets/"
-"""Where assets are served; each name contains the hash of its content, so it can be cached
-forever."""
+"""The path of assets, which can be cached forever because their names contain a hash."""
 
 MANIFEST = "manifest.json"
-"""The file that names the built file of every entry."""
+"""The manifest that maps every entry to its built file."""
 
 MEDIA_TYPES = {
     "css": "text/css",
@@ -50,7 +49,7 @@ class Asset:
 
 
 class Assets:
-    """The built files by name; `url` finds the address of an entry."""
+    """The built files by name; `url` returns the URL of an entry."""
 
     def __init__(self, folder: Traversable) -> None:
         self._files = {
@@ -61,7 +60,7 @@ class Assets:
         self._manifest: Mapping[str, str] = json.loads(folder.joinpath(MANIFEST).read_bytes())
 
     def find(self, name: str) -> Asset | None:
-        """The file with this name."""
+        """Return the file with this name."""
         return self._files.get(name)
 
     def has(self, entry: str) -> bool:
@@ -69,18 +68,18 @@ class Assets:
         return entry in self._manifest
 
     def url(self, entry: str) -> str:
-        """The address of an entry like `reader.js`. Raises `KeyError` for an unknown one."""
+        """Return the URL of an entry such as `reader.js`. Raises `KeyError` for an unknown one."""
         return ASSET_PATH + self._manifest[entry]
 
 
 @dataclass(frozen=True, slots=True)
 class AssetRoutes:
-    """Files that are built and named by their content."""
+    """Routes for files that are built and named by their content."""
 
     assets: Assets
 
     async def asset(self, request: Request) -> Response:
-        """`/assets/{name}`: a script, style sheet, font or picture of the pages."""
+        """`/assets/{name}`: a script, style sheet, font or image of the pages."""
         asset = self.assets.find(request.path_params["name"])
         if asset is None:
             raise Refusal(Code.NOT_FOUND, "There is no such file.")
@@ -93,7 +92,7 @@ class AssetRoutes:
 
 @cache
 def built_assets() -> Assets:
-    """The assets in the package, read once."""
+    """Load the assets in the package, once."""
     return Assets(files("imprint.web.site").joinpath("assets"))
 
 
@@ -111,18 +110,18 @@ _SHAPE = (
 MARK = Markup(  # noqa: S704 - ours
     f'<svg viewBox="0 0 24 24" aria-hidden="true" focusable="false">{_SHAPE}</svg>'
 )
-"""The icon inside a page, in the colour of the accent."""
+"""Return the icon for use inside a page, in the accent colour."""
 
 ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><style>path{fill:#24479e}'
     "@media(prefers-color-scheme:dark){path{fill:#a3bbff}}</style>"
     f"{_SHAPE}</svg>"
 )
-"""The icon as a file."""
+"""Return the icon as a file."""
 
 
 def web_manifest(name: str) -> bytes:
-    """The manifest with which browsers install the site."""
+    """Return the manifest with which browsers install the site."""
     return msgspec.json.encode(
         {
             "name": name,

@@ -1,4 +1,4 @@
-"""Page metadata for other sites: canonical address, cards, feeds, the author."""
+"""Page metadata for other sites: canonical URL, cards, feeds, and the author."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -13,7 +13,7 @@ from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.web.api.feed_links import page_path
 
 MAX_DESCRIPTION = 300
-"""Characters of a description in a card."""
+"""Maximum number of characters of a description in a card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class FeedLink:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The head of a page; addresses are paths, which are prefixed with `service`."""
+    """The metadata in the head of a page; URLs are paths, which are prefixed with `service`."""
 
     service: str
     path: str
@@ -40,16 +40,16 @@ class Card:
 
     @property
     def canonical(self) -> str:
-        """The address of the page."""
+        """The canonical URL of the page."""
         return self.service + self.path
 
     @property
     def image_url(self) -> str | None:
-        """The address of its picture."""
+        """The URL of the page's image."""
         return None if self.image is None else self.service + self.image
 
     def miniapp(self, name: str) -> str:
-        """The JSON of `fc:miniapp`."""
+        """Return the JSON of `fc:miniapp`."""
         button = {
             "title": "Read",
             "action": {"type": "launch_miniapp", "url": self.canonical, "name": name},
@@ -61,7 +61,7 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """Makes the heads of pages of the service with this public URL and name."""
+    """Builds the page heads of a service with this public URL and name."""
 
     service: str
     name: str
@@ -71,11 +71,11 @@ class Cards:
         return FeedLink(f"{self.name}: newest posts", ALL_POSTS)
 
     def page(self, path: str, title: str, description: str, *, indexed: bool = True) -> Card:
-        """The head of a page without a picture."""
+        """Build the head of a page without an image."""
         return Card(self.service, path, title, description, (self._site_feed,), indexed=indexed)
 
     def tag(self, tag: str, *, indexed: bool) -> Card:
-        """The head of the page of a hashtag."""
+        """Build the head of a hashtag's page."""
         feed = FeedLink(f"{self.name}: #{tag}", quote(tag_path(tag)))
         description = f"Posts with the hashtag #{tag}, the newest first."
         return Card(
@@ -88,7 +88,7 @@ class Cards:
         )
 
     def author(self, address: Address) -> Card:
-        """The head of the page of an author."""
+        """Build the head of an author's page."""
         feed = FeedLink(f"{self.name}: {short_address(address)}", author_path(address))
         title = f"Posts of {short_address(address)}"
         description = f"Everything that {address} has published."
@@ -96,7 +96,7 @@ class Cards:
         return Card(self.service, f"/a/{address}", title, description, feeds, kind="profile")
 
     def post(self, post: IndexedPost) -> Card:
-        """The head of the page of a post."""
+        """Build the head of a post's page."""
         feed = FeedLink(f"{self.name}: {short_address(post.author)}", author_path(post.author))
         return Card(
             self.service,
@@ -111,12 +111,12 @@ class Cards:
 
 
 def post_title(post: IndexedPost) -> str:
-    """The title of a post, or its id if it has none."""
+    """Return the title of a post, or its ID if it has none."""
     return " ".join(post.title.split()) or f"Post {post.post_id}"
 
 
 def thumbnail_path(post: IndexedPost) -> str | None:
-    """The path of a post's picture; None if it is not stored here."""
+    """Return the path of a post's image; None if it is not stored here."""
     if not post.hosted:
         return None
     try:
@@ -126,12 +126,12 @@ def thumbnail_path(post: IndexedPost) -> str | None:
 
 
 def short_address(address: str) -> str:
-    """A shortened address: its first and last digits."""
+    """Shorten an address to its first and last digits."""
     return f"{address[:6]}…{address[-4:]}"
 
 
 def coin(wei: int) -> str:
-    """An amount in the coin of the chain."""
+    """Format an amount in the chain's coin."""
     return "Free" if wei == 0 else format_ether(wei)
 
 

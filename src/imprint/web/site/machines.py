@@ -1,4 +1,4 @@
-"""The endpoints for machines: posts as Markdown, `llms.txt`, `robots.txt`, the sitemap."""
+"""Endpoints for machines: posts as Markdown, `llms.txt`, `robots.txt` and the sitemap."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -39,7 +39,7 @@ CLOSED = (
     "/library",
     "/operator",
 )
-"""Paths that no crawler needs: writes, search results, and the pages of one reader."""
+"""Paths that no crawler needs: writes, search results, and pages specific to one reader."""
 
 _XML = '<?xml version="1.0" encoding="utf-8"?>\n'
 _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
@@ -47,12 +47,12 @@ _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 @dataclass(frozen=True, slots=True)
 class MachinePages:
-    """The pages of a service; `links` are its addresses, chain and contract."""
+    """Renders these pages for a service; `links` has its URLs, chain and contract."""
 
     links: FeedLinks
 
     def post(self, shown: ShownPost, text: str | None) -> str:
-        """A post with this Markdown; if it is not free, how to buy it."""
+        """Render a post with this Markdown; if it is not free, with instructions for buying it."""
         post = shown.post
         lines = [f"# {markdown_line(post.title) or f'Post {post.post_id}'}", ""]
         lines.append(f"By `{post.author}`, {post.created_at:%Y-%m-%d}")
@@ -88,7 +88,7 @@ class MachinePages:
         )
 
     def llms(self, posts: Sequence[IndexedPost]) -> str:
-        """`llms.txt`: what the service is, and where to find everything."""
+        """Render `llms.txt`: what the service is, and where to find everything."""
         links, at = self.links, self.links.service
         lines = [
             f"# {markdown_line(self.links.name)}",
@@ -131,12 +131,12 @@ class MachinePages:
         return f"- [{title}]({self.links.service}/posts/{post.post_id}.md): {offer}"
 
     def robots(self) -> str:
-        """`robots.txt`."""
+        """Render `robots.txt`."""
         closed = "".join(f"Disallow: {path}\n" for path in CLOSED)
         return f"User-agent: *\n{closed}Allow: /\n\nSitemap: {self.links.service}/sitemap.xml\n"
 
     def sitemap_index(self, starts: Sequence[int]) -> str:
-        """The index of the sitemap."""
+        """Render the sitemap index."""
         pages = "".join(
             f"<sitemap><loc>{self.links.service}/sitemaps/{start + 1}.xml</loc></sitemap>\n"
             for start in starts
@@ -144,7 +144,7 @@ class MachinePages:
         return f'{_XML}<sitemapindex xmlns="{_SITEMAPS}">\n{pages}</sitemapindex>\n'
 
     def sitemap(self, posts: Sequence[PostAddress]) -> str:
-        """A page of the sitemap."""
+        """Render a page of the sitemap."""
         urls = "".join(
             f"<url><loc>{self.links.page(post.post_id)}</loc>"
             f"<lastmod>{format_instant(post.created_at)}</lastmod></url>\n"
@@ -157,15 +157,15 @@ MARKDOWN = "text/markdown"
 LICENSE_TYPE = "application/rsl+xml"
 
 CRAWLED = "public, max-age=3600"
-"""Cache header for files that only crawlers fetch, which may be an hour old."""
+"""Cache header for files that only crawlers fetch; they may be an hour old."""
 
 PAGE_MEMORY = 16 * 1024 * 1024
-"""Memory in bytes that building a page of the sitemap may take."""
+"""Maximum memory in bytes for building a page of the sitemap."""
 
 
 @dataclass(frozen=True, slots=True)
 class MachineRoutes:
-    """Each endpoint calls one service, and writes the result as a page."""
+    """Each endpoint calls one service, and returns the result as a page."""
 
     pages: Pages
     sitemaps: Sitemap
@@ -199,7 +199,7 @@ class MachineRoutes:
         return self.written.post(shown, content).encode()
 
     async def page(self, request: Request) -> Response:
-        """`/p/{id}`: the page of a post is its Markdown."""
+        """`/p/{id}`: the Markdown of a post serves as its page."""
         post_id = canonical_post_id(request.path_params["id"])
         headers = {"Location": f"/posts/{post_id}.md", "Cache-Control": SHORT_LIVED}
         return Response(status_code=303, headers=headers)
@@ -237,7 +237,7 @@ def _send(request: Request, reservation: Reservation, media_type: str, cache: st
 
 
 def license_document(service: str, ai_training: str) -> str:
-    """The licence for machines at `/license.xml` (RSL 1.0).
+    """Render the machine-readable licence at `/license.xml` (RSL 1.0).
 
     Search is always permitted; paid posts stay paid.
     """

@@ -1,4 +1,4 @@
-"""The operator's page: a secret opens it, and a cookie without the secret keeps it open."""
+"""The operator page: opened with a secret, and kept open by a cookie without that secret."""
 
 import logging
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ COOKIE = "imprint_operator"
 PATH = "/operator"
 
 MAX_FORM = 4096
-"""The largest form with the secret, in bytes."""
+"""Maximum size in bytes of the form with the secret."""
 
 FORM_TYPE = "application/x-www-form-urlencoded"
 
 REFRESH_SECONDS = 15
-"""Seconds between two automatic reloads of the page, if the operator asked for them."""
+"""Seconds between automatic reloads of the page, if the operator enabled them."""
 
 HEADERS = {
     "Content-Security-Policy": content_policy(),
@@ -36,7 +36,7 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Headers of every response here."""
+"""Headers of every response of the operator page."""
 
 WRONG_SECRET = "That is not the secret. It is the value of IMPRINT_OPERATOR_SECRET."
 FROM_ELSEWHERE = "The form was sent from another site, so it was not accepted. Please try again."
@@ -44,7 +44,7 @@ FROM_ELSEWHERE = "The form was sent from another site, so it was not accepted. P
 
 @dataclass(frozen=True, slots=True)
 class OperatorRoutes:
-    """`service` is the public address of the service: with https, the cookie is for https only."""
+    """Routes of the operator page; if the URL `service` is https, the cookie is Secure."""
 
     sessions: OperatorSessions
     operations: Operations
@@ -54,7 +54,7 @@ class OperatorRoutes:
     clock: Clock
 
     async def page(self, request: Request) -> Response:
-        """`/operator`: the panels, or the form that asks for the secret."""
+        """`/operator`: the panels, or the form for the secret."""
         if request.method == "POST":
             return await self._sign_in(request)
         if not self._is_signed_in(request):
@@ -70,7 +70,7 @@ class OperatorRoutes:
         return Response(html, 200, headers, HTML_TYPE)
 
     async def sign_out(self, request: Request) -> Response:
-        """`POST /operator/sign-out`: forget the session."""
+        """`POST /operator/sign-out`: end the operator's session."""
         if not self._is_own_form(request):
             return self._form(403, FROM_ELSEWHERE)
         response = self._redirect()
@@ -108,7 +108,7 @@ class OperatorRoutes:
         return self.sessions.is_valid(request.cookies.get(COOKIE, ""), self.clock())
 
     def _is_own_form(self, request: Request) -> bool:
-        """Whether a form was sent from this page; clients other than browsers send no origin."""
+        """Whether a form was sent from this page; only browsers send an origin."""
         kind = request.headers.get("content-type", FORM_TYPE).partition(";")[0].strip().lower()
         if kind != FORM_TYPE:
             return False
@@ -130,7 +130,7 @@ class OperatorRoutes:
 
 
 def _read_secret(body: bytes) -> bytes:
-    """The field `secret` of a form; empty if it is missing or repeated."""
+    """Return the field `secret` of a form; empty if it is missing or repeated."""
     try:
         found = parse_qs(body.decode("ascii"), max_num_fields=4, errors="surrogateescape")
     except ValueError:

@@ -1,4 +1,4 @@
-"""The pages for people: lists of posts, a post, the library and the Studio."""
+"""HTML pages: lists of posts, single posts, the library and the Studio."""
 
 import asyncio
 import secrets
@@ -56,33 +56,37 @@ from imprint.web.site.texts.post_html import TextMarkup, text_markup
 T = TypeVar("T")
 
 DAILY = "public, max-age=86400"
-"""Cache header for what an operator changes: the icon, the manifest, the licence."""
+"""Cache header for content that an operator changes: the icon, the manifest, the licence."""
 
 KEPT_BYTES = 16 * 1024 * 1024
-"""Cache size in bytes for pages of lists, and for pages of posts; the least recently read are
-evicted."""
+"""Cache size in bytes for list pages, and for post pages.
+
+The least recently read pages are evicted.
+"""
 
 SEARCH_BYTES = 1024 * 1024
-"""Cache size in bytes for pages of searches: few are repeated, and a crawler that tries words must
-not evict the front page."""
+"""Cache size in bytes for search pages.
+
+Few searches are repeated, and a crawler that tries words must not evict the front page.
+"""
 
 LARGEST_KEPT = KEPT_BYTES // 4
-"""Bytes of the largest page of a post that is cached."""
+"""Maximum size in bytes of a post page that is cached."""
 
 MOST_BOUGHT = 5
-"""Popular posts that the front page lists besides the newest."""
+"""Number of popular posts that the front page lists besides the newest."""
 
 POPULAR_TAGS = 12
-"""Hashtags of its posts that the front page lists."""
+"""Number of popular hashtags that the front page lists."""
 
 ESCAPED_PREVIEW = 2
-"""How many times longer than its text the body of a preview may be."""
+"""Maximum ratio of the length of a preview's body to its text."""
 
 TOKEN = "next_page_token"
 
 
 class PreviewBody(msgspec.Struct):
-    """`POST /studio/preview`"""
+    """The body of `POST /studio/preview`."""
 
     content: str
 
@@ -110,7 +114,7 @@ class SiteSources:
 class SiteRoutes:
     """Each page calls a service and renders one template.
 
-    A page of a result that the catalog has cached since the last request is not rendered again.
+    If the catalog returns the same cached result as before, its page is not rendered again.
     """
 
     sources: SiteSources
@@ -122,17 +126,17 @@ class SiteRoutes:
     ai_training: str
     rpc_url: str | None
     pictures: str | None
-    """The origin of another gateway that may have thumbnails."""
+    """The origin of another gateway, which may have thumbnails."""
     _lists: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _searches: Derived[RenderedPage] = field(default_factory=_kept_searches)
     _posts: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _previews: TextConversions = field(default_factory=partial(TextConversions, at_once=1))
-    """One at a time: previews never delay readers."""
+    """One preview at a time is rendered, so that previews never delay readers."""
 
     # Lists
 
     async def front(self, request: Request) -> Response:
-        """`/`: the newest posts; the first page has totals and what is bought most."""
+        """`/`: the newest posts; the first page also has totals and the best-selling posts."""
         token = only_value(query_params(request), TOKEN)
         posts = self.sources.posts
         newest = await posts.list(ListRequest({}, token))
@@ -174,7 +178,7 @@ class SiteRoutes:
         return self._respond(request, self._lists.of(listed, (tag, token), render))
 
     async def author(self, request: Request) -> Response:
-        """`/a/{address}`: an author, and their posts."""
+        """`/a/{address}`: an author and their posts."""
         address = canonical_address(request.path_params["address"])
         token = only_value(query_params(request), TOKEN)
         author = await self.sources.posts.author(address)
@@ -187,7 +191,7 @@ class SiteRoutes:
         return self._respond(request, self._lists.of(listed, (author, token), render))
 
     async def search(self, request: Request) -> Response:
-        """`/search`: posts that have all words of a query."""
+        """`/search`: posts that contain all words of a query."""
         query = query_params(request)
         text, token = (only_value(query, "q") or "").strip(), only_value(query, TOKEN)
         card = self.cards.page("/search", "Search", "Search in all posts.", indexed=False)
@@ -211,7 +215,7 @@ class SiteRoutes:
         return self._respond(request, self._searches.of(listed, (text, token), render))
 
     async def _totals(self) -> MarketTotals | None:
-        """The totals; None while the index is being filled."""
+        """Return the totals; None while the index is being filled."""
         try:
             return await self.sources.totals.market()
         except Unavailable as problem:
@@ -241,7 +245,7 @@ class SiteRoutes:
         return LargeResponse(reservation, reservation.body, 200, headers, HTML_TYPE)
 
     async def _post_page(self, client: str, shown: ShownPost) -> RenderedPage:
-        """The page of a post. A cached page needs neither its text nor a turn."""
+        """Return the page of a post. A cached page needs neither its text nor a turn."""
         post, file = shown.post, shown.file
         beside = shown.price, file is None
         known = self._posts.find(post, beside)
@@ -267,7 +271,7 @@ class SiteRoutes:
         return self._rendered("post.html", card, post=post, text=text, price=price)
 
     async def _markup(self, client: str, file: File, title: str) -> TextMarkup:
-        """The HTML of a text; a heading that repeats the title is left out."""
+        """Return the HTML of a text; a heading that repeats the title is left out."""
 
         def render(content: str, work: TextWork) -> TextMarkup:
             return text_markup(content, title, work)
@@ -277,10 +281,10 @@ class SiteRoutes:
     async def _with_pictures(
         self, client: str, file: File, text: TextMarkup, into: Hashable, write: Convert[T]
     ) -> T:
-        """What `write` produces from a content and its pictures; without pictures, the content is
-        not read.
+        """Return the output of `write` for a content and its images.
 
-        It is large, and made in turns like the text itself.
+        Without images, the content is not read. The output is large, so clients take turns
+        as for the text itself.
         """
         reads = self.sources.reads
 
@@ -290,8 +294,7 @@ class SiteRoutes:
         return await reads.texts.of(client, (file.cid, into), load, write, keep=False)
 
     async def text(self, request: Request) -> Response:
-        """`/p/{id}/text`: the text of a post that the session may read, as a fragment of its
-        page."""
+        """`/p/{id}/text`: the text of a post that the session may read, as an HTML fragment."""
         post_id = canonical_post_id(request.path_params["id"])
         reads = self.sources.reads
         session = self.sources.login.recognize(request.headers.get("authorization"))
@@ -314,7 +317,7 @@ class SiteRoutes:
         return LargeResponse(reservation, reservation.body, 200, headers, HTML_TYPE)
 
     async def document(self, request: Request) -> Response:
-        """`/p/{id}/document`: the stored bytes of a post, so that its readers can verify them."""
+        """`/p/{id}/document`: the stored bytes of a post, so that readers can verify them."""
         post_id = canonical_post_id(request.path_params["id"])
         reads = self.sources.reads
         if "authorization" in request.headers:
@@ -332,12 +335,12 @@ class SiteRoutes:
     # The library, the Studio
 
     async def library(self, request: Request) -> Response:
-        """`/library`: scripts fill it, when they know whose it is."""
+        """`/library`: the reader's library, filled in by scripts once they know the reader."""
         card = self.cards.page("/library", "Library", "Posts that you hold.", indexed=False)
         return self._respond(request, self._rendered("library.html", card))
 
     async def studio(self, request: Request) -> Response:
-        """`/studio`: where authors write; scripts fill it."""
+        """`/studio`: the page where authors write; filled in by scripts."""
         nonce = secrets.token_urlsafe(16)
         card = self.cards.page("/studio", "Studio", "Write and publish.", indexed=False)
         page = self.templates.render("studio.html", card=card, style_nonce=nonce)
@@ -348,7 +351,7 @@ class SiteRoutes:
         return Response(page, 200, headers, HTML_TYPE)
 
     async def preview(self, request: Request) -> Response:
-        """`/studio/preview`: what is being written, as its page will show it; needs a session."""
+        """`/studio/preview`: a preview of the post being written, as its page; needs a session."""
         await self.sources.login.authenticate(request.headers.get("authorization"))
         limit = ESCAPED_PREVIEW * self.max_content + SMALL_BODY
         unread = self.bodies.open_json(request, limit)
@@ -370,7 +373,7 @@ class SiteRoutes:
     # Files
 
     async def icon(self, request: Request) -> Response:
-        """`/icon.svg`."""
+        """`/icon.svg`: the site icon."""
         response = cached_response(request, ICON, "image/svg+xml", DAILY)
         # The icon has its own style for dark tabs.
         response.headers["Content-Security-Policy"] = (
@@ -379,19 +382,19 @@ class SiteRoutes:
         return response
 
     async def manifest(self, request: Request) -> Response:
-        """`/site.webmanifest`."""
+        """`/site.webmanifest`: the web app manifest."""
         document = web_manifest(self.cards.name)
         return cached_response(request, document, "application/manifest+json", DAILY)
 
     async def license(self, request: Request) -> Response:
-        """`/license.xml`."""
+        """`/license.xml`: the machine-readable licence."""
         document = license_document(self.cards.service, self.ai_training)
         return cached_response(request, document, LICENSE_TYPE, DAILY)
 
     # Responses
 
     def refuse(self, problem: Response, detail: str) -> Response:
-        """The page shown instead of a problem response."""
+        """Render the page shown in place of a problem response."""
         return problem_page(self.templates, problem, detail, self.rpc_url)
 
     def _rendered(self, template: str, card: Card, **values: Any) -> RenderedPage:
@@ -408,11 +411,11 @@ class SiteRoutes:
 
 
 _ABOUT = "Writing that its authors own and its readers keep."
-"""What this site is, in one sentence."""
+"""A one-sentence description of this site."""
 
 
 def popular_tags(posts: Sequence[IndexedPost]) -> list[str]:
-    """The most frequent hashtags of these posts."""
+    """Return the most frequent hashtags of these posts."""
     counted = Counter(tag for post in posts for tag in post.hashtags)
     return [tag for tag, _ in counted.most_common(POPULAR_TAGS)]
 

@@ -9,11 +9,11 @@ def content_policy(
     style_nonce: str | None = None,
     pictures: str | None = None,
 ) -> str:
-    """The policy of a page: what the service serves itself, pictures in texts, and nothing else.
+    """Return the policy of a page: resources of the service itself, and images in texts.
 
-    `rpc_url` is the node that pages of `imprint dev` call. The editor writes its own styles, and
-    marks them with `style_nonce`. `pictures` is the origin of another gateway, to which requests
-    for thumbnails are redirected.
+    Nothing else is allowed. `rpc_url` is the node that pages of `imprint dev` call. The
+    editor writes its own styles, and marks them with `style_nonce`. `pictures` is the
+    origin of another gateway, to which requests for thumbnails are redirected.
     """
     nonce = "" if style_nonce is None else f" 'nonce-{style_nonce}'"
     return _policy(_origin(rpc_url), nonce, "" if pictures is None else f" {pictures}")

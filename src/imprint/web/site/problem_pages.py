@@ -1,4 +1,4 @@
-"""Problem pages: what browsers get instead of problem+json."""
+"""Problem pages, which browsers get instead of problem+json."""
 
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
@@ -17,17 +17,17 @@ ProblemHandler = Callable[[Request, Any], Awaitable[Response]]
 """Responds to an exception."""
 
 Refuse = Callable[[Response, str], Response]
-"""Makes the page shown instead of a problem response, with this sentence in it."""
+"""Renders the page shown in place of a problem response, with this sentence in it."""
 
 PAGES = frozenset({"/", "/search", "/library", "/studio", "/operator", "/docs"})
 PAGE_PREFIXES = ("/p/", "/t/", "/a/", "/studio/", "/posts/", "/authors/")
-"""Paths of pages, and of what sends browsers to one."""
+"""Paths of pages, and of endpoints that redirect browsers to one."""
 
 UNROUTED = {
     404: "There is nothing at this address.",
     405: "This address does not take what your browser sent.",
 }
-"""What a browser is told where no endpoint was found."""
+"""Messages for browsers when no endpoint was found, by status."""
 
 WHAT_TO_DO = {
     400: "Check the address, or search for what you are looking for.",
@@ -37,7 +37,7 @@ WHAT_TO_DO = {
     "reason in the log.",
     503: "Please load the page again in a moment. Nothing is lost.",
 }
-"""What a reader can do, by status."""
+"""Advice for readers, by status."""
 
 HEADINGS = {
     400: "This address is not right",
@@ -49,18 +49,18 @@ HEADINGS = {
 }
 
 KEPT_HEADERS = ("retry-after", "allow")
-"""Headers of a problem that its page keeps."""
+"""Headers of a problem response that its page also carries."""
 
 
 def wants_page(request: Request) -> bool:
-    """Whether a request comes from a browser, for a page."""
+    """Whether a request comes from a browser and is for a page."""
     path = request.url.path
     is_page = path in PAGES or path.startswith(PAGE_PREFIXES)
     return is_page and prefers(request, HTML_TYPE)
 
 
 def page_handler(handler: ProblemHandler, refuse: Refuse) -> ProblemHandler:
-    """A handler that sends browsers a page, also where no endpoint was found."""
+    """Return a handler that sends browsers a page, even when no endpoint was found."""
 
     async def respond(request: Request, error: Any) -> Response:
         response = await handler(request, error)
@@ -73,7 +73,7 @@ def page_handler(handler: ProblemHandler, refuse: Refuse) -> ProblemHandler:
 
 
 def failure_responder(refuse: Refuse) -> Callable[[Request], Response]:
-    """Responds to unexpected errors; their page is made now, so that nothing can fail later."""
+    """Return a responder to unexpected errors; it renders the page now, so as not to fail later."""
     page = refuse(error_response(), FAILURE_DETAIL)
 
     def respond(request: Request) -> Response:
@@ -85,7 +85,7 @@ def failure_responder(refuse: Refuse) -> Callable[[Request], Response]:
 def problem_page(
     templates: Templates, problem: Response, detail: str, rpc_url: str | None
 ) -> Response:
-    """The page shown instead of this problem response."""
+    """Return the page shown in place of this problem response."""
     status = problem.status_code
     page = templates.render(
         "problem.html",

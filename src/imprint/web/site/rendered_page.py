@@ -1,4 +1,4 @@
-"""Rendered pages: their bytes, plain and compressed, and the responses that carry them."""
+"""Rendered pages: their bytes, plain and compressed, and their responses."""
 
 import gzip
 from collections.abc import Mapping
@@ -10,11 +10,13 @@ from starlette.responses import Response
 from imprint.web.http.responses import HTML_TYPE, content_tag, entity_tag, is_current
 
 SMALLEST_COMPRESSED = 1_024
-"""Bytes of the smallest page that is compressed. Pages have no secrets that lengths could
-reveal."""
+"""Minimum size in bytes of a page that is compressed.
+
+Pages have no secrets that their lengths could reveal.
+"""
 
 LARGEST_COMPRESSED = 1024 * 1024
-"""Bytes of the largest page that is compressed: larger ones are mostly pictures."""
+"""Maximum size in bytes of a page that is compressed; larger ones are mostly images."""
 
 LICENSE_LINK = '</license.xml>; rel="license"; type="application/rsl+xml"'
 
@@ -24,7 +26,7 @@ _OVERHEAD = 1_024
 
 @dataclass(frozen=True, slots=True)
 class RenderedPage:
-    """A page and its entity tag; the compressed page has another tag, because its bytes differ."""
+    """A page and its entity tag; the compressed page has a different tag, as its bytes differ."""
 
     body: bytes
     compressed: bytes | None
@@ -32,7 +34,7 @@ class RenderedPage:
 
     @classmethod
     def of(cls, text: str) -> "RenderedPage":
-        """The page with this HTML."""
+        """Build the page with this HTML."""
         body = text.encode()
         compressed = None
         if SMALLEST_COMPRESSED <= len(body) <= LARGEST_COMPRESSED:
@@ -50,7 +52,7 @@ class RenderedPage:
         return entity_tag(f"{self.tag[1:-1]}.gz")
 
     def headers(self, policy: str, cache: str) -> dict[str, str]:
-        """The headers of a response with this page."""
+        """Return the headers of a response with this page."""
         return {
             "ETag": self.tag,
             "Content-Security-Policy": policy,
@@ -60,11 +62,11 @@ class RenderedPage:
         }
 
     def is_current(self, request: Request) -> bool:
-        """Whether the client has this page."""
+        """Whether the client already has this page."""
         return is_current(request, self.tag) or is_current(request, self.compressed_tag)
 
     def encoded(self, request: Request, headers: dict[str, str]) -> bytes:
-        """The bytes for this client; sets the header if they are compressed."""
+        """Return the bytes for this client; sets the header if they are compressed."""
         if self.compressed is None or not accepts_gzip(request):
             return self.body
         headers["Content-Encoding"] = "gzip"
@@ -74,7 +76,7 @@ class RenderedPage:
     def response(
         self, request: Request, policy: str, cache: str, more: Mapping[str, str] | None = None
     ) -> Response:
-        """The response with this page, or 304 if the client has it."""
+        """Build the response with this page, or 304 if the client already has it."""
         headers = {**self.headers(policy, cache), **(more or {})}
         if self.is_current(request):
             return Response(status_code=304, headers=headers)
@@ -82,7 +84,7 @@ class RenderedPage:
 
 
 def accepts_gzip(request: Request) -> bool:
-    """Whether a client accepts gzip; one that sends `q=0` does not."""
+    """Whether a client accepts gzip; `q=0` means that it does not."""
     for part in request.headers.get("accept-encoding", "").lower().split(","):
         coding, _, weight = part.partition(";")
         if coding.strip() == "gzip":

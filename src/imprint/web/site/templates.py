@@ -1,4 +1,4 @@
-"""The templates of the pages: Jinja2, with autoescaping of everything not marked as safe."""
+"""Page templates: Jinja2, with autoescaping of everything not marked as safe."""
 
 from datetime import UTC, datetime
 from functools import cache
@@ -14,11 +14,11 @@ from imprint.web.site.assets import MARK, Assets
 from imprint.web.site.cards import coin, post_title, short_address, thumbnail_path
 
 FONTS = ("source-serif-4-latin-400-normal.woff2", "source-serif-4-latin-600-normal.woff2")
-"""Fonts above the fold, which pages load before their style sheet requests them."""
+"""Fonts used above the fold, which pages preload before their style sheet requests them."""
 
 
 class Templates:
-    """Renders templates; `shared` are the values that every page has."""
+    """Renders templates; `shared` has the values that every page needs."""
 
     def __init__(self, assets: Assets, shared: dict[str, Any]) -> None:
         self._environment = _environment(assets)
@@ -31,7 +31,7 @@ class Templates:
 
 @cache
 def _environment(assets: Assets) -> jinja2.Environment:
-    """The compiled templates, shared by all services of a process."""
+    """Return the compiled templates, shared by all services of a process."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("imprint.web.site"),
         autoescape=True,
@@ -56,17 +56,17 @@ def _environment(assets: Assets) -> jinja2.Environment:
 
 
 def script_data(value: object) -> Markup:
-    """JSON for the inside of a data `script` element; it cannot close the element."""
+    """Encode JSON for a data `script` element, so that it cannot close the element."""
     text = msgspec.json.encode(value).decode()
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))  # noqa: S704 - no markup left
 
 
 def _day(moment: datetime) -> str:
-    """The date of a moment in words: 3 November 2026."""
+    """Format the date of a time in words: 3 November 2026."""
     moment = moment.astimezone(UTC)
     return f"{moment.day} {moment:%B %Y}"
 
 
 def _snippet(text: str) -> Markup:
-    """A search snippet, in which only the marks are HTML."""
+    """Return a search snippet in which only the marks are HTML."""
     return Markup(nh3.clean(text, tags={"mark"}, attributes={}))  # noqa: S704 - sanitised

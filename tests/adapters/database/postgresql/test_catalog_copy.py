@@ -1,4 +1,4 @@
-"""Copies of a PostgreSQL catalog as SQLite files: complete, consistent, and of one moment."""
+"""SQLite copies of a PostgreSQL catalog: complete, and consistent as of one moment."""
 
 import sqlite3
 from contextlib import closing
@@ -22,7 +22,7 @@ from imprint.services.tasks.leases import COLLECTOR_LEASE, LEASE_TIME
 
 @pytest.fixture
 async def source(postgresql: Server) -> PostgresqlServer:
-    """A catalog in which much has happened."""
+    """A catalog with a long history."""
     await postgresql.execute("DROP DATABASE IF EXISTS source WITH (FORCE)")
     server = PostgresqlServer(await postgresql.create_database("source"))
     world = World(open_any(server.address))
@@ -45,7 +45,7 @@ async def copy(source: PostgresqlServer, path: Path) -> SqliteFile:
     return SqliteFile(path)
 
 
-async def test_a_copy_has_every_record(source, tmp_path, monkeypatch):
+async def test_a_copy_contains_every_record(source, tmp_path, monkeypatch):
     monkeypatch.setattr(catalog_copy, "_BATCH", 7)
     copied = await copy(source, tmp_path / "copy.db")
     check_copy(copied.path)
@@ -55,7 +55,7 @@ async def test_a_copy_has_every_record(source, tmp_path, monkeypatch):
     assert sorted(live) == sorted(counted) != []
 
 
-async def test_a_copy_continues_where_the_catalog_stood(source, tmp_path):
+async def test_a_copy_continues_the_ids_and_positions_of_the_catalog(source, tmp_path):
     copied = await copy(source, tmp_path / "copy.db")
     stores = open_any(source.address)
     opened = open_any(copied.address)
@@ -73,8 +73,8 @@ async def test_a_copy_continues_where_the_catalog_stood(source, tmp_path):
     assert await copied.rows("SELECT * FROM leases") == []
 
 
-async def test_a_copy_is_of_one_moment(source, tmp_path, monkeypatch):
-    """What is written after the first table was read is in none of the others."""
+async def test_a_copy_is_a_snapshot_of_one_moment(source, tmp_path, monkeypatch):
+    """Rows written after the first table was read appear in none of the other tables."""
     late = []
     stores = open_any(source.address)
     world = World(stores)
@@ -94,7 +94,7 @@ async def test_a_copy_is_of_one_moment(source, tmp_path, monkeypatch):
     assert await copied.rows(f"SELECT * FROM file_groups WHERE id = '{late[0].group_id}'") == []
 
 
-async def test_a_copy_is_private_and_replaces_nothing(source, tmp_path):
+async def test_a_copy_is_private_and_overwrites_nothing(source, tmp_path):
     path = tmp_path / "copy.db"
     await copy(source, path)
     assert path.stat().st_mode & 0o077 == 0
@@ -104,14 +104,14 @@ async def test_a_copy_is_private_and_replaces_nothing(source, tmp_path):
     assert path.read_bytes() == before
 
 
-async def test_rows_that_contradict_each_other_are_damage(source, tmp_path, postgresql):
+async def test_contradictory_rows_are_reported_as_damage(source, tmp_path, postgresql):
     await postgresql.execute("DROP INDEX files_by_name", "source")
     await postgresql.execute("UPDATE files SET name = 'the same'", "source")
     with pytest.raises(CatalogDamaged, match=r"files\.name"):
         await copy(source, tmp_path / "copy.db")
 
 
-async def test_a_file_that_cannot_be_written_is_unavailable(source, tmp_path, monkeypatch):
+async def test_a_copy_that_cannot_be_written_is_unavailable(source, tmp_path, monkeypatch):
     connect = sqlite3.connect
 
     def connect_full(path, **options):
@@ -124,7 +124,7 @@ async def test_a_file_that_cannot_be_written_is_unavailable(source, tmp_path, mo
         await copy(source, tmp_path / "copy.db")
 
 
-async def test_a_copy_of_an_empty_catalog_opens(tmp_path, postgresql):
+async def test_a_copy_of_an_empty_catalog_can_be_opened(tmp_path, postgresql):
     await postgresql.execute("DROP DATABASE IF EXISTS source WITH (FORCE)")
     server = PostgresqlServer(await postgresql.create_database("source"))
     copied = await copy(server, tmp_path / "copy.db")

@@ -1,4 +1,4 @@
-"""Specifics of PostgreSQL: conflicting transactions, servers that stop and restart."""
+"""PostgreSQL specifics: conflicting transactions, and servers that stop and restart."""
 
 import asyncio
 import time
@@ -38,7 +38,7 @@ async def show(tx, setting):
     return (await tx.fetchone(f"SHOW {setting}"))[setting]
 
 
-async def test_transactions_are_durable_unless_told_otherwise(world):
+async def test_transactions_are_durable_unless_specified_otherwise(world):
     assert await world.stores.database.transact((), show, "synchronous_commit") == "on"
     assert (
         await world.stores.database.transact((), show, "synchronous_commit", durable=False) == "off"
@@ -46,7 +46,7 @@ async def test_transactions_are_durable_unless_told_otherwise(world):
     assert await world.stores.database.transact((), show, "synchronous_commit") == "on"
 
 
-async def test_an_effect_is_durable_even_if_the_default_of_the_server_is_not(database, server):
+async def test_writes_are_durable_even_if_the_server_default_is_not(database, server):
     await server.execute("ALTER DATABASE catalog SET synchronous_commit = off")
     stores = open_postgresql_stores(database.address)
     try:
@@ -106,7 +106,7 @@ async def test_a_transaction_is_retried_after_a_constraint_violation(world, data
     assert await database.rows("SELECT count(*) FROM leases") == [(0,)]
 
 
-async def test_locks_are_taken_before_the_rule_runs(world):
+async def test_locks_are_acquired_before_the_rule_runs(world):
     # Without the lock that every connection shares with the others.
     held = "SELECT count(*) AS count FROM pg_locks WHERE locktype = 'advisory' AND granted"
     held += " AND mode = 'ExclusiveLock'"
@@ -118,7 +118,7 @@ async def test_locks_are_taken_before_the_rule_runs(world):
     assert await world.stores.database.transact((), count) == 0
 
 
-async def test_a_rule_waits_for_the_locks_of_another_process(world, open_another):
+async def test_a_rule_waits_for_locks_held_by_another_process(world, open_another):
     began, order = asyncio.Event(), []
 
     async def first(tx):
@@ -136,7 +136,7 @@ async def test_a_rule_waits_for_the_locks_of_another_process(world, open_another
     assert order == ["first", "second"]
 
 
-async def test_a_transaction_that_the_server_rolled_back_is_never_reported_as_done(world, database):
+async def test_a_transaction_rolled_back_by_the_server_is_never_reported_as_done(world, database):
     async def swallow(tx):
         await tx.execute(BEAT)
         with suppress(Unstorable):
@@ -148,9 +148,7 @@ async def test_a_transaction_that_the_server_rolled_back_is_never_reported_as_do
     assert await database.rows("SELECT value FROM counters") == [(0,)]
 
 
-async def test_a_transaction_that_times_out_on_a_lock_fails_and_others_continue(
-    database, monkeypatch
-):
+async def test_a_lock_timeout_fails_one_transaction_and_others_continue(database, monkeypatch):
     monkeypatch.setitem(postgresql_pool.SESSION, "lock_timeout", "200ms")
     stores = open_postgresql_stores(database.address)
     other = await asyncpg.connect(database.address)
@@ -165,7 +163,7 @@ async def test_a_transaction_that_times_out_on_a_lock_fails_and_others_continue(
     await stores.close()
 
 
-async def test_exceeding_the_connection_limit_of_the_server_is_unavailable(database, server):
+async def test_exceeding_the_server_connection_limit_raises_unavailable(database, server):
     await server.execute(
         "DROP ROLE IF EXISTS guest; CREATE ROLE guest LOGIN CONNECTION LIMIT 2;"
         "GRANT SELECT, UPDATE, INSERT, DELETE ON ALL TABLES IN SCHEMA public TO guest",
@@ -186,7 +184,7 @@ async def test_exceeding_the_connection_limit_of_the_server_is_unavailable(datab
     await server.execute("DROP OWNED BY guest; DROP ROLE guest", "catalog")
 
 
-async def test_a_role_without_the_right_to_create_tables_can_be_probed(database, server):
+async def test_a_role_that_may_not_create_tables_can_be_probed(database, server):
     await open_postgresql_stores(database.address).close()
     await server.execute(
         "DROP ROLE IF EXISTS clerk; CREATE ROLE clerk LOGIN;"
@@ -210,7 +208,7 @@ async def test_a_closed_catalog_is_unavailable(world):
         await world.stores.events.cursor(1)
 
 
-async def test_one_busy_owner_leaves_connections_for_the_others(database):
+async def test_one_busy_owner_leaves_connections_for_others(database):
     stores = open_postgresql_stores(database.address, connections=2)
 
     first, released = asyncio.Event(), asyncio.Event()
@@ -231,7 +229,7 @@ async def test_one_busy_owner_leaves_connections_for_the_others(database):
 
 @dataclass
 class Load:
-    """Writers that continue whatever happens, and know what was committed."""
+    """Writers that keep going despite failures and record what was committed."""
 
     world: World
     committed: list = field(default_factory=list)
@@ -301,7 +299,7 @@ async def empty(postgresql: Server):
     return await postgresql.create_database("empty")
 
 
-async def test_processes_may_open_a_new_catalog_at_once(empty):
+async def test_several_processes_may_open_a_new_catalog_at_once(empty):
     opened = await asyncio.gather(
         *(asyncio.to_thread(open_postgresql_stores, empty) for _ in range(4))
     )
@@ -310,7 +308,7 @@ async def test_processes_may_open_a_new_catalog_at_once(empty):
         await stores.close()
 
 
-async def test_a_catalog_that_another_process_made_meanwhile_is_opened(empty):
+async def test_a_catalog_created_meanwhile_by_another_process_is_opened(empty):
     def lose_the_race() -> None:
         asyncio.run(prepare(empty))
         raise CannotStart("There are documents of a catalog that is not there.")
@@ -319,7 +317,7 @@ async def test_a_catalog_that_another_process_made_meanwhile_is_opened(empty):
     assert identity == await prepare(empty)
 
 
-async def test_no_catalog_is_made_if_that_is_refused(empty):
+async def test_no_catalog_is_created_if_creation_is_refused(empty):
     def refuse() -> None:
         raise CannotStart("There are documents.")
 
@@ -336,7 +334,7 @@ async def test_a_catalog_with_a_newer_schema_is_not_opened(empty, postgresql: Se
         open_postgresql_stores(empty)
 
 
-async def test_a_migration_that_fails_leaves_nothing(empty):
+async def test_a_failed_migration_leaves_nothing_behind(empty):
     broken = Migration(2, "broken", "CREATE TABLE two (x TEXT); INSERT INTO nowhere VALUES (1);")
     connection = await asyncpg.connect(empty)
     with pytest.raises(asyncpg.UndefinedTableError):
@@ -346,7 +344,7 @@ async def test_a_migration_that_fails_leaves_nothing(empty):
     await connection.close()
 
 
-async def test_both_databases_know_the_same_number_of_migrations():
+async def test_both_databases_have_the_same_number_of_migrations():
     numbers = [each.number for each in known_migrations("postgresql")]
     assert numbers == [each.number for each in known_migrations("sqlite")]
 
@@ -376,7 +374,7 @@ async def test_both_databases_have_the_same_tables_and_columns(empty, tmp_path):
     assert shared(there) == shared(here)
 
 
-async def test_a_list_has_every_commit_of_another_process_at_once(database, world):
+async def test_a_list_includes_commits_of_another_process_at_once(database, world):
     other = open_postgresql_stores(database.address)
     try:
         which = PublicList((), drafts_too=True)

@@ -1,4 +1,4 @@
-"""Migration of a catalog to PostgreSQL: complete, resumable, and compared at the end."""
+"""Moving a catalog to PostgreSQL: complete, resumable, and verified at the end."""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ def report_nothing(done, total):
 
 @pytest.fixture
 async def source(tmp_path):
-    """A catalog in which much has happened."""
+    """A catalog with a long history."""
     file = SqliteFile(tmp_path / "catalog.db")
     world = World(open_any(file.address))
     chaos = Chaos(world, 7)
@@ -79,14 +79,14 @@ async def test_every_row_is_moved(source, target):
     assert await everything(target.address) == await everything(source.address)
 
 
-async def test_the_usage_of_each_signer_is_moved(source, target):
+async def test_the_usage_counts_of_each_signer_are_moved(source, target):
     await move_catalog(source.path, target.address, report_nothing)
     counted = "SELECT owner, used_bytes, drafts FROM owners ORDER BY owner"
     assert await target.rows(counted) == await source.rows(counted)
     assert await target.rows(COMPARE_USAGE) == []
 
 
-async def test_the_installation_and_the_fence_are_also_moved(source, target):
+async def test_the_installation_id_and_the_fence_are_also_moved(source, target):
     stores = open_any(source.address)
     await stores.installation.note_claim()
     await stores.close()
@@ -112,7 +112,7 @@ async def test_positions_continue_above_the_highest_moved_one(source, target):
     await stores.close()
 
 
-async def test_an_interrupted_move_continues(source, target, monkeypatch):
+async def test_an_interrupted_move_can_be_continued(source, target, monkeypatch):
     monkeypatch.setattr(move, "_BATCH", 10)
 
     def stop(done, total):
@@ -141,7 +141,7 @@ async def test_an_unfinished_target_cannot_be_opened(source, target, tmp_path):
         open_database(settings_with(tmp_path, target.address))
 
 
-async def test_a_target_in_use_is_refused_and_unchanged(source, target):
+async def test_a_target_in_use_is_refused_and_left_unchanged(source, target):
     world = World(open_any(target.address))
     file = await world.draft()
     with pytest.raises(CannotMove, match="in use"):
@@ -150,7 +150,7 @@ async def test_a_target_in_use_is_refused_and_unchanged(source, target):
     await world.stores.close()
 
 
-async def test_a_catalog_that_has_moved_does_not_move_again(source, target):
+async def test_a_catalog_cannot_be_moved_twice(source, target):
     await move_catalog(source.path, target.address, report_nothing)
     with pytest.raises(CannotMove, match="in use"):
         await move_catalog(source.path, target.address, report_nothing)
@@ -244,7 +244,7 @@ async def test_the_source_cannot_be_opened_during_a_move(source, target, tmp_pat
     await stores.close()
 
 
-async def test_an_idle_catalog_is_unavailable_while_its_database_is_the_target_of_a_move(target):
+async def test_an_idle_catalog_is_unavailable_while_it_is_the_target_of_a_move(target):
     stores = open_postgresql_stores(target.address)
     moving = await connect(target.address)
     try:
@@ -257,7 +257,7 @@ async def test_an_idle_catalog_is_unavailable_while_its_database_is_the_target_o
     await stores.close()
 
 
-async def test_sessions_that_were_ended_and_writing_sessions_are_moved(source, target):
+async def test_ended_sessions_and_writing_sessions_are_moved(source, target):
     alice = World(None).alice
     with closing(sqlite3.connect(source.path)) as connection, connection:
         connection.execute(

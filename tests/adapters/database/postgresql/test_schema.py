@@ -1,4 +1,4 @@
-"""Which servers can hold a catalog."""
+"""Database server requirements for a catalog."""
 
 import pytest
 from tests.postgresql import Server
@@ -17,12 +17,12 @@ def test_a_supported_server_is_accepted(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [9, LEAST_VERSION - 1])
-def test_an_older_server_is_refused_by_its_version(version: int) -> None:
+def test_an_older_server_is_refused_with_its_version(version: int) -> None:
     with pytest.raises(UnsuitableServer, match=f"PostgreSQL {version}, and {LEAST_VERSION} is"):
         check_server(version, "UTF8")
 
 
-async def test_a_database_with_another_encoding_is_refused(postgresql: Server) -> None:
+async def test_a_database_with_an_unsupported_encoding_is_refused(postgresql: Server) -> None:
     await postgresql.execute("DROP DATABASE IF EXISTS narrow")
     await postgresql.execute(
         "CREATE DATABASE narrow ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'"

@@ -17,7 +17,7 @@ SECOND: Snapshot = ("server", "2:2:")
 
 
 class Server:
-    """A server whose snapshots a test provides, one per query."""
+    """A fake server; the test provides one snapshot per query."""
 
     def __init__(self) -> None:
         self.asked: list[asyncio.Future[Snapshot]] = []
@@ -28,7 +28,7 @@ class Server:
 
 
 async def settle() -> None:
-    """Let every task run until it waits."""
+    """Let every task run until it blocks."""
     for _ in range(10):
         await asyncio.sleep(0)
 
@@ -92,7 +92,7 @@ async def test_a_cancelled_snapshot_cancels_its_callers() -> None:
 
 
 def lists_that_see(*snapshots: Snapshot) -> tuple[SnapshotCache[list[object]], Callable[[], int]]:
-    """Lists whose queries get these snapshots, and how many are left."""
+    """Return a cache whose queries yield these snapshots, and a count of unused ones."""
     left = list(snapshots)
 
     async def read() -> Snapshot:
@@ -110,7 +110,7 @@ async def test_a_snapshot_is_queried_only_after_two_lists_shared_it() -> None:
     assert left() == 0
 
 
-async def test_a_list_of_another_snapshot_or_server_is_not_current() -> None:
+async def test_a_list_from_another_snapshot_or_server_is_not_current() -> None:
     other: Snapshot = ("another server", FIRST[1])
     lists, _ = lists_that_see(other)
     for number in range(2):
@@ -119,7 +119,7 @@ async def test_a_list_of_another_snapshot_or_server_is_not_current() -> None:
     assert not await lists.is_current(FIRST)
 
 
-async def test_a_known_change_or_write_needs_no_query() -> None:
+async def test_no_query_is_needed_after_a_known_change_or_write() -> None:
     lists, left = lists_that_see(SECOND, SECOND)
     for number in range(2):
         lists.remember(key_of(number), FIRST, [])

@@ -1,4 +1,4 @@
-"""Copies of a SQLite catalog."""
+"""Copies of a SQLite catalog, and their integrity check."""
 
 import asyncio
 import sqlite3
@@ -38,7 +38,7 @@ async def test_a_backup_does_not_overwrite_a_file(world, tmp_path):
 
 @pytest.fixture
 async def copy(world, tmp_path):
-    """The copy of a catalog with a post and a draft."""
+    """A copy of a catalog with one post and one draft."""
     await world.post("a")
     await world.draft()
     await world.stores.database.backup_to(tmp_path / "backup.db")
@@ -78,7 +78,7 @@ async def test_a_changed_schema_is_refused(copy, script):
             check(copy)
 
 
-async def test_the_tables_of_litestream_are_accepted(copy):
+async def test_tables_created_by_litestream_are_accepted(copy):
     change(
         copy,
         """CREATE TABLE IF NOT EXISTS _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER);
@@ -87,7 +87,7 @@ async def test_the_tables_of_litestream_are_accepted(copy):
     check_copy(copy)
 
 
-async def test_comments_and_spaces_in_a_schema_may_differ(copy):
+async def test_comments_and_whitespace_in_a_schema_may_differ(copy):
     change(
         copy,
         """PRAGMA writable_schema = ON;
@@ -104,13 +104,13 @@ def test_the_schema_of_an_older_version_passes(tmp_path):
     check_copy(path)
 
 
-async def test_the_schema_of_a_newer_version_is_refused_as_such(copy):
+async def test_the_schema_of_a_newer_version_is_refused_with_that_reason(copy):
     change(copy, "INSERT INTO schema_migrations VALUES (9999, 'future')")
     with pytest.raises(NewerSchema):
         check_copy(copy)
 
 
-async def test_damaged_pages_and_references_are_refused(copy):
+async def test_damaged_pages_and_broken_references_are_refused(copy):
     change(copy, "PRAGMA foreign_keys = OFF; DELETE FROM file_groups")
     check_schema(copy)
     with pytest.raises(DamagedCopy):
@@ -118,7 +118,7 @@ async def test_damaged_pages_and_references_are_refused(copy):
 
 
 async def test_a_schema_with_a_page_cycle_is_refused(copy):
-    """Every child of a page of the schema is that page: an endless number of rows."""
+    """The schema page lists itself as every child, which yields endless rows."""
     data = bytearray(copy.read_bytes())
     size = 4096
     first, cells = bytearray(data[:size]), 200

@@ -1,4 +1,4 @@
-"""Connections to SQLite: the settings of writers and readers, and files that are refused."""
+"""SQLite connections: settings of writers and readers, and refused files."""
 
 import shutil
 import sqlite3
@@ -49,7 +49,7 @@ def test_a_writer_enforces_foreign_keys(tmp_path):
             writer.execute("INSERT INTO pages VALUES (1)")
 
 
-def test_the_page_size_is_that_of_the_first_writer(tmp_path):
+def test_the_page_size_is_set_by_the_first_writer(tmp_path):
     path = tmp_path / "notes.db"
     for page_size in (16384, 4096):
         with closing(connect_writer(path, page_size)) as writer:
@@ -57,7 +57,7 @@ def test_the_page_size_is_that_of_the_first_writer(tmp_path):
             assert pragma(writer, "page_size") == 16384
 
 
-def test_a_reader_reads_what_was_committed_and_cannot_write(tmp_path):
+def test_a_reader_reads_committed_rows_and_cannot_write(tmp_path):
     path = tmp_path / "notes.db"
     with closing(connect_writer(path)) as writer, closing(connect_reader(path)) as reader:
         writer.execute("CREATE TABLE notes (note TEXT)")
@@ -95,7 +95,7 @@ def test_a_file_that_is_not_a_database_is_refused_and_left_alone(tmp_path):
     assert path.read_text() == "Dear diary, " * 100
 
 
-def test_an_sqlite_without_strict_tables_is_refused_before_a_file_is_made(tmp_path, monkeypatch):
+def test_an_sqlite_without_strict_tables_is_refused_before_creating_a_file(tmp_path, monkeypatch):
     monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
     with pytest.raises(TooOldSqlite, match=r"3\.37\.0"):
         connect_writer(tmp_path / "new" / "notes.db")
@@ -140,7 +140,7 @@ def test_a_missing_file_is_logged_once(opened, caplog):
     assert [record.levelname for record in caplog.records] == ["CRITICAL"]
 
 
-def test_a_folder_that_is_moved_is_noticed(opened):
+def test_a_moved_folder_is_detected(opened):
     files = OpenedFiles(opened)
     opened.parent.rename(opened.parent.with_name("moved"))
     with pytest.raises(FileNotFoundError):
@@ -160,7 +160,7 @@ def files_in(folder):
 
 
 def killed_writer(folder):
-    """The files that a killed process has left, whose last commits are in the log."""
+    """Create the files left by a killed process, with the last commits in the log."""
     path = folder / "running" / "notes.db"
     with closing(connect_writer(path)) as writer:
         writer.execute("CREATE TABLE notes (note TEXT)")
@@ -169,7 +169,7 @@ def killed_writer(folder):
     return folder / "killed" / "notes.db"
 
 
-def test_a_looker_reads_the_log_of_a_killed_process_and_changes_no_file(tmp_path):
+def test_an_observer_reads_the_log_of_a_killed_process_without_changes(tmp_path):
     path = killed_writer(tmp_path)
     before = files_in(path.parent)
     assert before["notes.db-wal"]
@@ -180,7 +180,7 @@ def test_a_looker_reads_the_log_of_a_killed_process_and_changes_no_file(tmp_path
     assert files_in(path.parent) == before
 
 
-def test_a_looker_makes_no_file_beside_a_database_that_was_closed(tmp_path):
+def test_an_observer_creates_no_files_next_to_a_closed_database(tmp_path):
     path = tmp_path / "notes.db"
     with closing(connect_writer(path)) as writer:
         writer.execute("CREATE TABLE notes (note TEXT)")
@@ -191,7 +191,7 @@ def test_a_looker_makes_no_file_beside_a_database_that_was_closed(tmp_path):
     assert files_in(tmp_path) == before
 
 
-def test_a_looker_refuses_a_log_that_it_cannot_read_without_writing(tmp_path):
+def test_an_observer_refuses_a_log_it_cannot_read_without_writing(tmp_path):
     path = killed_writer(tmp_path)
     path.with_name("notes.db-shm").unlink()
     with pytest.raises(UnrecoveredLog, match="start the service once"):

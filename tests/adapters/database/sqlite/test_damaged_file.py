@@ -1,4 +1,4 @@
-"""Reading the rest of a damaged SQLite file, and replacing it while nobody has it open."""
+"""Salvaging rows from a damaged SQLite file, and replacing it while no process has it open."""
 
 import sqlite3
 import subprocess
@@ -62,7 +62,7 @@ def test_a_file_open_in_another_idle_process_is_refused(place):
         assert copy.exists()
 
 
-def test_the_old_file_is_kept_and_its_log_does_not_reach_the_new_one(place, tmp_path):
+def test_the_old_file_is_kept_and_its_log_is_not_applied_to_the_new_one(place, tmp_path):
     with copy_locked(place) as copy:
         Path(f"{place}-wal").write_bytes(b"frames of the old file")
         kept = replace_file(make_new(copy.with_name("new.db")), place, AT)
@@ -75,7 +75,7 @@ def test_the_old_file_is_kept_and_its_log_does_not_reach_the_new_one(place, tmp_
 
 
 @pytest.mark.parametrize("has_log", [True, False])
-def test_an_interrupted_replacement_is_refused_until_the_next_repair_completes_it(place, has_log):
+def test_an_interrupted_replacement_is_refused_until_a_repair_completes_it(place, has_log):
     make_new(replacement_of(place))
     if has_log:
         Path(f"{place}-wal").write_bytes(b"frames of the old file")
@@ -87,7 +87,7 @@ def test_an_interrupted_replacement_is_refused_until_the_next_repair_completes_i
     check_log(place, None)
 
 
-def test_there_is_no_copy_of_a_missing_file(tmp_path):
+def test_a_missing_file_has_no_copy(tmp_path):
     with copy_locked(tmp_path / "none.db") as copy:
         assert not copy.exists()
     assert list(tmp_path.iterdir()) == []

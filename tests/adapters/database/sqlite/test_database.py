@@ -1,4 +1,4 @@
-"""Specifics of SQLite: locks, full disks, crashes, long reads."""
+"""SQLite specifics: locks, full disks, crashes, and long reads."""
 
 import asyncio
 import shutil
@@ -73,7 +73,7 @@ async def test_a_committed_write_survives_a_crash(tmp_path):
     await stores.close()
 
 
-async def test_a_crash_before_the_commit_leaves_nothing(tmp_path):
+async def test_a_crash_before_the_commit_leaves_nothing_behind(tmp_path):
     path = tmp_path / "catalog.db"
     await open_sqlite_stores(path).close()
     await crash(path, "before")
@@ -83,7 +83,7 @@ async def test_a_crash_before_the_commit_leaves_nothing(tmp_path):
     await stores.close()
 
 
-async def test_a_reopened_catalog_has_all_its_files(world, open_another):
+async def test_a_reopened_catalog_still_has_all_its_files(world, open_another):
     post, draft = await world.post("a"), await world.draft()
     await world.stores.close()
     again = open_another()
@@ -117,7 +117,7 @@ async def test_a_locked_database_is_unavailable_until_it_is_unlocked(world, tmp_
     assert await world.draft(nonce="n")
 
 
-async def test_a_write_waits_for_a_short_lock(world, tmp_path):
+async def test_a_write_waits_for_a_briefly_held_lock(world, tmp_path):
     connection = sqlite3.connect(tmp_path / "catalog.db", isolation_level=None)
     with closing(connection) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -140,7 +140,7 @@ async def test_a_full_disk_fails_one_write_and_later_writes_succeed(world):
     assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
-async def test_dead_letters_are_kept_once_each(world, tmp_path):
+async def test_each_dead_letter_is_stored_once(world, tmp_path):
     place = LogPlace(1, "0x1", 1, 1, None)
     letters = [DeadLetter(place, "a", "b"), DeadLetter(None, "a", "b"), DeadLetter(None, "a", "c")]
     await world.see(letters=letters * 3)
@@ -166,14 +166,14 @@ async def test_closing_finishes_queued_work(world, open_another):
     assert await again.sessions.spend_login_nonce(world.alice, "19", world.now) is None
 
 
-async def test_the_group_of_a_file_cannot_be_deleted(world):
+async def test_a_group_that_still_has_a_file_cannot_be_deleted(world):
     file = await world.draft()
     connection = world.stores.database._writing
     with pytest.raises(sqlite3.IntegrityError):
         connection.execute("DELETE FROM file_groups WHERE id = ?", (file.group_id,))
 
 
-async def test_readers_do_not_block_the_writer_thanks_to_the_write_ahead_log(world):
+async def test_readers_do_not_block_the_writer_in_write_ahead_mode(world):
     assert world.stores.database._reading.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
 
 
@@ -184,7 +184,7 @@ REPORTING = WRITE.replace("os._exit(9)", 'os.write(1, b"committed"); os._exit(9)
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace shows what reaches the disk")
-async def test_an_effect_is_on_the_disk_before_its_response(tmp_path):
+async def test_a_write_is_on_disk_before_its_response_is_sent(tmp_path):
     path, trace = tmp_path / "catalog.db", tmp_path / "trace"
     await open_sqlite_stores(path).close()
     command = ["strace", "-f", "-e", "trace=fdatasync,fsync,write", "-o", str(trace)]
@@ -231,7 +231,7 @@ async def test_a_slow_list_by_several_tags_runs_outside_the_event_loop(
     assert bool(plans) is hops
 
 
-async def test_a_read_that_suspends_is_refused(world):
+async def test_a_read_that_awaits_anything_else_is_refused(world):
     async def suspend(tx):
         await asyncio.sleep(0)
 
@@ -242,8 +242,8 @@ async def test_a_read_that_suspends_is_refused(world):
 PHRASED = [f"word{number}" for number in range(16)]
 
 
-async def test_a_phrase_that_no_post_has_is_interrupted(world, monkeypatch):
-    """FTS5 returns no row before it has read the positions of all these words."""
+async def test_a_search_for_a_phrase_that_matches_no_post_is_interrupted(world, monkeypatch):
+    """FTS5 returns no row until it has read the positions of all these words."""
     await world.stores.database.transact((), add_words)
     monkeypatch.setattr(sqlite_database, "_CHECKED_EVERY", 40)
     monkeypatch.setattr(sqlite_database, "_LONGEST_SEARCH", 0.0)

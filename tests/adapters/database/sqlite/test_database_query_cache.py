@@ -1,4 +1,4 @@
-"""The query cache of a SQLite catalog is never older than the last commit of any process."""
+"""The SQLite query cache is never older than the last commit of any process."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def commit(path: Path) -> None:
     writer.close()
 
 
-def test_a_result_is_kept_until_the_next_commit(path: Path) -> None:
+def test_a_result_is_cached_until_the_next_commit(path: Path) -> None:
     cache = QueryCache(connect_reader(path))
     cache.keep(cache.refresh(), "key", "result")
     cache.refresh()
@@ -49,7 +49,7 @@ def test_a_result_older_than_the_latest_commit_is_not_cached(path: Path) -> None
     assert cache.find("key", None) is None
 
 
-def test_the_size_of_the_cache_is_bounded(path: Path) -> None:
+def test_the_cache_size_is_bounded(path: Path) -> None:
     cache = QueryCache(connect_reader(path), size=10)
     version = cache.refresh()
     for number in range(100):
@@ -71,7 +71,7 @@ async def test_a_page_is_read_once_between_commits(
     assert await world.stores.files.list_files(which, None, 5) == [made]
 
 
-async def test_the_commit_of_another_process_is_seen_at_once(
+async def test_a_commit_by_another_process_is_seen_at_once(
     world: World, open_another: Opener
 ) -> None:
     other = open_another()

@@ -53,7 +53,7 @@ async def commit(writer, rule, *args, durable=True):
 
 
 async def commit_together(writer, *transactions):
-    """The outcomes of (rule, args, durable), all in one commit: the writer is busy until then."""
+    """Queue (rule, args, durable) while the writer is busy; return the outcomes of one commit."""
     busy, free = threading.Event(), threading.Event()
 
     async def occupy(tx):
@@ -77,7 +77,7 @@ async def test_a_transaction_returns_the_result_of_its_rule(writer, connection):
     assert notes(connection) == {"a"}
 
 
-async def test_a_refused_transaction_undoes_only_itself(writer, connection):
+async def test_a_refused_transaction_rolls_back_only_itself(writer, connection):
     refusal = Refusal(Code.NOT_FOUND, "no")
     results = await commit_together(
         writer, (note, ("a",), True), (note, ("b", refusal), True), (note, ("c",), True)
@@ -105,7 +105,7 @@ async def test_a_constraint_violation_is_unavailable_for_its_caller_only(writer,
     assert notes(connection) == {"a", "b"}
 
 
-async def test_a_commit_with_a_refused_rule_runs_the_other_rules_again(writer, connection):
+async def test_other_rules_of_a_commit_run_again_if_one_is_refused(writer, connection):
     calls = []
 
     async def count(tx, text):
@@ -119,7 +119,7 @@ async def test_a_commit_with_a_refused_rule_runs_the_other_rules_again(writer, c
     assert notes(connection) == {"a"}
 
 
-async def test_a_rule_that_suspends_is_refused_and_rolled_back(writer, connection):
+async def test_a_rule_that_awaits_anything_else_is_refused_and_rolled_back(writer, connection):
     async def suspend(tx):
         await note(tx, "a")
         await asyncio.sleep(0)
@@ -130,7 +130,7 @@ async def test_a_rule_that_suspends_is_refused_and_rolled_back(writer, connectio
     assert notes(connection) == {"b"}
 
 
-async def test_a_database_error_fails_every_transaction_of_that_commit(writer, connection):
+async def test_a_database_error_fails_every_transaction_in_that_commit(writer, connection):
     results = await commit_together(
         writer, (note, ("a",), True), (fail, (), True), (note, ("b",), True)
     )
@@ -143,7 +143,7 @@ async def test_a_durable_transaction_waits_for_the_disk(writer):
     assert await commit(writer, synchronous) == FULL
 
 
-async def test_a_transaction_that_need_not_be_durable_does_not_wait_for_the_disk(writer):
+async def test_a_non_durable_transaction_does_not_wait_for_the_disk(writer):
     assert await commit(writer, synchronous, durable=False) == NORMAL
     assert await commit(writer, synchronous) == FULL
 
@@ -167,7 +167,7 @@ async def test_a_cancelled_caller_does_not_stop_the_others(writer, connection):
     assert notes(connection) == {"a", "b"}
 
 
-async def test_many_transactions_take_several_commits(writer, connection):
+async def test_many_transactions_are_split_into_several_commits(writer, connection):
     before = writer.commits
     await asyncio.gather(*(commit(writer, note, str(number)) for number in range(600)))
     assert len(notes(connection)) == 600
@@ -180,7 +180,7 @@ async def test_a_closed_writer_is_unavailable(writer):
         await commit(writer, note, "a")
 
 
-async def test_a_rule_that_hits_damage_is_rolled_back_alone(writer, connection, tmp_path):
+async def test_only_the_rule_that_hits_damage_is_rolled_back(writer, connection, tmp_path):
     connection.execute("CREATE TABLE others (other TEXT PRIMARY KEY)")
     (root,) = connection.execute(
         "SELECT rootpage FROM sqlite_schema WHERE name = 'others'"

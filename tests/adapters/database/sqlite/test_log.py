@@ -1,4 +1,4 @@
-"""A write-ahead log whose complete commits SQLite would drop is refused, and no other."""
+"""A write-ahead log is refused only if SQLite would drop complete commits from it."""
 
 import shutil
 from contextlib import closing
@@ -26,7 +26,7 @@ BOOT = "this start of this machine"
 
 
 def note(path, boot):
-    """Set the boot during which a database was opened."""
+    """Record the boot during which a database was opened."""
     path.with_name(f"{path.name}-boot").write_text(boot)
 
 
@@ -42,13 +42,13 @@ def flipped(log, at):
 
 @dataclass(frozen=True, repr=False)
 class Writings:
-    """A database at two moments, between which its log was restarted, and its logs.
+    """A database and its logs from before and after a log restart.
 
-    `tries` are logs with another commit each, of falling size, after the same `later` log.
+    Each of `tries` is the `later` log plus one more commit, in order of decreasing size.
     """
 
     path: Path
-    """Its state between the two uses of its log."""
+    """The database as it was between the two logs."""
     earlier: bytes
     later: bytes
     tries: list[bytes]
@@ -56,7 +56,7 @@ class Writings:
 
 @pytest.fixture(scope="module")
 def writings(tmp_path_factory):
-    """Logs as SQLite writes them."""
+    """Logs written by SQLite itself."""
     folder = tmp_path_factory.mktemp("writings")
     path, base, copy = (folder / name for name in ("open.db", "base.db", "copy.db"))
     with closing(connect_writer(path)) as connection:
@@ -80,7 +80,7 @@ def writings(tmp_path_factory):
 
 
 def used(log: bytes) -> bytes:
-    """A log without the frames of its earlier use, which follow those that were written."""
+    """Return a log without the stale frames that follow its current ones."""
     end = 32
     while log[end + 8 : end + 16] == log[16:24]:
         end += FRAME
@@ -88,14 +88,14 @@ def used(log: bytes) -> bytes:
 
 
 def overlaid(*logs: bytes) -> bytes:
-    """The content of a file into which each of these was written, from its beginning."""
+    """Return the content of a file after writing each log over it from the start."""
     content = b""
     for each in logs:
         content = each + content[len(each) :]
     return content
 
 
-def test_the_sample_logs_cover_the_cases_under_test(writings):
+def test_the_sample_logs_cover_the_tested_cases(writings):
     assert writings.earlier[16:24] != writings.later[16:24]
     assert len(writings.earlier) > max(len(each) for each in writings.tries)
     assert all(each.startswith(writings.later) for each in writings.tries)
@@ -104,8 +104,8 @@ def test_the_sample_logs_cover_the_cases_under_test(writings):
 
 
 @given(which=st.integers(0, 3), cut=st.integers(0, 2**20), again=st.booleans())
-def test_a_log_truncated_by_a_kill_drops_no_commit(writings, which, cut, again):
-    """Including one that was restarted, with the frames of its earlier use behind the new ones."""
+def test_a_log_truncated_by_a_kill_loses_no_commits(writings, which, cut, again):
+    """This includes a restarted log, where stale frames follow the new ones."""
     log = writings.tries[which]
     before = writings.earlier if again else b""
     log = overlaid(before, log[: 32 + cut % (len(log) - 31)])
@@ -113,8 +113,8 @@ def test_a_log_truncated_by_a_kill_drops_no_commit(writings, which, cut, again):
 
 
 @given(tries=st.lists(st.integers(0, 3), max_size=5), cut=st.integers(0, 2**20))
-def test_overwritten_frames_of_failed_commits_drop_no_commit(writings, tries, cut):
-    """A sync may fail, or a process be killed, after the last frame of a commit was written."""
+def test_overwriting_frames_of_failed_commits_loses_no_commits(writings, tries, cut):
+    """A sync can fail, or a process be killed, after the last frame of a commit was written."""
     last = writings.tries[3]
     last = last[: len(last) - cut % (len(last) - len(writings.later))]
     log = overlaid(writings.earlier, *(writings.tries[each] for each in tries), last)
@@ -122,13 +122,13 @@ def test_overwritten_frames_of_failed_commits_drop_no_commit(writings, tries, cu
 
 
 def last_commits(log):
-    """Where the last three commits of a log end."""
+    """Return the end offsets of the last three commits in a log."""
     ends = [end for end in range(32 + FRAME, len(log) + 1, FRAME) if any(log[end - FRAME :][4:8])]
     return ends[-3:]
 
 
 @given(which=st.integers(0, 4), at=st.integers(0, 2**20))
-def test_a_damaged_byte_before_the_last_commit_is_noticed(writings, which, at):
+def test_a_damaged_byte_before_the_last_commit_is_detected(writings, which, at):
     log = [writings.earlier, *writings.tries][which]
     # It is unknown whether the last commit was complete.
     at %= last_commits(log)[-2]
@@ -138,14 +138,14 @@ def test_a_damaged_byte_before_the_last_commit_is_noticed(writings, which, at):
 
 
 @pytest.mark.parametrize("at", [0, 3, 9, 17, 25])
-def test_without_the_header_of_a_log_all_its_commits_are_dropped(writings, at):
+def test_all_commits_of_a_log_with_a_damaged_header_are_dropped(writings, at):
     log = writings.later
     commits = sum(any(log[start + 4 : start + 8]) for start in range(32, len(log), FRAME))
     assert count_dropped_commits(flipped(log, at), 4096) == commits
 
 
 @given(at=st.integers(0, 2**20), bit=st.integers(0, 7), cut=st.integers(0, 2**20))
-def test_arbitrary_bytes_can_be_read(writings, at, bit, cut):
+def test_arbitrary_log_bytes_can_be_read(writings, at, bit, cut):
     content = bytearray(writings.tries[0])
     content[at % len(content)] ^= 1 << bit
     count_dropped_commits(bytes(content[: cut % len(content)]), 4096)
@@ -153,7 +153,7 @@ def test_arbitrary_bytes_can_be_read(writings, at, bit, cut):
 
 @pytest.fixture
 def killed(tmp_path):
-    """A database with commits in its log, as left by a kill."""
+    """A database with commits in its log, as left by a killed process."""
     path, copy = tmp_path / "open.db", tmp_path / "killed.db"
     with closing(connect_writer(path)) as connection:
         connection.execute("CREATE TABLE notes (note TEXT)")
@@ -192,7 +192,7 @@ def test_a_damaged_log_is_accepted_once_the_operator_confirms_it(killed):
 
 
 @pytest.mark.parametrize("boot", ["another start or machine", None])
-def test_a_damaged_log_is_accepted_after_a_power_loss(killed, boot, caplog):
+def test_a_damaged_log_is_accepted_after_a_power_failure(killed, boot, caplog):
     flip(log_of(killed), 40)
     check_log(killed, boot)
     assert "power loss" in caplog.text
@@ -204,7 +204,7 @@ def test_a_damaged_log_is_accepted_after_a_power_loss(killed, boot, caplog):
 
 
 @pytest.mark.parametrize("leave", [Path.unlink, lambda path: path.write_bytes(b"")])
-def test_a_log_without_its_database_is_kept(killed, leave):
+def test_a_log_without_its_database_is_refused_and_kept(killed, leave):
     log = log_of(killed)
     content = log.read_bytes()
     leave(killed)
@@ -213,7 +213,7 @@ def test_a_log_without_its_database_is_kept(killed, leave):
     assert log.read_bytes() == content
 
 
-def test_a_database_that_a_repair_was_about_to_replace_is_refused(killed):
+def test_a_database_with_an_unfinished_repair_is_refused(killed):
     replacement_of(killed).touch()
     with pytest.raises(DamagedLog, match="Run imprint repair again"):
         check_log(killed, BOOT)
@@ -221,7 +221,7 @@ def test_a_database_that_a_repair_was_about_to_replace_is_refused(killed):
 
 @given(left_out=st.sets(st.integers(0, 60)))
 @SHARED_FIXTURE
-def test_blocks_lost_by_a_power_failure_do_not_refuse_a_log(killed, left_out):
+def test_a_log_with_blocks_lost_in_a_power_failure_is_accepted(killed, left_out):
     log = log_of(killed)
     note(killed, "the start before")
     whole = log.read_bytes()
@@ -234,8 +234,8 @@ def test_blocks_lost_by_a_power_failure_do_not_refuse_a_log(killed, left_out):
 
 
 @pytest.mark.parametrize("boot", [BOOT, "another start"])
-def test_a_log_that_was_accepted_once_is_not_refused_later(killed, boot):
-    """The remains behind a short commit still look like complete commits."""
+def test_a_log_is_not_refused_once_it_was_accepted(killed, boot):
+    """Stale frames after a short commit still look like complete commits."""
     log = log_of(killed)
     flip(log, 32 + 3 * FRAME + 100)
     if boot == BOOT:
@@ -271,7 +271,7 @@ def test_restarting_a_log_in_use_is_postponed(killed):
         assert check_log(killed, "another start")
 
 
-def test_a_log_is_restarted_although_another_worker_wrote_to_the_new_file(tmp_path):
+def test_a_log_is_restarted_even_if_another_worker_wrote_to_the_new_file(tmp_path):
     path = tmp_path / "new.db"
     with closing(connect_writer(path)) as first, closing(connect_writer(path)) as second:
         second.execute("CREATE TABLE notes (note TEXT)")

@@ -21,7 +21,7 @@ def flip(path, at):
     path.write_bytes(content)
 
 
-async def test_a_catalog_with_a_damaged_index_is_noticed_when_it_is_opened(tmp_path):
+async def test_a_damaged_index_is_detected_when_the_catalog_is_opened(tmp_path):
     path = tmp_path / "catalog.db"
     await open_sqlite_stores(path).close()
     assert not examine_catalog(path)
@@ -84,7 +84,7 @@ async def test_damage_in_the_index_leaves_files_readable(tmp_path, tree):
         await stores.close()
 
 
-async def test_damage_in_a_table_of_records_makes_missing_files_unavailable(tmp_path):
+async def test_lookups_of_unknown_files_are_unavailable_if_their_table_is_damaged(tmp_path):
     path = tmp_path / "catalog.db"
     await make_catalog(path)
     break_tree(path, "posts")
@@ -98,7 +98,7 @@ async def test_damage_in_a_table_of_records_makes_missing_files_unavailable(tmp_
         await stores.close()
 
 
-async def test_a_step_that_hits_damage_is_refused_and_other_writes_continue(tmp_path):
+async def test_an_index_step_that_hits_damage_fails_and_other_writes_continue(tmp_path):
     path = tmp_path / "catalog.db"
     _, market, _ = await make_catalog(path)
     break_tree(path, "holdings")

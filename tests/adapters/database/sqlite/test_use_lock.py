@@ -1,4 +1,4 @@
-"""The lock on the use of a catalog: shared, exclusive, and ended with its process."""
+"""The usage lock of a catalog: shared or exclusive, and released when its process ends."""
 
 import os
 import signal
@@ -52,5 +52,5 @@ def test_the_lock_of_a_killed_process_is_released(tmp_path: Path):
     os.close(writer)
 
 
-def test_a_folder_that_cannot_be_written_to_is_used_without_a_lock(tmp_path: Path):
+def test_an_unwritable_folder_is_used_without_a_lock(tmp_path: Path):
     UseLock(tmp_path / "no" / "imprint.db").close()

@@ -1,4 +1,4 @@
-"""Drafts: added, replaced, prepared, deleted."""
+"""Drafts: adding, replacing, preparing and deleting."""
 
 from datetime import timedelta
 
@@ -28,7 +28,7 @@ async def test_a_draft_is_found_by_its_cid(world):
     assert await world.stores.files.file_by_cid(file.cid) == file
 
 
-async def test_an_unknown_cid_finds_nothing(world):
+async def test_nothing_is_found_for_an_unknown_cid(world):
     assert await world.stores.files.file_by_cid(Cid("bafynobody")) is None
 
 
@@ -45,7 +45,7 @@ async def test_an_update_keeps_the_group_and_changes_the_rest(world):
     assert new.position > old.position
 
 
-async def test_an_updated_version_is_inaccessible_at_once(world):
+async def test_the_old_version_is_inaccessible_as_soon_as_it_is_updated(world):
     old = await world.draft()
     new = await world.update(old)
     assert await world.stores.files.file_by_cid(old.cid) is None
@@ -59,13 +59,13 @@ async def test_hashtags_and_thumbnail_stay_with_the_group(world):
     assert new.thumbnail_cid == prepared.thumbnail_cid
 
 
-async def test_a_version_that_was_replaced_cannot_be_replaced_again(world):
+async def test_a_replaced_version_cannot_be_replaced_again(world):
     old = await world.draft()
     await world.update(old)
     assert await world.update(old) is None
 
 
-async def test_a_strangers_draft_cannot_be_changed(world):
+async def test_a_draft_of_another_owner_cannot_be_changed(world):
     file = await world.draft(world.alice)
     write, version = world.write(Action.UPDATE, world.bob), world.version(world.bob)
     intent = await world.begin(write, version)
@@ -78,7 +78,7 @@ async def test_a_strangers_draft_cannot_be_changed(world):
     assert await world.stores.files.file_by_cid(file.cid) == file
 
 
-async def test_a_post_can_be_neither_updated_nor_prepared_nor_deleted(world):
+async def test_a_post_cannot_be_updated_prepared_or_deleted(world):
     post = await world.post("art")
     assert await world.update(post) is None
     assert await world.prepare(post, "other") is None
@@ -86,7 +86,7 @@ async def test_a_post_can_be_neither_updated_nor_prepared_nor_deleted(world):
     assert await world.live(post.cid) == post
 
 
-async def test_a_prepared_draft_has_the_thumbnail_and_the_hashtags_in_their_order(world):
+async def test_a_prepared_draft_has_its_thumbnail_and_its_hashtags_in_order(world):
     file = await world.draft()
     prepared = await world.prepare(file, "zen", "art", "ß", thumbnail=Cid("bafypicture"))
     assert prepared.hashtags == ("zen", "art", "ß")
@@ -101,19 +101,19 @@ async def test_preparing_again_replaces_the_hashtags(world):
     assert prepared.hashtags == ("new",)
 
 
-async def test_preparing_leaves_the_position(world):
+async def test_preparing_does_not_change_the_position(world):
     file = await world.draft()
     assert (await world.prepare(file, "art")).position == file.position
 
 
-async def test_deleting_returns_the_deleted_draft(world):
+async def test_deleting_a_draft_returns_it(world):
     file = await world.prepare(await world.draft(), "art")
     assert await world.delete(file) == file
     assert await world.stores.files.file_by_cid(file.cid) is None
     assert await world.delete(file) is None
 
 
-async def test_a_thumbnail_is_public_while_its_file_lives(world):
+async def test_a_thumbnail_is_public_while_its_file_exists(world):
     picture = world.cid()
     file = await world.prepare(await world.draft(), thumbnail=picture)
     assert await world.stores.files.public_size(picture) is not None
@@ -121,7 +121,7 @@ async def test_a_thumbnail_is_public_while_its_file_lives(world):
     assert await world.stores.files.public_size(picture) is None
 
 
-async def test_a_thumbnail_that_was_replaced_is_public_for_its_grace_period(world):
+async def test_a_replaced_thumbnail_stays_public_for_its_grace_period(world):
     first = world.cid()
     file = await world.prepare(await world.draft(), thumbnail=first)
     await world.prepare(file)
@@ -136,14 +136,14 @@ async def test_the_cid_of_a_document_is_not_public(world):
     assert await world.stores.files.public_size(post.cid) is None
 
 
-async def test_times_keep_their_microseconds(world):
+async def test_timestamps_keep_their_microseconds(world):
     world.later(microseconds=1)
     file = await world.draft()
     assert (await world.live(file.cid)).created_at == world.now
     assert world.now.utcoffset() == timedelta(0)
 
 
-async def test_an_update_stays_in_the_current_group_of_its_draft(world):
+async def test_an_updated_draft_stays_in_its_current_group(world):
     first = await world.draft()
     second = await world.update(first)
     await world.see(world.event(first))

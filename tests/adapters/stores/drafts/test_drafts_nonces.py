@@ -1,4 +1,4 @@
-"""Nonces of writes and of logins, intents, and the numbers of names."""
+"""Write nonces, login nonces, intents, and file numbers."""
 
 import asyncio
 from dataclasses import replace
@@ -18,11 +18,11 @@ async def file_of_spent(world, nonce):
     return refused.value.file
 
 
-async def test_a_fresh_nonce_passes(world):
+async def test_an_unused_nonce_is_accepted(world):
     await world.stores.writing_sessions.check_nonce(world.alice, "fresh")
 
 
-async def test_a_spent_nonce_is_refused_with_the_file_it_made(world):
+async def test_a_spent_nonce_is_refused_with_the_file_it_created(world):
     file = await world.draft(nonce="n")
     assert await file_of_spent(world, "n") == file
 
@@ -67,13 +67,13 @@ async def test_every_change_spends_its_nonce(world):
     assert await file_of_spent(world, "delete") is None
 
 
-async def test_a_spent_nonce_names_no_file_once_that_file_was_replaced(world):
+async def test_a_spent_nonce_names_no_file_after_that_file_was_replaced(world):
     file = await world.draft(nonce="n")
     await world.update(file)
     assert await file_of_spent(world, "n") is None
 
 
-async def test_the_nonce_of_a_deletion_names_no_file_even_after_a_restore(world):
+async def test_a_deletion_nonce_names_no_file_even_after_a_restore(world):
     file = await world.draft()
     await world.delete(file, nonce="n")
     await world.see(world.event(file))
@@ -90,7 +90,7 @@ async def test_a_write_without_effect_does_not_spend_its_nonce(world):
     assert (await world.draft(nonce="n")).owner == world.alice
 
 
-async def test_a_nonce_belongs_to_its_signer(world):
+async def test_a_nonce_is_specific_to_its_signer(world):
     await world.draft(world.alice, nonce="n")
     assert (await world.draft(world.bob, nonce="n")).owner == world.bob
 
@@ -103,7 +103,7 @@ async def test_any_text_can_be_a_nonce(world, nonce):
     assert await file_of_spent(world, nonce) == file
 
 
-async def test_similar_nonces_are_different_nonces(world):
+async def test_similar_nonces_are_distinct(world):
     composed, decomposed = "\u00fc", "u\u0308"
     texts = ["\0", "\\x00", "\\\\x00", "\ufffd", "?", "\ud800", "\ud801", "\\ud800", "a", "A"]
     for nonce in [*texts, composed, decomposed]:
@@ -122,7 +122,7 @@ async def test_logins_and_writes_have_separate_nonces(world):
     assert (await world.draft(nonce="n")).owner == world.alice
 
 
-async def test_begin_write_reserves_the_next_free_number_if_the_given_one_is_used(world):
+async def test_begin_write_reserves_the_next_free_number_if_the_given_one_is_taken(world):
     write = world.write(Action.CREATE)
     begin = world.stores.drafts.begin_write
     assert await begin(world.intent(write, world.cid(), number=7)) is None
@@ -132,14 +132,14 @@ async def test_begin_write_reserves_the_next_free_number_if_the_given_one_is_use
     assert await begin(world.intent(write, world.cid(), number=11)) is None
 
 
-async def test_numbers_rise_per_owner(world):
+async def test_numbers_increase_per_owner(world):
     begin = world.stores.drafts.begin_write
     await begin(world.intent(world.write(Action.CREATE, world.alice), world.cid(), number=7))
     other = world.write(Action.CREATE, world.bob)
     assert await begin(world.intent(other, world.cid(), number=1)) is None
 
 
-async def test_an_intent_whose_number_is_used_is_not_stored(world):
+async def test_an_intent_with_a_taken_number_is_not_stored(world):
     write = world.write(Action.CREATE)
     await world.stores.drafts.begin_write(world.intent(write, world.cid(), number=7))
     refused = world.intent(write, world.cid(), number=7)
@@ -149,7 +149,7 @@ async def test_an_intent_whose_number_is_used_is_not_stored(world):
         await world.stores.drafts.add_draft(write, refused, version)
 
 
-async def test_a_slow_write_succeeds_while_its_intent_has_not_been_collected(world):
+async def test_a_slow_write_succeeds_until_its_intent_is_collected(world):
     write, version = world.write(Action.CREATE), world.version()
     intent = await world.begin(write, version)
     world.later(hours=1)
@@ -157,7 +157,7 @@ async def test_a_slow_write_succeeds_while_its_intent_has_not_been_collected(wor
 
 
 @pytest.mark.parametrize("purged", [False, True])
-async def test_a_write_whose_document_was_condemned_is_refused_and_spends_nothing(world, purged):
+async def test_writing_a_document_marked_for_deletion_is_refused_without_cost(world, purged):
     write, version = world.write(Action.CREATE, nonce="n"), world.version()
     intent = await world.begin(write, version)
     world.later(hours=1)
@@ -170,7 +170,7 @@ async def test_a_write_whose_document_was_condemned_is_refused_and_spends_nothin
     await world.stores.writing_sessions.check_nonce(world.alice, "n")
 
 
-async def test_of_different_writes_with_one_nonce_in_two_processes_one_takes_effect(
+async def test_only_one_of_two_concurrent_writes_with_the_same_nonce_takes_effect(
     world, open_another
 ):
     other = replace(world, stores=open_another())
@@ -190,7 +190,7 @@ async def test_of_different_writes_with_one_nonce_in_two_processes_one_takes_eff
         assert await world.stores.garbage.recount_usage() == 0
 
 
-async def test_open_write_returns_the_live_file_of_its_cid(world):
+async def test_open_write_returns_the_live_file_with_the_given_cid(world):
     file = await world.draft()
     write = world.write(Action.UPDATE)
     assert await world.stores.drafts.open_write(write, None, "key") is None
@@ -201,7 +201,7 @@ async def test_open_write_returns_the_live_file_of_its_cid(world):
     assert await world.stores.drafts.open_write(write, None, "key", file.cid) is None
 
 
-async def test_a_spent_nonce_does_not_open_a_write(world):
+async def test_a_write_with_a_spent_nonce_cannot_be_opened(world):
     file = await world.draft(nonce="n")
     write = world.write(Action.UPDATE, nonce="n")
     for rate in (None, Rate(5, 60)):
@@ -210,7 +210,7 @@ async def test_a_spent_nonce_does_not_open_a_write(world):
         assert refused.value.file == file
 
 
-async def test_a_write_above_its_rate_is_refused_before_its_nonce_is_checked(world):
+async def test_the_rate_limit_is_checked_before_the_nonce(world):
     await world.draft(nonce="n")
     write = world.write(Action.UPDATE, nonce="n")
     rate = Rate(2, 60)
@@ -221,7 +221,7 @@ async def test_a_write_above_its_rate_is_refused_before_its_nonce_is_checked(wor
 
 
 def create_of(world, nonce: str | None = None):
-    """A create of Alice: its write, its version and its intent."""
+    """Return the write, the version and the intent of a draft created by Alice."""
     write, version = world.write(Action.CREATE, nonce=nonce), world.version()
     return (
         write,
@@ -231,7 +231,7 @@ def create_of(world, nonce: str | None = None):
 
 
 @pytest.mark.parametrize("rate", [None, Rate(5, 60)], ids=str)
-async def test_a_create_opens_and_begins_in_one_step(world, rate):
+async def test_open_create_opens_and_begins_a_write_in_one_step(world, rate):
     write, version, intent = create_of(world)
     assert await world.stores.drafts.open_create(write, rate, "key", intent, NO_QUOTA) is None
     file = await world.stores.drafts.add_draft(write, intent, version)
@@ -240,7 +240,7 @@ async def test_a_create_opens_and_begins_in_one_step(world, rate):
 
 
 @pytest.mark.parametrize("rate", [None, Rate(5, 60)], ids=str)
-async def test_a_create_with_a_spent_nonce_begins_nothing(world, rate):
+async def test_open_create_with_a_spent_nonce_begins_nothing(world, rate):
     file = await world.draft(nonce="n")
     write, _, intent = create_of(world, "n")
     with pytest.raises(NonceUsed) as refused:
@@ -249,7 +249,7 @@ async def test_a_create_with_a_spent_nonce_begins_nothing(world, rate):
     assert await world.stores.garbage.recount_usage() == 0
 
 
-async def test_a_create_above_its_rate_begins_nothing_and_each_counts_once(world):
+async def test_open_create_above_the_rate_begins_nothing_and_counts_once(world):
     rate = Rate(2, 60)
     for _ in range(2):
         write, _, intent = create_of(world)
@@ -261,7 +261,7 @@ async def test_a_create_above_its_rate_begins_nothing_and_each_counts_once(world
     assert await world.stores.drafts.begin_write(intent) is None
 
 
-async def test_a_create_above_the_quota_is_refused_and_counts_towards_the_rate(world):
+async def test_open_create_above_the_quota_is_refused_but_counts_towards_the_rate(world):
     rate, quota = Rate(1, 60), Quota(bytes=1, drafts=0)
     write, _, intent = create_of(world)
     with pytest.raises(Refusal) as refused:
@@ -271,7 +271,7 @@ async def test_a_create_above_the_quota_is_refused_and_counts_towards_the_rate(w
         await world.stores.drafts.open_create(write, rate, "key", intent, NO_QUOTA)
 
 
-async def test_a_create_with_a_used_number_gets_the_next_one(world):
+async def test_open_create_with_a_taken_number_gets_the_next_one(world):
     first, _, begun = create_of(world)
     assert await world.stores.drafts.open_create(first, None, "key", begun, NO_QUOTA) is None
     write, version = world.write(Action.CREATE), world.version()

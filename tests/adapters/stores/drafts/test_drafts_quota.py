@@ -1,4 +1,4 @@
-"""Quotas: what exactly counts for a signer, and what is refused above them."""
+"""Quotas: what counts towards the usage of a signer, and what is refused above the limit."""
 
 import asyncio
 import sys
@@ -27,7 +27,7 @@ PICTURE = Cid("picture")
 
 @pytest.fixture
 def used(world, database):
-    """The usage of a signer in bytes and drafts."""
+    """Return the usage of a signer in bytes and drafts."""
 
     async def read(owner=world.alice):
         rows = await database.rows(
@@ -51,7 +51,7 @@ def over_quota():
     return pytest.raises(Refusal, match="take up all the space")
 
 
-async def test_a_draft_counts_with_its_bytes(world, used):
+async def test_the_bytes_of_a_draft_count_towards_usage(world, used):
     file = await world.draft()
     assert await used() == (file.size, 1)
     assert await used(world.bob) == (0, 0)
@@ -77,7 +77,7 @@ async def test_a_deleted_draft_counts_until_it_is_destroyed(world, used):
     assert await used() == (0, 0)
 
 
-async def test_a_thumbnail_counts_for_its_draft(world, used):
+async def test_a_thumbnail_counts_with_its_draft(world, used):
     file = await world.draft()
     write = world.write(Action.PUBLISH)
     intent = await world.begin_thumbnail(write, PICTURE, size=70)
@@ -95,14 +95,14 @@ async def test_a_replaced_thumbnail_counts_until_it_is_destroyed(world, used):
     assert await used() == (file.size + 10, 1)
 
 
-async def test_the_same_thumbnail_again_counts_once(world, used):
+async def test_setting_the_same_thumbnail_again_counts_it_once(world, used):
     file = await world.draft()
     for _ in range(3):
         await world.prepare(file, thumbnail=PICTURE)
         assert await used() == (file.size + 10, 1)
 
 
-async def test_a_thumbnail_that_is_restored_counts_once(world, used):
+async def test_a_restored_thumbnail_counts_once(world, used):
     file = await world.draft()
     for thumbnail in (PICTURE, Cid("other"), PICTURE):
         await world.prepare(file, thumbnail=thumbnail)
@@ -121,9 +121,7 @@ async def test_a_shared_picture_counts_towards_the_last_owner_to_delete_it(world
     assert await used() == await used(world.bob) == (0, 0)
 
 
-async def test_after_the_grace_period_a_shared_picture_counts_towards_its_remaining_owner(
-    world, used
-):
+async def test_a_shared_picture_later_counts_towards_its_remaining_owner(world, used):
     mine = await world.prepare(await world.draft(), thumbnail=PICTURE)
     theirs = await world.prepare(await world.draft(world.bob), thumbnail=PICTURE)
     await world.delete(mine)
@@ -132,7 +130,7 @@ async def test_after_the_grace_period_a_shared_picture_counts_towards_its_remain
     assert await used(world.bob) == (theirs.size + 10, 1)
 
 
-async def test_a_post_does_not_count_and_a_reorg_makes_it_count_again(world, used):
+async def test_a_post_does_not_count_until_a_reorg_makes_it_a_draft_again(world, used):
     file = await world.prepare(await world.draft())
     event = world.event(file)
     await world.see(event)
@@ -141,7 +139,7 @@ async def test_a_post_does_not_count_and_a_reorg_makes_it_count_again(world, use
     assert await used() == (file.size + 10, 1)
 
 
-async def test_a_draft_whose_event_arrived_first_does_not_count(world, used):
+async def test_a_draft_published_before_it_was_added_does_not_count(world, used):
     version = world.version()
     await world.see(world.event(version))
     write = world.write(Action.CREATE)
@@ -164,7 +162,7 @@ async def test_a_restored_version_does_not_count(world, used, end):
     assert await used() == (newer[0] + file.size + 10, newer[1] + 1)
 
 
-async def test_a_write_that_never_ends_counts_until_its_document_is_destroyed(world, used):
+async def test_an_unfinished_write_counts_until_its_document_is_destroyed(world, used):
     version = world.version()
     await world.begin(world.write(Action.CREATE), version)
     assert await used() == (version.size, 1)
@@ -175,7 +173,7 @@ async def test_a_write_that_never_ends_counts_until_its_document_is_destroyed(wo
     assert await used() == (0, 0)
 
 
-async def test_a_picture_in_use_does_not_count_towards_a_write_that_never_ended(world, used):
+async def test_a_picture_in_use_does_not_count_towards_an_unfinished_write(world, used):
     await world.prepare(await world.draft(), thumbnail=PICTURE)
     for _ in range(2):
         await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), PICTURE)
@@ -185,7 +183,7 @@ async def test_a_picture_in_use_does_not_count_towards_a_write_that_never_ended(
     assert await used(world.bob) == (0, 0)
 
 
-async def test_an_import_counts_and_is_not_refused(world, used):
+async def test_an_import_counts_towards_usage_but_is_never_refused(world, used):
     document = (Cid("c"), 90, world.now)
     draft = File("f", "g", world.alice, f"{world.alice}_5", *document, State.PENDING, 0)
     draft = replace(draft, thumbnail_cid=PICTURE)
@@ -195,7 +193,7 @@ async def test_an_import_counts_and_is_not_refused(world, used):
     assert await used() == (0, 0)
 
 
-async def test_an_import_of_a_detached_document_counts_it_once(world, used):
+async def test_importing_a_detached_document_counts_it_once(world, used):
     version = world.version()
     await world.begin(world.write(Action.CREATE), version)
     world.later(minutes=11)
@@ -207,7 +205,7 @@ async def test_an_import_of_a_detached_document_counts_it_once(world, used):
     assert await used() == (version.size, 1)
 
 
-async def test_a_document_above_the_quota_is_refused_and_leaves_nothing(world, used, database):
+async def test_a_document_above_the_quota_is_refused_and_nothing_is_stored(world, used, database):
     file = await world.draft()
     version, write = world.version(), world.write(Action.CREATE, nonce="kept")
     world.quota = Quota(bytes=file.size + version.size - 1)
@@ -223,14 +221,14 @@ async def test_a_document_above_the_quota_is_refused_and_leaves_nothing(world, u
         await world.stores.writing_sessions.check_nonce(world.alice, "kept")
 
 
-async def test_the_first_document_of_a_signer_can_be_beyond_the_quota(world, used):
+async def test_even_the_first_document_of_a_signer_can_exceed_the_quota(world, used):
     world.quota = Quota(bytes=10)
     with over_quota():
         await world.draft()
     assert await used() == (0, 0)
 
 
-async def test_a_quota_is_a_quota_of_one_signer(world):
+async def test_a_quota_applies_to_each_signer_separately(world):
     world.quota = Quota(drafts=1)
     await world.draft()
     await world.draft(world.bob)
@@ -249,7 +247,7 @@ async def test_a_write_refused_for_its_quota_reserves_no_number(world):
     assert await world.stores.drafts.begin_write(intent) is None
 
 
-async def test_a_used_number_does_not_bypass_the_quota(world, used):
+async def test_a_taken_number_does_not_bypass_the_quota(world, used):
     file = await world.draft()
     world.quota = Quota(drafts=1)
     write = world.write(Action.CREATE)
@@ -273,7 +271,7 @@ async def test_a_signer_at_the_draft_limit_can_still_update_prepare_and_delete(w
     assert (await used())[1] == 2
 
 
-async def test_a_deleted_draft_makes_room_for_bytes_only_once_it_is_destroyed(world):
+async def test_bytes_of_a_deleted_draft_are_freed_only_when_it_is_destroyed(world):
     file = await world.draft()
     world.quota = Quota(bytes=file.size + 5)
     await world.delete(file)
@@ -284,7 +282,7 @@ async def test_a_deleted_draft_makes_room_for_bytes_only_once_it_is_destroyed(wo
     await world.draft()
 
 
-async def test_simultaneous_writes_never_exceed_a_quota(world, open_another, used):
+async def test_concurrent_writes_never_exceed_a_quota(world, open_another, used):
     worlds = [replace(world, stores=open_another(), quota=Quota(drafts=7)) for _ in range(3)]
     attempts = [each.draft() for each in worlds for _ in range(6)]
     done = await asyncio.gather(*attempts, return_exceptions=True)
@@ -294,7 +292,7 @@ async def test_simultaneous_writes_never_exceed_a_quota(world, open_another, use
     assert await used() == (sum(file.size for file in kept), 7)
 
 
-async def test_processes_together_never_exceed_a_quota(database):
+async def test_several_processes_together_never_exceed_a_quota(database):
     await open_any(database.address).close()
     command = [sys.executable, rivals.__file__, database.address]
     others = [
@@ -309,7 +307,7 @@ async def test_processes_together_never_exceed_a_quota(database):
     assert await database.rows(COMPARE_USAGE) == []
 
 
-async def test_a_recount_corrects_only_wrong_usage(world, used, database):
+async def test_a_recount_corrects_only_incorrect_usage(world, used, database):
     mine, theirs = await world.draft(), await world.draft(world.bob)
     await world.stores.database.transact((), spoil, world.alice)
     assert await world.stores.garbage.recount_usage() == 1
@@ -322,7 +320,7 @@ async def spoil(tx, owner):
     await tx.execute(COUNT_USAGE, owner=owner, bytes=-1000, drafts=5)
 
 
-async def test_deleted_drafts_make_room_at_once(world, used):
+async def test_deleting_drafts_frees_the_draft_quota_at_once(world, used):
     world.quota = Quota(drafts=3)
     for _ in range(3):
         files = [await world.draft() for _ in range(3)]
@@ -344,7 +342,7 @@ async def test_a_destroyed_draft_no_longer_counts(world, used):
         await world.draft()
 
 
-async def test_a_deleted_draft_restored_by_the_chain_no_longer_counts(world, used):
+async def test_a_deleted_draft_restored_by_an_event_no_longer_counts(world, used):
     file = await world.draft()
     await world.delete(file)
     assert await world.see(world.event(file)) == [EventStatus.ONCHAIN]
@@ -358,8 +356,8 @@ STEPS = st.lists(
 
 @hypothesis.settings(SHARED_FIXTURE, max_examples=15)
 @hypothesis.given(steps=STEPS)
-async def test_a_quota_holds_exactly_under_concurrent_writes(world, open_another, steps):
-    """Writes of a step run concurrently, on two catalogs like those of two processes."""
+async def test_a_quota_is_exact_under_concurrent_writes(world, open_another, steps):
+    """The writes of a step run concurrently through two catalogs, as in two processes."""
     owner = Address(f"0x{world.number():040x}")
     worlds = [world, replace(world, stores=open_another())]
     most = 3

@@ -1,4 +1,4 @@
-"""Detached documents: kept for a while, condemned when nothing refers to them, purged."""
+"""Detached documents: kept for a while, marked for deletion when unused, then purged."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,7 +17,7 @@ from imprint.ports.drafts import Condemned, PurgeOutcome
 PICTURE = Cid("bafypicture")
 
 
-async def test_documents_of_live_files_are_never_condemned(world):
+async def test_documents_of_live_files_are_never_marked_for_deletion(world):
     await world.prepare(await world.draft(), "a")
     await world.post("b")
     world.later(days=400)
@@ -25,7 +25,7 @@ async def test_documents_of_live_files_are_never_condemned(world):
 
 
 @pytest.mark.parametrize("end", ["update", "delete"])
-async def test_a_removed_version_is_condemned_after_the_grace_period(world, end):
+async def test_a_removed_version_is_marked_for_deletion_after_the_grace_period(world, end):
     file = await world.draft()
     await getattr(world, end)(file)
     world.later(hours=24)
@@ -34,21 +34,21 @@ async def test_a_removed_version_is_condemned_after_the_grace_period(world, end)
     assert await world.condemn() == {(file.cid, "private")}
 
 
-async def test_the_thumbnail_of_a_deleted_file_is_also_condemned(world):
+async def test_the_thumbnail_of_a_deleted_file_is_also_marked_for_deletion(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.delete(file)
     world.later(hours=25)
     assert await world.condemn() == {(file.cid, "private"), (PICTURE, "public")}
 
 
-async def test_a_thumbnail_that_was_replaced_is_condemned(world):
+async def test_a_replaced_thumbnail_is_marked_for_deletion(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.prepare(file)
     world.later(hours=25)
     assert await world.condemn() == {(PICTURE, "public")}
 
 
-async def test_the_same_thumbnail_again_is_not_detached(world):
+async def test_setting_the_same_thumbnail_again_does_not_detach_it(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.prepare(file, thumbnail=PICTURE)
     world.later(hours=25)
@@ -56,7 +56,7 @@ async def test_the_same_thumbnail_again_is_not_detached(world):
     assert await world.stores.files.public_size(PICTURE) is not None
 
 
-async def test_a_thumbnail_used_by_another_group_is_not_condemned(world):
+async def test_a_thumbnail_used_by_another_group_is_not_marked_for_deletion(world):
     mine = await world.prepare(await world.draft(), thumbnail=PICTURE)
     theirs = await world.prepare(await world.draft(world.bob), thumbnail=PICTURE)
     await world.delete(mine)
@@ -68,7 +68,7 @@ async def test_a_thumbnail_used_by_another_group_is_not_condemned(world):
     assert (PICTURE, "public") in await world.condemn()
 
 
-async def test_the_same_cid_on_the_other_network_is_another_document(world):
+async def test_the_same_cid_on_the_other_network_is_a_separate_document(world):
     file = await world.draft()
     other = await world.draft()
     await world.prepare(other, thumbnail=file.cid)
@@ -78,7 +78,7 @@ async def test_the_same_cid_on_the_other_network_is_another_document(world):
     assert await world.live(file.cid) == file
 
 
-async def test_a_condemned_document_is_listed_until_it_is_purged(world):
+async def test_a_document_marked_for_deletion_is_listed_until_it_is_purged(world):
     file = await world.draft()
     await world.delete(file)
     world.later(hours=25)
@@ -87,7 +87,7 @@ async def test_a_condemned_document_is_listed_until_it_is_purged(world):
     assert await world.condemn() == set()
 
 
-async def test_a_round_condemns_at_most_its_limit_and_the_next_one_the_rest(world):
+async def test_each_round_marks_at_most_its_limit_and_the_next_one_the_rest(world):
     files = [await world.draft() for _ in range(5)]
     for file in files:
         await world.delete(file)
@@ -102,7 +102,7 @@ async def test_a_round_condemns_at_most_its_limit_and_the_next_one_the_rest(worl
     assert seen == {(file.cid, "private") for file in files}
 
 
-async def test_the_document_of_an_intent_that_ran_out_is_condemned(world):
+async def test_the_document_of_an_expired_intent_is_marked_for_deletion(world):
     write, version = world.write(Action.CREATE), world.version()
     await world.begin(write, version)
     world.later(minutes=10)
@@ -111,7 +111,7 @@ async def test_the_document_of_an_intent_that_ran_out_is_condemned(world):
     assert await world.condemn() == {(version.cid, "private")}
 
 
-async def test_an_expired_intent_does_not_condemn_a_document_in_use(world):
+async def test_an_expired_intent_does_not_mark_a_document_in_use(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), PICTURE)
     world.later(hours=1)
@@ -129,7 +129,7 @@ async def test_an_expired_intent_does_not_shorten_the_grace_period(world):
     assert (await world.live(file.cid)).thumbnail_cid == PICTURE
 
 
-async def test_a_running_intent_keeps_its_document(world):
+async def test_the_document_of_an_unexpired_intent_is_kept(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.delete(file)
     world.later(hours=25)
@@ -143,7 +143,7 @@ async def test_a_running_intent_keeps_its_document(world):
 
 
 async def condemned_picture(world):
-    """A draft, and a picture that is condemned because no draft has it any more."""
+    """A draft, and a picture marked for deletion because no draft uses it any more."""
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     file = await world.prepare(file)
     world.later(hours=25)
@@ -151,7 +151,7 @@ async def condemned_picture(world):
     return file
 
 
-async def test_a_write_rescues_a_condemned_document(world):
+async def test_a_write_rescues_a_document_marked_for_deletion(world):
     file = await condemned_picture(world)
     write = world.write(Action.PUBLISH)
     intent = await world.begin_thumbnail(write, PICTURE)
@@ -162,7 +162,7 @@ async def test_a_write_rescues_a_condemned_document(world):
     assert await world.stores.files.public_size(PICTURE) is not None
 
 
-async def test_a_document_whose_rescuing_write_never_ended_is_condemned_again(world):
+async def test_a_rescued_document_is_marked_again_if_the_write_is_never_finished(world):
     await condemned_picture(world)
     before = world.fences[PICTURE, Network.PUBLIC]
     await world.begin_thumbnail(world.write(Action.PUBLISH), PICTURE)
@@ -183,7 +183,7 @@ async def test_a_purge_with_a_stale_fence_is_ignored(world):
     assert await world.purge(PICTURE, Network.PUBLIC) is PurgeOutcome.PASSED
 
 
-async def test_a_document_is_condemned_until_a_write_rescues_it(world):
+async def test_a_document_stays_marked_for_deletion_until_a_write_rescues_it(world):
     await condemned_picture(world)
     mine = Condemned(PICTURE, Network.PUBLIC, world.fences[PICTURE, Network.PUBLIC])
     assert await world.stores.garbage.is_condemned(mine)
@@ -192,7 +192,7 @@ async def test_a_document_is_condemned_until_a_write_rescues_it(world):
     assert not await world.stores.garbage.is_condemned(mine)
 
 
-async def test_the_fence_rises_only_when_documents_are_condemned(world):
+async def test_the_fence_rises_only_when_documents_are_marked_for_deletion(world):
     file = await world.draft()
     seen = [await world.stores.garbage.fence()]
     await world.condemn()
@@ -208,14 +208,14 @@ async def test_the_fence_rises_only_when_documents_are_condemned(world):
     assert world.fences[file.cid, Network.PRIVATE] == raised
 
 
-async def test_usage_is_released_when_another_write_rescues_a_condemned_document(world, database):
+async def test_usage_is_released_when_another_write_rescues_a_marked_document(world, database):
     await condemned_picture(world)
     await world.begin_thumbnail(world.write(Action.PUBLISH, world.bob), PICTURE)
     assert await database.rows(COMPARE_USAGE) == []
 
 
 async def condemn_as_before(world, cid):
-    """Condemn a document like a process of an earlier release."""
+    """Mark a document for deletion like a process of an earlier release."""
 
     async def unfence(tx):
         await tx.execute("UPDATE detached SET fence = 0 WHERE cid = :cid", cid=cid)
@@ -223,7 +223,7 @@ async def condemn_as_before(world, cid):
     await world.stores.database.transact((), unfence)
 
 
-async def test_a_write_waits_for_an_earlier_release_that_destroys_its_document(world):
+async def test_a_write_waits_while_an_earlier_release_destroys_its_document(world):
     await condemned_picture(world)
     await condemn_as_before(world, PICTURE)
     intent = world.intent(world.write(Action.PUBLISH), PICTURE, Network.PUBLIC)
@@ -235,7 +235,7 @@ async def test_a_write_waits_for_an_earlier_release_that_destroys_its_document(w
     assert await world.stores.drafts.begin_write(intent) is None
 
 
-async def test_a_round_continues_after_the_last_document(world):
+async def test_a_round_continues_after_the_last_document_it_handled(world):
     for _ in range(3):
         await world.delete(await world.draft())
         world.later(seconds=1)
@@ -249,7 +249,7 @@ async def test_a_round_continues_after_the_last_document(world):
     assert await world.stores.garbage.condemn_documents(world.now, before, 2) == first
 
 
-async def test_a_report_lists_what_would_be_condemned_and_changes_nothing(world):
+async def test_a_report_lists_documents_to_be_marked_and_changes_nothing(world):
     gone, live = await world.draft(), await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.delete(gone)
     version = world.version()
@@ -268,7 +268,7 @@ async def test_a_report_lists_what_would_be_condemned_and_changes_nothing(world)
     assert await world.live(live.cid) == live
 
 
-async def test_a_report_leaves_out_documents_that_are_used_again(world):
+async def test_a_report_leaves_out_documents_that_are_in_use_again(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     await world.prepare(await world.draft(world.bob), thumbnail=PICTURE)
     await world.prepare(file)
@@ -277,7 +277,7 @@ async def test_a_report_leaves_out_documents_that_are_used_again(world):
     assert (await world.stores.garbage.report_garbage(world.now, world.now, 10)).due == 0
 
 
-async def test_a_slow_write_of_a_destroyed_thumbnail_is_refused(world):
+async def test_a_slow_write_with_a_destroyed_thumbnail_is_refused(world):
     file = await world.prepare(await world.draft(), thumbnail=PICTURE)
     write = world.write(Action.PUBLISH, world.bob)
     intent = await world.begin_thumbnail(write, PICTURE)
@@ -307,7 +307,7 @@ async def test_a_slow_write_is_refused_even_if_its_intent_was_not_collected_yet(
         await world.stores.drafts.prepare_draft(write, intent, other.cid, [])
 
 
-async def test_a_restored_version_is_not_condemned(world):
+async def test_a_restored_version_is_not_marked_for_deletion(world):
     file = await world.prepare(await world.draft(), "a")
     await world.delete(file)
     await world.see(world.event(file))
@@ -315,7 +315,7 @@ async def test_a_restored_version_is_not_condemned(world):
     assert await world.condemn() == set()
 
 
-async def test_a_file_restored_after_its_thumbnail_was_destroyed_has_none(world):
+async def test_a_file_restored_after_its_thumbnail_was_destroyed_has_no_thumbnail(world):
     earlier = Cid("aaaa")
     file = await world.prepare(await world.draft(), thumbnail=earlier)
     await world.delete(file)
@@ -338,7 +338,7 @@ async def test_nonces_outlive_their_documents(world):
         assert refused.value.file is None
 
 
-async def test_purging_a_document_that_is_not_condemned_changes_nothing(world):
+async def test_purging_an_unmarked_document_changes_nothing(world):
     file = await world.draft()
     await world.delete(file)
     await world.purge(file.cid, Network.PRIVATE)
@@ -369,7 +369,7 @@ async def test_versions_thumbnails_and_intents_are_not_strays(world):
         assert await world.stores.garbage.detach_strays(known, network, world.now) == 0
 
 
-async def test_strays_are_found_before_they_are_detached(world):
+async def test_strays_are_found_until_they_are_detached(world):
     file, stray = await world.draft(), world.cid()
     for network in Network:
         assert await world.stores.garbage.find_strays([file.cid, stray], network) == [stray]
@@ -378,7 +378,7 @@ async def test_strays_are_found_before_they_are_detached(world):
 
 
 async def test_a_clock_ahead_of_the_server_does_not_shorten_the_grace_period(world, kind):
-    """SQLite has only this clock; live documents are safe from any."""
+    """SQLite has only this clock; live documents are safe with any clock."""
     world.now = datetime.now(UTC) - timedelta(hours=1)
     live, file = await world.draft(), await world.draft()
     await world.delete(file)
@@ -403,7 +403,7 @@ async def add_sessions(tx: Transaction, now: datetime) -> None:
         await tx.execute(ADD_WRITING, name=name, expires_at=expires_at, key=b"\x04")
 
 
-async def test_sessions_are_forgotten_when_they_have_expired(world: World, database: Database):
+async def test_expired_sessions_are_removed(world: World, database: Database):
     await world.stores.database.transact((), add_sessions, world.now)
     await world.stores.garbage.prune_replays(world.now)
     assert await database.rows("SELECT subject FROM ended_sessions") == [("valid",)]

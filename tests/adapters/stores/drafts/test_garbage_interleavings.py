@@ -1,6 +1,6 @@
-"""Two collectors and two writers in any interleaving: live documents can always be read.
+"""Two collectors and two writers in any interleaving: live documents stay readable.
 
-Every step may be followed by a long pause, as if its process was stopped.
+Any step may be followed by a long pause, as if its process had been stopped.
 """
 
 import random
@@ -23,13 +23,13 @@ from imprint.domain.formats.cids import Cid, document_cid
 from imprint.ports import ContentStore
 
 SIZES = {"row": 100, "file": 100_000}
-"""The size of a document that is stored as a row, or as a file."""
+"""The sizes of a document stored as a row and of one stored as a file."""
 
 SHARE = 8
-"""One in this many of the 420 orders is tried: all of them take half a minute."""
+"""Only one in `SHARE` of the 420 orders is tested, as all of them take half a minute."""
 
 AHEAD = (timedelta(0), timedelta(minutes=15))
-"""By how much the clocks of the collectors are ahead of the writers'."""
+"""How far the clocks of the two collectors are ahead of the writers' clock."""
 
 
 @pytest.fixture(params=["embedded", "bucket"])
@@ -47,7 +47,7 @@ async def store(
 
 @dataclass
 class Collector:
-    """A collector that runs step by step: condemn, then remove and purge each document."""
+    """A collector run step by step: mark documents, then remove and purge each one."""
 
     world: World
     store: ContentStore
@@ -67,7 +67,7 @@ class Collector:
 
 @dataclass
 class Writer:
-    """An author who sets the picture of a draft, and removes it again."""
+    """An author who sets the thumbnail of a draft and removes it again."""
 
     world: World
     store: ContentStore
@@ -96,7 +96,7 @@ class Writer:
 
 @dataclass
 class Story:
-    """A log of the steps; `check` holds after every one."""
+    """A log of the steps; `check` must pass after every one."""
 
     world: World
     store: ContentStore
@@ -110,9 +110,9 @@ class Story:
 
 
 async def finish(world: World, store: ContentStore, pictures: list[Cid]) -> None:
-    """Destroy everything that is due, with nobody else running.
+    """Destroy everything that is due while nothing else runs.
 
-    A document that was stored too late, for a refused write, is a stray after that.
+    A document stored too late, for a refused write, is then a stray.
     """
     for _ in range(2):
         world.later(days=1)
@@ -152,10 +152,10 @@ async def test_live_documents_are_readable_after_every_step(
         assert await store.read(cid, Network.PUBLIC) is None, "it stays for ever"
 
 
-async def test_a_removal_at_any_step_of_a_write_spares_its_document(
+async def test_a_removal_at_any_step_of_a_write_keeps_its_document(
     world: World, store: ContentStore
 ) -> None:
-    """Orders of one condemnation by two collectors and the write that reclaims it."""
+    """Interleaves two collectors deleting a document with a write that rescues it."""
     draft = await world.draft()
     orders = sorted(set(permutations(["write"] * 4 + ["first"] * 2 + ["second"] * 2)))
     for number, order in enumerate(orders[::SHARE]):

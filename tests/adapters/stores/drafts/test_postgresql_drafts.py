@@ -1,4 +1,4 @@
-"""PostgreSQL's single statements do what the rules do, in every situation."""
+"""PostgreSQL's single statements behave like the rules in every situation."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -25,7 +25,7 @@ QUOTA = Quota(bytes=900, drafts=15)
 RATE = Rate(20, 60)
 
 GROUP = "min(f.id) OVER (PARTITION BY f.group_id)"
-"""The canonical name of a group: the id of one made by an event depends on positions."""
+"""A canonical group id, as the id of a group created by an event depends on positions."""
 
 TABLES = {
     "files": f"""
@@ -48,12 +48,14 @@ SELECT owner, last_number, used_bytes, drafts - (
 ) FROM owners o ORDER BY owner""",
     "rate limits": "SELECT * FROM paces ORDER BY key",
 }
-"""Everything that writes change. A draft that a statement deletes keeps counting until it is
-settled."""
+"""All tables that writes change.
+
+A draft deleted by a statement keeps counting until it is settled.
+"""
 
 
 class Author(Chaos):
-    """An author who also opens writes, with nonces that may be spent, above rates and quotas."""
+    """An author who also opens writes with spent nonces and above rates and quotas."""
 
     async def act(self) -> None:
         if self.random.random() < 0.7:
@@ -114,7 +116,7 @@ async def by_rules(postgresql: Server) -> AsyncIterator[World]:
 
 
 async def outcome(author: Author) -> list[Any]:
-    """An author's view after one more step."""
+    """Return what an author sees after one more step."""
     try:
         await author.act()
     except Problem as problem:

@@ -1,4 +1,4 @@
-"""Export and import of files, in every database."""
+"""Export and import of files on every database."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ async def documents(world: World, network: Network) -> list[Cid]:
 
 @pytest.fixture
 async def exported(world: World) -> ExportedFile:
-    """A post of another installation; nothing of it exists here."""
+    """A post of another installation that does not exist in this one."""
     place = replace(world.event(world.version()).place, block_number=7)
     version = world.version()
     event = replace(world.event(version), place=place, post_id=77)
@@ -77,7 +77,7 @@ async def test_every_live_file_is_walked_once_in_order(world):
     assert event.place.tx_hash == post.publication.tx_hash
 
 
-async def test_the_files_of_one_owner_are_walked_alone(world):
+async def test_the_files_of_a_single_owner_can_be_walked(world):
     for _ in range(3):
         await world.draft(world.alice)
         await world.draft(world.bob)
@@ -86,7 +86,7 @@ async def test_the_files_of_one_owner_are_walked_alone(world):
     assert {each.file.owner for each in found} == {world.bob}
 
 
-async def test_walking_files_reads_one_snapshot(world):
+async def test_walking_files_reads_a_single_snapshot(world):
     before = [await world.draft() for _ in range(5)]
     walked = world.stores.archives.walk_files(None, 2)
     found = [each.file.cid for each in await anext(walked)]
@@ -101,7 +101,7 @@ async def test_walking_an_empty_catalog_returns_no_files(world):
     assert await walk(world) == []
 
 
-async def test_documents_of_all_versions_are_listed_until_they_are_condemned(world):
+async def test_documents_of_all_versions_are_listed_until_marked_for_deletion(world):
     kept, old = await world.draft(), await world.draft()
     new = await world.update(old)
     thumbnail = world.cid()
@@ -126,7 +126,7 @@ async def test_an_imported_draft_keeps_all_its_fields(world, exported):
     assert [each.readable for each in stored if each.cid == here.cid] == [False]
 
 
-async def test_an_imported_post_keeps_its_publication_and_is_unconfirmed(world, exported):
+async def test_an_imported_post_keeps_its_publication_but_is_unconfirmed(world, exported):
     post = published(exported, world)
     assert await world.stores.archives.import_file(post) is ImportOutcome.ADDED
     here = await world.live(post.file.cid)
@@ -149,7 +149,7 @@ async def test_importing_a_file_twice_changes_nothing(world, exported):
     assert await world.live(post.file.cid) == before
 
 
-async def test_importing_a_published_file_turns_its_present_draft_into_a_post(world, exported):
+async def test_importing_a_published_file_turns_its_existing_draft_into_a_post(world, exported):
     await world.stores.archives.import_file(unpublished(exported))
     assert (
         await world.stores.archives.import_file(published(exported, world)) is ImportOutcome.PRESENT
@@ -165,7 +165,7 @@ async def test_an_import_does_not_restore_a_draft_deleted_after_an_earlier_impor
     assert await world.stores.files.file_by_cid(draft.file.cid) is None
 
 
-async def test_the_next_file_number_is_above_imported_ones(world, exported):
+async def test_the_next_file_number_is_above_all_imported_ones(world, exported):
     named = replace(exported.file, name=f"{exported.file.owner}_5000")
     await world.stores.archives.import_file(ExportedFile(named))
     intent = world.intent(world.write(Action.CREATE), world.cid(), number=4999)
@@ -195,7 +195,7 @@ async def test_a_conflicting_import_is_refused_and_changes_nothing(world, export
     assert [each.file.cid for each in await walk(world)] == [other.cid]
 
 
-async def test_an_import_rescues_a_condemned_document(world, exported):
+async def test_an_import_rescues_a_document_marked_for_deletion(world, exported):
     file = await world.draft()
     await world.delete(file)
     world.later(hours=25)

@@ -17,7 +17,7 @@ async def forget(tx: Transaction) -> None:
     await tx.execute("DELETE FROM installation")
 
 
-async def test_the_first_process_gives_a_catalog_an_id_that_all_others_find(
+async def test_the_first_process_creates_the_catalog_id_and_all_others_use_it(
     open_another: Opener,
 ) -> None:
     identities = {open_another().database.identity for _ in range(3)}
@@ -26,7 +26,7 @@ async def test_the_first_process_gives_a_catalog_an_id_that_all_others_find(
     assert identity == Identity(identity.id, claimed=False, owns_unnamed=False)
 
 
-async def test_processes_that_open_a_new_catalog_at_once_agree(
+async def test_processes_that_open_a_new_catalog_at_once_agree_on_its_id(
     world: World, open_another: Opener
 ) -> None:
     for _ in range(5):
@@ -46,13 +46,13 @@ async def test_a_catalog_with_files_owns_documents_stored_without_an_id(
     assert open_another().database.identity.owns_unnamed
 
 
-async def test_a_claim_is_kept(world: World, open_another: Opener) -> None:
+async def test_a_claim_is_recorded(world: World, open_another: Opener) -> None:
     await world.stores.installation.note_claim()
     assert world.stores.installation.identity.claimed
     assert open_another().database.identity == world.stores.installation.identity
 
 
-async def test_a_renamed_installation_has_claimed_nothing(
+async def test_a_renamed_installation_has_no_recorded_claim(
     world: World, open_another: Opener
 ) -> None:
     await world.draft()
@@ -63,7 +63,7 @@ async def test_a_renamed_installation_has_claimed_nothing(
     assert stores.installation.identity == open_another().database.identity == Identity(ID)
 
 
-async def test_count_known_counts_documents_that_a_record_refers_to(world: World) -> None:
+async def test_count_known_counts_documents_referenced_by_a_record(world: World) -> None:
     file, thumbnail, deleted = await world.draft(), world.cid(), await world.draft()
     await world.prepare(file, thumbnail=thumbnail)
     await world.delete(deleted)
@@ -102,7 +102,7 @@ async def test_master_keys_are_added_and_dropped(world: World, open_another: Ope
     assert await open_another().keys.master_keys() == frozenset({new})
 
 
-async def test_processes_that_note_master_keys_at_once_lose_none(
+async def test_no_master_keys_are_lost_if_processes_record_them_at_once(
     world: World, open_another: Opener
 ) -> None:
     keys = [bytes([number]) * 9 for number in range(6)]

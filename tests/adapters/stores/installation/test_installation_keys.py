@@ -1,4 +1,4 @@
-"""The wrapped keys of documents."""
+"""Wrapped document keys."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ def record(file: File) -> KeyRecord:
     return KeyRecord(file.id, file.name, file.wrapped_key)
 
 
-async def test_a_wrapped_key_stays_with_its_file(world: World):
+async def test_a_wrapped_key_is_stored_with_its_file(world: World):
     file = await draft_with_key(world, b"\x00\xffwrapped")
     assert file.wrapped_key == b"\x00\xffwrapped"
     assert (await world.live(file.cid)).wrapped_key == b"\x00\xffwrapped"
@@ -29,7 +29,7 @@ async def test_a_wrapped_key_stays_with_its_file(world: World):
     assert (await world.live(file.cid)).wrapped_key == b"\x00\xffwrapped"
 
 
-async def test_a_plain_document_has_no_key(world: World):
+async def test_an_unencrypted_document_has_no_key(world: World):
     file = await draft_with_key(world, None)
     assert (await world.live(file.cid)).wrapped_key is None
     assert await world.stores.keys.wrapped_keys("", 10) == []
@@ -44,7 +44,7 @@ async def test_keys_are_listed_by_file_id_in_every_state(world: World):
     assert first + rest == expected
 
 
-async def test_keys_are_replaced_together(world: World):
+async def test_keys_can_be_replaced_together(world: World):
     files = [await draft_with_key(world, bytes([n])) for n in range(3)]
     changes = [(record(file), b"new" + record(file).wrapped_key) for file in files]
     assert await world.stores.keys.replace_keys(changes) == 3
@@ -52,7 +52,7 @@ async def test_keys_are_replaced_together(world: World):
     assert keys == [b"new\x00", b"new\x01", b"new\x02"]
 
 
-async def test_a_key_that_changed_meanwhile_is_left_alone(world: World):
+async def test_a_key_that_changed_meanwhile_is_not_replaced(world: World):
     file = await draft_with_key(world, b"today")
     stale = replace(record(file), wrapped_key=b"yesterday")
     assert await world.stores.keys.replace_keys([(stale, b"wrong")]) == 0

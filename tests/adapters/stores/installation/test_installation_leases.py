@@ -1,4 +1,4 @@
-"""Leases: one holder at a time, whatever clocks say."""
+"""Leases: one holder at a time, even with wrong clocks."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ HOUR = 3600.0
 
 
 class Seconds:
-    """A clock that a test sets."""
+    """A manually set clock."""
 
     def __init__(self):
         self.passed = 50_000.0
@@ -30,7 +30,7 @@ def stores(open_another, clock):
     return open_another(clock)
 
 
-async def test_a_lease_has_one_holder_until_it_ends(stores, clock):
+async def test_a_lease_has_one_holder_until_it_expires(stores, clock):
     assert await stores.leases.take_lease("follow", "one", MINUTE)
     assert not await stores.leases.take_lease("follow", "two", MINUTE)
     assert await stores.leases.take_lease("keep", "two", MINUTE)
@@ -50,7 +50,7 @@ async def test_a_lease_is_released_only_by_its_holder(stores):
     assert await stores.leases.take_lease("follow", "two", MINUTE)
 
 
-async def test_a_lease_taken_by_a_clock_far_ahead_has_expired(stores, clock):
+async def test_a_lease_taken_with_a_clock_far_ahead_has_expired(stores, clock):
     clock.passed += HOUR
     assert await stores.leases.take_lease("follow", "one", MINUTE)
     clock.passed -= HOUR
@@ -59,7 +59,7 @@ async def test_a_lease_taken_by_a_clock_far_ahead_has_expired(stores, clock):
     assert not await stores.leases.take_lease("follow", "one", MINUTE)
 
 
-async def test_the_duration_set_by_the_current_holder_decides_when_a_lease_expires(stores, clock):
+async def test_a_lease_expires_after_the_duration_set_by_its_current_holder(stores, clock):
     assert await stores.leases.take_lease("copy", "one", 2 * MINUTE)
     clock.passed += 1
     assert not await stores.leases.take_lease("copy", "two", timedelta(seconds=6))
@@ -74,7 +74,7 @@ async def test_the_holder_of_a_lease_can_be_found(stores, clock):
     assert await stores.leases.find_lease("copy") == Lease("one", timedelta(seconds=-10))
 
 
-async def test_the_age_of_a_lease_counts_from_its_end(stores, clock):
+async def test_the_age_of_a_lease_counts_from_its_expiry(stores, clock):
     assert await stores.leases.lease_age("copy") is None
     await stores.leases.take_lease("copy", "one", MINUTE)
     assert await stores.leases.lease_age("copy") == timedelta(0)
@@ -96,7 +96,7 @@ async def test_releasing_an_expired_lease_does_not_reset_its_age(stores, clock):
     assert await stores.leases.lease_age("copy") == timedelta(seconds=30)
 
 
-async def test_without_an_injected_clock_all_processes_share_one_clock(open_another):
+async def test_all_processes_share_one_clock_unless_one_is_injected(open_another):
     one, two = open_another(), open_another()
     assert await one.leases.take_lease("follow", "one", MINUTE)
     assert not await two.leases.take_lease("follow", "two", MINUTE)
@@ -106,14 +106,14 @@ async def test_without_an_injected_clock_all_processes_share_one_clock(open_anot
     assert await two.leases.take_lease("follow", "two", MINUTE)
 
 
-async def test_a_lease_that_an_earlier_release_took_with_a_wrong_clock_has_ended(open_another):
+async def test_a_lease_taken_by_an_earlier_release_with_a_wrong_clock_has_expired(open_another):
     stores = open_another()
     await stores.database.transact((), _insert_old)
     assert await stores.leases.take_lease("follow", "new", MINUTE)
 
 
 async def _insert_old(tx):
-    """Earlier releases stored microseconds since 1970, and no length."""
+    """Insert a lease of an earlier release: microseconds since 1970, and no duration."""
     await tx.execute(
         "INSERT INTO leases (name, holder, held_until) VALUES ('follow', 'old', :until)",
         until=7_780_000_000_000_000,

@@ -1,4 +1,4 @@
-"""The operator's facts in the database."""
+"""Operational facts stored in the database."""
 
 from datetime import timedelta
 
@@ -8,18 +8,18 @@ from imprint.adapters.database.schema import known_migrations
 from imprint.domain.posts.posts import DeadLetter, DeliveryKey, EventStatus
 
 
-async def test_no_backup_is_known_before_the_first(world: World) -> None:
+async def test_no_backup_is_reported_before_the_first_one(world: World) -> None:
     assert await world.stores.operator_facts.last_backup() is None
 
 
-async def test_the_last_backup_is_remembered(world: World) -> None:
+async def test_the_time_of_the_last_backup_is_remembered(world: World) -> None:
     operations = world.stores.operator_facts
     await operations.note_backup(world.now)
     await operations.note_backup(world.later(hours=1))
     assert await operations.last_backup() == world.now
 
 
-async def test_a_copy_that_becomes_another_installation_has_no_backup(
+async def test_a_renamed_copy_of_an_installation_has_no_recorded_backup(
     world: World,
 ) -> None:
     operations = world.stores.operator_facts

@@ -1,14 +1,14 @@
-"""The stored amounts according to the catalog, on both databases."""
+"""Storage usage according to the catalog, on both databases."""
 
 from tests.adapters.stores.conftest import World
 
 from imprint.ports.installation import Usage
 
 THUMBNAIL = 10
-"""The size of every thumbnail here."""
+"""The size in bytes of every thumbnail in these tests."""
 
 
-async def test_an_empty_catalog_holds_nothing(world: World):
+async def test_an_empty_catalog_has_zero_usage(world: World):
     assert await world.stores.installation.measure_usage() == Usage(0, 0, 0, 0)
 
 

@@ -1,4 +1,4 @@
-"""Checksums of records: verified wherever a file is read, and added where missing."""
+"""Record checksums: verified whenever a file is read, and added where missing."""
 
 import sqlite3
 from contextlib import closing
@@ -14,7 +14,7 @@ EVERYTHING = PublicList((), drafts_too=True)
 
 
 async def spoil(database, statement):
-    """Change rows like damage would: without triggers and foreign keys."""
+    """Change rows as damage would, without triggers or foreign keys."""
     if database.address.startswith("sqlite"):
         with closing(sqlite3.connect(database.path, isolation_level=None)) as connection:
             for table in ("files", "file_groups"):
@@ -30,7 +30,7 @@ async def spoil(database, statement):
 
 
 async def change(database, statement):
-    """Change rows behind the catalog's back, as an operator or an older version may."""
+    """Change rows outside the catalog, as an operator or an older version might."""
     if database.address.startswith("sqlite"):
         with closing(sqlite3.connect(database.path, isolation_level=None)) as connection:
             connection.execute(statement)
@@ -58,7 +58,7 @@ async def unchecked(world):
         "DELETE FROM file_groups",
     ],
 )
-async def test_a_damaged_record_is_never_shown(world, database, change):
+async def test_a_damaged_record_is_never_returned(world, database, change):
     file = await world.draft()
     await world.prepare(file, "letters")
     await spoil(database, change)
@@ -93,7 +93,7 @@ async def test_a_list_by_tag_with_a_missing_record_is_reported_as_damaged(world,
         await world.stores.files.list_files(PublicList(("letters",)), None, 10)
 
 
-async def test_a_thumbnail_whose_file_lost_its_group_is_reported_as_damaged(world, database):
+async def test_a_thumbnail_whose_file_has_no_group_is_reported_as_damaged(world, database):
     file = await world.prepare(await world.draft())
     assert await world.stores.files.public_size(file.thumbnail_cid) is not None
     await spoil(database, "UPDATE files SET group_id = id")
@@ -101,7 +101,7 @@ async def test_a_thumbnail_whose_file_lost_its_group_is_reported_as_damaged(worl
         await world.stores.files.public_size(file.thumbnail_cid)
 
 
-async def test_a_thumbnail_that_was_dropped_or_is_needed_again_is_absent(world):
+async def test_a_thumbnail_is_not_public_after_deletion_or_during_an_open_write(world):
     file = await world.prepare(await world.draft())
     thumbnail = file.thumbnail_cid
     await world.delete(file)
@@ -127,7 +127,7 @@ async def test_a_change_outside_the_catalog_clears_the_checksum(world, database)
     assert len(await unchecked(world)) == 1
 
 
-async def test_missing_checksums_are_filled_and_found_to_be_right(world, database):
+async def test_missing_checksums_are_filled_in_and_then_verified(world, database):
     file = await world.draft()
     await world.prepare(file, "letters")
     await spoil(database, "UPDATE files SET checksum = NULL")
@@ -141,7 +141,7 @@ async def test_missing_checksums_are_filled_and_found_to_be_right(world, databas
         await world.stores.files.file_by_cid(file.cid)
 
 
-async def test_a_tag_without_its_file_is_found(world, database):
+async def test_a_tag_without_a_file_is_detected(world, database):
     file = await world.post("letters")
     assert await world.stores.records.compare_tags() == []
     await spoil(database, "INSERT INTO file_tags VALUES ('letters', 999, 'onchain')")
@@ -151,7 +151,7 @@ async def test_a_tag_without_its_file_is_found(world, database):
     assert record.damage == f"the tags of file {file.id!a}"
 
 
-async def test_missing_records_are_unavailable_while_the_structure_is_damaged(world):
+async def test_missing_records_are_unavailable_while_the_database_is_damaged(world):
     file = await world.draft()
     world.stores.database.damage.note_structure("page 7 is damaged")
     assert await world.stores.files.file_by_cid(file.cid) == file

@@ -1,4 +1,4 @@
-"""The index matches a plain model of the same events, page by page."""
+"""The index matches a simple model of the same events, page by page."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -83,7 +83,7 @@ def in_order(posts: list[IndexedPost], order: PostOrder) -> list[IndexedPost]:
 
 
 async def walk(reader: SqlIndexReader, which: PostFilter, limit: int) -> list[IndexedPost]:
-    """All posts of a list, page by page."""
+    """Return all posts in a list, read page by page."""
     posts: list[IndexedPost] = []
     after: PostPosition | None = None
     for _ in range(EVERYTHING):
@@ -105,7 +105,7 @@ async def market(world: World) -> RandomMarket:
 
 @settings(SHARED_FIXTURE, max_examples=150)
 @given(which=FILTERS, limit=st.integers(1, 9))
-async def test_pages_have_every_post_of_a_list_once_and_in_order(
+async def test_paging_returns_every_post_of_a_list_once_and_in_order(
     world: World, market: RandomMarket, which: PostFilter, limit: int
 ) -> None:
     reader = world.stores.index_reader
@@ -148,16 +148,14 @@ async def test_a_post_has_the_values_of_its_events(world: World, market: RandomM
         assert not post.hosted
 
 
-async def test_an_unknown_post_and_an_unknown_account_are_none(
-    world: World, market: RandomMarket
-) -> None:
+async def test_unknown_posts_and_accounts_are_none(world: World, market: RandomMarket) -> None:
     reader = world.stores.index_reader
     assert await reader.indexed_post(2**256 - 1) is None
     assert await reader.priced_post(2**256 - 1) is None
     assert await reader.account(Address("0x" + "99" * 20)) is None
 
 
-async def test_a_library_has_the_latest_arrival_first(world: World, market: RandomMarket) -> None:
+async def test_a_library_lists_the_latest_arrival_first(world: World, market: RandomMarket) -> None:
     reader = world.stores.index_reader
     for holder in WALLETS:
         every = await reader.library(holder, None, EVERYTHING)
@@ -174,7 +172,7 @@ async def test_a_library_has_the_latest_arrival_first(world: World, market: Rand
         assert paged == every
 
 
-async def test_tokens_of_unknown_posts_do_not_end_a_library(world: World) -> None:
+async def test_a_library_page_skips_tokens_of_unknown_posts(world: World) -> None:
     block = BlockRef(0, "0x" + "00" * 32)
     origins = [Origin(place_of(0, n), block, f"0x{n:064x}", START) for n in range(4)]
     holder, unknown = WALLETS[1], 9
@@ -199,7 +197,7 @@ def balances(market: RandomMarket, holder: Address) -> dict[int, int]:
     return held
 
 
-async def test_sales_times_days_and_totals_are_sums_of_events(
+async def test_sales_counts_times_daily_figures_and_totals_match_the_events(
     world: World, market: RandomMarket
 ) -> None:
     reader = world.stores.index_reader
@@ -233,7 +231,7 @@ async def test_sales_times_days_and_totals_are_sums_of_events(
         assert await reader.purchase_times(wallet, since, 2) == spent[-2:]
 
 
-async def test_a_long_table_of_sales_is_not_cached(world: World, market: RandomMarket) -> None:
+async def test_a_long_list_of_sales_is_not_cached(world: World, market: RandomMarket) -> None:
     reader = world.stores.index_reader
     for author in WALLETS:
         table, again = [await reader.sales_of(author, None, 1_001) for _ in range(2)]
@@ -242,7 +240,7 @@ async def test_a_long_table_of_sales_is_not_cached(world: World, market: RandomM
         assert table[:51] == await reader.sales_of(author, None, 51)
 
 
-async def test_an_index_is_complete_once_it_is_marked_complete(world: World) -> None:
+async def test_an_index_is_complete_only_after_it_is_marked_complete(world: World) -> None:
     reader = world.stores.index_reader
     assert not await reader.is_complete()
     await build_index(world.stores, random_market(blocks=3), complete=False)
@@ -262,8 +260,8 @@ async def test_a_commit_is_seen_by_the_next_read(world: World, market: RandomMar
     assert page.posts[0].post_id == newest.post_id
 
 
-async def test_a_sparse_list_ends_its_page_early_and_continues(world: World) -> None:
-    """One rare post behind more candidates than a request visits."""
+async def test_a_page_of_a_sparse_list_ends_early_and_can_be_continued(world: World) -> None:
+    """A rare post comes after more candidates than one request visits."""
     reader = world.stores.index_reader
     market = RandomMarket(Random(1))
     market.hashes.append("0x" + "00" * 32)
@@ -292,7 +290,7 @@ async def test_a_sparse_list_ends_its_page_early_and_continues(world: World) -> 
         assert {post.post_id for post in await walk(reader, priced, 1)} == {5, 9}
 
 
-async def test_a_post_whose_file_is_stored_here_is_hosted(world: World) -> None:
+async def test_a_post_whose_file_is_stored_locally_is_hosted(world: World) -> None:
     file = await world.draft()
     draft_only = await world.draft()
     event = world.event(file, post_id=1, block=1)
@@ -312,7 +310,7 @@ async def test_a_post_whose_file_is_stored_here_is_hosted(world: World) -> None:
 
 
 @pytest.mark.parametrize("note", [Damage.note_structure, Damage.note_index])
-async def test_a_damaged_index_shows_nothing(
+async def test_a_damaged_index_returns_nothing(
     world: World, market: RandomMarket, note: Callable[[Damage, str], None]
 ) -> None:
     reader = world.stores.index_reader

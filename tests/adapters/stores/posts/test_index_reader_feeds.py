@@ -1,4 +1,4 @@
-"""Dates and positions of posts, on every database."""
+"""Price changes and positions of posts, on every database."""
 
 import sqlite3
 from contextlib import closing
@@ -35,7 +35,7 @@ async def add_changes(tx: Transaction, changes: dict[int, list[int]]) -> None:
             await tx.execute(ADD_CHANGE, place=1000 * post_id + second, post_id=str(post_id), at=at)
 
 
-async def test_the_last_change_of_each_price_is_found(world: World) -> None:
+async def test_the_last_price_change_of_each_post_is_found(world: World) -> None:
     index = world.stores.index_reader
     await world.stores.database.transact((), add_posts, 100)
     await world.stores.database.transact((), add_changes, {1: [5, 9, 7], 2: [3], 99: [1]})
@@ -62,7 +62,7 @@ async def test_the_latest_prices_of_a_post_are_found(world: World) -> None:
 
 
 def count_steps(connection: sqlite3.Connection, post_id: str) -> int:
-    """The number of SQLite instructions for finding the last change of a price."""
+    """Return the number of SQLite instructions needed to find the last price change."""
     taken = 0
 
     def count() -> None:

@@ -1,4 +1,4 @@
-"""No statement that reads the index walks a whole table or sorts, on either database."""
+"""No statement that reads the index scans a whole table or sorts, on either database."""
 
 import asyncio
 import sqlite3
@@ -15,7 +15,7 @@ from imprint.adapters.stores.posts import index_sql
 ROWS = 8_000
 
 ONE_ROW = {"IS_COMPLETE", "TOTALS"}
-"""Statements about a table that has one row."""
+"""Statements on a table with a single row."""
 
 FILL = f"""
 INSERT INTO posts SELECT n::bigint * 1048576, n::text, 'author-' || n % 700, NULL, 'c',
@@ -47,7 +47,7 @@ ALSO = [
 
 
 def statements() -> dict[str, str]:
-    """Every statement, and those that are built for each kind of list."""
+    """Return every statement, including those built for each kind of list."""
     found = {
         name: text
         for name, text in vars(index_sql).items()
@@ -104,6 +104,6 @@ def plans(postgresql):
 
 
 @pytest.mark.parametrize("name", [name for name in STATEMENTS if name not in ONE_ROW])
-def test_a_statement_only_searches_indexes_at_size(plans, name):
+def test_a_statement_only_searches_indexes_in_large_tables(plans, name):
     kinds = {node["Node Type"] for node in plans[name]}
     assert not kinds & {"Seq Scan", "Sort", "Incremental Sort", "Hash Join", "Merge Join"}, kinds

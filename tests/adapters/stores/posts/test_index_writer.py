@@ -1,4 +1,4 @@
-"""After any steps and reorgs, the index equals a fresh build of the same chain."""
+"""After any steps and reorgs, the index equals a fresh build from the same chain."""
 
 from dataclasses import replace
 from random import Random
@@ -32,7 +32,7 @@ TABLES = {
 
 
 async def read_tables(stores: Stores) -> dict[str, list[tuple[Any, ...]]]:
-    """Every row of the index."""
+    """Return every row of the index."""
 
     async def read(tx: Transaction) -> dict[str, list[tuple[Any, ...]]]:
         return {
@@ -52,7 +52,7 @@ async def state_of(writer: SqlIndexWriter) -> IndexState:
 
 
 async def follow(writer: SqlIndexWriter, market: RandomMarket, undo_from: int | None) -> None:
-    """One step from the last block of the index, or the one before `undo_from`, to the head."""
+    """Advance the index to the head, from its last block or from the one before `undo_from`."""
     state = await state_of(writer)
     last = -1 if state.block is None else state.block.number
     if undo_from is not None:
@@ -70,7 +70,7 @@ async def follow(writer: SqlIndexWriter, market: RandomMarket, undo_from: int | 
 
 
 async def build(writer: SqlIndexWriter, market: RandomMarket) -> None:
-    """Empty the index and fill it in one step."""
+    """Empty the index and refill it in one step."""
     await writer.restart_index(SOURCE)
     await follow(writer, market, None)
 
@@ -99,7 +99,7 @@ async def test_reorgs_leave_no_trace(world, seed):
     assert followed == await read_tables(world.stores)
 
 
-async def test_balances_and_money_are_the_sums_of_the_events(world):
+async def test_balances_and_amounts_are_the_sums_of_the_events(world):
     market = RandomMarket(Random(99))
     for _ in range(60):
         market.mine()
@@ -134,7 +134,7 @@ async def test_balances_and_money_are_the_sums_of_the_events(world):
     )
 
 
-async def test_advancing_the_index_from_a_stale_state_is_refused_and_changes_nothing(world):
+async def test_advancing_the_index_from_a_stale_state_is_refused(world):
     market = RandomMarket(Random(1))
     for _ in range(5):
         market.mine()
@@ -175,7 +175,7 @@ async def test_an_index_stays_complete_until_it_is_restarted(world):
     assert not (await state_of(writer)).complete
 
 
-async def test_a_gift_has_no_price_and_a_purchase_after_it_has_one(world):
+async def test_a_gift_has_no_price_but_a_later_purchase_has_one(world):
     market = RandomMarket(Random(3))
     market.hashes, market.blocks = ["0x00"], [[]]
     market._publish(0, "0x01", 1)

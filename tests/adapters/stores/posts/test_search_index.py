@@ -1,4 +1,4 @@
-"""Search finds the same posts in every database as in memory."""
+"""Search on every database finds the same posts as a search in memory."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ AT = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 class Market:
-    """An index that is filled block by block."""
+    """An index filled block by block."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -60,7 +60,7 @@ class Market:
         price: int = 0,
         cid: str | None = None,
     ) -> int:
-        """Publish a post in a new block; returns its position."""
+        """Publish a post in a new block and return its position."""
         self.number += 1
         self.posts += 1
         event = PostPublished(
@@ -93,7 +93,7 @@ class Market:
         await self.writer.advance_index(state, step)
 
     async def host(self, place: int) -> None:
-        """Store the post's document here."""
+        """Store the document of the post in this installation."""
         draft = await self.world.draft()
         await self.world.see(self.world.event(draft, post_id=int(self.post_id(place))))
 
@@ -116,7 +116,7 @@ class Market:
         return [match.place for match in found]
 
     async def walk(self, text: str, before: int | None = None) -> list[int]:
-        """What is found by looking at all rows, a part of them at a time."""
+        """Return the posts found by scanning all rows in several parts."""
         query, found = parse_query(text), []
         at: int | None = END if before is None else before
         while at is not None and query.terms:
@@ -128,7 +128,7 @@ class Market:
         return found
 
     def expected(self, text: str) -> list[int]:
-        """The posts found in memory, the newest first."""
+        """Return the expected posts according to a search in memory, newest first."""
         query = parse_query(text)
         return sorted((p for p, texts in self.texts.items() if matches(query, texts)), reverse=True)
 
@@ -169,7 +169,7 @@ async def market(world: World) -> Market:
         ("한국어 검색", "한국"),
     ],
 )
-async def test_a_title_is_found(market: Market, title: str, query: str) -> None:
+async def test_a_post_is_found_by_its_title(market: Market, title: str, query: str) -> None:
     await market.add("something else entirely")
     place = await market.add(title)
     assert await market.find(query) == [place] == market.expected(query)
@@ -189,14 +189,14 @@ async def test_a_title_is_found(market: Market, title: str, query: str) -> None:
         ("anything", '""'),
     ],
 )
-async def test_a_title_that_does_not_match_is_not_found(
+async def test_a_post_with_a_different_title_is_not_found(
     market: Market, title: str, query: str
 ) -> None:
     await market.add(title)
     assert await market.find(query) == [] == market.expected(query)
 
 
-async def test_hashtags_and_descriptions_are_found(market: Market) -> None:
+async def test_posts_are_found_by_hashtag_and_description(market: Market) -> None:
     place = await market.add("title", "about sailing", ["märchen", "law"])
     for query in ("marchen", "sail", "title law sailing"):
         assert await market.find(query) == [place]
@@ -209,7 +209,7 @@ async def test_matches_are_paged_newest_first(market: Market) -> None:
     assert await market.find("word", before=places[4], limit=100) == places[3::-1]
 
 
-async def test_the_text_of_a_free_post_is_found_until_it_costs_something(market: Market) -> None:
+async def test_a_free_post_is_found_by_its_text_until_it_has_a_price(market: Market) -> None:
     place = await market.add("title")
     await market.host(place)
     await market.store(place, "A secret garden, <b>internationalization</b>")
@@ -264,7 +264,7 @@ async def test_a_reorg_removes_posts_with_their_words(market: Market) -> None:
     assert [each.place for each in await market.search.pending_texts(0, 10)] == [kept]
 
 
-async def test_a_restart_of_the_index_forgets_everything(market: Market) -> None:
+async def test_restarting_the_index_removes_everything(market: Market) -> None:
     await market.add("garden")
     await market.begin()
     assert await market.find("garden") == []
@@ -286,7 +286,7 @@ async def test_pending_texts_lists_free_posts_without_a_stored_text(market: Mark
     assert await market.search.pending_texts(0, 10) == []
 
 
-async def test_a_skipped_text_is_pending_again_once_its_file_becomes_the_post(
+async def test_a_skipped_text_is_pending_again_once_its_file_is_published(
     market: Market,
 ) -> None:
     draft = await market.world.draft()
@@ -299,7 +299,7 @@ async def test_a_skipped_text_is_pending_again_once_its_file_becomes_the_post(
 
 
 async def test_frequent_and_rare_words_are_found_among_many_posts(market: Market) -> None:
-    """More posts than PostgreSQL scans before it uses its index."""
+    """Uses more posts than PostgreSQL scans before it uses its index."""
     events = [
         PostPublished(
             replace(market.origin(), place=place_of(0, log)),
@@ -323,18 +323,18 @@ async def test_frequent_and_rare_words_are_found_among_many_posts(market: Market
 
 
 SHARES = {"frequent": 0.9, "half": 0.5, "tenth": 0.1, "tenths": 0.1, "rare": 0.01, "single": 0.001}
-"""Words, and the number of posts with each."""
+"""Words with the number of posts that contain each of them."""
 
 BUCKETS, IN_BUCKET = 4, 400
 
 
 async def skip_bucket(tx: Transaction) -> None:
-    """Put the following posts into another bucket of the index, as after many posts."""
+    """Put the next posts into a new bucket of the index, as if many posts had been added."""
     await tx.execute(f"UPDATE market_totals SET posts = posts + {BUCKET}")
 
 
 @pytest.mark.parametrize("before", [None, place_of(3, 100), place_of(1, 0)])
-async def test_posts_in_many_buckets_are_found_the_newest_first(
+async def test_posts_in_many_buckets_are_found_newest_first(
     market: Market, before: int | None
 ) -> None:
     random = Random(12)
@@ -362,7 +362,7 @@ async def test_posts_in_many_buckets_are_found_the_newest_first(
         assert await market.walk(query, before) == expected, query
 
 
-async def test_a_walk_ends_after_so_many_characters(
+async def test_a_scan_stops_after_a_limited_number_of_characters(
     market: Market, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = [await market.add(f"word number {number}") for number in range(7)]
@@ -383,7 +383,7 @@ TEXTS = st.text(LETTERS, max_size=12)
     posts=st.lists(st.tuples(TEXTS, TEXTS, TEXTS), max_size=4),
     queries=st.lists(TEXTS | st.sampled_from(["a NEAR b", "title:a", "AND", "a* OR", "'a':*"])),
 )
-async def test_any_query_finds_the_same_as_in_memory(
+async def test_any_query_finds_the_same_posts_as_in_memory(
     market: Market, posts: list[tuple[str, str, str]], queries: list[str]
 ) -> None:
     await market.begin()
@@ -403,14 +403,14 @@ async def _unbind_all(tx: Transaction) -> None:
     await tx.execute(f"{_UNBIND} WHERE state = 'onchain'")
 
 
-def test_each_database_has_its_own_search(world: World) -> None:
+def test_each_database_has_its_own_search_implementation(world: World) -> None:
     search = world.stores.search
     assert isinstance(search, SqlSearchIndex)
     is_sqlite = world.stores.database.name == "SQLite"
     assert (search.find is find_in_sqlite) == is_sqlite
 
 
-async def test_a_search_that_takes_too_long_looks_at_rows(
+async def test_a_search_that_takes_too_long_falls_back_to_scanning_rows(
     market: Market, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = [await market.add(f"word number {number}") for number in range(3)]

@@ -1,4 +1,4 @@
-"""The Python examples of the docs page compile, and match the client."""
+"""The Python examples on the docs page compile and match the client."""
 
 import ast
 import inspect

@@ -1,4 +1,4 @@
-"""The /docs page: it shows every operation, and all of it can be read without its script."""
+"""The /docs page shows every operation and can be read completely without its script."""
 
 import copy
 import dataclasses
@@ -87,7 +87,7 @@ def test_an_article_shows_the_method_path_and_alias_of_its_operation(operation: 
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
-def test_an_article_lists_exactly_the_codes_of_its_operation(operation: Operation) -> None:
+def test_an_article_lists_exactly_the_error_codes_of_its_operation(operation: Operation) -> None:
     errors = section_of(article_of(operation), '<dl class="errors">')
     # Some codes have another status in compatibility mode, and are listed under both.
     codes = [*set(operation.codes), *(set(operation.codes) & HIDDEN.keys())]
@@ -103,7 +103,7 @@ def test_an_article_lists_exactly_the_parameters_of_its_operation(operation: Ope
     assert re.findall(r"<dt><code>([^<]+)</code>", parameters) == names
 
 
-def test_the_page_loads_its_script_and_style_sheet_and_nothing_else() -> None:
+def test_the_page_loads_only_its_own_script_and_style_sheet() -> None:
     reader = read(PAGE)
     assert {"img", "iframe", "form", "style"}.isdisjoint(reader.names)
     assert not any(name.startswith("on") or name == "style" for name in reader.attributes)
@@ -119,7 +119,7 @@ def test_the_page_loads_its_script_and_style_sheet_and_nothing_else() -> None:
     ]
 
 
-def test_a_service_without_a_site_is_not_linked_to_one() -> None:
+def test_the_page_does_not_link_to_a_site_that_is_off() -> None:
     page = docs_page(DOCUMENT, FACTS, dataclasses.replace(ASSETS, has_site=False))
     assert {"/", "/icon.svg"}.isdisjoint(read(page).links)
 
@@ -129,7 +129,7 @@ def test_every_error_code_is_explained_once() -> None:
     assert sorted(explained) == sorted({*Code, "internal_error"})
 
 
-def test_every_anchor_is_unique_and_every_link_has_one() -> None:
+def test_every_anchor_is_unique_and_every_internal_link_resolves() -> None:
     reader = read(PAGE)
     assert len(set(reader.anchors)) == len(reader.anchors)
     assert {link[1:] for link in reader.links if link.startswith("#")} <= set(reader.anchors)
@@ -154,7 +154,7 @@ def test_attribute_values_are_escaped() -> None:
     assert element("a", "x", href='"><b>') == '<a href="&quot;&gt;&lt;b&gt;">x</a>'
 
 
-def test_every_child_but_markup_is_escaped() -> None:
+def test_every_child_except_markup_is_escaped() -> None:
     assert element("p", "<i>", Markup("<b></b>")) == "<p>&lt;i&gt;<b></b></p>"
 
 
@@ -185,7 +185,7 @@ def test_a_command_quotes_its_arguments_for_the_shell() -> None:
     assert "Anna'\\''s" in page
 
 
-def test_no_command_carries_a_signature_that_is_stale() -> None:
+def test_no_example_command_contains_a_stale_signature() -> None:
     commands = [
         curl_command(method, path, operation)
         for path, methods in DOCUMENT["paths"].items()
@@ -200,7 +200,7 @@ def test_no_command_carries_a_signature_that_is_stale() -> None:
         )
 
 
-async def test_the_policy_of_the_page_allows_only_files_of_the_service(world: World) -> None:
+async def test_the_content_security_policy_allows_only_files_of_the_service(world: World) -> None:
     response = await world.client.get("/docs")
     assert response.headers["content-type"] == "text/html; charset=utf-8"
     policy = response.headers["content-security-policy"]

@@ -1,4 +1,4 @@
-"""HTML of posts: what is rendered, what is left out, and that nothing else survives."""
+"""The HTML of posts: what is rendered, what is omitted, and that nothing else gets through."""
 
 import json
 import math
@@ -30,12 +30,12 @@ TOO_LONG = "too long or too intricate"
 
 
 def post_html(content: str, title: str = "") -> Markup:
-    """The HTML of a content with its pictures."""
+    """The HTML of a text, with its pictures."""
     return text_markup(content, title, TextWork()).with_pictures(content)
 
 
 class Elements(HTMLParser):
-    """Every start tag of a page, with its attributes."""
+    """Collects every start tag of a page with its attributes."""
 
     def __init__(self, markup: str) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Elements(HTMLParser):
 
 
 def check_safe(markup: str) -> None:
-    """Fail if an element, an attribute or an address is not allowed in texts."""
+    """Fail if an element, attribute or URL is not allowed in texts."""
     for tag, attributes in Elements(markup).found:
         assert tag in TAGS
         allowed = ATTRIBUTES.get(tag, set()) | {"class"} | ({"rel"} if tag == "a" else set())
@@ -84,7 +84,7 @@ def test_markdown_is_rendered(text: str, markup: str) -> None:
     assert str(post_html(text)).strip() == markup
 
 
-def test_a_table_can_be_scrolled() -> None:
+def test_a_table_is_in_a_scrollable_box() -> None:
     markup = post_html("|a|b|\n|-|-|\n|1|2|")
     (tag, attributes), *_ = Elements(markup).found
     assert tag == "div"
@@ -123,33 +123,33 @@ def test_a_link_is_marked_as_user_generated(address: str) -> None:
     assert attributes == {"href": address, "rel": "nofollow noopener ugc"}
 
 
-def test_a_link_to_ipfs_goes_to_this_service() -> None:
+def test_a_link_to_ipfs_points_to_this_service() -> None:
     assert f'href="/ipfs/{CID}"' in post_html(f"[x](ipfs://{CID})")
 
 
-def test_a_picture_in_the_text_has_its_size() -> None:
+def test_an_embedded_picture_has_its_width_and_height() -> None:
     (_, (tag, attributes)) = Elements(post_html(f"![alt *x*]({PNG})")).found
     assert (tag, attributes["src"], attributes["alt"]) == ("img", PNG, "alt x")
     assert (attributes["width"], attributes["height"]) == ("3", "2")
     assert attributes["loading"] == "lazy"
 
 
-def test_a_picture_at_this_service_has_a_box() -> None:
+def test_a_picture_stored_at_this_service_is_marked_as_unsized() -> None:
     (_, (_, attributes)) = Elements(post_html(f"![](ipfs://{CID})")).found
     assert (attributes["src"], attributes["class"]) == (f"/ipfs/{CID}", "unsized")
 
 
-def test_a_picture_of_another_host_is_a_link() -> None:
+def test_a_picture_on_another_host_becomes_a_link() -> None:
     markup = post_html("![A *cat*](https://other.example/cat.png)")
     assert "<img" not in markup
     assert "A cat (picture on another site)</a>" in markup
 
 
-def test_a_picture_that_may_have_scripts_is_not_shown() -> None:
+def test_a_picture_that_may_contain_scripts_is_not_shown() -> None:
     assert "<img" not in post_html("![x](data:image/svg+xml;base64,AAAA)")
 
 
-def test_blocks_are_rendered() -> None:
+def test_editor_blocks_are_rendered() -> None:
     markup = post_html(
         blocks(
             ("header", {"text": "A <b>b</b>", "level": 3}),
@@ -187,7 +187,7 @@ def test_blocks_are_rendered() -> None:
     "content",
     ["{", '{"title": 1, "content": 2}', '{"blocks": [1, null, {"type": 7, "data": []}]}', "{}"],
 )
-def test_malformed_blocks_are_rendered_safely(content: str) -> None:
+def test_malformed_editor_blocks_are_rendered_safely(content: str) -> None:
     check_safe(post_html(content))
 
 
@@ -217,11 +217,11 @@ INTRICATE = {
     "items": json.dumps({"blocks": [{"type": "list", "data": {"items": ["a"] * 6_000}}]}),
     "blocks": json.dumps({"blocks": [{"type": "x", "data": {"text": ""}}] * 2_600}),
 }
-"""A tenth of texts that would take seconds, minutes or gigabytes if the work were not bounded."""
+"""Texts at a tenth of the size that would take seconds, minutes or gigabytes without limits."""
 
 
 @pytest.mark.parametrize("text", INTRICATE.values(), ids=INTRICATE)
-def test_text_that_takes_too_much_work_is_shown_as_it_was_written(text: str) -> None:
+def test_a_text_that_takes_too_much_work_is_shown_unrendered(text: str) -> None:
     made = text_markup(text, "", TextWork(MAX_STEPS // 10, math.inf))
     assert TOO_LONG in made.markup
     assert len(made.markup) <= len(escape(text[:MAX_TEXT])) + 1_000
@@ -243,24 +243,24 @@ def test_a_long_ordinary_text_is_rendered(text: str) -> None:
     assert TOO_LONG not in text_markup(text, "", TextWork(seconds=math.inf)).markup
 
 
-def test_lines_may_end_in_any_way() -> None:
+def test_all_kinds_of_line_endings_are_accepted() -> None:
     text = "# A\n\nb\nc\n\n|d|\n|-|\n|e|"
     assert {post_html(text.replace("\n", end)) for end in ("\n", "\r\n", "\r")} == {post_html(text)}
 
 
-def test_a_text_that_is_not_rendered_is_escaped() -> None:
+def test_unrendered_text_is_escaped() -> None:
     markup = post_html("<script>alert(1)</script>\n" * (MAX_TEXT // 20))
     assert TOO_LONG in markup
     check_safe(markup)
 
 
-def test_pictures_of_a_text_that_is_not_rendered_are_left_out() -> None:
+def test_pictures_in_unrendered_text_are_left_out() -> None:
     markup = post_html(f"![x]({PNG})\n" + "[" * 200_000)
     assert "![x](picture)" in markup
     assert PNG not in markup
 
 
-def test_words_of_blocks_that_take_too_much_work_are_shown() -> None:
+def test_blocks_that_take_too_much_work_are_shown_as_plain_text() -> None:
     items = [{"type": "paragraph", "data": {"text": "<b>first</b>"}}]
     items.append({"type": "list", "data": {"items": ["a"] * 60_000}})
     markup = post_html(json.dumps({"blocks": items}))
@@ -268,7 +268,7 @@ def test_words_of_blocks_that_take_too_much_work_are_shown() -> None:
     assert '<pre class="written">first' in markup
 
 
-def test_pictures_do_not_count_as_text() -> None:
+def test_pictures_do_not_count_towards_the_text_limit() -> None:
     picture = "data:image/png;base64," + "A" * MAX_TEXT
     assert TOO_LONG not in post_html(f"![x]({picture})")
 
@@ -286,7 +286,7 @@ def test_pictures_do_not_count_as_text() -> None:
         (b"", None),
     ],
 )
-def test_the_size_of_a_picture_is_read_from_its_head(
+def test_the_size_of_a_picture_is_read_from_its_header(
     head: bytes, size: tuple[int, int] | None
 ) -> None:
     assert picture_size(head) == size
@@ -338,10 +338,10 @@ RUNNING = {
     *("iframe", "input", "link", "math", "meta", "object", "script", "select", "source", "style"),
     *("svg", "template", "textarea", "video"),
 }
-"""Elements that run, load or send something, or change the page around them."""
+"""Elements that run, load or send something, or affect the surrounding page."""
 
 
-def test_no_element_or_attribute_of_texts_runs_or_loads_anything() -> None:
+def test_allowed_elements_and_attributes_neither_run_nor_load_anything() -> None:
     assert not TAGS & RUNNING
     attributes = {name for names in ATTRIBUTES.values() for name in names}
     known = {"alt", "aria-label", "height", "href", "id", "loading", "role", "src", "start"}
@@ -377,29 +377,29 @@ def test_rendered_blocks_have_only_allowed_elements(kind: str, text: str) -> Non
 PICTURE = "data:image/png;base64," + "A" * 10_000
 
 
-def test_text_cannot_insert_a_picture_by_its_placeholder():
+def test_text_cannot_insert_a_picture_by_writing_its_placeholder():
     html = post_html(f"![a]({PICTURE})\n\n" + "imprint-picture:0 " * 1_000)
     assert html.count("base64") == 1
 
 
-def test_a_picture_referenced_often_is_embedded_at_most_twice():
+def test_a_picture_referenced_many_times_is_embedded_at_most_twice():
     html = post_html(f"[p]: {PICTURE}\n\n" + "![a][p] " * 1_000)
     assert html.count(PICTURE) == 2
     assert html.count("<img") == 1_000
 
 
-def test_tables_with_very_many_cells_are_shown_as_they_were_written():
+def test_tables_with_too_many_cells_are_shown_unrendered():
     table = "|a" * 181 + "\n" + "|-" * 181 + "\n" + "|\n" * 360 + "\n"
     assert "<table" not in post_html(table)
     assert "too intricate" in post_html(table)
     assert "<table" in post_html("|a|b|\n|-|-|\n|1|2|\n")
 
 
-def test_a_block_with_too_many_tags_is_stripped_of_them():
+def test_a_block_with_too_many_tags_is_shown_without_tags():
     blocks = [{"type": "paragraph", "data": {"text": "<b>" * 1_001 + "words"}}]
     assert post_html(json.dumps({"title": "", "content": {"blocks": blocks}})) == "<p>words</p>"
 
 
-def test_half_a_surrogate_pair_is_shown_as_a_replacement():
+def test_a_lone_surrogate_is_shown_as_a_replacement_character():
     text = r'{"title":"","content":{"blocks":[{"type":"paragraph","data":{"text":"a\ud800<b>b"}}]}}'
     assert post_html(text) == "<p>a�<b>b</b></p>"

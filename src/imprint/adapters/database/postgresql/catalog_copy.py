@@ -1,4 +1,4 @@
-"""Backup copies of a PostgreSQL catalog, consistent while others write: each is a SQLite file."""
+"""Backup copies of a PostgreSQL catalog as SQLite files, consistent while others write."""
 
 import asyncio
 import sqlite3
@@ -19,29 +19,29 @@ from imprint.domain.errors import Unavailable
 from imprint.ports.damage import CatalogDamaged
 
 _BATCH = 500
-"""How many rows are in memory at once."""
+"""Rows held in memory at once."""
 
 _BATCH_SECONDS = 60.0
-"""Seconds that the server may take to return a batch."""
+"""Timeout in seconds for the server to return a batch."""
 
 _NOT_COPIED = INDEX_TABLES | {"schema_migrations", "counters", "leases"}
-"""The index comes from the chain again; a lease counts on the server's clock alone."""
+"""Tables not copied: the index is rebuilt from the chain; leases use the server's clock."""
 
 SNAPSHOT = """
 BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;
 SET LOCAL idle_in_transaction_session_timeout = 0"""
-"""Begins a snapshot; it has no timeout when idle, because it blocks no other transaction."""
+"""Begins a snapshot. It has no idle timeout, because it blocks no other transaction."""
 
 _POSITION = "SELECT 'position', last_value FROM positions"
 _COUNTERS = "SELECT name, value FROM counters"
 _SET_COUNTER = "INSERT OR REPLACE INTO counters (name, value) VALUES (?, ?)"
 
 MALFORMED = (asyncpg.DataCorruptedError, asyncpg.IndexCorruptedError)
-"""Errors about the pages of the database."""
+"""Errors that indicate damaged database pages."""
 
 
 async def copy_catalog(url: str, target: Path) -> None:
-    """Copy the catalog as it is at one moment to an empty SQLite file, with the same schema.
+    """Copy a snapshot of the catalog to an empty SQLite file with the same schema.
 
     Raises `CatalogDamaged` for damaged pages and for rows that contradict each other, and
     `Unavailable` if the file cannot be written.

@@ -1,9 +1,9 @@
-"""`Database` in PostgreSQL, which any number of processes on any number of machines may share.
+"""`Database` in PostgreSQL, shared by any number of processes and machines.
 
 Isolation is READ COMMITTED: every statement sees what was committed before it. Locks are advisory
-locks of the transaction, so what a rule reads under them stays valid. Unique indexes are the second
-line of defence: a transaction that conflicts with another is rolled back and run again, and then
-sees the rows of the other. A conflict in every attempt is `Unstorable`.
+transaction locks, so what a rule reads under them stays valid. Unique indexes are the second line
+of defence: a conflicting transaction is rolled back and run again, and then sees the other's rows.
+A conflict in every attempt is `Unstorable`.
 """
 
 import asyncio
@@ -64,35 +64,35 @@ from imprint.ports.damage import Damage
 from imprint.traces import timed_call
 
 CONNECTIONS = 10
-"""The most connections of a process: writes of one owner wait for each other anyway."""
+"""Connections per process, at most: writes of one owner wait for each other anyway."""
 
 _SEARCHES = 2
-"""How many of eight connections or more are for searches, which take the longest of all reads."""
+"""Connections, out of eight or more, reserved for searches, the slowest reads."""
 
 _COMMIT = "SET LOCAL statement_timeout = 0; COMMIT"
-"""A commit that is interrupted while it waits for a standby counts as done, so the server must not
-interrupt it; only the client stops waiting."""
+"""An interrupted commit that waits for a standby counts as done, so the server must not interrupt
+it; only the client stops waiting."""
 
 _GROW = """
 BEGIN;
 CREATE TABLE probe_{pid} AS SELECT generate_series(1, 2000) AS number;
 ROLLBACK"""
-"""Takes 72 KB of new space, and leaves nothing behind. The heartbeat alone replaces a row in its
-page, which works on a full disk."""
+"""Allocates 72 KB and leaves nothing behind. The heartbeat alone would replace a row in its page,
+which works on a full disk."""
 
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM pg_class
 WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"""
-"""The bytes of all tables with their indexes."""
+"""Size of all tables and their indexes in bytes."""
 
 _ATTEMPTS = 6
-"""How often a transaction is run before it fails."""
+"""Attempts per transaction."""
 
 _PAUSE = 0.01
-"""The longest pause before the second attempt, in seconds; each further pause is twice as long."""
+"""Longest pause before the second attempt, in seconds; each further pause is twice as long."""
 
 _AGAIN = (*LOST, asyncpg.InvalidCachedStatementError)
-"""Errors after which a read is repeated once, over another connection or with another plan."""
+"""Errors after which a read is retried once, on another connection or with another plan."""
 
 
 def open_postgresql(
@@ -103,11 +103,12 @@ def open_postgresql(
     access: Access = Access.MIGRATE,
     before_creation: Callable[[], None] | None = None,
 ) -> "PostgresqlDatabase":
-    """Open this database; one without a catalog gets it after `before_creation`, which may raise.
+    """Open a database, creating its catalog if it has none, after `before_creation`, which may
+    raise.
 
-    Leases use the clock of the server, or `clock` if one is given.
+    Leases use the server's clock, or `clock` if one is given.
 
-    Raises what `expect_schema` does, `Unfinished` for one that a catalog is being moved to, and
+    Raises what `expect_schema` does, `Unfinished` for the target of an unfinished move, and
     `UnsuitableServer`. Connections are made later, on the event loop that uses them.
     """
     # The caller reports why it cannot be opened, and may retry for hours.
@@ -118,7 +119,7 @@ def open_postgresql(
 
 
 def examine_catalog(url: str) -> tuple[int, int]:
-    """The schema of this database, 0 without a catalog, and the bytes of its tables.
+    """The schema version, 0 without a catalog, and the size of the tables in bytes.
 
     Raises as `open_postgresql` does.
     """
@@ -137,7 +138,7 @@ def examine_catalog(url: str) -> tuple[int, int]:
 async def prepare(
     url: str, access: Access = Access.MIGRATE, before_creation: Callable[[], None] | None = None
 ) -> Identity:
-    """The identity of this database, whose schema is made or migrated with such an access.
+    """The database's id; its schema is created or migrated if the access allows it.
 
     Raises what `open_postgresql` does.
     """
@@ -171,7 +172,7 @@ class _Snapshot:
 
 
 class PostgresqlDatabase(Database):
-    """`Database` in PostgreSQL; `pool` and `lists` are for stores that bypass the rules."""
+    """`Database` in PostgreSQL; `pool` and `lists` serve stores that bypass the rules."""
 
     name = "PostgreSQL"
 
@@ -226,7 +227,7 @@ class PostgresqlDatabase(Database):
         *args: *Ts,
         durable: bool = True,
     ) -> T:
-        """The result of a statement, or of the rule if the statement has none."""
+        """Return a statement's result, or the rule's if there is no statement."""
 
         async def run() -> T:
             with translated():
@@ -271,7 +272,7 @@ class PostgresqlDatabase(Database):
     async def _run_locked(
         self, locks: str, text: str, values: Sequence[object]
     ) -> "list[asyncpg.Record]":
-        """The rows of a statement whose snapshot must be newer than these locks."""
+        """Rows of a statement whose snapshot must be newer than these locks."""
         async with self.pool.connection() as connection:
             await connection.execute(f"BEGIN;{locks}")
             rows = await connection.run(text, values)
@@ -280,7 +281,7 @@ class PostgresqlDatabase(Database):
             return rows
 
     async def _settle(self, change: Coroutine[Any, Any, T]) -> T:
-        """The result of a change, which continues if its caller is cancelled."""
+        """Run a change, which continues even if its caller is cancelled."""
         if self._closed:
             change.close()
             raise Unavailable.database()
@@ -311,7 +312,7 @@ class PostgresqlDatabase(Database):
         return await self.retry_read(self._search, rule, beyond, args)
 
     async def retry_read(self, read: Callable[[*Ts], Coroutine[Any, Any, T]], *args: *Ts) -> T:
-        """The result of a read, which is repeated once if its connection is lost.
+        """Run a read, retrying it once if its connection is lost.
 
         Raises `Unavailable` after `CALL_SECONDS`, whatever it waits for.
         """
@@ -350,7 +351,7 @@ class PostgresqlDatabase(Database):
                 return await examine_server(connection)
 
     def note(self, problem: Unavailable) -> None:
-        """Record damage reported by a record or the server."""
+        """Record damage found in a record or reported by the server."""
         if isinstance(problem, Damaged):
             self.damage.note_record(problem.what)
         elif isinstance(problem.__cause__, MALFORMED):

@@ -1,8 +1,8 @@
-"""Migration of a catalog from SQLite to PostgreSQL, in batches, resumable, compared at the end.
+"""Moves a catalog from SQLite to PostgreSQL in batches; resumable, and compared at the end.
 
-Until the end the target has a table that stores the progress and keeps services from opening the
-target. Tables that exist in only one of the databases are not moved: they are derived from the
-others. Nor is the index of posts: the service fills it from the chain when it runs on the target.
+Until the end a table in the target stores the progress and keeps services from opening it. Tables
+that exist in only one of the databases are derived from the others and are not moved. The post
+index is not moved either: the service rebuilds it from the chain on the target.
 """
 
 import json
@@ -31,20 +31,19 @@ from imprint.domain.installation import Access
 from imprint.ports import Progress
 
 _BATCH = 2_000
-"""The number of rows copied in one transaction."""
+"""Rows copied per transaction."""
 
 _COUNTER = "SELECT value FROM counters WHERE name = ?"
 
 _SUM_DIGITS = 15
-"""How many hexadecimal digits of a row's hash are summed: they fit a BIGINT."""
+"""Hexadecimal digits of a row's hash that are summed: they fit a BIGINT."""
 
 _NOT_MOVED = INDEX_TABLES | {"schema_migrations", "counters", UNFINISHED}
-"""Tables that are not copied: the heartbeat restarts; the sequence of positions and the fence are
-set at the end."""
+"""Tables that are not copied: the heartbeat restarts; the position sequence and the fence are set
+at the end."""
 
 _IDENTITY = "installation"
-"""Tables whose rows in the target are replaced: a service that was started too early leaves an id
-there."""
+"""Tables whose target rows are replaced: a service started too early leaves an id there."""
 
 _PROGRESS = f"""
 CREATE TABLE IF NOT EXISTS {UNFINISHED} (
@@ -58,21 +57,21 @@ SELECT coalesce(string_agg(DISTINCT coalesce(host(a.client_addr), 'this machine'
 FROM pg_locks l JOIN pg_stat_activity a USING (pid)
 WHERE l.locktype = 'advisory' AND l.mode = 'ShareLock'
   AND (l.classid::bigint << 32 | l.objid::bigint) = $1"""
-"""The addresses from which others are connected to the target."""
+"""Client addresses connected to the target."""
 
 INTERRUPTIONS = (asyncpg.PostgresError, asyncpg.InterfaceError, sqlite3.Error, OSError)
-"""Errors that interrupt a move, which can then be resumed."""
+"""Errors that interrupt a move, which can be resumed."""
 
 
 class CannotMove(Exception):
-    """The catalog cannot be moved there; the message says why."""
+    """The catalog cannot be moved; the message says why."""
 
 
 async def move_catalog(source: Path, url: str, progress: Progress) -> int:
-    """Move the catalog in this file to an empty database, or resume; returns its number of rows.
+    """Move a catalog file into an empty database, or resume; returns its number of rows.
 
-    No service can use either of them meanwhile. Raises `CannotMove` if one does, if the target has
-    records, and if it differs at the end.
+    No service can use either meanwhile. Raises `CannotMove` if one does, if the target has records,
+    or if the copies differ at the end.
     """
     with closing(_lock(source)), closing(_open(source)) as reader:
         writer = await connect(url)
@@ -105,7 +104,7 @@ def _lock(source: Path) -> UseLock:
 
 
 async def _refuse_users(writer: Connection) -> None:
-    """Lock everybody else out of the target as long as this connection lives."""
+    """Lock all others out of the target for as long as this connection lives."""
     if not await writer.fetchval("SELECT pg_try_advisory_lock($1)", USE_LOCK):
         raise CannotMove(
             "The target is in use: a service or a command is connected to it"

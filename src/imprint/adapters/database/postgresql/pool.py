@@ -1,4 +1,4 @@
-"""Connection pool for PostgreSQL, with timeouts; broken connections are replaced."""
+"""PostgreSQL connection pool with timeouts, which replaces broken connections."""
 
 import asyncio
 import logging
@@ -26,26 +26,26 @@ else:
 
 
 CONNECT_SECONDS = 3.0
-"""Seconds that connecting outside of the pool may take."""
+"""Timeout in seconds for connecting outside the pool."""
 
 ACQUIRE_SECONDS = 2.0
-"""Seconds to wait for a free connection and to connect, together."""
+"""Timeout in seconds for waiting for a free connection and connecting, together."""
 
 CALL_SECONDS = 4.5
-"""Seconds that a read or a transaction may take in all, with every wait and attempt: with the time
-around it, less than five."""
+"""Total timeout in seconds of a read or transaction, with every wait and attempt; with overhead,
+less than five."""
 
 COMMAND_SECONDS = 4.5
-"""Seconds before the connection of a running statement is dropped; the server's limit is lower."""
+"""Seconds before a running statement's connection is dropped; the server's limit is lower."""
 
 _CLOSE_SECONDS = 5.0
-"""Seconds that running statements have to end when the service stops."""
+"""Seconds that running statements have to finish when the service stops."""
 
 _IDLE_SECONDS = 300.0
-"""Seconds after which an unused connection is dropped instead of used again."""
+"""Idle seconds after which a connection is dropped instead of reused."""
 
 _ROLLBACK_SECONDS = 1.0
-"""Seconds that a rollback may take before its connection is dropped instead."""
+"""Seconds a rollback may take before its connection is dropped."""
 
 SESSION = {
     "application_name": "imprint",
@@ -61,21 +61,21 @@ SESSION = {
     # One plan per statement, whatever its values: the one that is tested to use indexes.
     "plan_cache_mode": "force_generic_plan",
 }
-"""The session settings of every connection."""
+"""Session settings of every connection."""
 
 SEARCHING = {**SESSION, "statement_timeout": "500ms"}
-"""The session settings of connections that search."""
+"""Session settings of search connections."""
 
 _DURABLE = """
 SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off'"""
-"""Turns durable commits on where the server's default is off."""
+"""Turns on durable commits if the server's default is off."""
 
 _READS_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
-"""Lets the server refuse every write of a command that only looks."""
+"""Makes the server refuse every write of a read-only command."""
 
 USE_LOCK = 0x1A9819_0002
-"""The advisory lock that every connection of a pool shares; a move takes it exclusively."""
+"""Advisory lock that all pooled connections share; a move takes it exclusively."""
 
 _ENTER = """
 SELECT pg_try_advisory_lock_shared($1) AS shared,
@@ -88,16 +88,16 @@ LOST = (
     asyncpg.CrashShutdownError,
     ConnectionError,
 )
-"""Errors of the connection, rather than of a statement."""
+"""Connection errors, as opposed to statement errors."""
 
 _ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
 FAILURES = (*_ERRORS, Unstorable)
-"""Every error of the database or of its connection."""
+"""All errors of the database or its connection."""
 
 
 async def connect(url: str) -> "Connection":
-    """A connection outside of the pool, without a statement timeout."""
+    """A connection outside the pool, without a statement timeout."""
     settings = {**SESSION, "statement_timeout": "0", "lock_timeout": "0"}
     return await asyncpg.connect(
         url,
@@ -110,7 +110,7 @@ async def connect(url: str) -> "Connection":
 
 @contextmanager
 def translated(level: int = logging.ERROR) -> Iterator[None]:
-    """Raise `Unavailable` for every error of the database or of its connection, and log it."""
+    """Convert every database or connection error to `Unavailable`, and log it."""
     try:
         yield
     except FAILURES as error:
@@ -118,7 +118,7 @@ def translated(level: int = logging.ERROR) -> Iterator[None]:
 
 
 def failed(error: BaseException, level: int = logging.ERROR) -> Unavailable:
-    """Log an error of the database, and return the exception to raise for it."""
+    """Log a database error and return the exception to raise for it."""
     # Neither the text nor the details: they quote values.
     name, state = type(error).__name__, getattr(error, "sqlstate", "")
     _log.log(level, "The database failed: %s %s", name, state)
@@ -128,8 +128,8 @@ def failed(error: BaseException, level: int = logging.ERROR) -> Unavailable:
 class Connection(_Connection):
     """A connection with its prepared statements.
 
-    asyncpg's `Connection.fetch` looks a statement up in its cache and renews its position and its
-    timer there, which takes a quarter of the time of a short query.
+    asyncpg's `Connection.fetch` looks a statement up in its cache and renews its position and timer
+    there, which takes a quarter of the time of a short query.
     """
 
     __slots__ = ("_prepared", "generation", "idle_since", "server")
@@ -138,13 +138,13 @@ class Connection(_Connection):
         super().__init__(*args, **options)
         self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
         self.server = ""
-        """When the server process began: another one may repeat transaction ids."""
+        """Start time of the server process: another process may reuse transaction ids."""
         self.generation = 0
-        """The generation of the pool when the connection was made."""
+        """The pool's generation when the connection was made."""
         self.idle_since = 0.0
 
     async def run(self, text: str, values: Sequence[object]) -> "list[asyncpg.Record]":
-        """The rows of a statement, in one round trip if it ran before on this connection."""
+        """Rows of a statement, in one round trip if it ran before on this connection."""
         statement = self._prepared.get(text) or await self._remember(text)
         try:
             return await statement.fetch(*values)
@@ -154,7 +154,7 @@ class Connection(_Connection):
             raise
 
     async def run_many(self, text: str, rows: Sequence[Sequence[object]]) -> None:
-        """Run a statement with each of these values, without waiting between them."""
+        """Run a statement once per set of values, without waiting in between."""
         statement = self._prepared.get(text) or await self._remember(text)
         await statement.executemany(rows)
 
@@ -164,8 +164,7 @@ class Connection(_Connection):
 
 
 class _Lent:
-    """Borrows a connection of the pool for a block; a class, because a generator takes twice as
-    long."""
+    """Borrows a pooled connection for a block; a class, because a generator takes twice as long."""
 
     __slots__ = ("_connection", "_pool")
 
@@ -190,7 +189,7 @@ class _Lent:
 
 
 class Pool:
-    """Up to `size` connections, made when they are needed; the one used last is used next.
+    """Up to `size` connections, opened on demand; the most recently used is reused first.
 
     asyncpg's own pool starts a task for every release; reads are too short for that.
     """
@@ -218,7 +217,7 @@ class Pool:
         return _Lent(self)
 
     async def rows(self, text: str, values: Sequence[object]) -> "list[asyncpg.Record]":
-        """The rows of a statement that is its own transaction."""
+        """Rows of a statement that is its own transaction."""
         connection = self.take() or await self.acquire()
         try:
             return await connection.run(text, values)
@@ -229,7 +228,7 @@ class Pool:
             self.release(connection)
 
     def take(self) -> Connection | None:
-        """An idle connection that must be passed to `release`, or None if there is none."""
+        """An idle connection that must be passed to `release`, or None."""
         if not self._free or self._closed:
             return None
         connection = self._reuse()
@@ -297,7 +296,7 @@ class Pool:
         return until - loop.time()
 
     def _give_back(self) -> None:
-        """Give the slot of a connection to the longest waiter."""
+        """Give a connection's slot to the longest waiter."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():

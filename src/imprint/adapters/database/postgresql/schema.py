@@ -1,4 +1,4 @@
-"""The schema of a PostgreSQL catalog, brought up to date by the first process that opens it."""
+"""The PostgreSQL schema, brought up to date by the first process that opens it."""
 
 import asyncio
 from collections.abc import Collection
@@ -12,10 +12,10 @@ from imprint.adapters.database.schema import Migration, expect_schema
 from imprint.domain.installation import Access
 
 _MIGRATION_LOCK = 0x1A9819_0001
-"""The advisory lock under which one process at a time migrates."""
+"""Advisory lock that only one migrating process can hold."""
 
 UNFINISHED = "unfinished_move"
-"""The table that exists while a catalog is being moved into the database."""
+"""Table that exists while a catalog is being moved into the database."""
 
 _TABLES = """
 SELECT c.table_name AS name,
@@ -32,24 +32,24 @@ CREATE TABLE schema_migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)""
 
 
 _ATTEMPTS = 60
-"""How often a migration is tried before it fails."""
+"""Attempts per migration."""
 
 _PAUSE = 0.25
-"""Seconds between two attempts, in which blocked requests can continue."""
+"""Seconds between attempts, during which blocked requests can continue."""
 
 _LOCK_TIMEOUT = "SET LOCAL lock_timeout = '400ms'"
-"""How long a migration waits for a table lock. Later requests queue behind it; and after a second
+"""How long a migration waits for a table lock. Later requests queue behind it, and after a second
 the server checks for deadlocks, whose victim might be a request."""
 
 _BUSY = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 
 
 LEAST_VERSION = 15
-"""The oldest PostgreSQL release that the tests run on."""
+"""Oldest PostgreSQL release the tests run on."""
 
 
 class UnsuitableServer(Exception):
-    """The server is too old, or its database has another encoding; the message says which."""
+    """The server is too old or its database has another encoding; the message says which."""
 
 
 def check_server(version: int, encoding: str) -> None:
@@ -77,9 +77,9 @@ class Unfinished(Exception):
 
 
 async def find_schema(connection: Connection) -> int:
-    """The number of the last migration; 0 for a database without a catalog.
+    """The number of the last migration, or 0 without a catalog.
 
-    Raises `Unfinished` for one that a catalog is being moved to, and `UnsuitableServer`.
+    Raises `Unfinished` for the target of an unfinished move, and `UnsuitableServer`.
     """
     check_server(connection.get_server_version().major, connection.get_settings().server_encoding)
     if await connection.fetchval("SELECT to_regclass($1)", UNFINISHED) is not None:
@@ -93,8 +93,8 @@ async def migrate(connection: Connection, migrations: tuple[Migration, ...]) -> 
     """Bring the schema up to date in one transaction; a second process finds it done.
 
     Processes of the previous release keep running: while they hold locks, it is retried. Raises
-    `NewerSchema` for a database that is ahead of these migrations, `Unfinished` for the target of
-    an unfinished move, and `UnsuitableServer`. A current schema is only read, so the service needs
+    `NewerSchema` if the database is ahead of these migrations, `Unfinished` for the target of an
+    unfinished move, and `UnsuitableServer`. An up-to-date schema is only read, so the service needs
     no permission to change it.
     """
     for _ in range(_ATTEMPTS - 1):
@@ -140,7 +140,7 @@ async def examine_server(connection: Connection) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with its columns, and those of its primary key."""
+    """A table with its columns and primary key."""
 
     name: str
     columns: tuple[str, ...]
@@ -148,7 +148,7 @@ class Table:
 
 
 async def read_tables(connection: Connection, without: Collection[str]) -> list[Table]:
-    """The tables of the database `without` these; one that others refer to comes first."""
+    """The database's tables except `without`, referenced tables first."""
     return [
         Table(row["name"], tuple(row["columns"]), tuple(row["key"]))
         for row in await connection.fetch(_TABLES)

@@ -1,4 +1,4 @@
-"""Caches of results that are validated by snapshots.
+"""Result caches validated by snapshots.
 
 Concurrent requests share one query for the newest snapshot.
 """
@@ -14,13 +14,13 @@ from imprint.domain.bounded_cache import BoundedCache
 T = TypeVar("T")
 
 REMEMBERED = 1024
-"""The number of results that a cache keeps."""
+"""Results per cache."""
 
 Snapshot = tuple[str, str]
 """A server, and which of its transactions a statement sees."""
 
 SNAPSHOT = "CAST(pg_current_snapshot() AS TEXT)"
-"""Which transactions the statement sees. Two statements on one server with the same snapshot see
+"""The transactions that a statement sees. Two statements with the same snapshot on one server see
 the same rows: see docs/decisions/query-cache.md."""
 
 
@@ -32,9 +32,9 @@ async def read_snapshot(pool: Pool) -> Snapshot:
 
 
 class SnapshotCache(Generic[T]):
-    """Results, each with the snapshot that it was read in.
+    """Cached results, each with the snapshot it was read in.
 
-    While transactions end all the time, the server is not asked: `is_current` is then False.
+    While transactions commit constantly, the server is not queried and `is_current` is False.
     """
 
     def __init__(self, read_snapshot: Callable[[], Awaitable[Snapshot]]) -> None:
@@ -44,11 +44,11 @@ class SnapshotCache(Generic[T]):
         self._is_quiet = False
 
     def known(self, key: Hashable) -> tuple[Snapshot, T] | None:
-        """The cached result and its snapshot."""
+        """A cached result and its snapshot."""
         return self._results.get(key)
 
     async def is_current(self, snapshot: Snapshot) -> bool:
-        """Whether nothing has changed since; False without asking if much is changing right now."""
+        """Whether nothing has changed since; False, without a query, while much is changing."""
         if not self._is_quiet or snapshot != self._newest:
             return False
         current = await self._rounds.take()
@@ -56,7 +56,7 @@ class SnapshotCache(Generic[T]):
         return current == snapshot
 
     def remember(self, key: Hashable, snapshot: Snapshot, result: T) -> None:
-        """Cache a result, evicting the oldest one if there are too many."""
+        """Cache a result, evicting the oldest if the cache is full."""
         self._see(snapshot)
         self._results.put(key, (snapshot, result))
 
@@ -70,7 +70,7 @@ class SnapshotCache(Generic[T]):
 
 
 class RememberedReads:
-    """Results of reads of the index, each with the snapshot that was current before it was read.
+    """Cached index reads, each with the snapshot that was current before it.
 
     While the snapshot is unchanged, no transaction has ended before, during or after the read.
     """
@@ -80,7 +80,7 @@ class RememberedReads:
         self._rounds = SnapshotRounds(partial(read_snapshot, pool))
 
     async def read(self, key: Hashable, read: Callable[[], Awaitable[T]]) -> T:
-        """The cached result of this key, or that of `read`."""
+        """Return the cached result for this key, or run `read`."""
         snapshot = await self._rounds.take()
         known = self._results.get(key)
         if known is not None and known[0] == snapshot:
@@ -101,7 +101,7 @@ class SnapshotRounds:
         self._task: asyncio.Task[None] | None = None
 
     async def take(self) -> Snapshot:
-        """A snapshot with everything that was committed before this call."""
+        """A snapshot that includes everything committed before this call."""
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[Snapshot] = loop.create_future()
         self._waiting.append(turn)

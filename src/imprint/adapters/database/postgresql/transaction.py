@@ -1,6 +1,6 @@
-"""Transactions of PostgreSQL: their statements, their locks, and the conflicts between them.
+"""PostgreSQL transactions: their statements, locks and conflicts.
 
-A statement has its own text for PostgreSQL, and numbered values instead of named ones.
+A statement has its own text for PostgreSQL, with numbered instead of named parameters.
 """
 
 import asyncio
@@ -26,19 +26,19 @@ from imprint.adapters.database.postgresql.pool import Connection
 from imprint.adapters.database.transaction import Row, Rows, Sql, T, Unstorable, Value
 
 ListValue = Value | list[str] | list[int]
-"""The types of values: PostgreSQL takes lists as well."""
+"""Parameter types: PostgreSQL takes lists as well."""
 
 _NAME = re.compile(r"(?<!:):([a-z_][a-z0-9_]*)")
 
 _LIMIT = "limit"
-"""This value is written into its statement: there is one plan for all values, and the plan for a
-page of ten rows differs from the plan for a tenth of the table."""
+"""This parameter is written into its statement: one plan serves all values, and the plan for a page
+of ten rows differs from the plan for a tenth of the table."""
 
 CLASH = (asyncpg.UniqueViolationError, asyncpg.ForeignKeyViolationError)
-"""A transaction conflicts with rows that another one committed meanwhile."""
+"""A transaction conflicts with rows that another one has committed meanwhile."""
 
 CONFLICT = (asyncpg.SerializationError, asyncpg.DeadlockDetectedError, *CLASH)
-"""Conflicts of a transaction with another one; running it again may succeed."""
+"""Conflicts between transactions, after which a retry may succeed."""
 
 REFUSED = (
     asyncpg.DataError,
@@ -47,7 +47,7 @@ REFUSED = (
     OverflowError,
     UnicodeEncodeError,
 )
-"""Errors of the values of a statement, rather than of the database."""
+"""Errors caused by a statement's values rather than by the database."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Statement:
     text: str
     values: Mapping[str, ListValue]
     lock_first: str = ""
-    """Statements that take locks first, so that this one sees what their last holders wrote."""
+    """Statements that take locks first, so that this one sees what the last holders wrote."""
 
 
 class NotCommitted(asyncpg.InterfaceError):
@@ -65,7 +65,7 @@ class NotCommitted(asyncpg.InterfaceError):
 
 
 class Retry(Exception):
-    """The transaction conflicts with another one, or its connection broke before it began."""
+    """The transaction conflicts with another, or its connection broke before it began."""
 
 
 class PostgresqlTransaction:
@@ -124,14 +124,15 @@ class _Queue:
 
 
 class KeyedLocks:
-    """A lock per name: transactions of one process wait here instead of on connections."""
+    """A lock per name: transactions of one process wait here instead of occupying connections."""
 
     def __init__(self) -> None:
         self._queues: defaultdict[str, _Queue] = defaultdict(_Queue)
 
     @asynccontextmanager
     async def hold(self, names: Iterable[str]) -> AsyncIterator[None]:
-        """Hold the locks of all names until the block ends, taken in the same order by all callers.
+        """Hold the locks of all names until the block ends; every caller takes them in the same
+        order.
 
         Waits as long as the caller does.
         """
@@ -154,13 +155,13 @@ class KeyedLocks:
 
 
 def begin_statements(locks: frozenset[str], durable: bool) -> str:
-    """Begins a transaction and takes its locks."""
+    """Begin a transaction and take its locks."""
     off = "" if durable else "SET LOCAL synchronous_commit = off;"
     return f"BEGIN;{off}{lock_statements(locks)}"
 
 
 def lock_statements(names: frozenset[str], shared: frozenset[str] = frozenset()) -> str:
-    """Takes the locks with these names, and the shared ones in shared mode."""
+    """Take the named locks, and the shared ones in shared mode."""
     # All transactions take locks in the same order, so that no two wait for each other.
     kinds = {lock_key(name): "_shared" if name in shared else "" for name in names | shared}
     return ";".join(
@@ -169,13 +170,13 @@ def lock_statements(names: frozenset[str], shared: frozenset[str] = frozenset())
 
 
 def lock_key(name: str) -> int:
-    """The key of the advisory lock with this name."""
+    """The advisory lock key for a name."""
     digest = blake2b(name.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
 def translate(text: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    """A statement with numbered values, and these values in order."""
+    """A statement with numbered parameters, and its values in order."""
     limit = values.get(_LIMIT)
     numbered, names = number_values(text, None if limit is None else int(limit))
     return numbered, [values[name] for name in names]
@@ -183,7 +184,7 @@ def translate(text: str, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
 
 @lru_cache(maxsize=1024)
 def number_values(text: str, limit: int | None) -> tuple[str, tuple[str, ...]]:
-    """A statement with numbered values, and the names of these in order."""
+    """A statement with numbered parameters, and their names in order."""
     numbers: dict[str, int] = {}
 
     def number(match: re.Match[str]) -> str:

@@ -1,1 +1,1 @@
-"""`Database` in a SQLite file, with its log, its copies and its repair."""
+"""`Database` in a SQLite file, with its log, backups and repair."""

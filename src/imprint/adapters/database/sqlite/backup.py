@@ -24,15 +24,15 @@ from imprint.ports.damage import CatalogDamaged
 
 
 class DamagedCopy(CatalogDamaged):
-    """The copy of a catalog cannot be read, or is damaged."""
+    """The catalog copy cannot be read or is damaged."""
 
 
 def copy_catalog(source: Path, target: Path) -> None:
-    """Copy a snapshot of the catalog; the copy gets its name when it is complete.
+    """Copy a snapshot of the catalog; the copy gets its final name when it is complete.
 
     Raises `FileExistsError` for an existing target, and `DamagedCopy` for a damaged source. The
-    source is checked too: the copy is built from its tables, so it would not reveal that an index
-    has rows which a damaged table lacks.
+    source is checked too: the copy is built from its tables, so it would not reveal index entries
+    whose rows a damaged table has lost.
     """
     if target.exists():
         raise FileExistsError(target)
@@ -56,13 +56,13 @@ def copy_catalog(source: Path, target: Path) -> None:
 
 
 SCHEMA_STEPS = 1_000_000
-"""Instructions of SQLite within which a schema is read; ours needs some thousands."""
+"""SQLite instructions allowed for reading a schema; ours needs some thousands."""
 
 SCHEMA_BYTES = 64 * 1024
-"""The longest statement of a schema."""
+"""Longest statement accepted in a schema."""
 
 SCHEMA_ROWS = 1000
-"""The most tables and indexes of a copy that are compared; ours has fewer than a hundred."""
+"""Tables and indexes compared at most; ours has fewer than a hundred."""
 
 _NUMBERS = "schema_migrations"
 _STATISTICS = {("table", "sqlite_stat1"), ("table", "sqlite_stat4")}
@@ -75,13 +75,13 @@ _LITESTREAM = {
     ),
     ("table", "_litestream_lock", "CREATE TABLE _litestream_lock (id INTEGER)"),
 }
-"""The tables that Litestream adds to a database that it replicates: see docs/backup.md."""
+"""Tables that Litestream adds to a replicated database: see docs/backup.md."""
 
 
 def check_copy(path: Path) -> None:
     """Raise `DamagedCopy` for a copy with damaged schema, pages, indexes, references or records.
 
-    Raises `NewerSchema` for a copy of a newer version's catalog.
+    Raises `NewerSchema` if a newer version wrote the catalog.
     """
     check_schema(path)
     try:
@@ -111,7 +111,7 @@ def _check_records(connection: sqlite3.Connection) -> None:
 
 
 def remove_writing_sessions(path: Path) -> None:
-    """Remove the writing sessions of a copy: those revoked since must not come back."""
+    """Remove the writing sessions from a copy, so that revoked ones cannot come back."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         # The copy of an earlier release has no such table.
         if ("table", "writing_sessions") in {each[:2] for each in _read_schema(connection)}:
@@ -121,8 +121,8 @@ def remove_writing_sessions(path: Path) -> None:
 def check_schema(path: Path) -> None:
     """Raise `DamagedCopy` unless a copy has exactly the schema that the migrations create.
 
-    A trigger, a view, a check or an index over an expression would run with the first query, so
-    this comes before any other. Raises `NewerSchema` for a newer version's catalog.
+    A trigger, a view, a check or an expression index would run with the first query, so this must
+    come before any other. Raises `NewerSchema` if a newer version wrote the catalog.
     """
     try:
         with closing(connect_untrusted(path)) as connection:
@@ -147,14 +147,14 @@ def check_schema(path: Path) -> None:
 
 
 def schema_after(migrations: tuple[Migration, ...]) -> set[tuple[str, str, str]]:
-    """Type, name and statement of everything that these migrations create."""
+    """Type, name and statement of everything these migrations create."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, migrations)
         return _read_schema(connection)
 
 
 def _read_schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
-    """Type, name and statement of everything in a schema, except for the statistics of ANALYZE."""
+    """Type, name and statement of everything in a schema, except ANALYZE's statistics."""
     rows = connection.execute("SELECT type, name, sql FROM sqlite_schema").fetchmany(SCHEMA_ROWS)
     return {
         (str(kind), str(name), _plain(str(statement)))
@@ -164,7 +164,7 @@ def _read_schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
 
 
 def _plain(statement: str) -> str:
-    """A statement on one line and without comments, since both may change in a migration."""
+    """A statement on one line without comments, since migrations may change either."""
     return " ".join(re.sub("--[^\n]*", " ", statement).split())
 
 

@@ -13,50 +13,50 @@ from typing import NoReturn
 _log = logging.getLogger(__name__)
 
 _OLDEST = (3, 37, 0)
-"""The first SQLite with STRICT tables."""
+"""The first SQLite release with STRICT tables."""
 
 _WRITER_TIMEOUT = 5_000
-"""Milliseconds that the writer waits for another process's commit."""
+"""Milliseconds the writer waits for another process's commit."""
 
 _READER_TIMEOUT = 500
-"""Milliseconds that a read waits, which happens only while another process recovers the log."""
+"""Milliseconds a read waits; it must only wait while another process recovers the log."""
 
 _WAL_ATTEMPTS = 100
-"""How often the switch to the write-ahead log is tried: it fails if others open the file too."""
+"""Attempts to switch to the write-ahead log, which fail while others open the file."""
 
 _WAL_PAUSE = 0.05
 """Seconds between these attempts."""
 
 CACHE_KILOBYTES = 16_000
-"""The default size of a connection's page cache."""
+"""Default page cache size per connection."""
 
 _LOG_SIZE = 64 * 1024 * 1024
-"""Bytes to which the write-ahead log is truncated after a checkpoint."""
+"""Size in bytes to which the write-ahead log is truncated after a checkpoint."""
 
 _SETTLED = 3.0
-"""Seconds after which a changing folder gets another modification time: some file systems count in
-steps of two seconds."""
+"""Seconds after which a changed folder is certain to have a new modification time: some file
+systems only record every other second."""
 
 
 class UnrecoveredLog(OSError):
-    """The log of a database cannot be read without writing: what SQLite keeps beside it is gone."""
+    """A database's log cannot be read without writing: its shared-memory file is gone."""
 
 
 class TooOldSqlite(Exception):
-    """The SQLite library is too old for the databases of this service."""
+    """The SQLite library is too old for this service."""
 
 
 Connect = Callable[[Path, int], sqlite3.Connection]
-"""Makes a connection that only reads, with a page cache of so many kilobytes."""
+"""Opens a read-only connection with a page cache of this many kilobytes."""
 
 
 @contextmanager
 def closing_on_error(connection: sqlite3.Connection) -> Iterator[None]:
     """Close a connection if the block fails.
 
-    An abandoned one may live on in the traceback of the error. Until it is gone, SQLite keeps the
-    descriptors of all other connections to the file that this process closes: repeated attempts
-    would run out of them.
+    An abandoned connection may live on in the error's traceback. Until it is gone, SQLite keeps the
+    descriptors of all other closed connections to the file, and repeated attempts would run out of
+    them.
     """
     try:
         yield
@@ -68,7 +68,7 @@ def closing_on_error(connection: sqlite3.Connection) -> Iterator[None]:
 def connect_writer(
     path: Path, page_size: int = 4096, cache: int = CACHE_KILOBYTES
 ) -> sqlite3.Connection:
-    """A connection that may write; it creates the database if needed and switches it to WAL.
+    """Open a connection that may write, creating the database if needed and switching it to WAL.
 
     `page_size` takes effect only when the database is created.
     """
@@ -100,10 +100,10 @@ def connect_reader(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connecti
 
 
 def connect_looker(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connection:
-    """A connection that reads, and changes no file: neither the log nor its shared memory.
+    """Open a connection that reads without changing any file, not even the log's shared memory.
 
-    Others may write meanwhile, or may have been killed: SQLite then reads their log into its own
-    memory. Without a log nobody writes. Raises `UnrecoveredLog`.
+    If others write, or were killed, SQLite reads their log into its own memory. Without a log,
+    nobody writes. Raises `UnrecoveredLog`.
     """
     log, memory = (path.with_name(f"{path.name}-{end}") for end in ("wal", "shm"))
     if log.exists() and memory.exists():
@@ -119,7 +119,7 @@ def connect_looker(path: Path, cache: int = CACHE_KILOBYTES) -> sqlite3.Connecti
 
 
 def connect_untrusted(path: Path) -> sqlite3.Connection:
-    """A connection that reads an untrusted file, and nothing else.
+    """Open a connection that can only read, for an untrusted file.
 
     The schema, which has not been read yet, may call no function with side effects.
     """
@@ -131,7 +131,7 @@ def connect_untrusted(path: Path) -> sqlite3.Connection:
 
 
 def connect_copier(path: Path) -> sqlite3.Connection:
-    """A connection that copies the database elsewhere."""
+    """Open a connection that copies the database elsewhere."""
     return _connect(path, _WRITER_TIMEOUT, CACHE_KILOBYTES)
 
 
@@ -159,10 +159,10 @@ def _switch_to_wal(connection: sqlite3.Connection) -> None:
 
 
 class OpenedFiles:
-    """Notices that a database or its log was deleted, moved or replaced while it is open.
+    """Detects that an open database or its log was deleted, moved or replaced.
 
-    SQLite continues with the files that it has opened: later commits are lost when the process
-    ends. A check costs one system call as long as nothing changes in the folder.
+    SQLite continues with the files it has open, and later commits are lost when the process ends. A
+    check costs one system call as long as nothing changes in the folder.
     """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
@@ -179,7 +179,7 @@ class OpenedFiles:
 
     @property
     def log_is_gone(self) -> bool:
-        """Whether the log was deleted and the database is still at its path."""
+        """Whether the log was deleted while the database is still at its path."""
         return (
             self.missing == f"{self._path}-wal"
             and not Path(self.missing).exists()
@@ -187,7 +187,7 @@ class OpenedFiles:
         )
 
     def check(self) -> None:
-        """Raise `OSError` if a file at its path is not the one that was opened.
+        """Raise `OSError` if the file at a path is not the one that was opened.
 
         This is logged once. Files that reappear are accepted again.
         """

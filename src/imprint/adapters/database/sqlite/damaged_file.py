@@ -1,4 +1,4 @@
-"""Repair of a SQLite file that no process has open: reads what is left, and replaces the file."""
+"""Repairs a SQLite file that no process has open: reads what is left and replaces the file."""
 
 import fcntl
 import os
@@ -21,12 +21,12 @@ from imprint.adapters.database.sqlite.log import (
 from imprint.adapters.disk_space import sync_path
 
 _SHARED, _SHARED_BYTES = 0x40000002, 510
-"""The bytes of a SQLite file that every open connection has locked."""
+"""The bytes of a SQLite file that every open connection locks."""
 
 _CHUNK = 1024 * 1024
 
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
-"""Errors of reading a damaged file. A message of SQLite may quote bytes of a damaged schema."""
+"""Errors while reading a damaged file. SQLite's message may quote bytes of a damaged schema."""
 
 
 class FileInUse(Exception):
@@ -40,11 +40,11 @@ class FileInUse(Exception):
 
 @contextmanager
 def copy_locked(place: Path, *, dry_run: bool = False) -> Iterator[Path]:
-    """A copy of a file with its log, in a folder for scratch, while no other process can open it.
+    """Copy a file and its log to a scratch folder while no other process can open them.
 
-    There is no copy of a file that is missing. A replacement that was interrupted is completed
-    first. With `dry_run`, it is refused instead, and the scratch is that of the system. Raises
-    `FileInUse`, `DamagedLog` and `OSError`.
+    A missing file is not copied. An interrupted replacement is completed first. With `dry_run` that
+    is refused instead, and the system's scratch folder is used. Raises `FileInUse`, `DamagedLog`
+    and `OSError`.
     """
     if dry_run and replacement_of(place).exists():
         raise DamagedLog.interrupted(place)
@@ -94,9 +94,9 @@ def _copy(handle: int, target: Path) -> None:
 
 
 def replace_file(new: Path, file: Path, at: datetime) -> Path:
-    """Replace the old file with a new one; returns the new path of the old one.
+    """Replace the old file with a new one and return the old file's new path.
 
-    The log of the old file must be gone before the new one has its name, or SQLite would write it
+    The old file's log must be gone before the new file takes its name, or SQLite would write it
     into the new one. After a kill in between, `check_log` refuses the old file, and the next
     `copy_locked` completes the replacement.
     """
@@ -131,7 +131,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def connect_damaged(path: Path) -> sqlite3.Connection:
-    """A connection to a copy of a damaged file. A text that is not UTF-8 cannot be stored again."""
+    """Open a copy of a damaged file. Text that is not UTF-8 cannot be stored again."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA cell_size_check = ON")
@@ -141,7 +141,7 @@ def connect_damaged(path: Path) -> sqlite3.Connection:
 
 
 def is_whole(connection: sqlite3.Connection, what: str = "1") -> bool:
-    """Whether SQLite finds nothing wrong with a file, or with a table and its indexes."""
+    """Whether SQLite finds no damage in a file, or in a table and its indexes."""
     with suppress(*UNREADABLE):
         (found,) = connection.execute(f"PRAGMA integrity_check({what})").fetchone()
         return bool(found == "ok")
@@ -151,7 +151,7 @@ def is_whole(connection: sqlite3.Connection, what: str = "1") -> bool:
 class ReadableRows:
     """The readable rows of a table; `complete` tells whether it was read to the end.
 
-    SQLite stops at a damaged page. The rows behind it are read from the other end.
+    SQLite stops at a damaged page, so the rows behind it are read from the other end.
     """
 
     def __init__(self, connection: sqlite3.Connection, select: str, key: tuple[str, ...]) -> None:

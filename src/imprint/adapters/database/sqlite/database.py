@@ -1,9 +1,9 @@
-"""`Database` in a SQLite file, which several processes of one machine may share.
+"""`Database` in a SQLite file that several processes of one machine may share.
 
 One thread writes. Reads run on the event loop: they walk an index and take microseconds, less than
 a switch to a thread and back. A list by several common tags can take longer; it is interrupted
-after a while and then runs in a separate thread. Searches have a thread of their own, where they
-are interrupted as well. Between two commits no list is read twice.
+after a while and then runs in a separate thread. Searches have their own thread and are interrupted
+as well. Between two commits no list is read twice.
 """
 
 import asyncio
@@ -55,27 +55,26 @@ from imprint.traces import timed_call
 _log = logging.getLogger(__name__)
 
 _LONG_REACH = 2_000
-"""How many rows a read may visit without being interruptible: about a millisecond."""
+"""Rows a read may visit without being interruptible: about a millisecond."""
 
 _BRIEF = 0.001
-"""Seconds of processor time before a read on the event loop is interrupted."""
+"""Processor seconds before a read on the event loop is interrupted."""
 
 _LONGEST_SEARCH = 0.5
-"""Seconds of processor time before a search is interrupted."""
+"""Processor seconds before a search is interrupted."""
 
 _CHECKED_EVERY = 400
-"""Instructions of SQLite's virtual machine between two looks at the processor time: about ten
-microseconds of a list. A full-text query takes four instructions for a page of its index, so there
-they are four milliseconds."""
+"""SQLite instructions between checks of the processor time: about ten microseconds of a list. A
+full-text query takes four instructions per index page, so there it is four milliseconds."""
 
 _LARGEST_COMMIT = 256
-"""The most transactions that share one commit, so that the first one does not wait for long."""
+"""Transactions per commit at most, so that the first does not wait long."""
 
 _CACHE_SIZE = 4096
-"""The number of results in the query cache."""
+"""Number of results in the query cache."""
 
 _MISSING = object()
-"""What the query cache returns for a missing key."""
+"""The query cache's value for a missing key."""
 
 
 def open_sqlite(
@@ -87,11 +86,11 @@ def open_sqlite(
 ) -> "SqliteDatabase":
     """Open the database in this file.
 
-    Leases use `clock`, which all processes that share the file must have in common. A copy, which
-    no other process knows, is not locked against a move. A small one is checked first.
+    Leases use `clock`, which all processes sharing the file must have in common. A copy, which no
+    other process uses, is not locked against a move. A small database is checked first.
 
-    Raises what `expect_schema` does, `DamagedLog` for one that would lose commits, and `BeingMoved`
-    for one that is being moved.
+    Raises what `expect_schema` does, `DamagedLog` if commits would be lost, and `BeingMoved` while
+    the catalog is being moved.
     """
     found = read_schema(path)
     if found is not None:
@@ -109,7 +108,7 @@ def open_sqlite(
 
 
 def read_schema(path: Path) -> int | None:
-    """The schema of the catalog in this file, 0 without one; None if it cannot be read.
+    """The schema version of the catalog in this file, 0 without one, None if unreadable.
 
     Changes nothing. Raises `DamagedLog` for a log without its database.
     """
@@ -150,7 +149,7 @@ def _open(path: Path, clock: Monotonic, access: Access) -> "SqliteDatabase":
 
 
 _REFUSED = (sqlite3.IntegrityError, sqlite3.DataError, OverflowError, UnicodeEncodeError)
-"""Errors of the values of a statement, rather than of the database."""
+"""Errors caused by a statement's values rather than by the database."""
 
 
 class SqliteTransaction:
@@ -184,7 +183,7 @@ class SqliteTransaction:
 
 
 def run_rule(tx: SqliteTransaction, rule: Rule[*Ts, T], args: tuple[*Ts]) -> T:
-    """Run a rule to its end, in this thread. Raises `RuntimeError` if it suspends."""
+    """Run a rule to completion in this thread. Raises `RuntimeError` if it suspends."""
     running = rule(tx, *args)
     try:
         running.send(None)
@@ -203,17 +202,17 @@ class _Change:
 
 
 class _Spoiled(Exception):
-    """A rule failed after it had changed something, in a shared commit."""
+    """A rule failed after changing something in a shared commit."""
 
 
 class Writer:
-    """The thread that writes: it runs all waiting transactions and commits them with one fsync.
+    """The writer thread: runs all waiting transactions and commits them with one fsync.
 
-    A failing rule undoes only itself. Nearly all fail before they have changed anything; for the
-    others the whole commit is run again, with a savepoint around each rule. Callers get a result
-    only after the commit. Cancelling a caller does not cancel its transaction: once queued, it
-    takes effect or fails as a whole. One that waited too long for another process's commit is not
-    run: its caller has been told that the database is unavailable.
+    A failing rule undoes only itself. Nearly all fail before changing anything; for the others, the
+    whole commit is run again with a savepoint around each rule. Callers get a result only after the
+    commit. Cancelling a caller does not cancel its transaction: once queued, it takes effect or
+    fails as a whole. A transaction that waited too long for another process's commit is not run:
+    its caller has already received an error.
     """
 
     def __init__(
@@ -241,7 +240,7 @@ class Writer:
         return result
 
     async def close(self) -> None:
-        """Finish what is queued, and end the thread."""
+        """Finish the queued transactions and end the thread."""
         self._closed = True
         await self._commits.close()
 
@@ -261,7 +260,7 @@ class Writer:
                 job.error = unavailable(error)
 
     def _commit_sound(self, jobs: Sequence[Job[_Change]]) -> Sequence[Job[_Change]]:
-        """Commit all, or nothing if one of them hits a damaged page; returns the others."""
+        """Commit all jobs, or none if one hits a damaged page; returns the others."""
         try:
             try:
                 self._commit_once(jobs, self._run)
@@ -298,7 +297,7 @@ class Writer:
         self.commits += 1
 
     def _save_log(self) -> None:
-        """Move what only a deleted log has into the database, which is still at its path."""
+        """Copy what only a deleted log holds into the database, which is still at its path."""
         if self._files.log_is_gone and not self._saved:
             (row,) = self._connection.execute("PRAGMA wal_checkpoint(FULL)").fetchall()
             self._saved = row["busy"] == 0
@@ -347,7 +346,7 @@ class Writer:
 
 
 class QueryCache:
-    """Results of reads, cached until any process commits.
+    """Read results, cached until any process commits.
 
     `PRAGMA data_version` changes with every commit of another connection, so the connection given
     here must never write.
@@ -359,7 +358,7 @@ class QueryCache:
         self._results: BoundedCache[Hashable, Any] = BoundedCache(size)
 
     def refresh(self) -> int:
-        """Clear the cache if there was a commit; returns its current version."""
+        """Clear the cache if there was a commit, and return its current version."""
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if version != self._version:
             self._results.clear()
@@ -367,7 +366,7 @@ class QueryCache:
         return self._version
 
     def find(self, key: Hashable, default: object) -> Any:
-        """The cached result of this key."""
+        """The cached result for this key."""
         return self._results.get(key, default)
 
     def keep(self, version: int, key: Hashable, result: object) -> None:
@@ -380,7 +379,7 @@ class QueryCache:
 
 
 class _TooLong(Exception):
-    """A read takes more processor time than it may."""
+    """A read exceeded its processor time."""
 
 
 class SqliteDatabase(Database):
@@ -429,7 +428,7 @@ class SqliteDatabase(Database):
 
     @property
     def commits(self) -> int:
-        """The number of commits of this process."""
+        """Number of commits by this process."""
         return self._writer.commits
 
     async def close(self) -> None:
@@ -496,7 +495,7 @@ class SqliteDatabase(Database):
             raise Unavailable.database() from error
 
     async def examine(self) -> list[str]:
-        """The damage in the file, up to some findings; takes seconds for a large one."""
+        """Damage in the file, up to a few findings; takes seconds for a large one."""
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(1, "catalog-examiner", initializer=lower_scheduling) as thread:
             examine = partial(examine_catalog, self._path, connect=self._connect)
@@ -510,7 +509,7 @@ class SqliteDatabase(Database):
         return [f"This user must not write to {self._path} and its folder."]
 
     def note_findings(self, findings: Findings) -> None:
-        """Record the findings of a check."""
+        """Record a check's findings."""
         self.damage.note_structure(next(iter(findings.records), None))
         self.damage.note_index(next(iter(findings.index), None))
 
@@ -552,7 +551,7 @@ class SqliteDatabase(Database):
         return found
 
     def _find_cached(self, key: Hashable) -> tuple[int, Any]:
-        """The version of the cache, and its value for a key."""
+        """The cache's version and its value for a key."""
         if self._files.missing is not None:
             raise Unavailable.database()
         return translated(self._cache.refresh), self._cache.find(key, _MISSING)
@@ -587,7 +586,7 @@ class SqliteDatabase(Database):
 
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
-    """A separate read transaction, in threads: its reads may be many and large."""
+    """A separate read transaction that runs in threads, for many or large reads."""
 
     tx: SqliteTransaction
 
@@ -602,7 +601,7 @@ def _run_within(
     rule: Rule[*Ts, T],
     args: tuple[*Ts],
 ) -> T:
-    """Run a rule for so many seconds of processor time. Raises `_TooLong` after them."""
+    """Run a rule for at most `seconds` of processor time. Raises `_TooLong` after that."""
     deadline = time.thread_time() + seconds
     connection.set_progress_handler(lambda: time.thread_time() > deadline, _CHECKED_EVERY)
     try:
@@ -616,11 +615,11 @@ def _run_within(
 
 
 class Malformed(Damaged):
-    """A page of the database is damaged, or the file is not a database."""
+    """A database page is damaged, or the file is not a database."""
 
 
 def translated(action: Callable[[*Ts], T], *args: *Ts) -> T:
-    """Run an action. Raises `Unavailable` or `Damaged` for an error of the database."""
+    """Run an action. Raises `Unavailable` or `Damaged` for a database error."""
     try:
         return action(*args)
     except FileExistsError:
@@ -631,7 +630,7 @@ def translated(action: Callable[[*Ts], T], *args: *Ts) -> T:
 
 
 def unavailable(cause: Exception) -> Unavailable:
-    """The error that a caller gets for an error of the database."""
+    """The error that a caller gets for a database error."""
     problem = Unavailable.database()
     if isinstance(cause, sqlite3.Error):
         code = getattr(cause, "sqlite_errorcode", None)

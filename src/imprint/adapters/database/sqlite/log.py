@@ -1,6 +1,6 @@
-"""Finds commits in the write-ahead log of a SQLite file that SQLite would drop.
+"""Finds commits that SQLite would drop from a write-ahead log.
 
-SQLite reads a log up to the first frame with a wrong checksum, and writes over the rest. The format
+SQLite reads a log up to the first frame with a wrong checksum and overwrites the rest. The format
 is described at https://www.sqlite.org/fileformat2.html.
 """
 
@@ -12,13 +12,13 @@ from contextlib import suppress
 from pathlib import Path
 
 HEADER_BYTES = 32
-"""The size of a log without frames."""
+"""Size of a log without frames."""
 
 LONGEST_LOG = 256 * 1024 * 1024
-"""The size of a write-ahead log above which it is not checked; SQLite truncates it far below."""
+"""Write-ahead logs larger than this are not checked; SQLite truncates them far below it."""
 
 _LOG_PAUSES = (0.05, 0.1)
-"""Seconds after which a seemingly damaged log is read again."""
+"""Seconds after which an apparently damaged log is read again."""
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 """The Linux file with the boot id."""
@@ -28,15 +28,15 @@ _log = logging.getLogger(__name__)
 _HEADER = struct.Struct(">8I")
 _FRAME = struct.Struct(">6I")
 _MAGIC = 0x377F0682
-"""The magic number of a log, whose last bit tells how its checksums are computed."""
+"""A log's magic number, whose last bit selects the checksum byte order."""
 
 
 class DamagedLog(Exception):
-    """SQLite would drop commits from the write-ahead log that were acknowledged."""
+    """SQLite would drop acknowledged commits from the write-ahead log."""
 
     @classmethod
     def dropping(cls, log: Path, commits: int) -> "DamagedLog":
-        """A log in which commits follow a damaged frame."""
+        """A log whose damaged frame is followed by commits."""
         return cls(
             f"The write-ahead log {log} is damaged: {commits} commits in it would be lost. Restore"
             " a backup or run imprint repair. To go on with what comes before the damage, copy the"
@@ -54,17 +54,17 @@ class DamagedLog(Exception):
 
     @classmethod
     def interrupted(cls, path: Path) -> "DamagedLog":
-        """A database whose log may already be gone, because a repair was about to replace both."""
+        """A database whose log may already be gone because a repair was replacing both."""
         return cls(f"A repair of {path} was interrupted. Run imprint repair again to complete it.")
 
 
 def log_file(path: Path) -> Path:
-    """The write-ahead log of a database."""
+    """The path of a database's write-ahead log."""
     return path.with_name(f"{path.name}-wal")
 
 
 def boot_file(path: Path) -> Path:
-    """The file that records the boot during which a database was written."""
+    """The file that records during which boot a database was written."""
     return path.with_name(f"{path.name}-boot")
 
 
@@ -74,22 +74,22 @@ def replacement_of(path: Path) -> Path:
 
 
 def accepted_log(log: Path) -> Path:
-    """The copy of a damaged log with which an operator accepts the loss."""
+    """The copy of a damaged log by which an operator accepts the loss."""
     return log.with_name(f"{log.name}.damaged")
 
 
 def check_log(path: Path, boot: str | None) -> bool:
-    """Raise `DamagedLog` if SQLite would drop commits from the log of a database.
+    """Raise `DamagedLog` if SQLite would drop commits from a database's log.
 
-    SQLite reads the log up to the first frame with a wrong checksum and writes over the rest. That
-    is right for a commit that a crash interrupted, which is the last one. If more commits follow,
-    the frame was intact and damaged later, unless the machine lost power: then it may have written
-    only some of them. Damage of the very last commit cannot be told from a crash.
+    SQLite reads the log up to the first frame with a wrong checksum and overwrites the rest. That
+    is right for a commit interrupted by a crash, which is the last one. If more commits follow, the
+    frame was intact and damaged later, unless the machine lost power: then it may have written only
+    some of them. Damage to the very last commit cannot be distinguished from a crash.
 
     `boot` is what `read_boot` returns. Only the same boot of the same machine proves that no power
     was lost: clocks may be wrong, and a disk may have come from another machine.
 
-    Returns whether `begin_log` must empty the log when the database is open.
+    Returns whether `begin_log` must empty the log once the database is open.
     """
     if replacement_of(path).exists():
         raise DamagedLog.interrupted(path)
@@ -118,9 +118,9 @@ def check_log(path: Path, boot: str | None) -> bool:
 
 
 def begin_log(connection: sqlite3.Connection, path: Path, boot: str | None) -> None:
-    """Empty the log of a database and record the boot that writes it from now on.
+    """Empty a database's log and record the boot that writes it from now on.
 
-    Otherwise the remains of commits that SQLite has dropped would count as damage. If that is not
+    Otherwise remains of commits that SQLite has dropped would count as damage. If that is not
     possible, nothing is recorded, and nothing will be refused.
     """
     with suppress(sqlite3.Error, OSError):
@@ -135,7 +135,7 @@ def begin_log(connection: sqlite3.Connection, path: Path, boot: str | None) -> N
 
 
 def read_boot() -> str | None:
-    """The identity of this boot of this machine; None if it is unknown."""
+    """An id of this machine's current boot, or None if it is unknown."""
     try:
         return _BOOT.read_text("ascii").strip() or None
     except OSError:
@@ -150,7 +150,7 @@ def _noted_boot(path: Path) -> str | None:
 
 
 def _read_log(log: Path) -> bytes:
-    """The bytes of a log; empty if there is none, or if it is too long to be checked."""
+    """A log's bytes; empty if there is none or it is too long to check."""
     try:
         return log.read_bytes() if log.stat().st_size <= LONGEST_LOG else b""
     except FileNotFoundError:
@@ -163,7 +163,7 @@ def _is_accepted(log: Path, content: bytes) -> bool:
 
 
 def _page_size(path: Path) -> int | None:
-    """The page size of a database; None if there is none."""
+    """A database's page size, or None without a database."""
     try:
         with path.open("rb") as file:
             head = file.read(18)
@@ -175,11 +175,11 @@ def _page_size(path: Path) -> int | None:
 
 
 def count_dropped_commits(log: bytes, page_size: int) -> int:
-    """The number of complete commits that SQLite drops.
+    """Number of complete commits that SQLite drops.
 
-    The checksum of a frame continues that of the previous one. So a commit was complete if a later
-    frame continues it. One without a continuation may have been interrupted by a crash, or be the
-    rest of a failed commit that was overwritten by a shorter one; several of those may follow.
+    A frame's checksum continues the previous frame's. So a commit was complete if a later frame
+    continues it. One without a continuation may have been interrupted by a crash, or be the rest of
+    a failed commit that was overwritten by a shorter one; several of those may follow.
 
     `page_size` is used if the log does not have its own.
     """
@@ -195,7 +195,7 @@ def count_dropped_commits(log: bytes, page_size: int) -> int:
 
 
 def _count_losses(log: bytes, order: str, page_size: int, *, has_header: bool) -> int:
-    """The number of frames that prove a dropped commit; the header may be damaged."""
+    """Number of frames that prove a dropped commit; the header may be damaged."""
     length, losses = _FRAME.size + page_size, 0
     salts, stored = _HEADER.unpack_from(log)[4:6], _HEADER.unpack_from(log)[6:]
     computed = _sum(order, log[:24], (0, 0))
@@ -222,7 +222,7 @@ def _count_losses(log: bytes, order: str, page_size: int, *, has_header: bool) -
 
 
 def _sum(order: str, data: bytes, sums: tuple[int, ...]) -> tuple[int, ...]:
-    """The checksum of a log, continued over some more of it."""
+    """A log's checksum, continued over more of it."""
     first, second = sums
     for one, other in struct.iter_unpack(f"{order}2I", data):
         first = (first + one + second) & 0xFFFFFFFF

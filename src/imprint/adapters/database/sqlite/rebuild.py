@@ -1,7 +1,7 @@
-"""Builds a new catalog from the rows of a damaged one that SQLite can read, and from a backup.
+"""Builds a new catalog from the readable rows of a damaged one and from a backup.
 
-A row of the damaged catalog is newer than that of the backup, so it is kept if its checksum
-matches. Tables derived from records are computed again; those derived from the chain are left out.
+The damaged catalog is newer than the backup, so its rows are kept if their checksums match. Tables
+derived from records are recomputed; those derived from the chain are left out.
 """
 
 import json
@@ -35,22 +35,22 @@ from imprint.domain.installation import INSTALLATION_ID, Identity
 from imprint.ports.damage import CatalogDamaged
 
 SMALL_CATALOG = 16 * 1024 * 1024
-"""The size of a catalog up to which it is checked before it is used: a quarter of a second."""
+"""Catalogs up to this size are checked before use, which takes a quarter of a second."""
 
 _CACHE_KILOBYTES = 64_000
-"""The page cache of a check, which looks up every row in every index."""
+"""Page cache of a check, which looks up every row in every index."""
 
 MOST_FINDINGS = 20
-"""The most findings that are reported; one is enough for an alarm."""
+"""Findings reported at most; one is enough for an alarm."""
 
 
 _SHARED = ("reference to page", "reelist")
-"""Phrases in findings about pages of any table: two owners, or none."""
+"""Phrases in findings about pages with two owners, or none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """The damage in a catalog: in the tables of records, or only in those of the index."""
+    """Damage in a catalog: in record tables, or only in index tables."""
 
     records: tuple[str, ...] = ()
     index: tuple[str, ...] = ()
@@ -62,11 +62,11 @@ class Findings:
 def examine_catalog(
     path: Path, most: int = MOST_FINDINGS, connect: Connect = connect_reader
 ) -> Findings:
-    """What is damaged in the catalog in this file.
+    """Check the catalog in this file for damage.
 
     Looks up every row in every index, 70 MB per second if the file fits into the cache. Others may
-    write meanwhile; the log grows until the check ends. SQLite 3.44 and newer compare the words of
-    the search with the texts; older ones only check their pages.
+    write meanwhile; the log grows until the check ends. SQLite 3.44 and newer compare the search
+    words with the texts; older ones only check their pages.
     """
     try:
         with closing(connect(path, _CACHE_KILOBYTES)) as connection:
@@ -85,7 +85,7 @@ def examine_catalog(
 
 
 def _check(connection: sqlite3.Connection, what: str) -> tuple[str, ...]:
-    """The findings about a table and its indexes, or up to this many about all of them."""
+    """Findings about a table and its indexes, or up to this many about all tables."""
     try:
         rows = connection.execute(f"PRAGMA integrity_check({what})").fetchall()
     except sqlite3.DatabaseError as error:
@@ -108,11 +108,11 @@ _NOT_KEPT = frozenset(
         "writing_sessions",
     }
 )
-"""Tables that are computed again, or that nobody misses. A writing session that was revoked in a
-lost commit must not come back, so none does."""
+"""Tables that are recomputed or not needed. A writing session revoked in a lost commit must not
+come back, so none is kept."""
 
 _NOT_FROM_BACKUP = frozenset({"intents", "private_feeds"})
-"""A private feed of a backup may have been revoked since, or have got a new token."""
+"""A backup's private feed may have been revoked since, or given a new token."""
 
 _LOST_ROWS = {
     "private_feeds": "Private feeds that could not be read: their readers create new ones.",
@@ -124,10 +124,10 @@ _LOST_ROWS = {
     " again. A writing session can be opened again by who has its key, until it would have"
     " expired, for 24 hours at most.",
 }
-"""What is lost with rows that have no names."""
+"""What is lost with rows that have no name."""
 
 _NAMES = {"id": "files_by_id", "name": "files_by_name", "cid": "files_by_cid"}
-"""The columns that name a file, and the indexes that have every file."""
+"""Columns that name a file, and the indexes that list every file."""
 
 _KNOWN = """
 CREATE TEMP TABLE known (position INTEGER PRIMARY KEY, id TEXT, name TEXT, cid TEXT) STRICT"""
@@ -137,7 +137,7 @@ SELECT position, name, id, cid FROM temp.known k WHERE NOT EXISTS (
     UNION ALL SELECT 1 FROM main.files f WHERE f.id = k.id
     UNION ALL SELECT 1 FROM main.files f WHERE f.name = k.name
     UNION ALL SELECT 1 FROM main.files f WHERE f.cid = k.cid) ORDER BY position"""
-"""The files that an index names and that have no row."""
+"""Files that an index names but that have no row."""
 
 _FILES_OF_BACKUP = """
 INSERT OR IGNORE INTO main.files (position, id, group_id, owner, name, cid, size, created_at,
@@ -155,7 +155,7 @@ FROM (SELECT s.*, CASE
       FROM saved.files s
       WHERE NOT EXISTS (SELECT 1 FROM main.files f WHERE f.id = s.id)
         AND (:all OR s.id IN (SELECT id FROM temp.known)))"""
-"""Marks files again that were deleted or replaced after the backup."""
+"""Marks files that were deleted or replaced after the backup."""
 
 _GROUPS_OF_BACKUP = """
 INSERT INTO main.file_groups (id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size,
@@ -175,7 +175,7 @@ WHERE NOT EXISTS (SELECT 1 FROM file_groups g WHERE g.id = f.group_id) GROUP BY 
 COUNT_TAGS = """
 INSERT INTO tags (tag, posts, drafts)
 SELECT tag, sum(state = 'onchain'), sum(state = 'pending') FROM file_tags GROUP BY tag"""
-"""Fills the table that counts the live files of each tag."""
+"""Fills the table that counts each tag's live files."""
 
 _CONSISTENT = (
     # A post needs its event: it is the reason why the file is a post.
@@ -218,23 +218,23 @@ SELECT t.value, f.position, f.state FROM files f JOIN file_groups g ON g.id = f.
        json_each(g.hashtags) t WHERE f.state IN ('pending', 'onchain')""",
     COUNT_TAGS,
 )
-"""Makes records agree with each other, and fills the tables that are derived from records."""
+"""Makes records consistent, and fills the tables derived from them."""
 
 
 @dataclass(frozen=True, slots=True)
 class DamagedCatalog:
-    """A copy of a catalog, and its known damage before its rows are read."""
+    """A copy of a catalog, and the damage known before its rows are read."""
 
     path: Path
     file_damage: str | None
-    """What is damaged in the file; None if nothing is."""
+    """Damage in the file, or None."""
     log_damage: str | None
-    """The damage in the write-ahead log, whose commits are dropped."""
+    """Damage in the write-ahead log, whose commits are dropped."""
     schema: int | None = None
-    """The number of its schema; None if SQLite cannot open it."""
+    """The schema version, or None if SQLite cannot open the file."""
     identity: Identity | None = None
     backed_up_at: int | None = None
-    """The time of the last backup that it knows."""
+    """Time of the last backup recorded in it."""
 
     @property
     def is_damaged(self) -> bool:
@@ -243,7 +243,7 @@ class DamagedCatalog:
 
 
 def examine_copy(path: Path) -> DamagedCatalog:
-    """Check a copy of a catalog, and merge its log. Raises `NewerSchema`."""
+    """Check a copy of a catalog and merge its log. Raises `NewerSchema`."""
     log_damage: str | None = None
     try:
         check_log(path, read_boot())
@@ -297,9 +297,9 @@ def _is_installation(row: sqlite3.Row) -> bool:
 
 
 def open_saved(path: Path) -> Identity | None:
-    """Check the copy of a catalog in a backup, and migrate it; returns its installation.
+    """Check a backup's catalog and migrate it; returns its installation.
 
-    Raises `CatalogDamaged`, and `NewerSchema`.
+    Raises `CatalogDamaged` and `NewerSchema`.
     """
     check_copy(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -309,7 +309,7 @@ def open_saved(path: Path) -> Identity | None:
 
 @dataclass(slots=True)
 class Rebuilt:
-    """The result of a rebuild: damage and losses as sentences, and counts of files."""
+    """Result of a rebuild: damage and losses as sentences, and file counts."""
 
     found: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
@@ -322,7 +322,7 @@ def rebuild_catalog(
 ) -> Rebuilt:
     """Write a new catalog from the damaged one and a backup.
 
-    `saved` is a copy that `open_saved` has checked, and `installation` the id in the content store.
+    `saved` is a copy checked by `open_saved`, and `installation` the id in the content store.
     """
     new.touch(mode=0o600)
     with closing(sqlite3.connect(new, isolation_level=None, uri=True)) as target:
@@ -345,17 +345,17 @@ def rebuild_catalog(
 
 @dataclass(slots=True)
 class _Rebuild:
-    """One rebuild; `broken` has the tables that may lack rows."""
+    """One rebuild; `broken` lists the tables that may lack rows."""
 
     target: sqlite3.Connection
     damaged: DamagedCatalog
     rebuilt: Rebuilt = field(default_factory=Rebuilt)
     broken: set[str] = field(default_factory=set)
     names_complete: bool = False
-    """Whether the indexes have the names of all files."""
+    """Whether the indexes name all files."""
 
     def read_damaged(self) -> None:
-        """Keep every readable row, and record the names of files with unreadable ones."""
+        """Keep every readable row, and record the names of files whose rows are unreadable."""
         found = self.rebuilt.found
         tables = self._tables()
         if self.damaged.schema is None:
@@ -387,7 +387,7 @@ class _Rebuild:
 
     @staticmethod
     def _expected_tables(source: sqlite3.Connection, schema: int) -> set[str]:
-        """The tables of the release that wrote the damaged catalog, and those that it has."""
+        """Tables of the release that wrote the damaged catalog, and those it actually has."""
         applied = tuple(each for each in known_migrations() if each.number <= schema)
         names = {name for _, name, _ in schema_after(applied)}
         return names | {name for (name,) in source.execute("SELECT name FROM sqlite_schema")}
@@ -419,7 +419,7 @@ class _Rebuild:
         return [name for name in here if name in there]
 
     def _key(self, table: str) -> tuple[str, ...]:
-        """The columns in whose order a table is stored."""
+        """The columns by which a table is ordered on disk."""
         statement = "SELECT sql FROM main.sqlite_schema WHERE name = ?"
         (text,) = self.target.execute(statement, (table,)).fetchone()
         if "WITHOUT ROWID" not in text:
@@ -429,7 +429,7 @@ class _Rebuild:
         return tuple(row["name"] for row in keyed)
 
     def _add(self, insert: str, values: tuple[Any, ...]) -> bool:
-        """Add a row; False if it does not fit the table, or another row has its key."""
+        """Add a row; returns False if it does not fit the table or its key is taken."""
         try:
             self.target.execute(insert, values)
         except (sqlite3.IntegrityError, UnicodeEncodeError):
@@ -474,7 +474,7 @@ class _Rebuild:
         self.names_complete = complete and len(counts) == 1
 
     def _describe(self) -> None:
-        """Name the records that are damaged or missing."""
+        """Name the damaged or missing records."""
         missing = self.target.execute(_MISSING).fetchall()
         if missing:
             self.broken.add("files")
@@ -505,7 +505,7 @@ class _Rebuild:
         self.rebuilt.from_backup = self._count_files() - before
 
     def finish(self, installation: str | None, at: datetime) -> None:
-        """Name what is lost, and make the records consistent."""
+        """Name the losses, and make the records consistent."""
         lost = self.rebuilt.lost
         missing = self.target.execute(_MISSING).fetchall()
         lost += [f"The {_name(row)}." for row in missing]
@@ -532,7 +532,7 @@ class _Rebuild:
 
 
 def _name(row: sqlite3.Row) -> str:
-    """The name of a file from what is known about it."""
+    """A file's name, built from whatever is known about it."""
     if row["name"] is not None:
         document = "" if row["cid"] is None else f" with the document {row['cid']}"
         return f"file {row['name']}{document}"
@@ -542,7 +542,7 @@ def _name(row: sqlite3.Row) -> str:
 
 
 def _has_index_of(source: sqlite3.Connection, table: str, count: int) -> bool:
-    """Whether an index has as many rows: then the table has all of its rows."""
+    """Whether an index has as many rows as the table, which is then complete."""
     indexes = []
     with suppress(*UNREADABLE):
         indexes = source.execute(f"PRAGMA index_list({table})").fetchall()

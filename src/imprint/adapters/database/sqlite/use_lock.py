@@ -1,7 +1,7 @@
-"""The lock on a catalog in SQLite: shared by its users, exclusive for a move, repair or upgrade.
+"""Lock on a SQLite catalog: shared by its users, exclusive for a move, repair or upgrade.
 
-It is a lock of the operating system on a file next to the database, which ends with its process.
-The database itself cannot be locked this way: SQLite loses its own locks when another descriptor is
+It is an operating-system lock on a file next to the database, released when its process ends. The
+database itself cannot be locked this way: SQLite loses its own locks when another descriptor is
 closed.
 """
 
@@ -11,14 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 
 SUFFIX = "-lock"
-"""The suffix of the lock file, after the name of the database."""
+"""Suffix of the lock file, after the database's name."""
 
 _LOCKS = Path("/proc/locks")
 """Where Linux lists the locks of all processes."""
 
 
 class InUse(Exception):
-    """Others use the catalog; `processes` are their ids, as far as known."""
+    """Others are using the catalog; `processes` are their ids, as far as known."""
 
     def __init__(self, processes: list[int]) -> None:
         super().__init__()
@@ -40,11 +40,11 @@ class UseLock:
     """A lock on the catalog at a path, held until it is closed or the process ends."""
 
     def __init__(self, path: Path, *, exclusive: bool = False, makes_file: bool = True) -> None:
-        """Lock it; without a file to lock, `makes_file` says whether one is made.
+        """Take the lock; `makes_file` says whether a missing lock file is created.
 
         Raises `BeingMoved` if another process holds it exclusively, and `InUse` if this one wants
-        to and others hold it. A folder that cannot be written to is not locked: a service on a full
-        disk still starts.
+        it exclusively and others hold it. A folder that cannot be written to is not locked, so that
+        a service on a full disk still starts.
         """
         self._descriptor: int | None = None
         try:
@@ -68,7 +68,7 @@ class UseLock:
             os.close(descriptor)
 
     def _find_holders(self) -> list[int]:
-        """The ids of the processes that hold the lock, if the system reports them."""
+        """Ids of the processes that hold the lock, if the system reports them."""
         found: set[int] = set()
         if self._descriptor is None:
             return []

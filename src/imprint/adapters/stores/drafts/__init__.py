@@ -1,1 +1,1 @@
-"""Stores for drafts: the signed writes, and the documents that they leave behind."""
+"""Draft stores: signed writes, and the documents they leave behind."""

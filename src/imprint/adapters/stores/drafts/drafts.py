@@ -1,11 +1,11 @@
-"""`DraftStore` in the database: the signed writes, with their intents.
+"""`DraftStore` in the database: the signed writes and their intents.
 
 A write begins with an intent, so that the document of a write that never commits can be found and
-removed. The transaction that takes effect ends the intent and spends the nonce.
+removed. The committing transaction ends the intent and spends the nonce.
 
-The signer's usage is reserved with the intent: the size of the document, and a draft if one is
-created. A write that takes effect changes neither: the document then counts as that of a draft. A
-replaced document counts until it is destroyed.
+The intent also reserves the signer's usage: the document's size, and one draft if it creates one. A
+committed write keeps that reservation: the document then counts as a draft's. A replaced document
+counts until it is deleted.
 """
 
 from collections.abc import Sequence
@@ -103,14 +103,14 @@ VALUES (:id, :group_id, :owner, :name, :cid, :size, :created_at, 'pending', :pos
 RETIRE_FILE = "UPDATE files SET state = :state, checksum = :checksum WHERE id = :id"
 
 NO_HASHTAGS = hashtags_text(())
-"""The hashtags of a new group."""
+"""Hashtags of a new group."""
 
 NO_LIMIT = 2**62
-"""A limit that nobody reaches, in bytes and drafts."""
+"""A quota nobody reaches, in bytes and drafts."""
 
 
 class SqlDraftStore:
-    """The drafts of all signers, written by rules."""
+    """Drafts of all signers, written by rules."""
 
     def __init__(self, database: Database, files: SqlFileStore, limits: SqlRateLimits) -> None:
         self._database = database
@@ -171,7 +171,7 @@ class SqlDraftStore:
 async def begin_write(tx: Transaction, intent: Intent, quota: Quota) -> int | None:
     """Record an intent and reserve its number, or reserve and return the owner's next one.
 
-    Reclaims a condemned document, and refuses one above the quota of its signer.
+    Reclaims a document marked for deletion, and refuses one that exceeds its signer's quota.
     """
     await take_back(tx, intent.cid, intent.network)
     if not await _reserve(tx, intent, quota):
@@ -193,7 +193,7 @@ async def begin_write(tx: Transaction, intent: Intent, quota: Quota) -> int | No
 
 
 async def _reserve(tx: Transaction, intent: Intent, quota: Quota) -> bool:
-    """Reserve the usage and the number of an intent; False if its number is too low."""
+    """Reserve an intent's usage and number; returns False if its number is too low."""
     owner, drafts = intent.write.signer, int(intent.write.action is Action.CREATE)
     max_bytes, max_drafts = quota.bytes or NO_LIMIT, quota.drafts or NO_LIMIT
     if not drafts:
@@ -221,7 +221,7 @@ async def _reserve(tx: Transaction, intent: Intent, quota: Quota) -> bool:
 
 
 async def _settle_deleted(tx: Transaction, owner: Address) -> bool:
-    """Stop counting deleted drafts of an owner that still counted; False if there were none."""
+    """Stop counting an owner's deleted drafts; returns False if there were none to release."""
     (row,) = await tx.fetchall(DELETED_DRAFTS, owner=owner)
     if not row["count"]:
         return False
@@ -231,7 +231,7 @@ async def _settle_deleted(tx: Transaction, owner: Address) -> bool:
 
 
 async def add_draft(tx: Transaction, write: Write, intent: Intent, version: Version) -> File:
-    """A new group with this version as its draft; a post at once if its event came first."""
+    """Create a group with this version as its draft, or as a post if its event came first."""
     await refuse_spent(tx, write.signer, write.nonce)
     await _end_intent(tx, intent)
     await tx.execute(
@@ -249,9 +249,9 @@ async def add_draft(tx: Transaction, write: Write, intent: Intent, version: Vers
 async def replace_draft(
     tx: Transaction, write: Write, intent: Intent, old: Cid, version: Version
 ) -> File | None:
-    """Replace the draft `old` with a version; None if it is not a draft of the signer.
+    """Replace the draft `old` with a version; None if it is not one of the signer's drafts.
 
-    The group is the current one of the draft: an event may have moved it since it was read.
+    Uses the draft's current group: an event may have moved it since it was read.
     """
     await refuse_spent(tx, write.signer, write.nonce)
     draft = await find_draft(tx, old, write.signer)
@@ -269,7 +269,7 @@ async def replace_draft(
 async def prepare_draft(
     tx: Transaction, write: Write, intent: Intent, cid: Cid, hashtags: Sequence[str]
 ) -> File | None:
-    """Set the thumbnail and hashtags of a draft; None if `cid` is not a draft of the signer."""
+    """Set a draft's thumbnail and hashtags; None if `cid` is not one of the signer's drafts."""
     await refuse_spent(tx, write.signer, write.nonce)
     draft = await find_draft(tx, cid, write.signer)
     if draft is None:
@@ -285,7 +285,7 @@ async def prepare_draft(
 
 
 async def delete_draft(tx: Transaction, write: Write, cid: Cid) -> File | None:
-    """Delete a draft and return its last state; None if `cid` is not a draft of the signer."""
+    """Delete a draft and return its last state; None if `cid` is not one of the signer's drafts."""
     await refuse_spent(tx, write.signer, write.nonce)
     draft = await find_draft(tx, cid, write.signer)
     if draft is None:
@@ -298,7 +298,7 @@ async def delete_draft(tx: Transaction, write: Write, cid: Cid) -> File | None:
 
 
 async def add_file(tx: Transaction, draft: File) -> File:
-    """Add a draft to its group, above all other files; a post at once if its event came first."""
+    """Add a draft on top of its group, or a post if its event came first."""
     draft = replace(draft, position=await next_position(tx))
     await tx.execute(
         ADD_FILE,
@@ -324,7 +324,7 @@ async def _refuse_revoked(tx: Transaction, session_id: str) -> None:
 
 
 async def refuse_spent(tx: Transaction, signer: Address, nonce: str) -> None:
-    """Raise `NonceUsed` if the signer has spent this nonce, with its file if that is still live."""
+    """Raise `NonceUsed` if the signer has spent this nonce, with its file if that still exists."""
     spent = await tx.fetchone(SPENT_NONCE, signer=signer, nonce=key_text(nonce))
     if spent is not None:
         row = await tx.fetchone(VERSION_BY_ID, id=spent["file_id"])
@@ -346,16 +346,16 @@ async def spend_nonce(
 
 
 async def _spend_nonce(tx: Transaction, write: Write, file: File | None) -> None:
-    """Spend the nonce of a write that made `file`, in the transaction of its effect."""
+    """Spend the nonce of the write that created `file`, in the transaction of its effect."""
     file_id = None if file is None else file.id
     action = write.action.value
     await spend_nonce(tx, write.signer, write.nonce, write.at, action=action, file_id=file_id)
 
 
 async def _end_intent(tx: Transaction, intent: Intent) -> None:
-    """End an intent whose document is referred to from now on.
+    """End an intent whose document is now referenced.
 
-    Refuses a missing intent: it expired, and its document may have been destroyed.
+    Refuses a missing intent: it has expired, and its document may have been deleted.
     """
     if await tx.fetchone(END_INTENT, id=intent.id) is None:
         raise Unavailable.storage()
@@ -374,7 +374,7 @@ async def _retire(tx: Transaction, draft: File, state: State, write: Write) -> N
 async def _drop_thumbnail(
     tx: Transaction, draft: File, write: Write, successor: Cid | None = None
 ) -> None:
-    """Detach the thumbnail of a draft, unless its successor is the same."""
+    """Detach a draft's thumbnail, unless its successor has the same one."""
     thumbnail, size = draft.thumbnail_cid, await thumbnail_size(tx, draft)
     if thumbnail is None:
         return

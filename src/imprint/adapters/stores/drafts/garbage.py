@@ -1,4 +1,4 @@
-"""`GarbageStore` in the database: documents that nothing refers to are condemned and purged.
+"""`GarbageStore` in the database: marks unreferenced documents for deletion, and purges them.
 
 The rules are correct with any number of concurrent callers: see
 docs/decisions/collector-without-lease.md.
@@ -133,16 +133,16 @@ WHERE coalesce(f.used_bytes, 0) <> o.used_bytes OR coalesce(f.drafts, 0) <> o.dr
 
 
 _NEVER_ATTACHED = 0
-"""The `detached_at` of the document of an expired intent: earlier than any other."""
+"""`detached_at` of an expired intent's document: earlier than any other."""
 
 
 _BEFORE_ALL = Condemned(Cid(""), Network.PRIVATE, -1)
-"""A cursor before every condemned document."""
+"""A cursor before every document marked for deletion."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlGarbageStore:
-    """The garbage of all owners."""
+    """Garbage of all owners."""
 
     database: Database
 
@@ -200,7 +200,7 @@ class SqlGarbageStore:
 
 
 async def read_fence(tx: Transaction) -> int:
-    """The number of transactions that have condemned documents."""
+    """Number of transactions that marked documents for deletion."""
     row = await tx.fetchone(FENCE)
     return 0 if row is None else int(row["value"])
 
@@ -213,13 +213,13 @@ async def _condemn_documents(  # noqa: PLR0917  a rule takes its values in order
     limit: int,
     after: Condemned | None,
 ) -> list[Condemned]:
-    """Up to `limit` documents to be destroyed, the ones already condemned first.
+    """Up to `limit` documents to delete, those already marked first.
 
-    With `by_server`, a clock that is ahead of the server's is corrected, so that it cannot shorten
-    the grace period.
+    With `by_server`, a clock ahead of the server's is corrected, so that it cannot shorten the
+    grace period.
 
-    A document that is referred to again is no longer detached. The version of a condemned document
-    is deleted, so that nothing can restore it, and groups without a live file lose it as their
+    A document that is referenced again is no longer detached. The version of a marked document is
+    deleted, so that nothing can restore it, and groups without a live file lose it as their
     thumbnail.
     """
     if by_server:
@@ -263,9 +263,9 @@ async def _is_condemned(tx: Transaction, condemned: Condemned) -> bool:
 
 
 async def _purge(tx: Transaction, condemned: Condemned) -> PurgeOutcome:
-    """Delete the record of a condemnation, unless the document is needed again.
+    """Delete a document's deletion mark, unless the document is needed again.
 
-    The caller holds the lock of the document, like everybody who needs it.
+    The caller holds the document's lock, as does everybody who needs the document.
     """
     cid, network = condemned.cid, condemned.network
     if await _is_used(tx, cid, network):
@@ -313,10 +313,10 @@ async def _detach_strays(
 
 
 async def _prune_replays(tx: Transaction, before: datetime) -> None:
-    """Forget deliveries, logins, sessions and rate limits that are too old to matter.
+    """Delete deliveries, logins, sessions and rate limits that are too old to matter.
 
-    Sessions are kept as long after their expiry as logins after they were made: a process whose
-    clock is ahead must not forget that a session was ended while it is valid for the others.
+    Expired sessions are kept as long as logins: a process whose clock is ahead must not forget an
+    ended session while it is still valid for the others.
     """
     await tx.execute(FORGET_DELIVERIES, before=micros(before))
     await tx.execute(FORGET_LOGINS, before=micros(before))
@@ -326,13 +326,13 @@ async def _prune_replays(tx: Transaction, before: datetime) -> None:
 
 
 async def _time_ahead(tx: Transaction, now: datetime) -> timedelta:
-    """By how much a clock is ahead of the server's."""
+    """How far a clock is ahead of the server's."""
     (row,) = await tx.fetchall(SERVER_TIME, now=None)
     return max(now - moment_of(row["now"]), timedelta(0))
 
 
 async def _expire(tx: Transaction, intent: Row) -> None:
-    """End an intent; its document counts for the signer until it is destroyed."""
+    """End an intent; its document counts for the signer until it is deleted."""
     if await tx.fetchone(END_INTENT, id=intent["id"]) is None:
         # Its write took effect since it was read.
         return
@@ -348,7 +348,7 @@ async def _expire(tx: Transaction, intent: Row) -> None:
 
 
 async def _abandon(tx: Transaction, intent: Row, size: int) -> None:
-    """Undo the usage of an intent without effect, with this many of its bytes."""
+    """Release the usage of an intent without effect, including this many of its bytes."""
     drafts = 1 if intent["action"] == Action.CREATE else 0
     if size or drafts:
         await count_usage(tx, intent["signer"], -size, drafts=-drafts)
@@ -384,7 +384,7 @@ async def _condemn(
 
 
 async def _is_used(tx: Transaction, cid: Cid, network: Network) -> bool:
-    """Whether a live file refers to a document."""
+    """Whether a live file references a document."""
     user = LIVE_DOCUMENT if network is Network.PRIVATE else THUMBNAIL_OF_LIVE
     return await tx.fetchone(user, cid=cid) is not None
 

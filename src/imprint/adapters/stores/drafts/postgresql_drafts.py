@@ -19,12 +19,12 @@ from imprint.domain.rate_limits import Rate
 from imprint.ports.drafts import NO_QUOTA
 
 _BEGUN = 4096
-"""The number of unfinished writes whose positions a process knows. For other writes the rule takes
-a new position."""
+"""Number of unfinished writes whose positions a process caches. For other writes the rule takes a
+new position."""
 
 
 class PostgresqlDraftStore(SqlDraftStore):
-    """The drafts of all signers, written by statements that mirror the rules."""
+    """Drafts of all signers, written by statements that mirror the rules."""
 
     def __init__(
         self, database: PostgresqlDatabase, files: PostgresqlFileStore, limits: SqlRateLimits
@@ -70,8 +70,7 @@ class PostgresqlDraftStore(SqlDraftStore):
         )
 
     def _begun(self, intent: Intent, row: Row) -> int | None:
-        """The number that was reserved instead of the intent's, or None and its position
-        recorded."""
+        """The number reserved instead of the intent's, or None once its position is recorded."""
         reserved: int | None = row["reserved"]
         if reserved is None:
             self._positions.put(intent.id, row["position"])
@@ -126,7 +125,7 @@ class PostgresqlDraftStore(SqlDraftStore):
         rule: Rule[*Ts, T],
         *args: *Ts,
     ) -> T | File:
-        """The file of a statement that takes effect, or the result of the rule."""
+        """The file written by a statement that takes effect, or the rule's result."""
         if made is None:
             return await self._server.transact(locks, rule, *args)
         statement, file = made

@@ -49,13 +49,13 @@ def _key_of(lock: frozenset[str]) -> int:
 # Before a write begins
 
 _ASYNCHRONOUS = "set_config('synchronous_commit', 'off', true)"
-"""Lets the commit of its statement not wait for the disk."""
+"""Makes its statement's commit not wait for the disk."""
 
 _ADMIT_BY_SESSION = ADMIT.replace(
     "VALUES (:key, :first)",
     f"SELECT CAST(:key AS TEXT), CAST(:first AS BIGINT) WHERE EXISTS ({HAS_WRITING_SESSION})",
 )
-"""Counts nothing for a revoked writing session."""
+"""Does not count requests of a revoked writing session."""
 
 _ADMITTED = {
     False: f"WITH admitted AS ({ADMIT})",
@@ -82,14 +82,14 @@ def _opening(limited: bool, with_file: bool, by_session: bool) -> str:
 
 
 OPENINGS = {key: _opening(*key) for key in product((False, True), repeat=3)}
-"""Statements that open a write, by whether it is counted, has a file, and is signed by a
+"""Statements that open a write, by whether it is rate-limited, has a file, and is signed by a
 session."""
 
 
 def open_statement(
     write: Write, admission: Mapping[str, Value] | None, cid: Cid | None
 ) -> Statement:
-    """Count a request in its rate limit, look up its nonce, and read its file."""
+    """Count a request against its rate limit, look up its nonce, and read its file."""
     values: dict[str, ListValue] = {"signer": write.signer, "nonce": key_text(write.nonce)}
     if admission is not None:
         values |= admission
@@ -133,7 +133,7 @@ reserved AS (
                    ELSE 0 END {within_quota}
     RETURNING last_number AS number
 ),"""
-"""Reserves only the next number if the number of the intent is too low."""
+"""Reserves only the next number if the intent's number is too low."""
 
 _NOTE = """
 noted AS (
@@ -167,7 +167,7 @@ known AS MATERIALIZED (
     SELECT condemned FROM detached
     WHERE cid = :cid AND network = :network AND EXISTS (SELECT 1 FROM locked) FOR UPDATE
 ),"""
-"""Others may have the same thumbnail, and the garbage collector may be about to condemn it."""
+"""Others may have the same thumbnail, and the garbage collector may be about to mark it."""
 
 _NUMBERED = {"within_quota": _WITHIN_QUOTA, "also": ""}
 
@@ -190,12 +190,12 @@ def _open_create(limited: bool, by_session: bool) -> str:
 
 
 OPEN_CREATE = {key: _open_create(*key) for key in product((False, True), repeat=2)}
-"""Statements that open a create and record its intent, by whether it is counted and signed by a
-session."""
+"""Statements that open a create and record its intent, by whether it is rate-limited and signed by
+a session."""
 
 
 def begin_statement(intent: Intent, quota: Quota) -> Statement | None:
-    """Record an intent and take the position of its draft; no row if a rule has to decide."""
+    """Record an intent and take its draft's position; no row if a rule has to decide."""
     write, drafts = intent.write, int(intent.write.action is Action.CREATE)
     max_bytes = quota.bytes or NO_LIMIT
     if intent.size > max_bytes:
@@ -236,7 +236,7 @@ def open_create_statement(
 # The effect
 
 _OWNER_LOCK = "WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock_shared(:lock)),"
-"""Writes of one owner share its lock; events of the chain take it exclusively."""
+"""One owner's writes share its lock; chain events take it exclusively."""
 
 _ALL_LOCKS = """
 WITH locked AS MATERIALIZED (
@@ -244,7 +244,7 @@ WITH locked AS MATERIALIZED (
                 ELSE pg_advisory_xact_lock(key) END
     FROM unnest(CAST(:locks AS BIGINT[])) AS key
 ),"""
-"""In the order of their keys, as in all transactions."""
+"""Locks are taken in key order, as in all transactions."""
 
 _DRAFT = """
 draft AS MATERIALIZED (
@@ -258,7 +258,7 @@ draft AS MATERIALIZED (
       AND thumbnail_cid IS NOT DISTINCT FROM :old_thumbnail AND EXISTS (SELECT 1 FROM draft)
     FOR NO KEY UPDATE
 ),"""
-"""The draft and its group, locked, if they are unchanged since the caller read them."""
+"""The draft and its group, locked, if unchanged since the caller read them."""
 
 _LOCKED_DRAFT = _DRAFT.format(locked="AND EXISTS (SELECT 1 FROM locked)")
 _DRAFT_ALONE = "WITH" + _DRAFT.format(locked="")
@@ -293,7 +293,7 @@ retired AS (
     SELECT :old_cid, 'private', CAST(:at AS BIGINT), :signer, CAST(:old_size AS BIGINT), {drafts}
     FROM {after}
 ),"""
-"""A deleted draft keeps counting, so that the row of its owner does not change: see
+"""A deleted draft keeps counting, so that its owner's row does not change: see
 docs/decisions/usage-counters.md."""
 
 _DROP_THUMBNAIL = """
@@ -302,7 +302,7 @@ dropped AS (
     SELECT :old_thumbnail, 'public', CAST(:at AS BIGINT), :signer, thumbnail_size
     FROM its_group WHERE EXISTS (SELECT 1 FROM {after})
 ),"""
-"""Refused if the thumbnail is already detached: then it counts for another owner."""
+"""Refused if the thumbnail is already detached, because it then counts for another owner."""
 
 _SPEND = """
 spent AS (
@@ -380,7 +380,7 @@ counted AS (
     UPDATE owners SET used_bytes = used_bytes - its_group.thumbnail_size FROM its_group
     WHERE owner = :signer AND EXISTS (SELECT 1 FROM ended)
 ),"""
-"""The bytes of the same thumbnail already counted, and were reserved again."""
+"""The same thumbnail's bytes were already counted, and are reserved a second time."""
 
 
 def _prepare(change: str) -> str:
@@ -402,7 +402,7 @@ PREPARE_SAME = _prepare(_UNCOUNT_THUMBNAIL)
 def add_statement(
     write: Write, intent: Intent, version: Version, position: int
 ) -> tuple[Statement, File]:
-    """Add a draft in a new group; also returns it, valid if the statement returns a row."""
+    """Add a draft in a new group and return it; valid only if the statement returns a row."""
     file = draft_of(version, version.group_id, position=position)
     values = _effect(write, intent) | _version(file)
     values["group_id"] = file.group_id
@@ -413,7 +413,7 @@ def add_statement(
 def replace_statement(
     write: Write, intent: Intent, old: File, version: Version, position: int
 ) -> tuple[Statement, File]:
-    """Replace a draft with a version; also returns the new draft."""
+    """Replace a draft with a version and return the new draft."""
     file = draft_of(version, old.group_id, old.hashtags, old.thumbnail_cid, position)
     values = _effect(write, intent) | _version(file) | _known(old) | _retired(old, State.SUPERSEDED)
     values["old_tags"] = list(old.hashtags)
@@ -434,7 +434,7 @@ def delete_statement(write: Write, old: File) -> Statement:
 def prepare_statement(
     write: Write, intent: Intent, old: File, hashtags: Sequence[str]
 ) -> tuple[Statement, File]:
-    """Set the thumbnail and hashtags of a draft; also returns it."""
+    """Set a draft's thumbnail and hashtags and return the draft."""
     file = replace(old, hashtags=tuple(hashtags), thumbnail_cid=intent.cid)
     text = hashtags_text(file.hashtags)
     values = _effect(write, intent) | _known(old)
@@ -500,5 +500,5 @@ def _retired(old: File, state: State) -> dict[str, ListValue]:
 
 
 def is_known(known: File | None, cid: Cid, write: Write) -> TypeGuard[File]:
-    """Whether the caller has read the draft that it changes."""
+    """Whether the caller has read the draft it changes."""
     return known is not None and known.cid == cid and known.owner == write.signer

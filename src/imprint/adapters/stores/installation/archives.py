@@ -1,4 +1,4 @@
-"""`ArchiveStore` in the database: the walk over all files, and the import of exported ones."""
+"""`ArchiveStore` in the database: walks all files, and imports exported ones."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
@@ -65,7 +65,7 @@ WHERE excluded.last_number > owners.last_number"""
 
 @dataclass(frozen=True, slots=True)
 class SqlArchiveStore:
-    """The records of all files and documents."""
+    """Records of all files and documents."""
 
     database: Database
 

@@ -42,7 +42,7 @@ SELECT (SELECT count(*) FROM files WHERE state = 'pending') AS drafts,
        + (SELECT CAST(coalesce(sum(thumbnail_size), 0) AS BIGINT) FROM file_groups
           WHERE thumbnail_cid IS NOT NULL) AS stored_bytes,
        (SELECT CAST(coalesce(sum(size), 0) AS BIGINT) FROM detached) AS detached_bytes"""
-"""Counts walk the indexes of drafts and of posts; the sums read every live file once."""
+"""Counts walk the draft and post indexes; the sums read every live file once."""
 
 
 # Keys
@@ -59,12 +59,12 @@ MASTER_KEYS = "SELECT master_keys FROM installation WHERE only_row = 1"
 SET_MASTER_KEYS = "UPDATE installation SET master_keys = :ids WHERE only_row = 1"
 
 MASTER_KEYS_LOCK = "master keys"
-"""The lock under which the ids of master keys are changed."""
+"""Lock for changing the master key ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlInstallationStore:
-    """The installation that the database belongs to."""
+    """The installation that owns the database."""
 
     database: Database
 
@@ -98,7 +98,7 @@ class SqlInstallationStore:
 
 @dataclass(frozen=True, slots=True)
 class SqlKeyStore:
-    """The keys of all documents."""
+    """Keys of all documents."""
 
     database: Database
 
@@ -173,7 +173,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class SqlLeaseStore:
-    """The leases of all processes that share the database."""
+    """Leases of all processes that share the database."""
 
     database: Database
 
@@ -234,7 +234,7 @@ _EXAMINED = (EventStatus.AUTHOR_MISMATCH, EventStatus.UNKNOWN_FILE)
 
 @dataclass(frozen=True, slots=True)
 class SqlOperatorFacts:
-    """The state of the service as recorded in the database, and the database itself."""
+    """The service's state as recorded in the database, and the database's own."""
 
     _database: Database
 

@@ -1,4 +1,4 @@
-"""`RecordStore` in the database: verifies records against their checksums and their tags."""
+"""`RecordStore` in the database: verifies records against their checksums and tags."""
 
 from dataclasses import dataclass
 
@@ -90,7 +90,7 @@ async def _verify_indexes(tx: Transaction, file: File) -> None:
 
 
 async def _fill_checksums(tx: Transaction, file_id: str) -> None:
-    """Set the missing checksums of a file and its group; the caller has locked the owner."""
+    """Set a file's and its group's missing checksums; the caller has locked the owner."""
     row = await tx.fetchone(VERSION_BY_ID, id=file_id)
     if row is None:
         return

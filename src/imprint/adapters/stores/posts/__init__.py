@@ -1,1 +1,1 @@
-"""Stores for the index of posts."""
+"""Stores of the post index."""

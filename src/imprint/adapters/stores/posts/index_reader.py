@@ -38,22 +38,22 @@ from imprint.domain.posts.posts import BlockRef
 from imprint.ports.post_index import PostAddress
 
 _HIGHEST = 2**256 - 1
-"""The highest price."""
+"""The highest possible price."""
 
 _ABOVE_ALL = b"\xff" * 33
 """Sorts after every price, which has 32 bytes."""
 
 _PRICES = 20
-"""How many prices of a post are shown: anybody can change theirs all day."""
+"""Prices shown per post: authors can change theirs all day."""
 
 _LONGEST_KEPT = 100
-"""The longest list of sales that is cached: a table of a thousand takes half a megabyte."""
+"""Longest cached list of sales: a table of a thousand takes half a megabyte."""
 
 _TIMES = 500
-"""The number of timestamps that one statement reads."""
+"""Timestamps read per statement."""
 
 _MOST_DAYS = 1_000
-"""The most days that one statement reads."""
+"""Days read per statement, at most."""
 
 
 @lru_cache(maxsize=2048)
@@ -77,9 +77,10 @@ def build_post(  # noqa: PLR0917  one parameter for each column
     holders: int,
     hosted: int | None,
 ) -> IndexedPost:
-    """The post of a row with `index_sql.POST_COLUMNS`. Raises `Damaged` for unreadable values.
+    """Build the post of a row with `index_sql.POST_COLUMNS`. Raises `Damaged` for unreadable
+    values.
 
-    Successive lists have mostly the same rows, so they are cached like those of files.
+    Successive lists have mostly the same rows, so posts are cached like files.
     """
     try:
         return IndexedPost(
@@ -191,7 +192,7 @@ class SqlIndexReader:
         return await self.database.read(_times, statement, who, since, limit, reach=limit)
 
     async def _cached(self, name: str, reach: int, rule: Rule[*Ts, T], *args: *Ts) -> T:
-        """The result of a rule, cached until a commit."""
+        """A rule's result, cached until a commit."""
         refuse_damaged_index(self.database)
         key: Hashable = ("index", name, args)
         return await self.database.cached(key, lambda: self.database.read(rule, *args, reach=reach))
@@ -224,11 +225,11 @@ async def _find_priced_post(tx: Transaction, post_id: int) -> PricedPost | None:
 # Lists of posts
 
 _Found = tuple[int, Any]
-"""The position of a post, and its value in the order of the list."""
+"""A post's position and its value in the list's order."""
 
 
 def _bounds(which: PostFilter) -> tuple[int, int]:
-    """The lowest and the highest price of a filter."""
+    """A filter's lowest and highest price."""
     low, high = which.min_price or 0, _HIGHEST if which.max_price is None else which.max_price
     if which.free is True:
         high = min(high, 0)
@@ -239,7 +240,7 @@ def _bounds(which: PostFilter) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Query:
-    """A list with the parameters of its statements: tags from the rarest on, and the values."""
+    """A list with its statements' parameters: tags, rarest first, and values."""
 
     which: PostFilter
     low: int
@@ -253,7 +254,7 @@ class _Query:
         return (self.low, self.high) != (0, _HIGHEST)
 
     def also(self, *, tags_from: int = 0, author: bool = True, price: bool = True) -> sql.Also:
-        """The conditions that the chosen index does not cover."""
+        """Conditions that the chosen index does not cover."""
         tags = tuple(range(tags_from, len(self.tags)))
         return sql.Also(tags, author and self.which.author is not None, price and self.is_priced)
 
@@ -266,7 +267,7 @@ class _Query:
 
 
 async def _plan(tx: Transaction, which: PostFilter) -> _Query | None:
-    """How to find a list; None if it is empty."""
+    """Plan a list; None if it is empty."""
     low, high = _bounds(which)
     if low > high:
         return None
@@ -303,7 +304,7 @@ async def _list_posts(
 
 
 _Step = tuple[sql.Walk, sql.Also, dict[str, Value]]
-"""A walk, its conditions, and the values of its start."""
+"""A walk, its conditions, and its start values."""
 
 
 def _walks_by_place(query: _Query, after: PostPosition | None) -> Iterator[_Step]:
@@ -322,7 +323,7 @@ def _walks_by_place(query: _Query, after: PostPosition | None) -> Iterator[_Step
 
 
 def _walks_by_value(query: _Query, after: PostPosition | None) -> Iterator[_Step]:
-    """The posts with the value of the position, and then those with lower ones."""
+    """Posts that share the position's value, then those with lower values."""
     if query.which.order is PostOrder.SALES:
         same, lower, also = sql.SAME_SALES, sql.FEWER_SALES, query.also()
         value: Value = END if after is None else min(after.value, END)
@@ -361,14 +362,14 @@ def _position(place: int, value: Any) -> PostPosition:
 
 
 def _number(value: Any) -> int:
-    """A number of sales, or a price."""
+    """A number of sales or a price."""
     return value if isinstance(value, int) else int.from_bytes(value, "big")
 
 
 async def _sort(
     tx: Transaction, query: _Query, after: PostPosition | None, limit: int
 ) -> tuple[list[_Found], PostPosition | None]:
-    """A page of a list by sales or price that is short enough to be sorted."""
+    """A page of a list by sales or price that is short enough to sort."""
     value = "sales" if query.which.order is PostOrder.SALES else "price"
     if query.author_is_fewest:
         text = sql.places_of_author(value, query.also(author=False))
@@ -407,7 +408,7 @@ async def _by_keys(
     statement: Callable[[int], str],
     values: dict[str, Value] | None = None,
 ) -> list[IndexedPost]:
-    """The posts with these keys, found in batches."""
+    """Posts with these keys, found in batches."""
     posts: list[IndexedPost] = []
     largest = sql.BATCHES[-1]
     for start in range(0, len(keys), largest):
@@ -513,7 +514,7 @@ async def _totals(tx: Transaction) -> MarketTotals:
 async def _times(
     tx: Transaction, statement: str, who: Address, since: datetime, limit: int
 ) -> list[datetime]:
-    """The newest timestamps since then, in order; read in batches, so that older ones are not."""
+    """The newest timestamps since then, in order, read in batches so that older ones are not."""
     earliest, before = micros(since), END
     times: list[int] = []
     while len(times) < limit:
@@ -536,7 +537,7 @@ SELECT p.post_id,
        (SELECT c.at FROM price_changes c WHERE c.post_id = p.post_id ORDER BY c.place DESC LIMIT 1)
        AS at
 FROM posts p WHERE p.post_id IN ({_IDS})"""  # noqa: S608
-"""The last change of each price, however many there are: anybody can change theirs all day.
+"""The last change of each price, however many there are: authors can change theirs all day.
 
 The statement is the same for any number of posts, so that a database prepares it once.
 """

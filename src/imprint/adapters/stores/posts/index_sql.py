@@ -1,8 +1,8 @@
-"""Statements that read the index of posts, in SQL that SQLite and PostgreSQL both understand.
+"""Statements that read the post index, in SQL that SQLite and PostgreSQL both understand.
 
-A list is found in two steps: first the positions of its posts, by walking one index in order, and
-then the posts at these positions. A filter that the index does not cover is applied to a limited
-number of candidates, in a subquery with a limit, which neither database reorders or flattens.
+A list is found in two steps: first its posts' positions, by walking one index in order, then the
+posts at these positions. A filter that the index does not cover is applied to a limited number of
+candidates, in a subquery with a limit, which neither database reorders or flattens.
 """
 
 # ruff: noqa: S608  every text here is made of constants; values are always named
@@ -11,23 +11,23 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 WALK = 5_000
-"""The number of candidates that one request visits; the page token continues after them."""
+"""Candidates visited per request; the page token continues after them."""
 
 SORTED = 2_000
-"""The posts of a tag or an author are sorted by sales or price if there are at most this many."""
+"""Up to this many posts of a tag or author are sorted by sales or price."""
 
 BATCHES = (1, 4, 16, 64, 256)
-"""How many rows one statement finds by their keys; the last key is repeated to fill it up."""
+"""Rows one statement finds by their keys; the last key is repeated to fill it up."""
 
 HOSTED = "(SELECT 1 FROM files f WHERE f.post_id = p.post_id AND f.state = 'onchain' LIMIT 1)"
-"""1 if the document of the post `p` is stored here, NULL otherwise."""
+"""1 if post `p`'s document is stored here, NULL otherwise."""
 
 POST_COLUMNS = f"""
 SELECT p.place, p.post_id, p.author, p.cid, p.spelled_cid, p.thumbnail_cid, p.title, p.description,
        p.price, p.first_price, p.hashtags, p.created_at, p.block_hash, p.tx_hash, p.sales, p.volume,
        p.holders, {HOSTED} AS hosted
 FROM posts p"""
-"""The columns of a post, in the order of the parameters of `index_reader.build_post`."""
+"""A post's columns, in the order of `index_reader.build_post`'s parameters."""
 
 NAMES_THUMBNAIL = """
 SELECT 1 AS found FROM posts p JOIN files f ON f.cid = p.cid AND f.owner = p.author
@@ -43,7 +43,7 @@ SELECT h.post_id, h.balance, h.arrived, h.arrived_at, h.paid FROM holdings h
 WHERE h.holder = :holder AND h.held = 1 AND h.arrived < :before
     AND (SELECT 1 FROM posts p WHERE p.post_id = h.post_id) = 1
 ORDER BY h.arrived DESC LIMIT :limit"""
-"""Tokens of posts that were published before the first block of the index are left out."""
+"""Excludes tokens of posts published before the index's first block."""
 SALES_OF = """
 SELECT s.place, s.post_id, s.buyer, s.price, s.at, s.block_hash, s.tx_hash,
        (SELECT p.title FROM posts p WHERE p.post_id = s.post_id) AS title
@@ -68,7 +68,7 @@ SELECT count(*) AS count FROM (SELECT 1 FROM post_tags WHERE tag = :tag LIMIT {W
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """An index that yields candidates in the order of a list, after a position."""
+    """An index that yields candidates in list order, after a position."""
 
     source: str
     order: str
@@ -76,7 +76,7 @@ class Walk:
 
 
 def _by_place(source: str) -> tuple[Walk, Walk]:
-    """The walks of an index that ends with the position: to older posts, and to newer ones."""
+    """The walks of an index that ends with the position: towards older and newer posts."""
     return (
         Walk(f"{source} place < :place", "place DESC"),
         Walk(f"{source} place > :place", "place"),
@@ -94,8 +94,8 @@ SAME_PRICE = Walk("posts WHERE price = :value AND place < :place", "place DESC",
 LOWER_PRICE = Walk(
     "posts WHERE price < :value AND price >= :low", "price DESC, place DESC", "price"
 )
-"""Walks in the order of a value have two parts: SQLite does not search an index by two columns if a
-pair of values is compared, and thousands of posts have no sales."""
+"""Walks ordered by a value have two parts: SQLite does not search an index by two columns if a pair
+of values is compared, and thousands of posts have no sales."""
 
 WALKS = (
     *ALL_POSTS,
@@ -108,7 +108,7 @@ WALKS = (
 
 @dataclass(frozen=True, slots=True)
 class Also:
-    """The additional conditions of a candidate: tags by their numbers, author, price."""
+    """A candidate's additional conditions: numbered tags, author, price."""
 
     tags: tuple[int, ...] = ()
     author: bool = False
@@ -120,7 +120,7 @@ class Also:
 
 @lru_cache(maxsize=512)
 def find_places(walk: Walk, also: Also) -> str:
-    """The positions and values of up to :limit posts, in the order of the walk."""
+    """Positions and values of up to :limit posts, in walk order."""
     found = f"SELECT place, {walk.value} AS value FROM {walk.source} ORDER BY {walk.order}"
     if not also:
         return f"{found} LIMIT :limit"
@@ -132,7 +132,7 @@ def find_places(walk: Walk, also: Also) -> str:
 
 @lru_cache(maxsize=32)
 def end_of_walk(walk: Walk) -> str:
-    """The last candidate that `find_places` visits, if there are as many."""
+    """The last candidate that `find_places` visits, if it visits that many."""
     return (
         f"SELECT place, {walk.value} AS value FROM {walk.source}"
         f" ORDER BY {walk.order} LIMIT 1 OFFSET {WALK - 1}"
@@ -141,7 +141,7 @@ def end_of_walk(walk: Walk) -> str:
 
 @lru_cache(maxsize=128)
 def places_of_author(value: str, also: Also) -> str:
-    """The positions of an author's posts with their sales or prices, unsorted."""
+    """Positions of an author's posts with their sales or prices, unsorted."""
     conditions = f" AND {_conditions('p', also)}" if also else ""
     return (
         f"SELECT p.place, p.{value} AS value FROM posts p WHERE p.author = :author{conditions}"
@@ -151,7 +151,7 @@ def places_of_author(value: str, also: Also) -> str:
 
 @lru_cache(maxsize=128)
 def places_of_tag(value: str, also: Also) -> str:
-    """The positions of the posts with a tag, with their sales or prices, unsorted."""
+    """Positions of a tag's posts with their sales or prices, unsorted."""
     conditions = f" AND {_conditions('t', also)}" if also else ""
     return (
         f"SELECT t.place, (SELECT x.{value} FROM posts x WHERE x.place = t.place) AS value"
@@ -178,7 +178,7 @@ def _conditions(alias: str, also: Also) -> str:
 
 @lru_cache(maxsize=512)
 def posts_at(count: int, also: Also) -> str:
-    """The posts at `count` positions that satisfy conditions."""
+    """The posts at `count` positions that satisfy the conditions."""
     conditions = f" AND {_conditions('p', also)}" if also else ""
     return POST_COLUMNS + f" WHERE p.place IN ({_keys(count)}){conditions}"
 

@@ -1,4 +1,4 @@
-"""The mutable tables of the index: how each is loaded, stored and restored."""
+"""The index's mutable tables: how each is loaded, stored and restored."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -21,14 +21,14 @@ from imprint.domain.posts.market_ledger import (
 )
 
 _KEYS = "json_each(:keys) AS k"
-"""The keys of a statement: a JSON list of lists of texts."""
+"""A statement's keys as a JSON list of lists of texts."""
 
 _PARTS = tuple(f"json_extract(k.value, '$[{number}]')" for number in range(2))
 """The parts of one key."""
 
 
 def _in_both(statement: str) -> Sql:
-    """A statement, and its form for PostgreSQL, which has other functions for JSON."""
+    """A statement and its PostgreSQL form, which has other JSON functions."""
     own = statement.replace(_KEYS, "jsonb_array_elements(CAST(:keys AS jsonb)) AS k (value)")
     for number, part in enumerate(_PARTS):
         own = own.replace(part, f"(k.value ->> {number})")
@@ -111,8 +111,8 @@ _REMOVE_TOTALS = "DELETE FROM market_totals WHERE only_row = :only_row"
 OWN_FILES = _in_both(f"""
 SELECT f.cid, f.owner, g.hashtags FROM {_KEYS} JOIN files f ON f.cid = {_PARTS[0]}
 JOIN file_groups g ON g.id = f.group_id""")  # noqa: S608
-"""The owners and hashtags of the files with these cids, also of versions that were replaced: an
-event restores them."""
+"""Owners and hashtags of the files with these cids, including replaced versions, which an event
+restores."""
 
 
 def price_bytes(price: int) -> bytes:
@@ -124,8 +124,8 @@ def price_bytes(price: int) -> bytes:
 class IndexTable(Generic[K, R]):
     """A mutable table; its keys have one or two parts, the `columns`.
 
-    `values` are the columns of a row and its key; `row_of` reads both back. An earlier row is
-    stored as the JSON of its columns, bytes as hexadecimal digits.
+    `values` are a row's columns and its key; `row_of` reads both back. An earlier row is stored as
+    JSON of its columns, bytes as hexadecimal digits.
     """
 
     name: str
@@ -165,7 +165,7 @@ class IndexTable(Generic[K, R]):
         return dict(zip(self.columns, self.key_parts(key), strict=True))
 
     def encode_key(self, key: K) -> str:
-        """A key as one text."""
+        """Encode a key as one text."""
         return " ".join(map(str, self.key_parts(key)))
 
     def decode_key(self, text: str) -> K:
@@ -173,7 +173,7 @@ class IndexTable(Generic[K, R]):
         return self.key_of(text.split(" "))
 
     def encode_row(self, row: R | None) -> str | None:
-        """A row encoded for a later restoration."""
+        """Encode a row, to be restored later."""
         if row is None:
             return None
         values = self.values(row)

@@ -1,7 +1,7 @@
-"""The writer of the index of posts: applies events of the chain, and undoes those of a reorg.
+"""Writes the post index: applies chain events, and undoes those of a reorg.
 
-Every block above the final one stores the earlier values of the rows that it changes. To undo
-blocks, the oldest stored row of each key is restored, and rows that the blocks added are deleted.
+Every block above the final one stores the earlier values of the rows it changes. To undo blocks,
+the oldest stored row of each key is restored, and rows that the blocks added are deleted.
 """
 
 import json
@@ -45,7 +45,7 @@ from imprint.domain.posts.posts import BlockRef
 from imprint.ports.post_index import AppliedLog, IndexMoved, IndexSource, IndexState, IndexStep
 
 INDEX_LOCK = frozenset({"index"})
-"""The lock of the transaction that changes the index, one at a time."""
+"""Lock that serializes transactions that change the index."""
 
 _STATE = "SELECT * FROM index_state"
 
@@ -232,11 +232,11 @@ def _tables_of(ledger: Ledger) -> tuple[tuple[IndexTable[Any, Any], Table[Any, A
 
 
 _TABLES = tuple(table for table, _ in _tables_of(Ledger()))
-"""The tables whose rows events change."""
+"""Tables whose rows events change."""
 
 
 async def _load(tx: Transaction, events: Sequence[MarketEvent]) -> Ledger:
-    """Every row that these events may change."""
+    """All rows that these events may change."""
     post_ids = {event.post_id for event in events}
     posts = await POSTS.load_rows(tx, post_ids)
     authors = {event.post_id: event.author for event in events if isinstance(event, PostPublished)}
@@ -338,7 +338,7 @@ async def _add_posts(tx: Transaction, published: Sequence[PostPublished]) -> Non
 async def _own_hashtags(
     tx: Transaction, published: Sequence[PostPublished]
 ) -> dict[tuple[Cid, Address], tuple[str, ...]]:
-    """The hashtags of the authors' files, by cid and author; those of the chain come second."""
+    """Hashtags of the authors' files, by cid and author; the chain's are the fallback."""
     cids = [[event.cid] for event in published if event.cid is not None]
     if not cids:
         return {}
@@ -349,7 +349,7 @@ async def _own_hashtags(
 async def _restore_texts(
     tx: Transaction, changes: Sequence[tuple[PostRow | None, PostRow | None]]
 ) -> None:
-    """Drop the texts of posts that are gone or no longer free; queue those that became free."""
+    """Drop the texts of posts that are gone or no longer free, and queue those that became free."""
     gone = [before.place for before, now in changes if before and not now]
     paid = [
         now.place for before, now in changes if now and now.price and before and not before.price

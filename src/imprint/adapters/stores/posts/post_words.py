@@ -1,4 +1,4 @@
-"""Words of posts in the search index, maintained by the same transactions as the posts."""
+"""Post words in the search index, maintained in the same transactions as the posts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,14 +7,14 @@ from imprint.adapters.database.transaction import Sql, Transaction
 from imprint.domain.posts.search import fold
 
 BUCKET = 32_768
-"""Posts per bucket of the search index on PostgreSQL. The words of a post begin with the number of
-its bucket and a mark that no word has, so that the newest matches are found without the others."""
+"""Posts per bucket of PostgreSQL's search index. A post's words begin with its bucket's number and
+a mark that no word contains, so that the newest matches are found without the others."""
 
 _VECTOR = (
     "(SELECT array_to_tsvector(coalesce(array_agg({bucket} || '~' || word), '{{}}'))"
     " FROM unnest(string_to_array({words}, ' ')) AS w (word) WHERE word <> '')"
 )
-"""PostgreSQL's vectors are made of folded words without a parser."""
+"""PostgreSQL's vectors are made of folded words, without a parser."""
 _NEXT_BUCKET = f"coalesce((SELECT posts / {BUCKET} FROM market_totals), 0)"  # noqa: S608
 _FOLDED = "translate(folded, chr(10), ' ')"
 _NEW = "CAST(:title AS TEXT) || {gap} || CAST(:hashtags AS TEXT) || {gap} || :description"
@@ -59,7 +59,7 @@ WHERE place = :place""",  # noqa: S608
 
 @dataclass(frozen=True, slots=True)
 class PostWords:
-    """The searchable texts of every post."""
+    """Searchable texts of every post."""
 
     place: int
     title: str
@@ -98,5 +98,5 @@ async def drop_texts(tx: Transaction, places: Sequence[int]) -> None:
 
 
 async def want_texts(tx: Transaction, places: Sequence[int]) -> None:
-    """Queue posts that became free, so that their texts are indexed."""
+    """Queue posts that became free for text indexing."""
     await tx.executemany(WANT_TEXT, [{"place": place} for place in places])

@@ -1,8 +1,8 @@
 """`SearchIndex` in the database: how each database finds the newest matches.
 
-SQLite's index gives matches from the newest to the oldest, so it stops after the limit. That of
-PostgreSQL gives all of them in any order, so it is asked for buckets of posts, the newest first.
-What neither finds in time is looked for in the rows of the newest posts, as far as that goes.
+SQLite's index yields matches from newest to oldest, so it stops after the limit. PostgreSQL's
+yields all of them in any order, so it is queried by buckets of posts, newest first. If neither
+finishes in time, the newest posts' rows are scanned, as far as time allows.
 """
 
 # ruff: noqa: S608  every text here is made of constants; values are always named
@@ -24,13 +24,13 @@ from imprint.domain.posts.search import MAX_TEXT, SearchQuery, SearchTerm, fold,
 from imprint.ports.post_index import Match, Matches, PendingText
 
 LONGEST_PREFIX = 6
-"""The longest prefixes of words in SQLite's index, in characters."""
+"""Longest word prefixes in SQLite's index, in characters."""
 
 _PAGES = 64
-"""Pages of a text that reading it visits, at most."""
+"""Database pages visited at most to read a text."""
 
 _FREE = price_bytes(0)
-"""The price zero in its stored form."""
+"""The price zero in stored form."""
 
 FREE_TEXT = f"""
 SELECT t.place, t.body FROM post_texts t JOIN posts p ON p.place = t.place
@@ -70,13 +70,13 @@ FROM post_search s WHERE s.place < :before ORDER BY s.place DESC LIMIT :limit"""
 """Compares the newest rows with all patterns, which have only letters, digits and spaces."""
 
 WALKED_AT_ONCE = 16
-"""Rows of one statement of a walk: each may have 128 KiB."""
+"""Rows per statement of a scan: each may have 128 KiB."""
 
 WALKED = 2 * 1024 * 1024
-"""Characters of rows after which a walk ends."""
+"""Characters after which a scan ends."""
 
 _ROW = 256
-"""Characters that an empty row counts for."""
+"""Characters counted for an empty row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class SqlSearchIndex:
 
 
 async def find_in_sqlite(tx: Transaction, query: SearchQuery, before: int, limit: int) -> Matches:
-    """The newest matches by FTS5. Beginnings longer than its index has are compared with rows."""
+    """The newest FTS5 matches. Prefixes longer than its index has are compared with rows."""
     long = [pattern_of(term) for term in query.terms if _is_long(term)]
     values: dict[str, Value] = {f"part{number}": part for number, part in enumerate(long)}
     values["match"] = " AND ".join(map(_fts_term, query.terms))
@@ -126,7 +126,7 @@ def _is_long(term: SearchTerm) -> bool:
 
 
 def _fts_term(term: SearchTerm) -> str:
-    """A term in FTS5 syntax; words have only letters and digits, and need no escaping."""
+    """A term in FTS5 syntax; words have only letters and digits and need no escaping."""
     words = " ".join(term.words)
     return f'"{words[:LONGEST_PREFIX]}"*' if term.prefix else f'"{words}"'
 
@@ -147,7 +147,7 @@ WHERE post_search MATCH :match AND rowid < :before{also} ORDER BY rowid DESC LIM
 async def find_in_postgresql(
     tx: Transaction, query: SearchQuery, before: int, limit: int
 ) -> Matches:
-    """The newest matches, by a function of the database."""
+    """The newest matches, found by a database function."""
     terms = "\n".join(map(_tsquery_term, query.terms))
     patterns = "\n".join(map(pattern_of, query.terms))
     rows = await tx.fetchall(
@@ -186,9 +186,9 @@ async def walk_posts(tx: Transaction, query: SearchQuery, before: int, limit: in
 
 
 def _tsquery_term(term: SearchTerm) -> str:
-    """A term in PostgreSQL's syntax; words have only letters and digits, and need no escaping.
+    """A term in PostgreSQL syntax; words have only letters and digits and need no escaping.
 
-    The number of a bucket goes before each `~`.
+    A bucket number goes before each `~`.
     """
     mark = ":*" if term.prefix else ""
     return " & ".join(f"'~{word}'{mark}" for word in term.words)

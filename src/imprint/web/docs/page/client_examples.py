@@ -1,4 +1,4 @@
-"""How the clients call an operation, in TypeScript and Python, from its name and its examples."""
+"""Client calls for an operation in TypeScript and Python, built from its name and examples."""
 
 import json
 import re
@@ -14,22 +14,22 @@ SINGLE = frozenset({"listWritingSessions", "listPrivateFeeds"})
 """Operations that list everything in one response."""
 
 IMPLIED = {"readPost": "user", "listDrafts": "owner"}
-"""Parameters that clients take from the session."""
+"""Parameters that clients fill in from the session."""
 
 OBJECTS = frozenset({"listPosts", "listIndexedPosts", "listLibrary", "listSales"})
-"""Operations whose parameters are all filters, which clients take by their names."""
+"""Operations whose parameters are all filters, which clients pass by name."""
 
 FILTERS: dict[str, dict[str, Any]] = {
     "listIndexedPosts": {"free": True, "sort": "newest"},
     "listLibrary": {"q": "ink"},
 }
-"""Filters that examples show instead of those of the document."""
+"""Filters shown in client examples instead of those in the document."""
 
 _TAGS = TAGS.split(",")
 
 
 def typescript_example(operation: Json) -> str:
-    """A module that calls the operation with `imprint-press`."""
+    """Return a module that calls the operation with `imprint-press`."""
     name, signs, reads = _subject(operation)
     lines = ['import { Imprint } from "imprint-press";']
     if signs or reads:
@@ -50,7 +50,7 @@ def typescript_example(operation: Json) -> str:
 
 
 def python_example(operation: Json) -> str:
-    """A program that calls the operation with `imprint.client`."""
+    """Return a program that calls the operation with `imprint.client`."""
     name, signs, reads = _subject(operation)
     lines = ["import asyncio"]
     if signs or reads:
@@ -71,18 +71,18 @@ def python_example(operation: Json) -> str:
 
 
 def snake_case(name: str) -> str:
-    """The name of an operation as the Python client writes it."""
+    """Return the name of an operation in the Python client."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def _subject(operation: Json) -> tuple[str, bool, bool]:
-    """The name, whether a wallet signs, and whether the call needs a session."""
+    """Return the name, whether a wallet signs, and whether the call needs a session."""
     needs = {"session": []} in operation.get("security", ())
     return operation["operationId"], is_signed(operation), needs
 
 
 def _values(operation: Json) -> Iterator[tuple[str, str, bool]]:
-    """Names and examples of parameters that clients take, and whether they are required."""
+    """Return the client parameters: names, examples, and whether they are required."""
     for parameter in operation.get("parameters", ()):
         name, example = parameter["name"], parameter.get("example")
         if parameter["in"] == "header" or name == IMPLIED.get(operation["operationId"]):

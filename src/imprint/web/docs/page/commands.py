@@ -1,4 +1,4 @@
-"""The shell commands that send the request of an operation, signing it first if necessary."""
+"""Shell commands that send the request of an operation, signing it first if necessary."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -14,22 +14,22 @@ SESSION = "$SESSION"
 """The shell variable for a session."""
 
 SIGNED = {"salt": "$SALT", "address": "$ADDRESS", "signature": "$SIGNATURE"}
-"""The members of a signed body, and the shell variables for them; `$SALT` is JSON."""
+"""The members of a signed body, and their shell variables; `$SALT` is JSON."""
 
 SECRET_NOTE = (
     "`$SECRET` is the signing secret of the provider, as in the settings of this service. Change "
     "one character of the body, and the delivery is refused as `webhook_signature_invalid`."
 )
-"""The note below the commands."""
+"""The note below the commands of webhook operations."""
 
 SIGNATURES = {"X-Alchemy-Signature", "X-QN-Signature"}
-"""Headers that carry the signature of a delivery."""
+"""Headers that contain the signature of a delivery."""
 
 VARIABLES = {
     "X-QN-Nonce": ("NONCE", "$(openssl rand -hex 16)"),
     "X-QN-Timestamp": ("TIMESTAMP", "$(date +%s)"),
 }
-"""Headers that are signed before the body: their variables, and how they are computed."""
+"""Headers that are signed before the body, with their variables and how to compute them."""
 
 Json = Mapping[str, Any]
 
@@ -43,12 +43,12 @@ def is_signed(operation: Json) -> bool:
 
 
 def curl_command(method: str, path: str, operation: Json) -> str:
-    """A `curl` command with the examples of the operation."""
+    """Return a `curl` command with the operation's examples."""
     return " \\\n  ".join(_words(method, path, operation))
 
 
 def first_example(media: Json) -> Any:
-    """The example of a body, or the first of several."""
+    """Return the example of a body, or the first of several."""
     several: Json = media.get("examples", {})
     return next((each["value"] for each in several.values()), media.get("example"))
 
@@ -104,7 +104,7 @@ def _quote_body(example: Any, signed: bool) -> str:
 
 
 def shell_quote(text: str) -> str:
-    """A text as one word of the shell."""
+    """Quote a text as one shell word."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
@@ -112,12 +112,12 @@ def shell_quote(text: str) -> str:
 
 
 def is_delivery(operation: Json) -> bool:
-    """Whether a provider calls the operation: nobody else has the secret to sign with."""
+    """Whether a provider calls the operation; nobody else has the signing secret."""
     return Topic.DELIVERIES in operation["tags"]
 
 
 def delivery_command(path: str, operation: Json) -> str:
-    """The commands for the example of an operation that providers call."""
+    """Return the commands for the example of an operation that providers call."""
     ((media_type, media),) = operation["requestBody"]["content"].items()
     headers = [parameter["name"] for parameter in operation["parameters"]]
     signed = [VARIABLES[name] for name in headers if name in VARIABLES]

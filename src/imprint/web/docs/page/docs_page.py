@@ -38,7 +38,7 @@ class Markup(str):
 
 
 def element(name: str, *children: str, **attributes: str) -> Markup:
-    """An element; children that are not markup are escaped. `class_` gives `class`."""
+    """Build an element; children that are not markup are escaped. `class_` becomes `class`."""
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for key, value in attributes.items()
@@ -47,20 +47,20 @@ def element(name: str, *children: str, **attributes: str) -> Markup:
 
 
 def join(pieces: Iterable[str]) -> Markup:
-    """The concatenated pieces, each escaped unless it is markup."""
+    """Concatenate the pieces, escaping each unless it is markup."""
     return Markup("".join(p if isinstance(p, Markup) else escape(p, quote=False) for p in pieces))
 
 
 def render_text(text: str) -> Markup:
-    """A text in the subset of CommonMark with paragraphs, second-level headings and lists.
+    """Render a CommonMark subset: paragraphs, second-level headings and lists.
 
-    The id of a heading is `guide-` and its anchor.
+    The ID of a heading is `guide-` followed by its anchor.
     """
     return join(_render_block(block) for block in text.strip().split("\n\n") if block.strip())
 
 
 def render_line(text: str) -> Markup:
-    """A line of text with inline code and strong emphasis."""
+    """Render a line of text with inline code and strong emphasis."""
     pieces: list[str] = []
     position = 0
     for match in _INLINE.finditer(text):
@@ -72,17 +72,17 @@ def render_line(text: str) -> Markup:
 
 
 def render_json(value: Any) -> Markup:
-    """A value as indented JSON, highlighted."""
+    """Render a value as indented, highlighted JSON."""
     return render_code(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def render_code(source: str) -> Markup:
-    """Source code in which member names and strings are highlighted."""
+    """Render source code with highlighted member names and strings."""
     return join(_highlight(source))
 
 
 def anchor_of(heading: str) -> str:
-    """The URL fragment of a heading."""
+    """Return the URL fragment of a heading."""
     return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
 
 
@@ -112,7 +112,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A parameter, or a member of a body at this path; `kind` is its type as the page shows it."""
+    """A parameter, or a member of a body at this path; `kind` is its type as shown on the page."""
 
     path: str
     kind: str
@@ -122,7 +122,7 @@ class Field:
 
 
 def resolve(schema: Json, openapi: Json) -> Json:
-    """The schema, with a reference replaced by its target."""
+    """Return the schema, with a reference replaced by its target."""
     while "$ref" in schema:
         found: Any = openapi
         for step in schema["$ref"].removeprefix("#/").split("/"):
@@ -132,7 +132,7 @@ def resolve(schema: Json, openapi: Json) -> Json:
 
 
 def list_fields(schema: Json, openapi: Json, path: str = "") -> Iterator[Field]:
-    """Every member of an object and of the objects nested in it."""
+    """Yield every member of an object and of its nested objects."""
     schema = resolve(schema, openapi)
     required = schema.get("required", ())
     for name, member in schema.get("properties", {}).items():
@@ -157,13 +157,13 @@ def _list_member(path: str, member: Json, required: bool, openapi: Json) -> Iter
 
 
 def _is_choice_of_objects(schema: Json, openapi: Json) -> bool:
-    """Whether there are several objects to choose from."""
+    """Whether the schema is a choice of several objects."""
     options = [resolve(option, openapi) for option in schema.get("anyOf", ())]
     return len(options) > 1 and all("properties" in option for option in options)
 
 
 def name_kind(schema: Json, openapi: Json) -> str:
-    """The type of a value as the page shows it."""
+    """Return the type of a value as shown on the page."""
     schema = resolve(schema, openapi)
     if "const" in schema:
         return _json(schema["const"])
@@ -185,12 +185,15 @@ def _json(value: Any) -> str:
 
 
 Access = Literal["none", "optional", "session", "wallet"]
-"""Who may call: everybody, everybody (with more for a session), a session, or a wallet's
-signature"""
+"""Who may call an operation.
+
+Everybody, everybody (with more for a session), only with a session, or only with a wallet's
+signature.
+"""
 
 
 def describe_request(method: str, path: str, operation: Json, openapi: Json) -> dict[str, Any]:
-    """Method, path and parameters of an operation, and the parts of its body."""
+    """Return the method, path and parameters of an operation, and the members of its body."""
     parameters = [
         _describe_parameter(parameter, openapi) for parameter in operation.get("parameters", ())
     ]
@@ -212,7 +215,7 @@ def describe_request(method: str, path: str, operation: Json, openapi: Json) -> 
 
 
 def access_of(operation: Json) -> Access:
-    """What a caller needs."""
+    """Return the access that a caller needs for an operation."""
     if is_signed(operation):
         return "wallet"
     security = operation.get("security", ())
@@ -234,7 +237,7 @@ def _describe_parameter(parameter: Json, openapi: Json) -> dict[str, Any]:
 
 
 LONG_KIND = 40
-"""A type with more characters than this is shown on a separate line."""
+"""Number of characters above which a type is shown on a separate line."""
 
 _NOTE = (
     f"\n\nIn the commands, `{BASE}` is the address of this service and `{SESSION}` a session. "
@@ -246,29 +249,29 @@ _THIS_SERVICE = "This service"
 _SIGNING = "Signing for curl"
 
 LANGUAGES = {"curl": "curl", "typescript": "TypeScript", "python": "Python"}
-"""Languages by the values of their inputs, in the order in which they are shown."""
+"""Languages by the values of their radio buttons, in display order."""
 
 _LISTED = re.compile(r"<li><code>(\w+)</code>")
 
 
 PlacedOperation = tuple[str, str, Json]
-"""A method, a path, and the operation there."""
+"""A method, a path, and their operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageAssets:
-    """The addresses of the style sheet and of the scripts."""
+    """The URLs of the style sheet and the scripts."""
 
     style: str
     script: str
     theme: str
-    """Applies the colours that the reader chose, before anything is painted."""
+    """The script that applies the reader's colour theme before the page is painted."""
     has_site: bool
-    """Whether this service has pages for readers, to which the name links."""
+    """Whether this service has pages for readers; if so, its name links to them."""
 
 
 def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
-    """The docs page of an OpenAPI document and a service; all text in it is escaped."""
+    """Render the docs page of an OpenAPI document and a service; all text in it is escaped."""
     info = openapi["info"]
     topics = {
         topic["name"]: list(_operations_of(topic["name"], openapi)) for topic in openapi["tags"]
@@ -304,12 +307,12 @@ def docs_page(openapi: Json, facts: Json, assets: PageAssets) -> str:
 
 
 def _data(name: str, value: object) -> Markup:
-    """JSON for the page's script, in an inert element."""
+    """Embed JSON for the page's script in an inert element."""
     return element("script", Markup(script_data(value)), type="application/json", id=name)
 
 
 def _bar(info: Json, topics: Mapping[str, list[PlacedOperation]], home: str) -> Markup:
-    """The bar at the top: name, slots for search and account, and a menu on phones."""
+    """The top bar: name, slots for search and account, and a menu on phones."""
     groups = [("Guide", "guide"), *((topic, anchor_of(topic)) for topic in topics)]
     items = [
         element("li", element("a", title, href=f"#{anchor}"))
@@ -391,7 +394,7 @@ def _main(openapi: Json, topics: Mapping[str, list[PlacedOperation]], facts: Jso
 
 
 def _opening(info: Json, facts: Json) -> Markup:
-    """Title, links, and what a first request needs."""
+    """The title, links, and the essentials for a first request."""
     words = element(
         "div",
         element("h1", f"The interface of {info['title']}", id="top"),
@@ -408,7 +411,7 @@ def _opening(info: Json, facts: Json) -> Markup:
 
 
 def _elsewhere() -> Markup:
-    """Links to the machine-readable documents, and to the codes."""
+    """Links to the machine-readable documents and to the error codes."""
     places = [
         ("OpenAPI document", "openapi.json"),
         ("Parameters of this service", ".well-known/imprint.json"),
@@ -421,7 +424,7 @@ def _elsewhere() -> Markup:
 
 
 def _signing() -> Iterator[Markup]:
-    """How to set the variables of signed commands."""
+    """Explain how to set the variables of signed commands."""
     yield element("h2", _SIGNING, id=f"guide-{anchor_of(_SIGNING)}")
     text, source = CURL_SIGNING
     yield render_text(text)
@@ -429,7 +432,7 @@ def _signing() -> Iterator[Markup]:
 
 
 def _this_service(facts: Json) -> Iterator[Markup]:
-    """The values that differ between services, which the description does not contain."""
+    """The values that differ between services and are not part of the description."""
     yield element("h2", _THIS_SERVICE, id=f"guide-{anchor_of(_THIS_SERVICE)}")
     yield element("p", render_line("`GET /.well-known/imprint.json` returns this to programs:"))
     yield _code_block(render_json(dict(facts)))
@@ -552,7 +555,7 @@ def _sample(method: str, path: str, operation: Json) -> Iterator[Markup]:
 
 
 def _bodies(operation: Json) -> list[Json]:
-    """The media types of the success response, if it has a body."""
+    """Return the media types of the success response, if it has a body."""
     first = next(iter(operation["responses"].values()))
     return list(first.get("content", {}).values())
 
@@ -561,13 +564,13 @@ def _bodies(operation: Json) -> list[Json]:
 
 
 def _code_block(source: str) -> Markup:
-    """A code block that can be scrolled by keyboard; the script adds a copy button."""
+    """A code block that can be scrolled with the keyboard; the script adds a copy button."""
     shown = source if isinstance(source, Markup) else render_code(source)
     return element("div", element("pre", shown, tabindex="0"), class_="code")
 
 
 def _request_panels(method: str, path: str, operation: Json) -> Markup:
-    """The request in every language that has a client; radio buttons choose one."""
+    """The request in every language that has a client, selected by radio buttons."""
     if is_delivery(operation):
         return _code_block(delivery_command(path, operation))
     sources = {
@@ -600,7 +603,7 @@ def _choice(group: str, language: str) -> Markup:
 
 
 def _error_section() -> Markup:
-    """Every code with its statuses and its meaning, in the order of the statuses."""
+    """Every error code with its statuses and its meaning, ordered by status."""
     rows = [
         _code_row(code, status, MEANINGS[code])
         for status, codes in STATUSES.items()
@@ -618,7 +621,7 @@ def _error_section() -> Markup:
 
 
 def _link_codes(errors: Markup) -> Markup:
-    """The list of an operation's codes, each with a link to its explanation."""
+    """A list of an operation's error codes, each linked to its explanation."""
     return Markup(_LISTED.sub(r'<li><a href="#error-\1"><code>\1</code></a>', errors))
 
 

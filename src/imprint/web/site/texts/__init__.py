@@ -1,1 +1,1 @@
-"""The texts of posts as HTML."""
+"""Post texts as HTML."""

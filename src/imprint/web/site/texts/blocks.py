@@ -20,15 +20,15 @@ from imprint.web.site.texts.pictures import Pictures
 from imprint.web.site.texts.text_links import link_address, picture_markup
 
 INLINE_TAGS = {"a", "b", "br", "code", "em", "i", "mark", "s", "strong", "u"}
-"""Elements that a text in a block may have; of any other only its text is kept."""
+"""Elements allowed in the text of a block; of any other, only the text is kept."""
 
 
 MAX_TAGS = 1_000
-"""The most tags in one text: the sanitiser's time grows with the square of the open ones."""
+"""Maximum number of tags in one text; the sanitiser's time is quadratic in the open tags."""
 
 
 def inline_html(text: str) -> str:
-    """A text with inline HTML, sanitised; one with too many tags loses all of them."""
+    """Sanitise a text with inline HTML; if it has too many tags, all of them are removed."""
     if "<" not in text and "&" not in text:
         return escape(text)
     if text.count("<") > MAX_TAGS:
@@ -44,15 +44,15 @@ def inline_html(text: str) -> str:
 
 
 def blocks_html(blocks: Sequence[Block], pictures: Pictures, work: TextWork) -> str:
-    """The HTML of blocks; an unknown kind is shown as a paragraph of its text.
+    """Render blocks as HTML; an unknown kind is shown as a paragraph with its text.
 
-    Raises what `TextWork.spend` raises.
+    Raises the errors of `TextWork.spend`.
     """
     return "\n".join(_Writer(blocks, pictures, work).write())
 
 
 class _Writer:
-    """Writes the blocks of one post."""
+    """Renders the blocks of one post."""
 
     def __init__(self, blocks: Sequence[Block], pictures: Pictures, work: TextWork) -> None:
         self._work = work
@@ -81,7 +81,7 @@ class _Writer:
         }
 
     def write(self) -> list[str]:
-        """The HTML of each block that has any."""
+        """Yield the HTML of each block that has any."""
         made = [self._kinds.get(kind, self._paragraph)(data) for kind, data in self._blocks]
         return [each for each in made if each]
 

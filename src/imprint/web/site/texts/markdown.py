@@ -1,7 +1,7 @@
-"""Markdown as HTML: CommonMark with tables and strikethrough; HTML in it is shown as text.
+"""Markdown to HTML: CommonMark with tables and strikethrough; embedded HTML is shown as text.
 
-The parser is markdown-it's. Every rule it tries and every token it makes counts as work, so that
-time and memory stay proportional to the length of the text.
+The parser is markdown-it. Every rule that it tries and every token that it creates counts
+as work, so that time and memory stay proportional to the length of the text.
 """
 
 import re
@@ -23,16 +23,16 @@ from imprint.web.site.texts.pictures import Pictures
 from imprint.web.site.texts.text_links import link_address, picture_markup
 
 MAX_ANCHOR = 60
-"""The most characters of a heading's anchor."""
+"""Maximum number of characters in a heading's anchor."""
 
 TOKEN_STEPS = 10
-"""The work that a token counts as: it takes time to make and to render, and some 350 bytes."""
+"""Work charged per token, for the time to create and render it and about 350 bytes."""
 
 _NOT_WORD = re.compile(r"[^\w]+")
 
 
 class _BlockState(StateBlock):
-    """Counts the tokens of blocks."""
+    """Charges work for block-level tokens."""
 
     def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
         self.env["work"].spend(TOKEN_STEPS)
@@ -40,7 +40,7 @@ class _BlockState(StateBlock):
 
 
 class _InlineState(StateInline):
-    """Counts the tokens inside of blocks."""
+    """Charges work for inline tokens."""
 
     def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
         self.env["work"].spend(TOKEN_STEPS)
@@ -70,7 +70,7 @@ class _InlineParser(ParserInline):
 
 
 class _Renderer(RendererHTML):
-    """Renders links, pictures and tables in the forms that pages use."""
+    """Renders links, images and tables in the forms that pages use."""
 
     def link_open(
         self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType
@@ -103,12 +103,12 @@ class _Renderer(RendererHTML):
 
 
 def code_markup(code: str) -> str:
-    """Code, in a box that can be scrolled by keyboard."""
+    """Render code in a box that can be scrolled with the keyboard."""
     return f'<pre tabindex="0"><code>{escape(code)}</code></pre>\n'
 
 
 def _counted(rule: Callable[..., bool]) -> Callable[..., bool]:
-    """A rule of the parser that counts as work when it is tried."""
+    """Wrap a parser rule so that each attempt counts as work."""
 
     def run(state: Any, *given: Any) -> bool:
         state.env["work"].spend()
@@ -134,9 +134,9 @@ _markdown = _build_parser()
 
 
 def markdown_html(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
-    """The HTML of a text; a first heading that repeats the title is left out.
+    """Render a text as HTML; a first heading that repeats the title is left out.
 
-    Raises what `TextWork.spend` raises.
+    Raises the errors of `TextWork.spend`.
     """
     environment: dict[str, Any] = {"pictures": pictures, "work": work}
     tokens = _markdown.parse(text, environment)
@@ -154,7 +154,7 @@ def _same(heading: str, title: str) -> bool:
 
 
 def _number_headings(tokens: list[Token]) -> None:
-    """Demote headings below that of the page, without skipping a level, and give them anchors."""
+    """Demote headings below the page's own, without skipping levels, and give them anchors."""
     opening = [at for at, token in enumerate(tokens) if token.type == "heading_open"]
     levels = heading_levels([int(tokens[at].tag[1]) for at in opening])
     anchors: dict[str, int] = {}
@@ -164,7 +164,7 @@ def _number_headings(tokens: list[Token]) -> None:
 
 
 def heading_levels(given: Sequence[int]) -> list[int]:
-    """Levels from 2 on for headings with these levels, none more than one below the last."""
+    """Return new heading levels from 2 on, each at most one deeper than the previous one."""
     shift, last, levels = 2 - min(given, default=2), 1, []
     for level in given:
         last = min(level + shift, last + 1, 6)
@@ -173,7 +173,7 @@ def heading_levels(given: Sequence[int]) -> list[int]:
 
 
 def heading_anchor(text: str, anchors: dict[str, int]) -> str:
-    """An anchor that is unique among the headings of the text and the elements of a page."""
+    """Return an anchor that is unique among the text's headings and the page's elements."""
     name = _NOT_WORD.sub("-", text.lower()).strip("-")[:MAX_ANCHOR]
     count = anchors[name] = anchors.get(name, 0) + 1
     return f"s-{name}" if count == 1 else f"s-{name}-{count}"

@@ -1,6 +1,6 @@
-"""Pictures inside texts: taken out before a text is rendered, and put back into its HTML.
+"""Images inside texts: taken out before a text is rendered, and put back into its HTML.
 
-A picture is a `data:` URL of some megabytes. The renderer and the sanitiser see a short name
+An image is a `data:` URL of some megabytes. The renderer and the sanitiser see a short name
 instead.
 """
 
@@ -9,26 +9,26 @@ from base64 import b64decode
 from dataclasses import dataclass, field
 
 SCHEME = "imprint-picture"
-"""The scheme of the names that replace pictures."""
+"""The URL scheme of the names that replace images."""
 
 SHARED_BYTES = 64 * 1024
-"""The bytes of a picture that are searched for its size."""
+"""Number of leading bytes of an image in which its dimensions are searched for."""
 
 REPEATED = 2
-"""How many times the pictures of a text may be repeated in its HTML, on average."""
+"""How many times the images of a text may be repeated in its HTML, on average."""
 
 NO_PICTURE = "data:,"
-"""The address of a picture for which there is no room."""
+"""The URL shown for an image that exceeds the limit."""
 
 _DATA_URL = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+={0,2}")
-"""Bitmap pictures. SVG is excluded: it is a document that can contain scripts."""
+"""Bitmap images. SVG is excluded because it is a document that can contain scripts."""
 
 _JPEG_SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
 
 @dataclass(slots=True)
 class Pictures:
-    """The pictures of one text by number; no text can guess `secret`, and so forge a name."""
+    """The images of one text by number; `secret` cannot be guessed, so names cannot be forged."""
 
     secret: str
     urls: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Pictures:
         self._name = re.compile(rf"{SCHEME}:{self.secret}-([0-9]{{1,6}})(?![0-9])")
 
     def take_out(self, text: str) -> str:
-        """The text with its pictures replaced by names."""
+        """Replace the images in a text by names."""
 
         def name(found: "re.Match[str]") -> str:
             self.urls.append(found[0])
@@ -47,14 +47,14 @@ class Pictures:
         return _DATA_URL.sub(name, text)
 
     def left_out(self, text: str) -> str:
-        """The text with each name replaced by a word."""
+        """Replace each image name in a text by a word."""
         return self._name.sub("picture", text)
 
     def put_back(self, markup: str) -> str:
-        """The HTML with the pictures put back; a base64 URL needs no escaping.
+        """Put the images back into the HTML; a base64 URL needs no escaping.
 
-        A text can refer to one picture many times. Together they take at most `REPEATED` times
-        their length in the text; further ones are shown as their descriptions.
+        A text can refer to one image many times. Together they take at most `REPEATED`
+        times their length in the text; further ones are shown as their descriptions.
         """
         if not self.urls:
             return markup
@@ -71,12 +71,12 @@ class Pictures:
         return self._name.sub(url, markup)
 
     def has(self, name: str) -> bool:
-        """Whether this is exactly the name of a picture of the text."""
+        """Whether this is exactly the name of an image in the text."""
         found = self._name.fullmatch(name)
         return found is not None and int(found[1]) < len(self.urls)
 
     def size(self, name: str) -> tuple[int, int] | None:
-        """Width and height of the picture with this name, if its first bytes contain them."""
+        """Return the width and height of the image with this name, if its head contains them."""
         found = self._name.fullmatch(name)
         if found is None or int(found[1]) >= len(self.urls):
             return None
@@ -91,7 +91,7 @@ class Pictures:
 
 
 def picture_size(head: bytes) -> tuple[int, int] | None:
-    """Width and height of a PNG, GIF, WebP or JPEG that begins with these bytes."""
+    """Return the width and height of a PNG, GIF, WebP or JPEG that begins with these bytes."""
     if head.startswith(b"\x89PNG\r\n\x1a\n") and len(head) >= 24:
         return _number(head[16:20]), _number(head[20:24])
     if head.startswith((b"GIF87a", b"GIF89a")) and len(head) >= 10:

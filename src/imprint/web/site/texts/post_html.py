@@ -1,6 +1,6 @@
-"""Texts of posts as inert HTML: rendered within bounds, then sanitised.
+"""Post texts as inert HTML: rendered within limits, then sanitised.
 
-The sanitiser is always the last step: anything it does not allow never reaches a page.
+The sanitiser is always the last step: anything that it does not allow never reaches a page.
 """
 
 import re
@@ -19,14 +19,14 @@ from imprint.web.site.texts.pictures import SCHEME, Pictures
 from imprint.web.site.texts.text_links import link_address, picture_address
 
 MAX_TEXT = 1_000_000
-"""The most characters of a text, without its pictures, that are shown: a book of 170 000 words."""
+"""Maximum number of characters shown of a text, without images: a book of 170 000 words."""
 
 TAGS = {
     *("a", "b", "blockquote", "br", "cite", "code", "del", "div", "em", "figcaption", "figure"),
     *("h2", "h3", "h4", "h5", "h6", "hr", "i", "img", "li", "mark", "ol", "p", "pre", "s"),
     *("strong", "table", "tbody", "td", "th", "thead", "tr", "u", "ul"),
 }
-"""The elements of a text."""
+"""The HTML elements allowed in a text."""
 
 ATTRIBUTES = {
     "a": {"href"},
@@ -36,7 +36,7 @@ ATTRIBUTES = {
     "ol": {"start"},
     "pre": {"tabindex"},
 }
-"""The attributes of each element, besides the classes below."""
+"""The attributes allowed on each element, besides the classes below."""
 
 CLASSES = {"div": {"scroll", "notice"}, "img": {"unsized"}, "pre": {"written"}}
 
@@ -51,9 +51,9 @@ _LINE_END = re.compile(r"\r\n?")
 
 @dataclass(frozen=True, slots=True)
 class TextMarkup:
-    """The HTML of a text with names instead of its pictures, which can be megabytes.
+    """The HTML of a text with names in place of its images, which can be megabytes.
 
-    `secret` is the common part of the names; None if the text has no pictures.
+    `secret` is the common part of the names; None if the text has no images.
     """
 
     markup: Markup
@@ -63,7 +63,7 @@ class TextMarkup:
         return len(self.markup)
 
     def with_pictures(self, content: str) -> Markup:
-        """The HTML with the pictures of its text put back."""
+        """Return the HTML with the images of its text put back."""
         if self.secret is None:
             return self.markup
         pictures = Pictures(self.secret)
@@ -72,7 +72,7 @@ class TextMarkup:
 
 
 def text_markup(content: str, title: str, work: TextWork) -> TextMarkup:
-    """The HTML of a post's content; a first heading that repeats the title is left out.
+    """Render a post's content as HTML; a first heading that repeats the title is left out.
 
     A text that takes too much work is shown as plain text. Raises `Abandoned`.
     """
@@ -96,7 +96,7 @@ def _render(text: str, pictures: Pictures, title: str, work: TextWork) -> str:
 
 
 def _as_written(text: str) -> str:
-    """The beginning of a text line by line; for blocks, their words."""
+    """Return the beginning of a text line by line; for blocks, their words."""
     if not is_markdown(text):
         text = readable_text(text) or text
     notice = NOTICE.format(cut=CUT if len(text) > MAX_TEXT else "")
@@ -104,7 +104,7 @@ def _as_written(text: str) -> str:
 
 
 def sanitised(markup: str) -> str:
-    """The HTML reduced to the elements, attributes and addresses that texts may have."""
+    """Reduce HTML to the elements, attributes and URLs that texts may have."""
     return nh3.clean(
         markup,
         tags=TAGS,

@@ -1,4 +1,4 @@
-"""Addresses in texts: where links may go, and which pictures a page may load."""
+"""URLs in texts: where links may go, and which images a page may load."""
 
 import re
 from html import escape
@@ -7,7 +7,7 @@ from imprint.domain.formats.cids import NotACid, parse_cid
 from imprint.web.site.texts.pictures import SCHEME, Pictures
 
 MAX_ADDRESS = 2_000
-"""The most characters of an address; a longer one is not linked."""
+"""Maximum number of characters in a URL; a longer one is not linked."""
 
 _IPFS = re.compile(r"(?:ipfs://(?:ipfs/)?|/ipfs/)([A-Za-z0-9]{1,128})/?\Z")
 _OPEN = re.compile(
@@ -17,7 +17,10 @@ _WITHIN = re.compile(r"(?:#|/(?![/\\]))[^\s<>\"\\\x00-\x1f\x7f]*\Z")
 
 
 def link_address(given: str) -> str | None:
-    """The address of a link: another site, mail, a document here, or this site; otherwise None."""
+    """Return the target of a link, or None if it is not allowed.
+
+    Allowed are other sites, mail, documents stored here, and pages of this site.
+    """
     if len(given) > MAX_ADDRESS:
         return None
     if (path := ipfs_path(given)) is not None:
@@ -28,15 +31,17 @@ def link_address(given: str) -> str | None:
 
 
 def picture_address(given: str) -> str | None:
-    """The address of a picture that a page may load: in the text, or at this service; otherwise
-    None."""
+    """Return the URL of an image that a page may load, or None.
+
+    Allowed are images in the text itself and at this service.
+    """
     if given.startswith(f"{SCHEME}:"):
         return given
     return ipfs_path(given)
 
 
 def ipfs_path(given: str) -> str | None:
-    """The path of a document here, from `ipfs://{cid}` or `/ipfs/{cid}`."""
+    """Return the path of a document at this service, from `ipfs://{cid}` or `/ipfs/{cid}`."""
     found = _IPFS.match(given)
     if found is None:
         return None
@@ -47,7 +52,7 @@ def ipfs_path(given: str) -> str | None:
 
 
 def picture_markup(given: str, alt: str, pictures: Pictures) -> str:
-    """A picture, or a link to one on another host: pages load nothing from there."""
+    """Render an image, or a link to one on another host, from which pages load nothing."""
     source = picture_address(given)
     # A text can contain such a name, or continue after its picture.
     if source is not None and (pictures.has(source) or not source.startswith(f"{SCHEME}:")):
