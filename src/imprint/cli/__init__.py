@@ -33,7 +33,7 @@ COMMANDS = {
     "dev": Command("dev", "dev", "Run the service with its own chain, to try it out."),
     "events": Command("events", "events", "List the outcomes of the chain's events."),
     "export": Command("export", "export", "Write drafts, posts and thumbnails to a CAR file."),
-    "gc": Command("gc", "gc", "Show or destroy documents that nothing refers to."),
+    "gc": Command("gc", "gc", "Show or delete documents that nothing references."),
     "import": Command("export", "import_", "Import the files of an export."),
     "import-pinata": Command(
         "export", "import_pinata", "Import the files of the earlier service from Pinata."
