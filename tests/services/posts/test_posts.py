@@ -232,6 +232,12 @@ def test_a_value_derived_from_a_garbage_collected_source_is_dropped() -> None:
     assert kept.find(held, None) == "stays"
 
 
+@pytest.mark.parametrize("result", [IndexedPost, PricedPost, PostPage, AccountSummary, FoundPosts])
+def test_results_of_the_index_do_not_outlive_the_query_cache(result: type) -> None:
+    """A body cached for a result without weak references would keep the result alive with it."""
+    assert result.__weakrefoffset__ > 0
+
+
 def test_a_source_without_weak_reference_support_is_kept_alive() -> None:
     kept: Derived[str] = Derived(len, 9)
     for number in range(5):

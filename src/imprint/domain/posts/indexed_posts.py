@@ -56,7 +56,7 @@ class PricePoint:
     since: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class PricedPost:
     """A post with its latest prices, newest first."""
 
