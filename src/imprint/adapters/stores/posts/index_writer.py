@@ -12,10 +12,12 @@ from typing import Any
 from imprint import failpoints
 from imprint.adapters.database.database import Database
 from imprint.adapters.database.schema import EMPTY_INDEX
-from imprint.adapters.database.transaction import Transaction, Value, micros
+from imprint.adapters.database.transaction import Transaction, Value, micros, owner_lock
+from imprint.adapters.stores.files import file_of, set_hashtags_of_chain
 from imprint.adapters.stores.posts.index_tables import (
     ACCOUNTS,
     AUTHOR_READERS,
+    BOUND_FILES,
     DAYS,
     HOLDINGS,
     OWN_FILES,
@@ -107,8 +109,15 @@ class SqlIndexWriter:
 
     async def advance_index(self, expected: IndexState, step: IndexStep) -> None:
         # Derived from the chain; a step that a power loss undoes is applied again.
-        await self._database.transact(INDEX_LOCK, _advance, expected, step, durable=False)
+        locks = INDEX_LOCK | _author_locks(step.events)
+        await self._database.transact(locks, _advance, expected, step, durable=False)
         failpoints.reach("after_step")
+
+
+def _author_locks(events: Sequence[MarketEvent]) -> frozenset[str]:
+    """The locks of the authors whose files may be published while the index reads their posts."""
+    published = (each for each in events if isinstance(each, PostPublished))
+    return frozenset().union(*(owner_lock(each.author) for each in published if each.cid))
 
 
 async def _read_state(tx: Transaction) -> IndexState | None:
@@ -333,6 +342,20 @@ async def _add_posts(tx: Transaction, published: Sequence[PostPublished]) -> Non
         await add_words(tx, words)
     if tags:
         await tx.executemany(_ADD_TAG, tags)
+    await _tag_files(tx, published)
+
+
+async def _tag_files(tx: Transaction, published: Sequence[PostPublished]) -> None:
+    """Give the files of these posts the hashtags of the chain, where they have no others."""
+    found = {(event.post_id, event.cid, event.author): event for event in published if event.cid}
+    if not found:
+        return
+    keys = [[str(each.post_id), each.origin.block.block_hash.lower()] for each in found.values()]
+    for post in map(file_of, await tx.fetchall(BOUND_FILES, keys=json.dumps(keys))):
+        if post.publication is not None:
+            event = found.get((post.publication.post_id, post.cid, post.owner))
+            if event is not None:
+                await set_hashtags_of_chain(tx, post, event.hashtags)
 
 
 async def _own_hashtags(
