@@ -33,6 +33,7 @@ from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
 from imprint.domain.posts.marketplace import MAX_DESCRIPTION, TRANSFER, cut_text
 from imprint.metrics import NODE_CONTRADICTIONS, read_counter
 from imprint.ports.post_index import IndexMoved, IndexSource
+from imprint.services.chain import log_stream
 from imprint.services.chain.log_stream import SHRUNK_GRACE
 from imprint.services.posts.indexer import (
     INDEXER_LEASE,
@@ -284,6 +285,41 @@ async def test_a_log_that_only_another_node_shows_is_read_from_receipts(
     assert sum(market.chain.other.ranges) == len(market.chain.blocks)
     assert await market.shown() == await market.expected(tmp_path)
     assert len(await titles(market)) == 2
+
+
+async def test_old_blocks_are_compared_with_the_logs_of_another_node_once(
+    market: IndexedChain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_stream, "CHECKED_BLOCKS", DEPTH)
+    monkeypatch.setattr(log_stream, "FIRST_SIZE", 10)
+    node = Omitting(market.chain)
+    market.indexer = market.new_indexer(node)  # type: ignore[arg-type]
+    market.chain.other = copy_chain(market.chain, 0)
+    market.chain.other.blocks = market.chain.blocks
+    for _ in range(3):
+        hidden = market.chain.mine(*market.publish())
+        node.omitted.add((hidden.ref.number, 0))
+        market.chain.mine(*market.publish(), blocks=9)
+    market.chain.mine(blocks=3 * DEPTH)
+    await market.indexer.index_once()
+    assert market.chain.asked.count("prove_logs") == 3
+    assert sum(market.chain.other.ranges) == len(market.chain.blocks)
+    assert len(await titles(market)) == 6
+    assert await market.shown() == await market.expected(tmp_path)
+
+
+async def test_another_node_that_fails_does_not_stop_a_read_of_old_blocks(
+    market: IndexedChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_stream, "CHECKED_BLOCKS", DEPTH)
+    market.chain.other = copy_chain(market.chain, 0)
+    foreign = market.chain.other.mine(*market.publish())
+    market.chain.mine(*market.publish(), blocks=3 * DEPTH)
+    await market.indexer.index_once()
+    # It shows a block that is not on the chain, which proves nothing.
+    assert foreign.ref not in market.indexer.stream.disputed
+    assert market.chain.asked.count("prove_logs") == 0
+    assert len(await titles(market)) == 1
 
 
 async def test_another_node_that_contradicts_itself_stops_nothing(

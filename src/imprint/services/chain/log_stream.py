@@ -190,6 +190,8 @@ class LogStream:
         self._suspected = BoundedCache[BlockRef, bool](MAX_DISPUTED)
         """Blocks of which a node has shown too few logs, and whether that was proved."""
         self._compared: BlockRef | None = None
+        self._compared_history = BoundedCache[tuple[int, BlockRef], None](MAX_BLOCKS)
+        """Ranges of old blocks whose logs were compared with those of another node."""
         self._topics = BoundedCache[str, BlockTopics](MAX_FILTERS)
         self._filters = SingleFlight[str, None]()
         self._proofs = SingleFlight[BlockRef, Sequence[PlacedLog] | None]()
@@ -316,8 +318,14 @@ class LogStream:
         found = await self._find_topics(first, blocks.last, head)
         refs = [each.ref for each in found]
         await self._compare_nodes(blocks, refs)
+        if blocks.first < first:
+            await self._compare_history(blocks, min(first - 1, blocks.last.number), head)
         suspects = {block for block in self.disputed if block.number in _numbers(blocks)}
-        suspects.update(set(refs).intersection(self._suspected))
+        suspects.update(
+            block
+            for block in self._suspected
+            if block in refs or blocks.first <= block.number < first
+        )
         for named in found:
             if not named.topics <= shown.get(named.ref.number, set()):
                 suspects.add(named.ref)
@@ -350,11 +358,36 @@ class LogStream:
                 # Another node that fails, or contradicts itself, must not stop this one.
                 continue
             mine = [each for each in blocks.logs if first <= each.block.number <= last]
-            for block, *_ in set(map(_content, mine)).symmetric_difference(map(_content, other)):
-                if block in refs and block not in self._suspected:
-                    self._suspected.put(block, False)
+            for block in _differing(mine, other).intersection(refs):
+                self._suspect(block)
             self._compared = newest
             return
+
+    async def _compare_history(self, blocks: LogRange, last: int, head: BlockRef) -> None:
+        """Suspect blocks up to `last` of which another node shows other logs.
+
+        These blocks are too many to ask for their filters. Each range is compared once, and as far
+        as another node returns logs.
+        """
+        key = blocks.first, blocks.last
+        if key in self._compared_history:
+            return
+        for start in range(blocks.first, last + 1, FIRST_SIZE):
+            end = min(start + FIRST_SIZE - 1, last)
+            try:
+                logs = await self.chain.other_logs(start, end, MARKET_TOPICS, head)
+                other = await decode_many(logs, partial(_arrange, head))
+            except Unavailable:
+                return
+            mine = [each for each in blocks.logs if start <= each.block.number <= end]
+            for block in _differing(mine, other):
+                if await self.is_canonical(block, head):
+                    self._suspect(block)
+        self._compared_history.put(key, None)
+
+    def _suspect(self, block: BlockRef) -> None:
+        if block not in self._suspected:
+            self._suspected.put(block, False)
 
     def restore(self, blocks: LogRange, block: BlockRef, proved: Sequence[PlacedLog]) -> LogRange:
         """The same blocks, but one of them with the logs that were proved."""
@@ -586,6 +619,12 @@ class LogReader:
 def _content(each: PlacedLog) -> tuple[BlockRef, int, tuple[bytes, ...], bytes]:
     """What two nodes must agree about; not all send the times of blocks."""
     return each.block, each.place, each.log.topics, each.log.data
+
+
+def _differing(one: Sequence[PlacedLog], other: Sequence[PlacedLog]) -> set[BlockRef]:
+    """The blocks of which two nodes show different logs."""
+    contents = set(map(_content, one)).symmetric_difference(map(_content, other))
+    return {block for block, *_ in contents}
 
 
 def _numbers(blocks: LogRange) -> range:
