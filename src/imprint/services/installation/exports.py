@@ -39,7 +39,7 @@ from imprint.domain.formats.cids import (
     Cid,
     NotAssembled,
     assemble,
-    blocks,
+    blocks_of,
     take_varint,
     write_varint,
 )
@@ -148,13 +148,13 @@ class Export:
             page = spool.read(length)
             write(write_section(node_cid(page), page))
             files = [each for each in read_page(page) if isinstance(each, ExportedFile)]
-            async for document in self._documents(files):
-                for cid, block in blocks(document):
+            async for named, document in self._documents(files):
+                for cid, block in blocks_of(named, document):
                     write(write_section(cid, block))
             done += len(files)
             progress(done, total)
 
-    async def _documents(self, files: list[ExportedFile]) -> AsyncIterator[bytes]:
+    async def _documents(self, files: list[ExportedFile]) -> AsyncIterator[tuple[Cid, bytes]]:
         named = [each for file in files for each in _documents_of(file.file)]
         for start in range(0, len(named), CONCURRENT_READS):
             batch = named[start : start + CONCURRENT_READS]
@@ -162,7 +162,7 @@ class Export:
             for (cid, _), document in zip(batch, documents, strict=True):
                 if document is None:
                     raise DocumentMissing(cid)
-                yield document
+                yield cid, document
 
 
 def _documents_of(file: File) -> Iterator[tuple[Cid, Network]]:

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from imprint.domain.drafts.documents import MAX_IMAGE_BYTES, SMALL_DOCUMENT
 from imprint.domain.errors import Code, OutOfRange, Refusal
 from imprint.domain.formats.car import write_car
-from imprint.domain.formats.cids import Cid, blocks
+from imprint.domain.formats.cids import Cid, blocks_of
 from imprint.services.access.reads import Reads
 from imprint.services.content.thumbnails import Box, Thumbnails, box_of
 from imprint.services.posts.posts import Posts
@@ -102,7 +102,7 @@ class Representation:
         """The body."""
         if self.format is Format.PLAIN:
             return document
-        found = blocks(document)
+        found = blocks_of(cid, document)
         if self.format is Format.RAW:
             return bytes(next(found)[1])
         kept = [next(found)] if self.root_only else found
