@@ -35,7 +35,7 @@ KILLS = (
     "before_migration",
     "during_migration:1",
     "during_migration:4",
-    f"during_migration:{LATEST - 1}",
+    f"during_migration:{len(known_migrations()) - 1}",
     "after_migration",
 )
 

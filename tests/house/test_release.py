@@ -1,5 +1,6 @@
 """What must hold for a fresh clone on another machine."""
 
+import json
 import os
 import re
 import tomllib
@@ -82,6 +83,15 @@ def test_files_and_pages_for_deployments_name_this_version():
     }
     assert {name for name, _ in found} >= {"deploy/compose.yaml", "docs/deploying.md"}
     assert {version for _, version in found} == {RELEASE.removesuffix(".dev")}
+
+
+def test_the_typescript_client_has_this_version():
+    folder = ROOT / "clients" / "typescript"
+    package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+    lock = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))
+    # npm accepts semantic versions only.
+    version = RELEASE.replace(".dev", "-dev")
+    assert [package["version"], lock["version"], lock["packages"][""]["version"]] == [version] * 3
 
 
 def test_the_locks_of_the_image_are_parts_of_the_lock():

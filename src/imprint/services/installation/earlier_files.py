@@ -22,10 +22,8 @@ from imprint.ports.drafts import FenceRaised, GarbageStore
 from imprint.ports.files import FileStore
 from imprint.ports.installation import LeaseStore
 from imprint.services.content.labels import label_of
-from imprint.services.tasks.leases import CollectionNotPaused, pause_collection
-
-MAX_ATTEMPTS = 5
-"""How often a file is added if its number is taken or documents are condemned meanwhile."""
+from imprint.services.installation.exports import add_with_fence
+from imprint.services.tasks.leases import pause_collection
 
 _NOT_HASHTAGS = ("owner", "status")
 """Keyvalues of the earlier service that say something else; all others are hashtags."""
@@ -118,7 +116,8 @@ class EarlierImport:
             await asyncio.to_thread(_check, cid, document)
         else:
             _check(cid, document)
-        for _ in range(MAX_ATTEMPTS):
+
+        async def attempt(fence: int) -> None:
             name = file_name(owner, await self.archives.last_number(owner) + 1)
             at = self.clock()
             at = min(earlier.created_at or at, at)
@@ -126,17 +125,14 @@ class EarlierImport:
             file = File(
                 new_id(), new_id(), owner, name, cid, size, at, State.PENDING, 0, hashtags=tags
             )
-            fence = await self.garbage.fence()
             await self.content.put(cid, document, Network.PRIVATE, label_of(file), fence)
-            try:
-                await self.archives.import_file(ExportedFile(file), 0, fence)
-            except (FenceRaised, ImportConflict):
-                # Documents were condemned, or an author took the number, meanwhile.
-                continue
-            added = await self.files.file_by_cid(cid)
-            is_post = added is not None and added.state is State.ONCHAIN
-            return Outcome.POST if is_post else Outcome.DRAFT
-        raise CollectionNotPaused("Documents are destroyed all the time. Please try again.")
+            await self.archives.import_file(ExportedFile(file), 0, fence)
+
+        # An author may take the number meanwhile.
+        await add_with_fence(self.garbage, attempt, (FenceRaised, ImportConflict))
+        added = await self.files.file_by_cid(cid)
+        is_post = added is not None and added.state is State.ONCHAIN
+        return Outcome.POST if is_post else Outcome.DRAFT
 
 
 def _parse(text: str) -> Cid:

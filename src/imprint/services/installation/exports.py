@@ -7,10 +7,10 @@ while authors write. Only one page and a few documents are in memory at a time.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from imprint.auth.export_keys import ExportKey, is_signed
 from imprint.domain.bounded_cache import BoundedCache
@@ -71,6 +71,8 @@ FREE_REPETITION = 16 * 1024 * 1024
 
 MAX_REMEMBERED = 10_000
 """How many stored thumbnails an import remembers; others are stored again."""
+
+Added = TypeVar("Added")
 
 MAX_ATTEMPTS = 5
 """How often the documents of a file are stored again if documents are condemned meanwhile."""
@@ -363,25 +365,21 @@ class Import:
     async def _import_file(
         self, archive: Archive, exported: ExportedFile, stored: "_Stored"
     ) -> ImportOutcome:
-        """Store the documents of a file and add it; repeat if documents were condemned meanwhile.
-
-        Only a collector that has not noticed the pause condemns any.
-        """
         file = exported.file
         outcome = await self.archives.compare_file(exported)
         if outcome is ImportOutcome.RETIRED:
             return outcome
         document = read_file(archive, file)
-        for _ in range(MAX_ATTEMPTS):
-            fence = stored.fence
+
+        async def attempt(fence: int) -> ImportOutcome:
+            if fence != stored.fence:
+                stored.fence = fence
+                stored.thumbnails.clear()
             await self.content.put(file.cid, document, Network.PRIVATE, label_of(file), fence)
             size = await self._store_thumbnail(archive, file.thumbnail_cid, stored)
-            try:
-                return await self.archives.import_file(exported, size, fence)
-            except FenceRaised:
-                stored.fence = await self.garbage.fence()
-                stored.thumbnails.clear()
-        raise CollectionNotPaused("Documents keep being destroyed. Please try again.")
+            return await self.archives.import_file(exported, size, fence)
+
+        return await add_with_fence(self.garbage, attempt)
 
     async def _store_thumbnail(self, archive: Archive, cid: Cid | None, stored: "_Stored") -> int:
         """Store a thumbnail and return its size; many files may share one."""
@@ -394,6 +392,25 @@ class Import:
             size = len(thumbnail)
             stored.thumbnails.put(cid, size)
         return size
+
+
+async def add_with_fence(
+    garbage: GarbageStore,
+    attempt: Callable[[int], Awaitable[Added]],
+    again: tuple[type[Exception], ...] = (FenceRaised,),
+) -> Added:
+    """Store the documents of a file and add it, with the current fence.
+
+    That is repeated after exceptions in `again`, first of all if documents were condemned
+    meanwhile: only a collector that has not noticed the pause condemns any. Raises
+    `CollectionNotPaused`.
+    """
+    for _ in range(MAX_ATTEMPTS):
+        try:
+            return await attempt(await garbage.fence())
+        except again:
+            continue
+    raise CollectionNotPaused("Documents keep being destroyed. Please try again.")
 
 
 @dataclass(slots=True)
