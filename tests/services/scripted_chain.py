@@ -10,7 +10,7 @@ from eth_abi.abi import encode
 from tests.world import MovableClock
 
 from imprint.domain.errors import Unavailable
-from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
 from imprint.domain.posts.market_events import PostPublished
 from imprint.domain.posts.marketplace import (
     POST_CREATED,
@@ -167,10 +167,13 @@ class ScriptedChain:
                 event = decode_market_event(log, self.clock.now())
                 if isinstance(event, PostPublished):
                     known[event.post_id] = event
+        nothing = PostDetails(ZERO_ADDRESS, b"", b"")
         return [
             PostDetails(
                 known[each].author, known[each].spelled_cid, self.descriptions.get(each, b"Text")
             )
+            if each in known
+            else nothing
             for each in post_ids
         ]
 

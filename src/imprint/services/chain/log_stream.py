@@ -280,7 +280,7 @@ class LogStream:
             self._seen_heads.pop(number)
         self._seen_heads.put(head.number, head.block_hash)
         for block in [block for block in self.disputed if block.number > head.number]:
-            self._settle(block)
+            self.settle(block)
 
     async def read_receipts(self, block: BlockRef, head: BlockRef) -> LogRange:
         """The logs of one block from the receipts of its transactions. Raises `Unavailable`."""
@@ -310,7 +310,7 @@ class LogStream:
         """
         for block in [block for block in self.disputed if block.number in _numbers(blocks)]:
             if not await self.is_canonical(block, head):
-                self._settle(block)
+                self.settle(block)
         shown = dict[int, set[bytes]]()
         for each in blocks.logs:
             shown.setdefault(each.block.number, set()).add(each.log.topics[0])
@@ -420,7 +420,7 @@ class LogStream:
         if any(each.block != block for each in placed):
             raise Unavailable.chain()
         self._receipts.put(block, placed)
-        self._settle(block)
+        self.settle(block)
         return placed
 
     def dispute(self, blocks: Sequence[BlockRef]) -> None:
@@ -434,7 +434,8 @@ class LogStream:
         self.disputed.clear()
         DISPUTED_BLOCKS.set(0)
 
-    def _settle(self, block: BlockRef) -> None:
+    def settle(self, block: BlockRef) -> None:
+        """Stop looking at the logs of a block."""
         if block in self.disputed:
             log.warning("the logs of a block are no longer disputed", extra={"block": block.number})
         self.disputed.pop(block)

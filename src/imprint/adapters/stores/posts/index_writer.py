@@ -10,9 +10,9 @@ from itertools import groupby
 from typing import Any
 
 from imprint import failpoints
-from imprint.adapters.database.database import Database
+from imprint.adapters.database.database import UNKNOWN_REACH, Database
 from imprint.adapters.database.schema import EMPTY_INDEX
-from imprint.adapters.database.transaction import Transaction, Value, micros, owner_lock
+from imprint.adapters.database.transaction import Row, Transaction, Value, micros, owner_lock
 from imprint.adapters.stores.files import file_of, set_hashtags_of_chain
 from imprint.adapters.stores.posts.index_tables import (
     ACCOUNTS,
@@ -41,10 +41,18 @@ from imprint.domain.posts.market_events import (
     PostPublished,
     PostPurchased,
     TokensMoved,
+    block_of,
 )
 from imprint.domain.posts.market_ledger import Ledger, PostRow, Table, day_of
 from imprint.domain.posts.posts import BlockRef
-from imprint.ports.post_index import AppliedLog, IndexMoved, IndexSource, IndexState, IndexStep
+from imprint.ports.post_index import (
+    AppliedLog,
+    IndexMoved,
+    IndexSource,
+    IndexState,
+    IndexStep,
+    PostGap,
+)
 
 INDEX_LOCK = frozenset({"index"})
 """The lock of the transaction that changes the index, one at a time."""
@@ -64,6 +72,19 @@ _APPLIED_LOGS = "SELECT place, block_hash FROM index_logs ORDER BY place"
 _ADD_LOG = "INSERT INTO index_logs (place, block_hash) VALUES (:place, :block_hash)"
 _REMOVE_LOGS_FROM = "DELETE FROM index_logs WHERE place >= :place"
 _REMOVE_LOGS_BEFORE = "DELETE FROM index_logs WHERE place < :place"
+
+_ENDS = """
+SELECT (SELECT posts FROM market_totals WHERE only_row = 1) AS count,
+       (SELECT post_id FROM posts ORDER BY place LIMIT 1) AS first, post_id AS last,
+       place, block_hash
+FROM posts ORDER BY place DESC LIMIT 1"""
+
+_GAP = """
+SELECT place, block_hash, before FROM (
+    SELECT place, block_hash, CAST(post_id AS NUMERIC) AS id,
+           lag(CAST(post_id AS NUMERIC)) OVER (ORDER BY place) AS before
+    FROM posts
+) AS listed WHERE id <> before + 1 ORDER BY place LIMIT 1"""
 
 _ADD_UNDO = """
 INSERT INTO index_undo (block_number, table_name, key, before)
@@ -104,6 +125,9 @@ class SqlIndexWriter:
     async def applied_logs(self) -> list[AppliedLog]:
         return await self._database.read(_applied_logs)
 
+    async def find_gaps(self) -> list[PostGap]:
+        return await self._database.read(_find_gaps, reach=UNKNOWN_REACH)
+
     async def restart_index(self, source: IndexSource) -> None:
         await self._database.transact(INDEX_LOCK, _restart, source)
 
@@ -137,6 +161,21 @@ async def _read_state(tx: Transaction) -> IndexState | None:
 async def _applied_logs(tx: Transaction) -> list[AppliedLog]:
     rows = await tx.fetchall(_APPLIED_LOGS)
     return [AppliedLog(row["place"], row["block_hash"]) for row in rows]
+
+
+async def _find_gaps(tx: Transaction) -> list[PostGap]:
+    ends = await tx.fetchone(_ENDS)
+    if ends is None:
+        return []
+    gaps = []
+    first, last = int(ends["first"]), int(ends["last"])
+    if last - first + 1 != ends["count"] and (row := await tx.fetchone(_GAP)) is not None:
+        gaps.append(PostGap(int(row["before"]) + 1, _block_at(row)))
+    return [*gaps, PostGap(last + 1, _block_at(ends))]
+
+
+def _block_at(row: Row) -> BlockRef:
+    return BlockRef(block_of(row["place"]), row["block_hash"])
 
 
 async def _restart(tx: Transaction, source: IndexSource) -> None:
