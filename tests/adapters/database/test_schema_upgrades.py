@@ -22,7 +22,7 @@ from imprint.domain.errors import Refusal
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.indexed_posts import OwnDrafts, PublicList
-from imprint.domain.posts.posts import Advance, LogPlace
+from imprint.domain.posts.posts import Advance, LogPosition
 
 NEXT = """
 ALTER TABLE files ADD COLUMN language TEXT;
@@ -144,7 +144,7 @@ async def test_a_post_from_before_the_migration_keeps_its_position_when_unpublis
     await fill_first_schema(address)
     stores = open_any(address)
     try:
-        lost = (LogPlace(1, "0x1", 1, 0, None),)
+        lost = (LogPosition(1, "0x1", 1, 0, None),)
         await stores.events.advance(1, Advance(lost=lost), START)
         file = await stores.files.file_by_cid(Cid("c3"))
         assert file is not None

@@ -10,7 +10,7 @@ from tests.adapters.stores.test_publication_advance import lose, read_chain
 from imprint.domain.drafts.files import File, State
 from imprint.domain.exports import ExportedFile
 from imprint.domain.posts.indexed_posts import PublicList
-from imprint.domain.posts.market_events import Origin, PostPublished, place_of
+from imprint.domain.posts.market_events import Origin, PostPublished, position_of
 from imprint.domain.posts.posts import BlockRef, PostCreated
 from imprint.ports.post_index import AppliedLog, IndexSource, IndexStep
 
@@ -25,7 +25,7 @@ async def index(
     if await writer.index_state() is None:
         await writer.restart_index(SOURCE)
     block = BlockRef(event.place.block_number, event.place.block_hash)
-    origin = Origin(place_of(block.number, 0), block, event.place.tx_hash, START)
+    origin = Origin(position_of(block.number, 0), block, event.place.tx_hash, START)
     spelled = event.spelled_cid.encode()
     published = PostPublished(
         origin, event.post_id, event.author, spelled, event.cid, b"", b"", 7, b"", hashtags

@@ -67,7 +67,7 @@ from imprint.domain.posts.posts import (
     EventStatus,
     KeptLetter,
     KnownEvent,
-    LogPlace,
+    LogPosition,
     PostCreated,
 )
 
@@ -330,7 +330,7 @@ async def _report_events(tx: Transaction, limit: int) -> EventReport:
 
 def event_of(row: Row, prefix: str = "") -> PostCreated:
     """The event of a row whose columns have this prefix. Raises `Damaged`."""
-    place = LogPlace(
+    place = LogPosition(
         chain_id=row[f"{prefix}chain_id"],
         block_hash=row[f"{prefix}block_hash"],
         block_number=row[f"{prefix}block_number"],
@@ -597,7 +597,7 @@ async def _restore_thumbnail(tx: Transaction, file: File, named: Cid | None, at:
     return restored
 
 
-async def _lose(tx: Transaction, places: Iterable[LogPlace]) -> None:
+async def _lose(tx: Transaction, places: Iterable[LogPosition]) -> None:
     """Undo events that are not on the chain.
 
     Their files become drafts again, unless another canonical event claims them; their post ids
@@ -666,7 +666,7 @@ async def _add_dead_letter(
     return row is not None
 
 
-def _identity(place: LogPlace) -> dict[str, Value]:
+def _identity(place: LogPosition) -> dict[str, Value]:
     """The values that identify a log."""
     return {
         "chain_id": place.chain_id,

@@ -41,7 +41,7 @@ class PostFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class LogPlace:
+class LogPosition:
     """The position of a log; chain id, block hash and log index identify it."""
 
     chain_id: int
@@ -66,7 +66,7 @@ class PostCreated:
     `thumbnail` is None if its text is not a CID, and of an event that was stored before.
     """
 
-    place: LogPlace
+    place: LogPosition
     post_id: int
     author: Address
     spelled_cid: str
@@ -78,7 +78,7 @@ class PostCreated:
 class AccessChanged:
     """A log that changes who may read a post: the `holders`, or everybody if None."""
 
-    place: LogPlace
+    place: LogPosition
     post_id: int
     holders: tuple[Address, ...] | None
 
@@ -90,7 +90,7 @@ class DeadLetter:
     It is kept for the operator.
     """
 
-    place: LogPlace | None
+    place: LogPosition | None
     reason: str
     payload: str
 
@@ -191,4 +191,4 @@ class Advance:
     final: BlockRef | None = None
     events: tuple[PostCreated, ...] = ()
     dead_letters: tuple[DeadLetter, ...] = ()
-    lost: tuple[LogPlace, ...] = ()
+    lost: tuple[LogPosition, ...] = ()

@@ -19,7 +19,7 @@ from typing import NoReturn, TypeVar
 
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Unavailable
-from imprint.domain.posts.market_events import place_of
+from imprint.domain.posts.market_events import position_of
 from imprint.domain.posts.marketplace import MARKET_TOPICS, Log
 from imprint.domain.posts.posts import BlockRef
 from imprint.metrics import DISPUTED_BLOCKS, NODE_CONTRADICTIONS
@@ -647,7 +647,7 @@ def _arrange(head: BlockRef, logs: Sequence[Log]) -> list[PlacedLog]:
     try:
         for each in logs:
             number = -1 if each.place.block_number is None else each.place.block_number
-            place = place_of(number, each.place.log_index)
+            place = position_of(number, each.place.log_index)
             block = blocks.get(number)
             if block is None:
                 block = blocks[number] = BlockRef(number, each.place.block_hash)

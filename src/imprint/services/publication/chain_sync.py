@@ -21,7 +21,7 @@ from imprint.domain.posts.posts import (
     Delivery,
     EventStatus,
     KnownEvent,
-    LogPlace,
+    LogPosition,
     PostCreated,
 )
 from imprint.metrics import (
@@ -300,7 +300,7 @@ class Follower:
                 extra={"block": block.number, "transaction": tx_hash},
             )
 
-    async def _find_lost(self, missing: Iterable[KnownEvent], head: BlockRef) -> list[LogPlace]:
+    async def _find_lost(self, missing: Iterable[KnownEvent], head: BlockRef) -> list[LogPosition]:
         """The positions of known events that the chain provably lacks, or has with other
         content."""
         lost = []
@@ -409,7 +409,7 @@ class Follower:
 
 def _compare(
     events: Iterable[PostCreated], known: dict[LogIdentity, KnownEvent]
-) -> tuple[tuple[PostCreated, ...], list[LogPlace]]:
+) -> tuple[tuple[PostCreated, ...], list[LogPosition]]:
     """The events to apply, and the positions of known ones with other content; removes those
     found."""
     new, lost = [], []
@@ -423,6 +423,6 @@ def _compare(
     return tuple(new), lost
 
 
-def _note_unproved(place: LogPlace) -> None:
+def _note_unproved(place: LogPosition) -> None:
     text = "nodes contradict themselves about an event, which is left unchanged"
     log.error(text, extra={"block": place.block_number})
