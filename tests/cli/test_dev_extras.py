@@ -2,6 +2,7 @@
 
 import pytest
 
+from imprint import RELEASE
 from imprint.cli.dev import import_with_extra
 from imprint.domain.errors import CannotStart
 
@@ -13,8 +14,10 @@ def test_a_module_with_installed_libraries_is_imported():
 def test_the_message_for_a_missing_library_names_the_extra():
     with pytest.raises(CannotStart) as raised:
         import_with_extra("library_that_nobody_has", "A wish", "wishes")
+    wheel = f"imprint_press-{RELEASE.removesuffix('.dev')}-py3-none-any.whl"
     assert str(raised.value) == (
-        "A wish needs a library that is not installed: pip install 'imprint-press[wishes]'."
+        "A wish needs a library that is not installed. In the folder with the wheel of the release:"
+        f" pip install './{wheel}[wishes]'."
     )
 
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,10 @@ from tests.adapters.database.test_schema_upgrades import fill_first_schema
 from tests.adapters.stores.databases import SQLITE
 from tests.cli.installations import environment_beside, environment_of, run
 from tests.postgresql import Server
-from tests.world import World
+from tests.world import MovableClock, World, open_world
 
 from imprint import failpoints
+from imprint.adapters.database.postgresql import schema as postgresql_schema
 from imprint.adapters.database.schema import known_migrations
 from imprint.domain.formats.cids import document_cid
 
@@ -35,7 +38,7 @@ KILLS = (
     "before_migration",
     "during_migration:1",
     "during_migration:4",
-    f"during_migration:{LATEST - 1}",
+    f"during_migration:{len(known_migrations()) - 1}",
     "after_migration",
 )
 
@@ -258,3 +261,92 @@ def test_a_schema_from_a_newer_release_is_refused(first: Installation):
     for options in (["--check"], []):
         refused = run(first.environ, "upgrade", *options)
         assert (refused.exit_code, "Run the newer version" in refused.output) == (2, True)
+
+
+FIRST_RELEASE = Path(__file__).parents[1] / "vectors" / "first_release"
+"""An installation that the first release made: drafts, a post, a replaced and a deleted version."""
+
+MADE_AT = datetime(2026, 11, 18, 2, tzinfo=UTC)
+"""A while after that."""
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Installation:
+    """What the code of the first release made, on either database."""
+    folder, dump = tmp_path / "data", tmp_path / "dump.sql"
+    dump.write_text("-- PostgreSQL database dump")
+    files = {
+        "imprint.sql": folder / "imprint.db",
+        "private.sql": folder / "content" / "private" / "small.db",
+        "public.sql": folder / "content" / "public" / "small.db",
+    }
+    for name, path in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript((FIRST_RELEASE / name).read_text("utf-8"))
+    shutil.copy(FIRST_RELEASE / "chain.jsonl", folder)
+    address = f"{SQLITE}{folder / 'imprint.db'}"
+    if request.param == "postgresql":
+        server: Server = request.getfixturevalue("postgresql")
+        asyncio.run(server.execute("DROP DATABASE IF EXISTS made WITH (FORCE)"))
+        address = asyncio.run(server.create_database("made"))
+        asyncio.run(move_records(folder / "imprint.db", address))
+        (folder / "imprint.db").unlink()
+    return Installation(folder, address, dump)
+
+
+async def move_records(path: Path, address: str) -> None:
+    """Copy the rows of a file of the first schema to a server, as it had them."""
+    connection = await asyncpg.connect(address)
+    await postgresql_schema.migrate(connection, known_migrations("postgresql")[:1])
+    # Rows may come before those that they refer to.
+    await connection.execute("SET session_replication_role = replica")
+    with closing(sqlite3.connect(path)) as file:
+        listed = "SELECT name FROM sqlite_schema WHERE type = 'table'"
+        for (table,) in file.execute(listed).fetchall():
+            if table in {"counters", "schema_migrations", "tags"}:
+                continue
+            cursor = file.execute(f"SELECT * FROM {table}")
+            columns = [each[0] for each in cursor.description]
+            for row in cursor.fetchall():
+                values = ", ".join(f"${number}" for number in range(1, len(row) + 1))
+                text = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({values})"
+                await connection.execute(text, *row)
+        (last,) = file.execute("SELECT value FROM counters WHERE name = 'position'").fetchone()
+        await connection.execute(f"SELECT setval('positions', {last})")
+    await connection.close()
+
+
+@pytest.mark.parametrize("at", KILLS)
+def test_an_installation_of_the_first_release_survives_a_killed_upgrade(
+    made: Installation, at: str
+):
+    assert made.upgrade_until(at) == failpoints.KILLED
+    done = made.upgrade()
+    assert done.exit_code == 0, done.output
+    asyncio.run(use(made))
+
+
+async def use(made: Installation) -> None:
+    """Read and write what the first release left."""
+    given = {"DATABASE_URL": made.address}
+    async with open_world(made.folder, clock=MovableClock(MADE_AT), **given) as world:
+        alice, bob = world.wallet(1), world.wallet(2)
+        (tagged,) = (await world.client.get("/filesByTags", params={"tags": "ink"})).json()["files"]
+        assert (tagged["hashtags"], tagged["post_id"]) == (["ink", "paper"], "1")
+        post = await world.read_post(alice, 1, await world.login(alice))
+        assert post.json()["content"] == "A post of Alice."
+        for wallet, content in ((alice, "The second draft of Alice."), (bob, "A draft of Bob.")):
+            session = await world.login(wallet)
+            own = {"owner": wallet.address}
+            listed = await world.client.get("/pendingFilesByOwner", params=own, headers=session)
+            (draft,) = listed.json()["files"]
+            read = await world.read_draft(wallet, draft["cid"])
+            assert read.json()["content"] == content
+            updated = await world.update(wallet, draft["cid"], "Written by this release.")
+            read = await world.read_draft(wallet, updated["cid"])
+            assert read.json()["content"] == "Written by this release."
+        await world.index()
+        assert (await world.client.get("/posts/1")).json()["hosted"] is True
+        assert await world.adapters.stores.garbage.recount_usage() == 0
+        assert await world.adapters.stores.records.compare_tags() == []

@@ -23,7 +23,7 @@ from imprint.domain.exports import (
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid, Codec, cid_of
 from imprint.domain.formats.dag_json import node_cid
-from imprint.domain.posts.posts import LogPlace, PostCreated
+from imprint.domain.posts.posts import LogPosition, PostCreated
 
 CID = Cid("bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e")
 OTHER = cid_of(Codec.DAG_PB, bytes(32))
@@ -44,7 +44,7 @@ DRAFT = File(
     thumbnail_cid=OTHER,
     wrapped_key=b"\x01" * 69,
 )
-PLACE = LogPlace(31337, "0x" + "ab" * 32, 7, 0, "0x" + "cd" * 32)
+PLACE = LogPosition(31337, "0x" + "ab" * 32, 7, 0, "0x" + "cd" * 32)
 EVENT = PostCreated(PLACE, 2**256 - 1, OWNER, CID, CID)
 POST = replace(
     DRAFT, state=State.ONCHAIN, publication=Publication(EVENT.post_id, MOMENT, PLACE.tx_hash)

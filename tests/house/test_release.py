@@ -1,5 +1,6 @@
 """Requirements for a fresh clone on another machine."""
 
+import json
 import os
 import re
 import tomllib
@@ -84,7 +85,16 @@ def test_deployment_files_and_pages_name_this_version():
     assert {version for _, version in found} == {RELEASE.removesuffix(".dev")}
 
 
-def test_the_lock_files_of_the_image_are_subsets_of_the_main_one():
+def test_the_typescript_client_has_this_version():
+    folder = ROOT / "clients" / "typescript"
+    package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+    lock = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))
+    # npm accepts semantic versions only.
+    version = RELEASE.replace(".dev", "-dev")
+    assert [package["version"], lock["version"], lock["packages"][""]["version"]] == [version] * 3
+
+
+def test_the_locks_of_the_image_are_parts_of_the_lock():
     written = render_deploy_locks()
     assert {name: (ROOT / "deploy" / name).read_text("utf-8") for name in written} == written
 

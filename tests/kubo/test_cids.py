@@ -12,9 +12,11 @@ from tests.kubo.node import KuboNode
 from imprint.adapters.content.kubo import KuboStore
 from imprint.domain.drafts.files import Network
 from imprint.domain.formats.car import write_car
-from imprint.domain.formats.cids import blocks, document_cid
+from imprint.domain.formats.cids import LAYOUTS, blocks, document_cid
 
-VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "cid.json").read_text())["vectors"]
+FOLDER = Path(__file__).parents[1] / "vectors"
+VECTORS = json.loads((FOLDER / "cid.json").read_text())["vectors"]
+VERSION_0 = json.loads((FOLDER / "cid_version_0.json").read_text())["vectors"]
 SIZES = [0, 1, 262_143, 262_144, 262_145, 524_288, 524_289]
 
 
@@ -35,15 +37,20 @@ def read_vector(vector: dict[str, Any]) -> bytes:
     return vector["text"].encode() if "text" in vector else bytes(vector["size"])
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda each: f"{each.get('size', 'text')}")
-async def test_the_node_computes_the_same_cid_for_every_vector(
+@pytest.mark.parametrize(
+    "vector", [*VECTORS, *VERSION_0], ids=lambda each: f"{each.get('size', 'text')}"
+)
+async def test_the_node_computes_the_cid_of_every_vector(
     folder: Path, vector: dict[str, Any]
 ) -> None:
     node = KuboNode(folder / "idle")
     await node.prepare()
     (folder / "document").write_bytes(read_vector(vector))
     layout = [f"--chunker=size-{vector['chunk']}", f"--max-file-links={vector['width']}"]
-    options = ["--only-hash", "--quieter", "--cid-version=1", "--raw-leaves", *layout]
+    kind = ["--cid-version=1", "--raw-leaves"]
+    if vector in VERSION_0:
+        kind = ["--cid-version=0", "--raw-leaves=false"]
+    options = ["--only-hash", "--quieter", *kind, *layout]
     assert await node.run("add", *options, str(folder / "document")) == vector["cid"]
 
 
@@ -62,7 +69,20 @@ async def test_random_documents_of_random_sizes_are_stored_under_their_cids(
     await store.close()
 
 
-async def test_cids_do_not_depend_on_the_default_settings_of_the_node(tmp_path: Path) -> None:
+async def test_documents_of_other_layouts_are_stored_under_their_cids(kept: KuboNode) -> None:
+    store = KuboStore(kept.api)
+    for layout in LAYOUTS:
+        for size in (1_000, 300_000, 2_000_000):
+            document = random.Random(size).randbytes(size)
+            cid = document_cid(document, layout)
+            await store.put(cid, document, Network.PRIVATE)
+            assert await store.read(cid, Network.PRIVATE) == document
+            await store.remove(cid, Network.PRIVATE)
+            assert await store.read(cid, Network.PRIVATE) is None
+    await store.close()
+
+
+async def test_cids_do_not_depend_on_the_defaults_of_the_node(tmp_path: Path) -> None:
     node = KuboNode(tmp_path / "node")
     await node.prepare()
     await node.run("config", "profile", "apply", "unixfs-v1-2025")

@@ -10,7 +10,7 @@ from eth_abi.abi import encode
 from tests.world import MovableClock
 
 from imprint.domain.errors import Unavailable
-from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
 from imprint.domain.posts.market_events import PostPublished
 from imprint.domain.posts.marketplace import (
     POST_CREATED,
@@ -22,7 +22,7 @@ from imprint.domain.posts.marketplace import (
     Undecodable,
     decode_market_event,
 )
-from imprint.domain.posts.posts import BlockRef, LogPlace, PostDetails
+from imprint.domain.posts.posts import BlockRef, LogPosition, PostDetails
 from imprint.ports.chain import BlockTopics, ReceiptLogs, Unproved
 
 MARKET = Address("0x" + "c3" * 20)
@@ -126,7 +126,9 @@ class ScriptedChain:
         for index, (topics, _) in enumerate(said):
             first.append(first[-1] if first and topics[0] == POST_TAGGED else index)
         logs = tuple(
-            Log(MARKET, topics, data, LogPlace(CHAIN, name, ref.number, index, tx_hash_of(begin)))
+            Log(
+                MARKET, topics, data, LogPosition(CHAIN, name, ref.number, index, tx_hash_of(begin))
+            )
             for index, ((topics, data), begin) in enumerate(zip(said, first, strict=True))
         )
         return ScriptedBlock(ref, logs, self.clock.now())
@@ -167,10 +169,13 @@ class ScriptedChain:
                 event = decode_market_event(log, self.clock.now())
                 if isinstance(event, PostPublished):
                     known[event.post_id] = event
+        nothing = PostDetails(ZERO_ADDRESS, b"", b"")
         return [
             PostDetails(
                 known[each].author, known[each].spelled_cid, self.descriptions.get(each, b"Text")
             )
+            if each in known
+            else nothing
             for each in post_ids
         ]
 
@@ -225,7 +230,7 @@ class ScriptedChain:
             raise Unproved
         return [log for log in found.logs if log.topics[0] in topics]
 
-    async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
+    async def find_log(self, place: LogPosition, topic: bytes, head: BlockRef) -> Log | None:
         self._ask("find_log", head)
         block = self.ever.get(place.block_hash)
         if block is None or block not in self.blocks:
@@ -306,7 +311,7 @@ class SeveralNodes:
     ) -> list[Log]:
         return await self._node("prove_logs").prove_logs(block, topics, head)
 
-    async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
+    async def find_log(self, place: LogPosition, topic: bytes, head: BlockRef) -> Log | None:
         return await self._node("find_log").find_log(place, topic, head)
 
     def _node(self, question: str) -> ScriptedChain:

@@ -82,18 +82,18 @@ def _check_posts(universe: Universe, model: Model, ledger: Ledger, rows: Rows) -
         }
         _compare({name: row[name] for name in expected}, expected)
         hashtags = json.loads(row["hashtags"])
-        _check_hashtags(model, post, hashtags)
+        assert tuple(hashtags) in hashtags_of(model, post), post_id
         tagged = [each["tag"] for each in rows["post_tags"] if each["place"] == post.place]
         assert sorted(tagged) == sorted(hashtags), post_id
     places = {post.place for post in ledger.posts.values()}
     assert {row["place"] for row in rows["post_tags"]} <= places
 
 
-def _check_hashtags(model: Model, post: Post, shown: list[str]) -> None:
-    """Check that a post shows its author's hashtags for the file, or else those of the chain."""
+def hashtags_of(model: Model, post: Post) -> set[tuple[str, ...]]:
+    """The hashtags a post may have: those the author gave the file, else those of the chain."""
     version = model.versions.get(model.cid_of(post.spelled) or "")
     own = version.worn - {()} if version is not None and version.owner == post.author else set()
-    assert tuple(shown) in own | {normal_tags(post.hashtags)}
+    return own | {normal_tags(post.hashtags)}
 
 
 def _check_purchases(ledger: Ledger, rows: Rows) -> None:

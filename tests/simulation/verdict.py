@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tests.simulation.index_verdict import check_index
+from tests.simulation.index_verdict import check_index, hashtags_of
+from tests.simulation.ledger import Ledger
 from tests.simulation.market import Created
 from tests.simulation.model import DESTROYED, GONE, LIVE, Model, Version
 from tests.simulation.posts_verdict import check_posts
@@ -24,7 +25,7 @@ async def check(universe: Universe, model: Model, whole: bool) -> None:
     model.posts, model.post_blocks = {}, {}
     for version in model.versions.values():
         await _check_state(universe, model, version, claims.get(version.cid, []))
-    await _check_lists(universe, model)
+    await _check_lists(universe, model, ledger)
     assert await universe.adapters.stores.garbage.recount_usage() == 0, "what counts is wrong"
     posts, drafts = (
         list(model.posts.items()),
@@ -67,6 +68,7 @@ async def _check_state(
         assert version.state != LIVE, f"{where} is a draft, and gone"
         return
     assert status == "pending", f"{where} is not published, and {status}"
+    assert tuple(found["hashtags"]) in version.worn, where
     assert post_id is None, where
     if version.state != LIVE:
         assert version.state == GONE, f"{where} was destroyed, and is there"
@@ -87,10 +89,13 @@ async def _look_up(universe: Universe, cid: str):
     return file
 
 
-async def _check_lists(universe: Universe, model: Model) -> None:
+async def _check_lists(universe: Universe, model: Model, ledger: Ledger) -> None:
     listed = await _read_list(universe, "/filesMetaData", {})
     assert sorted(file["cid"] for file in listed) == sorted(model.posts)
-    for tag in ("ink", "paper"):
+    for file in listed:
+        post = ledger.posts[int(file["post_id"])]
+        assert tuple(file["hashtags"]) in hashtags_of(model, post), file["cid"]
+    for tag in ("ink", "paper", "quill"):
         tagged = await _read_list(universe, "/filesByTags", {"tags": tag})
         expected = [file["cid"] for file in listed if tag in file["hashtags"]]
         assert [file["cid"] for file in tagged] == expected

@@ -9,6 +9,7 @@ from tests.wheel.installed import Installation, Installed, plain_environ
 
 from imprint import __version__
 from imprint.cli import COMMANDS
+from imprint.domain.errors import CannotStart
 
 NEEDED = {
     "backup": ["--out", "saved"],
@@ -82,10 +83,8 @@ def test_postgresql_without_its_extra_is_refused_naming_the_extra(
     done = there.run(command)
     prefix = "Imprint cannot start. " if command == "serve" else ""
     # Lines of a list are wrapped.
-    assert (
-        f"{prefix}PostgreSQL needs a library that is not installed:"
-        " pip install 'imprint-press[postgresql]'." in " ".join((done.stdout + done.stderr).split())
-    )
+    sentence = f"{prefix}{CannotStart.missing_extra('PostgreSQL', 'postgresql')}"
+    assert sentence in " ".join((done.stdout + done.stderr).split())
     assert done.returncode in ((2,) if command != "check" else (1, 2))
     assert "Traceback" not in done.stderr
 
@@ -96,9 +95,8 @@ def test_moving_records_without_the_extra_is_refused_naming_the_extra(
     done = bare.run(
         "migrate-catalog", "--from", "sqlite:///records.db", "--to", "postgresql://localhost/there"
     )
-    assert sentence_of(done).splitlines()[-1] == (
-        "PostgreSQL needs a library that is not installed: pip install 'imprint-press[postgresql]'."
-    )
+    sentence = str(CannotStart.missing_extra("PostgreSQL", "postgresql"))
+    assert sentence_of(done).splitlines()[-1] == sentence
 
 
 def test_deploying_with_a_key_without_the_extra_is_refused_naming_the_extra(
@@ -108,9 +106,7 @@ def test_deploying_with_a_key_without_the_extra_is_refused_naming_the_extra(
     key.write_text("12" * 32)
     key.chmod(0o600)
     done = bare.run("deploy", "--rpc-url", "http://127.0.0.1:1", "--key-file", key)
-    assert sentence_of(done) == (
-        "Deploying needs a library that is not installed: pip install 'imprint-press[deploy]'."
-    )
+    assert sentence_of(done) == str(CannotStart.missing_extra("Deploying", "deploy"))
 
 
 def test_the_development_chain_without_its_extra_is_refused_with_a_message(

@@ -19,7 +19,7 @@ from imprint.client.wallet import Wallet, settle
 from imprint.client.writing_session import WritingSession
 from imprint.domain.drafts.files import Action, State
 from imprint.domain.errors import Code
-from imprint.domain.formats.cids import KUBO_LAYOUT, WIDE_LAYOUT, NotACid, document_cid, parse_cid
+from imprint.domain.formats.cids import NotACid, layout_of, parse_cid
 from imprint.interface.drafts import (
     Content,
     CreateBody,
@@ -54,7 +54,7 @@ def verify_document(data: bytes, cid: str) -> bool:
         wanted = parse_cid(cid)
     except NotACid:
         return False
-    return any(document_cid(data, layout) == wanted for layout in (KUBO_LAYOUT, WIDE_LAYOUT))
+    return layout_of(wanted, data) is not None
 
 
 ONCHAIN_POLL_SECONDS = 0.2

@@ -21,6 +21,7 @@ Codes are part of the interface and never change their meaning; details are for 
 from datetime import datetime
 from enum import StrEnum
 
+from imprint import RELEASE
 from imprint.domain.drafts.files import File
 
 
@@ -187,8 +188,10 @@ class CannotStart(Exception):
 
     @classmethod
     def missing_extra(cls, what: str, extra: str) -> "CannotStart":
+        version = RELEASE.removesuffix(".dev")
         return cls(
-            f"{what} needs a library that is not installed: pip install 'imprint-press[{extra}]'."
+            f"{what} needs a library that is not installed. In the folder with the wheel of the"
+            f" release: pip install './imprint_press-{version}-py3-none-any.whl[{extra}]'."
         )
 
 

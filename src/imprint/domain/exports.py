@@ -19,7 +19,7 @@ from imprint.domain.formats.addresses import Address, parse_address
 from imprint.domain.formats.cids import Cid, Codec, codec_of, parse_cid
 from imprint.domain.formats.dag_json import Link, NotDagJson, read_node, write_node
 from imprint.domain.formats.hexadecimal import parse_hash
-from imprint.domain.posts.posts import LogPlace, PostCreated
+from imprint.domain.posts.posts import LogPosition, PostCreated
 
 # --- Records ---
 
@@ -142,7 +142,7 @@ def _read_post(record: Any) -> tuple[PostCreated | None, Publication | None]:
     tx_hash, height = post["tx_hash"], post["block_number"]
     if not _POST_ID.match(post["post_id"]) or (post_id := int(post["post_id"])) >= 2**256:
         raise ValueError("A post id is malformed.")
-    place = LogPlace(
+    place = LogPosition(
         _count(post["chain_id"]),
         parse_hash(post["block_hash"]),
         None if height is None else _count(height),

@@ -12,7 +12,7 @@ from imprint.domain.posts.marketplace import Log
 from imprint.domain.posts.posts import (
     BlockRef,
     Delivery,
-    LogPlace,
+    LogPosition,
     PostDetails,
     PostEntry,
     PostFacts,
@@ -152,8 +152,8 @@ class ChainReader(Protocol):
         Raises `Unproved` if no node has such receipts, or if nodes disagree.
         """
 
-    async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
-        """Return the marketplace log with this first topic at this position, or None.
+    async def find_log(self, place: LogPosition, topic: bytes, head: BlockRef) -> Log | None:
+        """The marketplace's log with this first topic at this position; None if it is not there.
 
         None is proven: another block is at that height, or the block's bloom filter or
         receipts show that it has no such log. Raises `Unproved` if nodes contradict

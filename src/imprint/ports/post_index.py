@@ -80,6 +80,14 @@ class IndexStep:
     final_hash: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PostGap:
+    """An id that no post of the index has, and the block of the next post, or of the newest one."""
+
+    post_id: int
+    block: BlockRef
+
+
 class PostIndexWriter(Protocol):
     """The index from the perspective of the process that fills it."""
 
@@ -88,6 +96,9 @@ class PostIndexWriter(Protocol):
 
     async def applied_logs(self) -> list[AppliedLog]:
         """The logs in the index whose blocks a reorg may still replace, in order."""
+
+    async def find_gaps(self) -> list[PostGap]:
+        """The first id that is missing between others, and the one after the newest."""
 
     async def restart_index(self, source: IndexSource) -> None:
         """Empty the index, so that it is filled again from its first block."""

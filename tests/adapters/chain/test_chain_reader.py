@@ -20,11 +20,11 @@ from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.marketplace import POST_CREATED
-from imprint.domain.posts.posts import BlockRef, LogPlace
+from imprint.domain.posts.posts import BlockRef, LogPosition
 from imprint.services.chain.log_stream import LogReader, LogStream
 
 TOPICS = (POST_CREATED,)
-PLACE = LogPlace(31337, "0x" + "d" * 64, None, 0, None)
+PLACE = LogPosition(31337, "0x" + "d" * 64, None, 0, None)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from imprint.adapters.chain.json_rpc import JsonRpc
 from imprint.domain.errors import Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.marketplace import MARKET_TOPICS, POST_CREATED, TRANSFER, Log
-from imprint.domain.posts.posts import BlockRef, LogPlace
+from imprint.domain.posts.posts import BlockRef, LogPosition
 from imprint.ports.chain import ReceiptLogs, Unproved
 from imprint.services.chain.log_stream import LogReader, LogStream
 
@@ -72,7 +72,7 @@ async def post(town: World, source: JsonRpcChainReader) -> Log:
     return log
 
 
-async def find(source: JsonRpcChainReader, town: World, place: LogPlace) -> Log | None:
+async def find(source: JsonRpcChainReader, town: World, place: LogPosition) -> Log | None:
     return await source.find_log(place, POST_CREATED, block_ref(town))
 
 

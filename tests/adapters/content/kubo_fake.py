@@ -112,9 +112,12 @@ class KuboFake:
     async def run_add(self, request: web.Request) -> web.StreamResponse:
         query = request.query
         self.forms.append(dict(query))
-        said = [query[key] for key in ("cid-version", "raw-leaves", "hash", "pin", "trickle")]
-        assert said == ["1", "true", "sha2-256", "false", "false"], said
-        layout = Layout(int(query["chunker"].removeprefix("size-")), int(query["max-file-links"]))
+        said = [query[key] for key in ("hash", "pin", "trickle")]
+        assert said == ["sha2-256", "false", "false"], said
+        raw = query["cid-version"] == "1"
+        assert query["raw-leaves"] == ("true" if raw else "false")
+        chunk, width = query["chunker"].removeprefix("size-"), query["max-file-links"]
+        layout = Layout(int(chunk), int(width), raw)
         data = await self.upload(request, "file")
         made = [(cid, bytes(block)) for cid, block in blocks(data, layout)]
         for cid, block in made:

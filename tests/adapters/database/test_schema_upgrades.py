@@ -22,7 +22,7 @@ from imprint.domain.errors import Refusal
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.indexed_posts import OwnDrafts, PublicList
-from imprint.domain.posts.posts import Advance, LogPlace
+from imprint.domain.posts.posts import Advance, LogPosition
 
 NEXT = """
 ALTER TABLE files ADD COLUMN language TEXT;
@@ -35,6 +35,15 @@ CREATE INDEX files_by_language ON files (language, position);
 """Additions: the only changes a release may make to a schema the previous one still uses."""
 
 ROUNDS = 12
+
+Tables = dict[str, list[tuple[object, ...]]]
+"""Every row of every table, by its name."""
+
+INDEXED_POST = """
+INSERT INTO posts (place, post_id, author, cid, spelled_cid, thumbnail_cid, title, description,
+    hashtags, first_price, price, created_at, block_hash, tx_hash)
+    VALUES (1, '1', '0xa', 'c3', {empty}, {empty}, {empty}, {empty}, '["zen", "art"]', {empty},
+    {empty}, 1, '{block_hash}', '0x2')"""
 
 FIRST_RELEASE = """
 INSERT INTO owners VALUES ('0xa', 9), ('0xb', 9);
@@ -134,7 +143,7 @@ async def test_a_post_older_than_the_migration_keeps_its_position_when_unpublish
     await fill_first_schema(address)
     stores = open_any(address)
     try:
-        lost = (LogPlace(1, "0x1", 1, 0, None),)
+        lost = (LogPosition(1, "0x1", 1, 0, None),)
         await stores.events.advance(1, Advance(lost=lost), START)
         file = await stores.files.file_by_cid(Cid("c3"))
         assert file is not None
@@ -196,8 +205,7 @@ async def test_a_catalog_that_predates_the_index_keeps_every_row(address: str) -
     await open_any(address).close()
     after = await read_all(address)
     # The first start gives the installation its id.
-    kept = before.keys() - {"schema_migrations", "installation", "counters"}
-    assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
+    assert_kept(before, after)
     assert after.keys() - before.keys() >= {"posts", "holdings", "private_feeds"}
 
 
@@ -208,14 +216,50 @@ async def test_a_catalog_that_predates_ended_sessions_keeps_every_row(
     before = await read_all(address)
     await open_any(address).close()
     after = await read_all(address)
-    kept = before.keys() - {"schema_migrations", "installation", "counters"}
-    assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
+    assert_kept(before, after)
     added = after.keys() - before.keys()
     assert {name: after[name] for name in added} == {
         "disputed_blocks": [],
         "ended_sessions": [],
         "writing_sessions": [],
     }
+
+
+@pytest.mark.parametrize(
+    ("block_hash", "hashtags"), [("0x1", ("zen", "art")), ("0x3", ())], ids=["same", "other"]
+)
+async def test_a_migration_gives_posts_without_hashtags_those_of_their_block(
+    address: str, block_hash: str, hashtags: tuple[str, ...]
+) -> None:
+    await fill_schema(address, 11)
+    await run_script(address, INDEXED_POST.replace("{block_hash}", block_hash))
+    stores = open_any(address)
+    post = await stores.files.file_by_cid(Cid("c3"))
+    assert post is not None
+    assert post.hashtags == hashtags
+    for tag in ("zen", "art"):
+        listed = await stores.files.list_files(PublicList((tag,)), None, 10)
+        assert listed == ([post] if hashtags else [])
+    assert await stores.records.compare_tags() == []
+    await stores.close()
+
+
+async def run_script(address: str, script: str) -> None:
+    """Run a script on a catalog."""
+    if address.startswith(SQLITE):
+        with closing(sqlite3.connect(address.removeprefix(SQLITE))) as file:
+            file.executescript(script.replace("{empty}", "x''"))
+        return
+    connection = await asyncpg.connect(address)
+    await connection.execute(script.replace("{empty}", "''"))
+    await connection.close()
+
+
+def assert_kept(before: Tables, after: Tables) -> None:
+    """Every row is as it was; tables may have new columns."""
+    for name in before.keys() - {"schema_migrations", "installation", "counters"}:
+        width = len(before[name][0]) if before[name] else 0
+        assert [row[:width] for row in after[name]] == before[name], name
 
 
 async def fill_schema(address: str, number: int) -> None:
@@ -232,8 +276,8 @@ async def fill_schema(address: str, number: int) -> None:
         await connection.close()
 
 
-async def read_all(address: str) -> dict[str, list[tuple[object, ...]]]:
-    """Return every row of every table."""
+async def read_all(address: str) -> Tables:
+    """Every row of every table."""
     if address.startswith(SQLITE):
         listed = "SELECT name FROM sqlite_schema WHERE type = 'table'"
         with closing(sqlite3.connect(address.removeprefix(SQLITE))) as file:
@@ -242,7 +286,7 @@ async def read_all(address: str) -> dict[str, list[tuple[object, ...]]]:
     listed = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
     connection = await asyncpg.connect(address)
     try:
-        found: dict[str, list[tuple[object, ...]]] = {}
+        found: Tables = {}
         for (name,) in await connection.fetch(listed):
             rows = await connection.fetch(f"SELECT * FROM {name}")
             found[name] = sorted(map(tuple, rows), key=repr)

@@ -22,14 +22,14 @@ from imprint.adapters.database.transaction import (
 from imprint.domain.drafts.files import Action, File, Intent, Network, State, Write
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import document_cid
-from imprint.domain.posts.posts import LogPlace, PostCreated
+from imprint.domain.posts.posts import LogPosition, PostCreated
 
 ALICE, BOB = (Address("0x" + digit * 40) for digit in "ab")
 TEXT, IMAGE, DRAFT = map(document_cid, (b"text", b"image", b"draft"))
 NOW = datetime(2024, 5, 17, 12, 30, 15, 123456, tzinfo=UTC)
 WRITE = Write(ALICE, Action.UPDATE, "nonce", NOW)
 FILE = File("id", "group", ALICE, "name", TEXT, 4, NOW, State.PENDING, 1)
-EVENT = PostCreated(LogPlace(1, "0x" + "1" * 64, 1, 0, None), 7, ALICE, TEXT, TEXT)
+EVENT = PostCreated(LogPosition(1, "0x" + "1" * 64, 1, 0, None), 7, ALICE, TEXT, TEXT)
 
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\0\\\ud800\udfffx0ud8"))
 

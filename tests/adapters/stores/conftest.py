@@ -15,7 +15,13 @@ from imprint.domain.drafts.files import Action, File, Intent, Network, Quota, Ve
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.indexed_posts import ListFilter
-from imprint.domain.posts.posts import DeadLetter, DeliveryKey, EventStatus, LogPlace, PostCreated
+from imprint.domain.posts.posts import (
+    DeadLetter,
+    DeliveryKey,
+    EventStatus,
+    LogPosition,
+    PostCreated,
+)
 from imprint.ports import Monotonic
 from imprint.ports.drafts import NO_QUOTA, PurgeOutcome
 
@@ -124,7 +130,7 @@ class World:
         thumbnail: Cid | None = None,
     ) -> PostCreated:
         n = self.number()
-        place = LogPlace(
+        place = LogPosition(
             31337, block_hash or f"0x{n:064x}", n if block is None else block, 0, f"0x{n:064x}"
         )
         post = n if post_id is None else post_id

@@ -12,7 +12,7 @@ from imprint.domain.posts.market_events import (
     PostPurchased,
     PriceChanged,
     TokensMoved,
-    place_of,
+    position_of,
 )
 from imprint.domain.posts.posts import BlockRef
 from imprint.ports.post_index import AppliedLog
@@ -112,7 +112,7 @@ class RandomMarket:
             step()
 
     def _origin(self, number: int, tx_hash: str) -> Origin:
-        place = place_of(number, len(self.blocks[number]))
+        place = position_of(number, len(self.blocks[number]))
         block = BlockRef(number, self.hashes[number])
         return Origin(place, block, tx_hash, START + timedelta(hours=number))
 

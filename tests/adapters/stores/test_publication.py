@@ -15,7 +15,7 @@ from imprint.domain.posts.posts import (
     DeadLetter,
     DeliveryKey,
     EventStatus,
-    LogPlace,
+    LogPosition,
 )
 
 ONCHAIN = EventStatus.ONCHAIN
@@ -302,7 +302,7 @@ async def test_an_unstorable_event_does_not_affect_the_others(world):
 
 
 async def test_malformed_and_repeated_dead_letters_are_accepted(world):
-    place = LogPlace(1, "0xAB", None, 2**70, None)
+    place = LogPosition(1, "0xAB", None, 2**70, None)
     letters = [DeadLetter(place, "why", "\0\ud800"), DeadLetter(None, "", "x" * 100_000)]
     assert await world.see(letters=letters * 2) == []
     assert await world.see(letters=letters) == []

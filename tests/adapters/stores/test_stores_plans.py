@@ -52,6 +52,8 @@ INSERT INTO events SELECT 1, 'block-' || n, 0, n, NULL, n::text, 'owner-' || n %
     'cid-' || n, CASE WHEN n % 10 < 5 THEN 'onchain' ELSE 'unknown_file' END, 1,
     CASE WHEN n % 100 = 0 THEN 0 ELSE 1 END, CASE WHEN n % 10 < 5 THEN 'file-' || n END, NULL, n
     FROM generate_series(1, {ROWS}) n;
+INSERT INTO posts SELECT n, n::text, 'owner-' || n % 500, 'cid-' || n, '', '', '', '', '[]', '', '',
+    n, 'block-' || n, '' FROM generate_series(1, {ROWS}) n;
 INSERT INTO dead_letters SELECT 'letter-' || n, 'reason', 'payload', NULL, n
     FROM generate_series(1, {ROWS}) n;
 INSERT INTO deliveries SELECT 'a', 'digest-' || n, 'nonce-' || n, n

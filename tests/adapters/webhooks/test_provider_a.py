@@ -33,7 +33,7 @@ from imprint.adapters.webhooks import logs
 from imprint.adapters.webhooks.provider_a import ProviderA
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.formats.addresses import Address
-from imprint.domain.posts.posts import DeadLetter, Delivery, LogPlace, PostCreated
+from imprint.domain.posts.posts import DeadLetter, Delivery, LogPosition, PostCreated
 
 PROVIDER = ProviderA([SECRET], CHAIN_ID, MARKET)
 ON_SEPOLIA = ProviderA([SECRET], 11155111, MARKET)
@@ -47,7 +47,7 @@ def test_a_signed_delivery_is_opened() -> None:
     delivery = receive(body_of_a(log_of_a()))
     (event,) = delivery.events
     assert (event.post_id, event.author, event.cid) == (9, AUTHOR, CID)
-    assert event.place == LogPlace(CHAIN_ID, BLOCK_HASH, 77, 3, TX_HASH)
+    assert event.place == LogPosition(CHAIN_ID, BLOCK_HASH, 77, 3, TX_HASH)
     assert (delivery.provider, delivery.key, delivery.ignored) == ("provider-a", None, 0)
 
 

@@ -34,7 +34,7 @@ from tests.adapters.webhooks.deliveries import (
 from imprint.adapters.webhooks import logs
 from imprint.adapters.webhooks.provider_b import ProviderB
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.posts.posts import DeadLetter, Delivery, LogPlace
+from imprint.domain.posts.posts import DeadLetter, Delivery, LogPosition
 
 PROVIDER = ProviderB([SECRET], CHAIN_ID, MARKET)
 ON_SEPOLIA = ProviderB([SECRET], 11155111, MARKET)
@@ -61,7 +61,7 @@ def test_a_signed_delivery_is_opened() -> None:
     delivery = receive([log_of_b()])
     (event,) = delivery.events
     assert (event.post_id, event.author, event.cid) == (9, AUTHOR, CID)
-    assert event.place == LogPlace(CHAIN_ID, BLOCK_HASH, 77, 3, TX_HASH)
+    assert event.place == LogPosition(CHAIN_ID, BLOCK_HASH, 77, 3, TX_HASH)
     assert delivery.key is not None
     assert (delivery.key.provider, delivery.key.nonce) == ("provider-b", "0b2d9c1e-5f7a-4c3b")
 

@@ -1,8 +1,10 @@
 """A document gets the same CID as from any IPFS node."""
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -10,17 +12,25 @@ from hypothesis import strategies as st
 
 from imprint.domain.formats.cids import (
     KUBO_LAYOUT,
+    LAYOUTS,
     WIDE_LAYOUT,
     Codec,
     Layout,
+    NotAssembled,
+    assemble,
     blocks,
+    blocks_of,
     cid_bytes,
     cid_of,
     codec_of,
     document_cid,
+    layout_of,
+    parse_cid,
 )
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "cid.json").read_text())["vectors"]
+FOLDER = Path(__file__).parents[2] / "vectors"
+VECTORS = json.loads((FOLDER / "cid.json").read_text())["vectors"]
+VERSION_0 = json.loads((FOLDER / "cid_version_0.json").read_text())["vectors"]
 
 small_layouts = st.builds(Layout, chunk=st.integers(1, 9), width=st.integers(2, 5))
 documents = st.binary(max_size=400)
@@ -39,7 +49,39 @@ def test_the_cid_of_a_document_matches_ipfs(vector: dict[str, object]) -> None:
     assert document_cid(data, layout) == vector["cid"]
 
 
-def test_the_default_layout_matches_ipfs_add() -> None:
+@pytest.mark.parametrize("vector", VERSION_0, ids=name_vector)
+def test_a_document_has_the_cid_of_version_0_that_ipfs_gives_it(vector: dict[str, object]) -> None:
+    data = bytes(int(str(vector["size"])))
+    layout = Layout(int(str(vector["chunk"])), int(str(vector["width"])), raw=False)
+    assert layout in LAYOUTS
+    cid = parse_cid(str(vector["cid"]))
+    assert document_cid(data, layout) == cid
+    assert layout_of(cid, data) is not None
+    assert layout_of(cid, data + b"\0") is None
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("size", [0, 1, 262_145, 1_048_577, 2_500_000])
+def test_a_document_of_every_layout_is_assembled_from_its_blocks(layout: Layout, size: int) -> None:
+    data = Random(size).randbytes(size)
+    cid = document_cid(data, layout)
+    found = {each: bytes(block) for each, block in blocks_of(cid, data)}
+    assert next(iter(found)) == cid
+    assert assemble(cid, found.__getitem__, size) == data
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_leaves_of_other_sizes_are_not_those_of_a_document(layout: Layout) -> None:
+    odd = replace(layout, chunk=100_000)
+    data = bytes(300_000)
+    cid = document_cid(data, odd)
+    with pytest.raises(NotAssembled):
+        assemble(
+            cid, {each: bytes(block) for each, block in blocks(data, odd)}.__getitem__, 300_000
+        )
+
+
+def test_the_default_layout_is_that_of_ipfs_add() -> None:
     data = bytes(300_000)
     assert document_cid(data) == document_cid(data, KUBO_LAYOUT)
     assert document_cid(data) != document_cid(data, WIDE_LAYOUT)

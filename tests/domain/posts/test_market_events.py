@@ -15,7 +15,7 @@ from imprint.domain.posts.market_events import (
     PostTagged,
     attach_hashtags,
     block_of,
-    place_of,
+    position_of,
 )
 from imprint.domain.posts.posts import BlockRef
 
@@ -26,7 +26,7 @@ places = st.tuples(st.integers(0, HIGHEST_BLOCK), st.integers(0, LOGS_PER_BLOCK 
 
 def origin(index: int, tx_hash: str = "0x01") -> Origin:
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    return Origin(place_of(1, index), BlockRef(1, "0x00"), tx_hash, at)
+    return Origin(position_of(1, index), BlockRef(1, "0x00"), tx_hash, at)
 
 
 def post(post_id: int, index: int = 0, tx_hash: str = "0x01") -> PostPublished:
@@ -39,16 +39,16 @@ def tag(post_id: int, text: bytes, index: int = 1, tx_hash: str = "0x01") -> Pos
 
 
 @given(places, places)
-def test_positions_are_ordered_as_on_the_chain(one, other):
-    assert (place_of(*one) < place_of(*other)) == (one < other)
-    assert block_of(place_of(*one)) == one[0]
-    assert place_of(*one) < 2**63
+def test_positions_have_the_order_of_the_chain(one, other):
+    assert (position_of(*one) < position_of(*other)) == (one < other)
+    assert block_of(position_of(*one)) == one[0]
+    assert position_of(*one) < 2**63
 
 
 @pytest.mark.parametrize(("block", "index"), [(-1, 0), (0, -1), (HIGHEST_BLOCK + 1, 0), (0, 2**20)])
 def test_a_position_out_of_range_is_refused(block, index):
     with pytest.raises(ValueError, match="too high"):
-        place_of(block, index)
+        position_of(block, index)
 
 
 def test_hashtags_are_normalized_and_belong_to_their_post():

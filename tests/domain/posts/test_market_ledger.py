@@ -12,7 +12,7 @@ from imprint.domain.posts.market_events import (
     PostPurchased,
     PriceChanged,
     TokensMoved,
-    place_of,
+    position_of,
 )
 from imprint.domain.posts.market_ledger import AccountRow, Ledger, PostRow, TotalsRow
 from imprint.domain.posts.posts import BlockRef
@@ -23,7 +23,9 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 def at(number: int, tx_hash: str | None = None) -> Origin:
     moment = START + timedelta(days=number)
-    return Origin(place_of(number, 0), BlockRef(number, "0x00"), tx_hash or f"0x{number}", moment)
+    return Origin(
+        position_of(number, 0), BlockRef(number, "0x00"), tx_hash or f"0x{number}", moment
+    )
 
 
 def publish(number: int, post_id: int = 1, price: int = 5) -> PostPublished:
@@ -150,7 +152,7 @@ def test_take_before_returns_the_old_rows_once(ledger):
 
 def test_a_gift_in_the_same_transaction_as_a_purchase_is_not_counted_as_bought(ledger):
     def in_one(index: int) -> Origin:
-        return Origin(place_of(1, index), BlockRef(1, "0x00"), "0x1", START)
+        return Origin(position_of(1, index), BlockRef(1, "0x00"), "0x1", START)
 
     ledger.apply(
         [
@@ -160,7 +162,7 @@ def test_a_gift_in_the_same_transaction_as_a_purchase_is_not_counted_as_bought(l
         ]
     )
     bought = ledger.holdings.get((READER, 1))
-    assert (bought.balance, bought.arrived, bought.paid) == (2, place_of(1, 0), 5)
+    assert (bought.balance, bought.arrived, bought.paid) == (2, position_of(1, 0), 5)
     ledger.apply(
         [
             TokensMoved(in_one(3), 1, READER, ZERO_ADDRESS, 2),

@@ -19,7 +19,7 @@ from imprint.domain.posts.market_events import (
     PostTagged,
     PriceChanged,
     TokensMoved,
-    place_of,
+    position_of,
 )
 from imprint.domain.posts.marketplace import (
     MARKET_TOPICS,
@@ -33,14 +33,14 @@ from imprint.domain.posts.marketplace import (
     decode_post_info,
     stand_in_block_hash,
 )
-from imprint.domain.posts.posts import AccessChanged, BlockRef, LogPlace
+from imprint.domain.posts.posts import AccessChanged, BlockRef, LogPosition
 
 ARTIFACT = Path(marketplace.__file__).parents[2] / "marketplace" / "Marketplace.json"
 AUTHOR = Address("0x" + "a1" * 20)
 READER = Address("0x" + "b2" * 20)
 MARKET = Address("0x" + "c3" * 20)
 CID = "bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e"
-PLACE = LogPlace(31337, "0x" + "d4" * 32, 7, 0, "0x" + "e5" * 32)
+PLACE = LogPosition(31337, "0x" + "d4" * 32, 7, 0, "0x" + "e5" * 32)
 
 
 def word(value: int | str) -> bytes:
@@ -256,7 +256,7 @@ def test_a_placeholder_block_hash_depends_on_every_part() -> None:
 
 
 AT = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
-ORIGIN = Origin(place_of(7, 0), BlockRef(7, "0x" + "d4" * 32), "0x" + "e5" * 32, AT)
+ORIGIN = Origin(position_of(7, 0), BlockRef(7, "0x" + "d4" * 32), "0x" + "e5" * 32, AT)
 
 
 def market_log(topics: list[bytes], data: bytes) -> Log:
@@ -313,10 +313,10 @@ def test_arbitrary_logs_are_either_decoded_or_undecodable(topic, topics, data):
 @pytest.mark.parametrize(
     "place",
     [
-        LogPlace(1, "0x00", None, 0, "0x01"),
-        LogPlace(1, "0x00", 7, 0, None),
-        LogPlace(1, "0x00", 7, 2**20, "0x01"),
-        LogPlace(1, "0x00", 2**43, 0, "0x01"),
+        LogPosition(1, "0x00", None, 0, "0x01"),
+        LogPosition(1, "0x00", 7, 0, None),
+        LogPosition(1, "0x00", 7, 2**20, "0x01"),
+        LogPosition(1, "0x00", 2**43, 0, "0x01"),
     ],
 )
 def test_a_log_without_a_full_position_is_undecodable(place):

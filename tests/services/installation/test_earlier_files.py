@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 from tests.adapters.content.pinata_fake import JWT, PinataFake
+from tests.services.installation.test_backup import open_restored, restore, save
 from tests.services.installations import (
     files_of,
     ignore,
@@ -21,6 +22,7 @@ from imprint.adapters.content.pinata import Account, PinataEarlierFiles
 from imprint.domain.drafts.files import State
 from imprint.domain.errors import CannotStart, Unavailable
 from imprint.domain.exports import number_of
+from imprint.domain.formats.cids import LAYOUTS, Layout
 from imprint.services.installation.earlier_files import EarlierImport, EarlierReport, Outcome
 
 
@@ -192,7 +194,31 @@ async def test_a_publicly_readable_store_is_refused_before_anything_is_read(
     assert pinata.called == []
 
 
-async def test_an_imported_file_can_be_exported_and_imported_elsewhere(
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("size", [100, 300_000, 1_200_000])
+async def test_a_text_of_every_layout_keeps_its_cid_in_reads_exports_and_backups(
+    world: World, pinata, tmp_path, layout: Layout, size: int
+) -> None:
+    alice = world.wallet(1)
+    pinata.layout = layout
+    content = text_of("x" * size)
+    cid = keep(pinata, alice, content)
+    report = await run(world, pinata)
+    assert report.left_out == []
+    assert (await world.read_draft(alice, cid)).json()["content"] == content
+    car, _ = await write_export(world)
+    await save(world, tmp_path / "saved.tar")
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    async with open_world(folder) as elsewhere:
+        assert await import_car(elsewhere, tmp_path, car) == {"added": 1}
+        assert (await elsewhere.read_draft(alice, cid)).json()["content"] == content
+    await restore(tmp_path / "saved.tar", tmp_path / "restored")
+    async with open_restored(tmp_path / "restored", world) as restored:
+        assert (await restored.read_draft(alice, cid)).json()["content"] == content
+
+
+async def test_an_imported_file_is_exported_and_imported_elsewhere(
     world: World, pinata, tmp_path
 ) -> None:
     alice = world.wallet(1)

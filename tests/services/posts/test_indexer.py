@@ -33,8 +33,10 @@ from imprint.domain.formats.addresses import ZERO_ADDRESS, Address
 from imprint.domain.posts.marketplace import MAX_DESCRIPTION, TRANSFER, cut_text
 from imprint.metrics import NODE_CONTRADICTIONS, read_counter
 from imprint.ports.post_index import IndexMoved, IndexSource
+from imprint.services.chain import log_stream
 from imprint.services.chain.log_stream import SHRUNK_GRACE
 from imprint.services.posts.indexer import (
+    COMPARE_SECONDS,
     INDEXER_LEASE,
     LOGS_AT_ONCE,
     RESTART_GRACE,
@@ -59,6 +61,13 @@ async def market(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 async def titles(market: IndexedChain, column: str = "post_id") -> list[object]:
     rows = await market.database.rows(f"SELECT {column} FROM posts ORDER BY place")
     return [bytes(each) if isinstance(each, memoryview) else each for (each,) in rows]
+
+
+async def compare_ids(market: IndexedChain) -> None:
+    """Index the chain until its blocks are final, and compare the ids of posts."""
+    await market.settle()
+    market.clock.advance(COMPARE_SECONDS)
+    await market.indexer.index_once()
 
 
 async def state_block(market: IndexedChain) -> int | None:
@@ -284,7 +293,76 @@ async def test_a_log_returned_only_by_another_node_is_read_from_receipts(
     assert len(await titles(market)) == 2
 
 
-async def test_a_second_node_that_contradicts_itself_does_not_stop_the_index(
+async def test_old_blocks_are_compared_with_the_logs_of_another_node_once(
+    market: IndexedChain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_stream, "CHECKED_BLOCKS", DEPTH)
+    monkeypatch.setattr(log_stream, "FIRST_SIZE", 10)
+    node = Omitting(market.chain)
+    market.indexer = market.new_indexer(node)  # type: ignore[arg-type]
+    market.chain.other = copy_chain(market.chain, 0)
+    market.chain.other.blocks = market.chain.blocks
+    for _ in range(3):
+        hidden = market.chain.mine(*market.publish())
+        node.omitted.add((hidden.ref.number, 0))
+        market.chain.mine(*market.publish(), blocks=9)
+    market.chain.mine(blocks=3 * DEPTH)
+    await market.indexer.index_once()
+    assert market.chain.asked.count("prove_logs") == 3
+    assert sum(market.chain.other.ranges) == len(market.chain.blocks)
+    assert len(await titles(market)) == 6
+    assert await market.shown() == await market.expected(tmp_path)
+
+
+@pytest.mark.parametrize("last", [False, True])
+async def test_an_old_post_that_a_single_node_left_out_is_noticed_by_its_id(
+    market: IndexedChain, monkeypatch: pytest.MonkeyPatch, last: bool
+) -> None:
+    monkeypatch.setattr(log_stream, "CHECKED_BLOCKS", DEPTH)
+    node = Omitting(market.chain)
+    market.indexer = market.new_indexer(node)  # type: ignore[arg-type]
+    shown = [market.chain.mine(*market.publish()) for _ in range(3)]
+    hidden = shown.pop(-1 if last else 1)
+    node.omitted = {(hidden.ref.number, 0)}
+    market.chain.mine(blocks=3 * DEPTH)
+    await compare_ids(market)
+    assert len(await titles(market)) == 2
+    assert [*market.indexer.stream.disputed] == [shown[-1].ref]
+    # A node that shows it heals the index, and ends the dispute at the next comparison.
+    node.omitted.clear()
+    await market.stores.index_writer.restart_index(SOURCE)
+    await compare_ids(market)
+    assert len(await titles(market)) == 3
+    assert not market.indexer.stream.disputed
+
+
+async def test_ids_that_the_marketplace_never_gave_out_are_not_missing(
+    market: IndexedChain,
+) -> None:
+    market.chain.mine(*market.publish())
+    market.posts += 5
+    market.chain.mine(*market.publish())
+    market.chain.mine(blocks=3 * DEPTH)
+    await compare_ids(market)
+    assert len(await titles(market)) == 2
+    assert not market.indexer.stream.disputed
+
+
+async def test_another_node_that_fails_does_not_stop_a_read_of_old_blocks(
+    market: IndexedChain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_stream, "CHECKED_BLOCKS", DEPTH)
+    market.chain.other = copy_chain(market.chain, 0)
+    foreign = market.chain.other.mine(*market.publish())
+    market.chain.mine(*market.publish(), blocks=3 * DEPTH)
+    await market.indexer.index_once()
+    # It shows a block that is not on the chain, which proves nothing.
+    assert foreign.ref not in market.indexer.stream.disputed
+    assert market.chain.asked.count("prove_logs") == 0
+    assert len(await titles(market)) == 1
+
+
+async def test_another_node_that_contradicts_itself_stops_nothing(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     market.chain.other = other = copy_chain(market.chain, 0)

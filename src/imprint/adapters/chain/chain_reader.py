@@ -33,7 +33,7 @@ from imprint.domain.formats.hexadecimal import (
     parse_hex_number,
 )
 from imprint.domain.posts.marketplace import GET_POST_INFO, Log, decode_post_details
-from imprint.domain.posts.posts import BlockRef, LogPlace, PostDetails
+from imprint.domain.posts.posts import BlockRef, LogPosition, PostDetails
 from imprint.metrics import NODE_CONTRADICTIONS
 from imprint.ports.chain import BlockTopics, ReceiptLogs, Unproved
 from imprint.ports.installation import NodeStatus
@@ -202,7 +202,7 @@ class LogFilter:
                 yield log
 
     def _read_log(self, log: _WholeLog) -> Log:
-        place = LogPlace(
+        place = LogPosition(
             self.chain_id,
             parse_hash(log.block_hash),
             parse_hex_number(log.block_number),
@@ -383,8 +383,8 @@ class JsonRpcChainReader:
             raise Unproved
         return found[0]
 
-    async def find_log(self, place: LogPlace, topic: bytes, head: BlockRef) -> Log | None:
-        """Return the marketplace's log at this position, or None if nodes prove it absent.
+    async def find_log(self, place: LogPosition, topic: bytes, head: BlockRef) -> Log | None:
+        """The marketplace's log at this position, or None if nodes prove that it is not there.
 
         A node proves absence with another block at that height, with the block's bloom filter, or
         with its receipts. If several nodes are configured, two must agree.
@@ -438,7 +438,7 @@ class JsonRpcChainReader:
         return logs
 
     async def _look_up(
-        self, node: int, wanted: LogFilter, place: LogPlace, head: BlockRef
+        self, node: int, wanted: LogFilter, place: LogPosition, head: BlockRef
     ) -> Log | None:
         block = await self._find_canonical(node, place, head)
         if block is None or not wanted.may_match(block.bloom):
@@ -462,8 +462,8 @@ class JsonRpcChainReader:
                 return log
         return None
 
-    async def _find_canonical(self, node: int, place: LogPlace, head: BlockRef) -> Block | None:
-        """The block at this position, or None if it is not on the node's chain."""
+    async def _find_canonical(self, node: int, place: LogPosition, head: BlockRef) -> Block | None:
+        """The block of this position, or None if it is not on the node's chain."""
 
         def read(results: Sequence[msgspec.Raw]) -> list[Block | None]:
             return [read_whole_block(results[0]), *map(read_block, results[1:])]

@@ -55,7 +55,7 @@ from imprint.adapters.outages import is_damage, remedy
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.drafts.files import Label, Network
 from imprint.domain.errors import Damaged, NeedsUpgrade, Unavailable
-from imprint.domain.formats.cids import Cid, Codec, codec_of, document_cid
+from imprint.domain.formats.cids import Cid, Codec, codec_of, layout_of
 from imprint.domain.installation import Access
 from imprint.ports import Clock
 from imprint.traces import timed_call
@@ -575,7 +575,7 @@ def verify_document(cid: Cid, document: bytes, network: Network) -> bytes:
 
     Otherwise raises `Damaged` and logs it as critical: only a fault causes that.
     """
-    if document_cid(document) != cid:
+    if layout_of(cid, document) is None:
         _log.critical("The bytes for the %s document %s do not match its cid.", network, cid)
         raise Damaged.document(f"the {network} document {cid}")
     return document
@@ -672,7 +672,7 @@ def _rebuild(copy: Path, new: Path) -> int:
         with closing(connect_damaged(copy)) as source:
             rows = ReadableRows(source, "SELECT cid, document FROM documents", ("rowid",))
             for cid, document in rows:
-                if isinstance(document, bytes) and document_cid(document) == cid:
+                if isinstance(document, bytes) and layout_of(cid, document):
                     changes.append(partial(documents.store, Cid(cid), document))
                     count += 1
                 if len(changes) == MAX_BATCH:

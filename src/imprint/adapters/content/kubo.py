@@ -6,6 +6,7 @@ records that the document belongs to this installation, and its network. Documen
 installations had ids have pin nodes without one.
 """
 
+import asyncio
 import io
 import logging
 import re
@@ -34,13 +35,17 @@ from imprint.domain.formats.cids import (
     KUBO_LAYOUT,
     Cid,
     Codec,
+    Layout,
+    NotACid,
     NotAssembled,
     assemble,
-    blocks,
+    blocks_of,
     cid_bytes,
     cid_of,
     codec_of,
     digest_of,
+    layout_of,
+    parse_cid,
     read_links,
 )
 from imprint.domain.installation import UNNAMED, Identity
@@ -51,17 +56,14 @@ RETRY_STATUSES = frozenset({502, 503, 504})
 _OFFLINE = ("offline", "true")
 """Without this, a node spends minutes searching the network for blocks it does not have."""
 
-_LAYOUT = (
-    ("cid-version", "1"),
-    ("raw-leaves", "true"),
-    ("chunker", f"size-{KUBO_LAYOUT.chunk}"),
-    ("max-file-links", str(KUBO_LAYOUT.width)),
+_SHAPE = (
     ("hash", "sha2-256"),
     ("trickle", "false"),
     ("inline", "false"),
     ("wrap-with-directory", "false"),
 )
-"""All options that affect a cid; their defaults depend on the node's configuration."""
+"""The options that change a cid, besides those of the layout; their defaults depend on the
+configuration of the node."""
 
 _NOT_FOUND = "could not find"
 _NOT_PINNED = "not pinned"
@@ -111,12 +113,14 @@ class KuboRpc:
         self._api = f"{api}/api/v0"
         self._headers = {} if authorization is None else {"Authorization": authorization}
 
-    async def add(self, document: bytes, announce: bool, deadline: float) -> str:
-        """Add a document without pinning it and return the cid that the node computed.
+    async def add(self, document: bytes, layout: Layout, announce: bool, deadline: float) -> str:
+        """Add a document without pinning it; returns the cid that the node computed.
 
         A document that is not announced is added offline.
         """
-        params = [*_LAYOUT, ("pin", "false"), ("progress", "false")]
+        params = [*_SHAPE, ("pin", "false"), ("progress", "false")]
+        params += [("cid-version", str(int(layout.raw))), ("raw-leaves", _flag(layout.raw))]
+        params += [("chunker", f"size-{layout.chunk}"), ("max-file-links", str(layout.width))]
         params.append(("fast-provide-root", _flag(announce)))
         if not announce:
             params.append(_OFFLINE)
@@ -361,6 +365,7 @@ class KuboStore:
         keeps a block it already has, even a damaged one.
         """
         await verify_received(cid, document, network)
+        layout = await asyncio.to_thread(layout_of, cid, document) or KUBO_LAYOUT
         async with self._client.operation(
             "store", self._policy.timeout, 2 * len(document)
         ) as deadline:
@@ -370,8 +375,9 @@ class KuboStore:
             if fence or network is Network.PUBLIC:
                 fences[network] = max(fence, await self._read_fence(cid, network, deadline))
             for _ in range(STORE_ATTEMPTS):
-                added = await self._rpc.add(document, network is Network.PUBLIC, deadline)
-                if added != cid:
+                announce = network is Network.PUBLIC
+                added = await self._rpc.add(document, layout, announce, deadline)
+                if not _names(added, cid):
                     raise StoreFailure("the node computed another cid")
                 try:
                     if await self._rpc.cat(cid, deadline) != document:
@@ -586,7 +592,7 @@ class KuboStore:
                     await self._rpc.unpin(pin_cid, deadline)
         if not _is_chunked(cid):
             await self._rpc.unpin(cid, deadline)
-        for block in dict.fromkeys(each for each, _ in blocks(document)):
+        for block in dict.fromkeys(each for each, _ in blocks_of(cid, document)):
             await self._rpc.remove_block(block, deadline)
         return fences
 
@@ -612,6 +618,14 @@ class KuboStore:
             return []
         except NotAssembled as error:
             raise StoreFailure("a block is not a UnixFS file node") from error
+
+
+def _names(text: str, cid: Cid) -> bool:
+    """Whether a text is this cid, also as a CIDv0."""
+    try:
+        return parse_cid(text) == cid
+    except NotACid:
+        return False
 
 
 def _is_chunked(cid: Cid) -> bool:

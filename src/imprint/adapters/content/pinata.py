@@ -37,7 +37,7 @@ from imprint.adapters.content.http_retry import (
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.files import Label, Network
 from imprint.domain.errors import Unavailable
-from imprint.domain.formats.cids import WIDE_LAYOUT, Cid, Codec, codec_of, document_cid
+from imprint.domain.formats.cids import KUBO_LAYOUT, WIDE_LAYOUT, Cid, Codec, codec_of, document_cid
 from imprint.domain.installation import UNNAMED, Identity
 from imprint.ports import Clock
 from imprint.ports.archives import EarlierFile
@@ -553,7 +553,8 @@ class PinataStore:
         """Whether Pinata stored these bytes, by comparing a known cid or reading them back."""
         if record.cid == cid:
             return True
-        if codec_of(cid) is Codec.RAW or record.cid == PENDING:
+        one_chunk = codec_of(cid) is Codec.RAW and len(document) <= KUBO_LAYOUT.chunk
+        if one_chunk or record.cid == PENDING:
             return False
         if record.cid == await asyncio.to_thread(document_cid, document, WIDE_LAYOUT):
             return True

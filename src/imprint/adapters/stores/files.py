@@ -8,7 +8,7 @@ shown; statements spell the states out so that the partial indexes on them apply
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from inspect import signature
 from typing import Any
@@ -67,8 +67,10 @@ INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at, checksu
 VALUES (:id, :owner, '[]', NULL, :created_at, :checksum)"""
 PREPARE_GROUP = """
 UPDATE file_groups SET hashtags = :hashtags, thumbnail_cid = :thumbnail_cid,
-       thumbnail_size = :thumbnail_size, checksum = :checksum
+       thumbnail_size = :thumbnail_size, checksum = :checksum,
+       hashtags_of_chain = :hashtags_of_chain
 WHERE id = :id"""
+HAS_HASHTAGS_OF_CHAIN = "SELECT hashtags_of_chain FROM file_groups WHERE id = :id"
 THUMBNAIL_SIZE = "SELECT thumbnail_size FROM file_groups WHERE id = :id"
 SET_CHECKSUM = "UPDATE files SET checksum = :checksum WHERE id = :id"
 ADD_TAG = "INSERT INTO file_tags (tag, position, state) VALUES (:tag, :position, :state)"
@@ -472,8 +474,13 @@ async def thumbnail_size(tx: Transaction, file: File) -> int:
     return int(row["thumbnail_size"])
 
 
-async def store_group(tx: Transaction, file: File, thumbnail_bytes: int) -> None:
-    """Store a file's hashtags and thumbnail in its group."""
+async def store_group(
+    tx: Transaction, file: File, thumbnail_bytes: int, *, of_chain: bool = False
+) -> None:
+    """Store the hashtags and the thumbnail of a file, which are those of its group.
+
+    `of_chain` marks hashtags that the publish request did not name.
+    """
     hashtags = hashtags_text(file.hashtags)
     await tx.execute(
         PREPARE_GROUP,
@@ -482,7 +489,25 @@ async def store_group(tx: Transaction, file: File, thumbnail_bytes: int) -> None
         thumbnail_cid=file.thumbnail_cid,
         thumbnail_size=thumbnail_bytes,
         checksum=group_checksum_of(file.group_id, hashtags, file.thumbnail_cid),
+        hashtags_of_chain=int(of_chain),
     )
+
+
+async def own_hashtags(tx: Transaction, file: File) -> tuple[str, ...]:
+    """The hashtags of the publish request of a file."""
+    if not file.hashtags:
+        return ()
+    (row,) = await tx.fetchall(HAS_HASHTAGS_OF_CHAIN, id=file.group_id)
+    return () if row["hashtags_of_chain"] else file.hashtags
+
+
+async def set_hashtags_of_chain(tx: Transaction, post: File, hashtags: tuple[str, ...]) -> None:
+    """Set the hashtags of a post that its event has, unless its publish request named some."""
+    if hashtags == post.hashtags or await own_hashtags(tx, post):
+        return
+    tagged = replace(post, hashtags=hashtags)
+    await store_group(tx, tagged, await thumbnail_size(tx, post), of_chain=bool(hashtags))
+    await retag(tx, post, tagged)
 
 
 async def reattach(tx: Transaction, cid: Cid, network: Network) -> None:

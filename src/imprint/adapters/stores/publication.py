@@ -8,6 +8,7 @@ that the follower has read yields only to another that it reads: a delivery may 
 blocks are not read again.
 """
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -44,8 +45,10 @@ from imprint.adapters.stores.files import (
     find_version,
     hashtags_text,
     next_position,
+    own_hashtags,
     reattach,
     retag,
+    set_hashtags_of_chain,
     store_group,
     thumbnail_size,
 )
@@ -64,7 +67,7 @@ from imprint.domain.posts.posts import (
     EventStatus,
     KeptLetter,
     KnownEvent,
-    LogPlace,
+    LogPosition,
     PostCreated,
 )
 
@@ -166,7 +169,8 @@ VALUES (:chain_id, :block_number, :block_hash)"""
 
 COPY_GROUP = """
 INSERT INTO file_groups (id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size, checksum)
-SELECT :id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size, CAST(:checksum AS BIGINT)
+SELECT :id, owner, CAST(:hashtags AS TEXT), thumbnail_cid, created_at, thumbnail_size,
+       CAST(:checksum AS BIGINT)
 FROM file_groups WHERE id = :group_id"""
 MOVE_FILE = "UPDATE files SET group_id = :group_id, checksum = :checksum WHERE id = :id"
 PUBLISH_FILE = """
@@ -177,6 +181,9 @@ UNPUBLISH_FILE = """
 UPDATE files SET state = 'pending', position = coalesce(draft_position, position),
        draft_position = NULL, post_id = NULL, published_at = NULL, tx_hash = NULL, checksum = NULL
 WHERE id = :id RETURNING position"""
+INDEXED_HASHTAGS = """
+SELECT hashtags FROM posts
+WHERE post_id = :post_id AND block_hash = :block_hash AND cid = :cid AND author = :author"""
 OWN_THUMBNAIL = """
 SELECT d.size FROM detached d
 WHERE d.cid = :cid AND d.network = 'public' AND d.condemned = 0 AND d.detached_at > 0
@@ -323,7 +330,7 @@ async def _report_events(tx: Transaction, limit: int) -> EventReport:
 
 def event_of(row: Row, prefix: str = "") -> PostCreated:
     """The event of a row whose columns have this prefix. Raises `Damaged`."""
-    place = LogPlace(
+    place = LogPosition(
         chain_id=row[f"{prefix}chain_id"],
         block_hash=row[f"{prefix}block_hash"],
         block_number=row[f"{prefix}block_number"],
@@ -497,8 +504,21 @@ async def _bind(tx: Transaction, event: PostCreated, file: File, at: datetime) -
         checksum=checksum_of(post),
     )
     await retag(tx, file, post)
+    await set_hashtags_of_chain(tx, post, await _indexed_hashtags(tx, event))
     # The index may have seen this post before, without its document.
     await tx.execute(WANT_FREE_TEXT, post_id=str(event.post_id), free=bytes(32))
+
+
+async def _indexed_hashtags(tx: Transaction, event: PostCreated) -> tuple[str, ...]:
+    """The hashtags of the post of this event, if the index has read it already."""
+    row = await tx.fetchone(
+        INDEXED_HASHTAGS,
+        post_id=str(event.post_id),
+        block_hash=event.place.block_hash.lower(),
+        cid=event.cid,
+        author=event.author,
+    )
+    return () if row is None else tuple(json.loads(row["hashtags"]))
 
 
 async def _unbind(tx: Transaction, file_id: str) -> File:
@@ -507,7 +527,12 @@ async def _unbind(tx: Transaction, file_id: str) -> File:
     post = file_of(row)
     await tx.execute(RELEASE_EVENT, file_id=file_id)
     (row,) = await tx.fetchall(UNPUBLISH_FILE, id=file_id)
-    draft = replace(post, state=State.PENDING, position=row["position"], publication=None)
+    own = await own_hashtags(tx, post)
+    draft = replace(
+        post, state=State.PENDING, position=row["position"], publication=None, hashtags=own
+    )
+    if own != post.hashtags:
+        await store_group(tx, draft, await thumbnail_size(tx, draft))
     await tx.execute(SET_CHECKSUM, id=file_id, checksum=checksum_of(draft))
     await retag(tx, post, draft)
     await count_usage(tx, draft.owner, await draft_size(tx, draft), drafts=1)
@@ -526,9 +551,12 @@ async def _make_room(tx: Transaction, restored: File) -> File:
     # A file never returns to a group and never keeps a position there, so this id is new.
     label = f"{mover.group_id} {mover.id} {mover.position}"
     group_id = str(uuid5(NAMESPACE_OID, label))
-    checksum = group_checksum_of(group_id, hashtags_text(mover.hashtags), mover.thumbnail_cid)
-    await tx.execute(COPY_GROUP, id=group_id, group_id=mover.group_id, checksum=checksum)
-    moved = replace(mover, group_id=group_id)
+    moved = replace(mover, group_id=group_id, hashtags=await own_hashtags(tx, mover))
+    hashtags = hashtags_text(moved.hashtags)
+    checksum = group_checksum_of(group_id, hashtags, moved.thumbnail_cid)
+    await tx.execute(
+        COPY_GROUP, id=group_id, group_id=mover.group_id, hashtags=hashtags, checksum=checksum
+    )
     await tx.execute(MOVE_FILE, id=mover.id, group_id=group_id, checksum=checksum_of(moved))
     return moved if mover is restored else restored
 
@@ -569,7 +597,7 @@ async def _restore_thumbnail(tx: Transaction, file: File, named: Cid | None, at:
     return restored
 
 
-async def _lose(tx: Transaction, places: Iterable[LogPlace]) -> None:
+async def _lose(tx: Transaction, places: Iterable[LogPosition]) -> None:
     """Undo events that are not on the chain.
 
     Their files become drafts again, and their post ids become free, unless other canonical events
@@ -638,8 +666,8 @@ async def _add_dead_letter(
     return row is not None
 
 
-def _identity(place: LogPlace) -> dict[str, Value]:
-    """Values that identify a log."""
+def _identity(place: LogPosition) -> dict[str, Value]:
+    """The values that identify a log."""
     return {
         "chain_id": place.chain_id,
         "block_hash": place.block_hash.lower(),

@@ -25,7 +25,7 @@ from imprint.domain.posts.marketplace import (
     decode_post_created,
     stand_in_block_hash,
 )
-from imprint.domain.posts.posts import AccessChanged, DeadLetter, LogPlace, PostCreated
+from imprint.domain.posts.posts import AccessChanged, DeadLetter, LogPosition, PostCreated
 
 MAX_PAYLOAD = 64 * 1024
 """Characters of a log that a dead letter keeps; the whole log is on the chain."""
@@ -125,7 +125,7 @@ class _Findings:
     letters: int = 0
     room: int = MAX_PAYLOADS
 
-    def add_letter(self, place: LogPlace | None, reason: str, payload: str) -> None:
+    def add_letter(self, place: LogPosition | None, reason: str, payload: str) -> None:
         self.letters += 1
         if self.letters <= MAX_DEAD_LETTERS:
             kept = payload[: min(MAX_PAYLOAD, self.room)]
@@ -227,7 +227,7 @@ def _names_chain(network: object, marketplace: Marketplace) -> bool:
     return _read_number(network) == marketplace.chain_id
 
 
-def _read_members(log: SentLog, chain_id: int) -> tuple[LogPlace, tuple[bytes, ...], bytes]:
+def _read_members(log: SentLog, chain_id: int) -> tuple[LogPosition, tuple[bytes, ...], bytes]:
     sent = read_list(log.topics)
     if len(sent) > MAX_TOPICS:
         raise Undecodable(f"The log has more than {MAX_TOPICS} topics.")
@@ -240,7 +240,7 @@ def _read_members(log: SentLog, chain_id: int) -> tuple[LogPlace, tuple[bytes, .
         # log is sent, and unique to it.
         known = f"{tx_hash} {block_hash} {block_number} {index}".encode()
         block_hash, index = stand_in_block_hash(known, *topics, data), index or 0
-    return LogPlace(chain_id, block_hash, block_number, index, tx_hash), topics, data
+    return LogPosition(chain_id, block_hash, block_number, index, tx_hash), topics, data
 
 
 def _read_number(value: object) -> int | None:

@@ -170,15 +170,19 @@ def _encode_cid(binary: bytes) -> Cid:
     return Cid(encode_multibase("b", binary))
 
 
-# --- The UnixFS tree of a document: raw leaves below balanced dag-pb nodes ---
+# --- The UnixFS tree of a document: leaves below balanced dag-pb nodes ---
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The size of a leaf in bytes, and the maximum number of children per node."""
+    """The size of a leaf in bytes, and the number of children of a node.
+
+    Leaves are raw blocks. In trees of CIDv0 they are dag-pb nodes, and links are bare multihashes.
+    """
 
     chunk: int
     width: int
+    raw: bool = True
 
 
 KUBO_LAYOUT = Layout(chunk=262_144, width=174)
@@ -187,11 +191,22 @@ KUBO_LAYOUT = Layout(chunk=262_144, width=174)
 WIDE_LAYOUT = Layout(chunk=1_048_576, width=1024)
 """The unixfs-v1-2025 profile of IPIP-0499: 1 MiB, and 1024 links."""
 
+LAYOUTS = (
+    KUBO_LAYOUT,
+    WIDE_LAYOUT,
+    Layout(KUBO_LAYOUT.chunk, KUBO_LAYOUT.width, raw=False),
+    Layout(WIDE_LAYOUT.chunk, KUBO_LAYOUT.width, raw=False),
+)
+"""The layouts in use, ours first. The others are those of documents that came from elsewhere: the
+profile of 2025, like `ipfs add --chunker=size-1048576` up to 174 MiB, and both sizes of chunks with
+CIDv0."""
 
-_LEAF = KUBO_LAYOUT.chunk
 
-_LINK_FIELD, _HASH_FIELD = 2, 1
-"""Protobuf field numbers: a link in a node, and the CID in a link."""
+_CHUNKS = {each.chunk for each in LAYOUTS}
+
+_LINK_FIELD, _HASH_FIELD, _LEAF_FIELD = 2, 1, 2
+"""Protobuf field numbers: a link in a node, the CID in a link, and the content in the data of a
+leaf."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +226,15 @@ class _Node:
 
 
 def document_cid(data: bytes, layout: Layout = KUBO_LAYOUT) -> Cid:
-    """Return a document's CID: that of its bytes if they fit in one chunk, or of its root."""
-    if len(data) <= layout.chunk:
+    """Return the CID of a document: of its bytes if they fit one chunk, else of its root node."""
+    if layout.raw and len(data) <= layout.chunk:
         return cid_of(Codec.RAW, sha256(data).digest())
     return _build_tree(data, layout).cid
+
+
+def layout_of(cid: Cid, data: bytes) -> Layout | None:
+    """Return the layout with which these bytes have this CID; None if they have another one."""
+    return next((each for each in LAYOUTS if document_cid(data, each) == cid), None)
 
 
 def blocks(data: bytes, layout: Layout = KUBO_LAYOUT) -> Iterator[tuple[Cid, bytes | memoryview]]:
@@ -223,7 +243,16 @@ def blocks(data: bytes, layout: Layout = KUBO_LAYOUT) -> Iterator[tuple[Cid, byt
     A block that occurs twice in the tree is yielded twice. Leaves are views of `data`, not
     copies.
     """
-    waiting = [_build_tree(data, layout)]
+    yield from _walk(_build_tree(data, layout))
+
+
+def blocks_of(cid: Cid, data: bytes) -> Iterator[tuple[Cid, bytes | memoryview]]:
+    """Yield the blocks of the document with this CID, whatever its layout, as `blocks` does."""
+    return blocks(data, layout_of(cid, data) or KUBO_LAYOUT)
+
+
+def _walk(root: _Node) -> Iterator[tuple[Cid, bytes | memoryview]]:
+    waiting = [root]
     while waiting:
         node = waiting.pop()
         yield node.cid, node.block
@@ -233,10 +262,11 @@ def blocks(data: bytes, layout: Layout = KUBO_LAYOUT) -> Iterator[tuple[Cid, byt
 def _build_tree(data: bytes, layout: Layout) -> _Node:
     view = memoryview(data)
     starts = range(0, len(data), layout.chunk) or range(1)
-    level = [_leaf(view[start : start + layout.chunk]) for start in starts]
+    leaf = _leaf if layout.raw else _leaf_node
+    level = [leaf(view[start : start + layout.chunk]) for start in starts]
     while len(level) > 1:
         groups = range(0, len(level), layout.width)
-        level = [_join(level[first : first + layout.width]) for first in groups]
+        level = [_join(level[first : first + layout.width], layout) for first in groups]
     return level[0]
 
 
@@ -244,13 +274,19 @@ def _leaf(chunk: memoryview) -> _Node:
     return _Node(Codec.RAW, sha256(chunk).digest(), chunk, len(chunk), len(chunk))
 
 
-def _join(children: Sequence[_Node]) -> _Node:
+def _leaf_node(chunk: memoryview) -> _Node:
+    data = _encode_field(_LEAF_FIELD, bytes(chunk)) if chunk else b""
+    block = _encode_field(1, b"\x08\x02" + data + b"\x18" + write_varint(len(chunk)))
+    return _Node(Codec.DAG_PB, sha256(block).digest(), block, len(chunk), len(block))
+
+
+def _join(children: Sequence[_Node], layout: Layout) -> _Node:
     """Build the dag-pb node above `children`.
 
     Links come before the data, and each has an empty name. Other encodings of the same node
     exist, but their CIDs differ from those that IPFS nodes compute.
     """
-    links = b"".join(_encode_field(_LINK_FIELD, _encode_link(child)) for child in children)
+    links = b"".join(_encode_field(_LINK_FIELD, _encode_link(child, layout)) for child in children)
     length = sum(child.length for child in children)
     sizes = b"".join(b"\x20" + write_varint(child.length) for child in children)
     block = links + _encode_field(1, b"\x08\x02\x18" + write_varint(length) + sizes)
@@ -258,8 +294,9 @@ def _join(children: Sequence[_Node]) -> _Node:
     return _Node(Codec.DAG_PB, sha256(block).digest(), block, length, total, children)
 
 
-def _encode_link(child: _Node) -> bytes:
-    hash_field = _encode_field(_HASH_FIELD, _PREFIXES[child.codec] + child.digest)
+def _encode_link(child: _Node, layout: Layout) -> bytes:
+    prefix = _PREFIXES[child.codec] if layout.raw else _SHA2_256
+    hash_field = _encode_field(_HASH_FIELD, prefix + child.digest)
     return hash_field + _encode_field(2, b"") + b"\x18" + write_varint(child.total)
 
 
@@ -269,6 +306,9 @@ def _encode_field(number: int, value: bytes) -> bytes:
 
 
 # --- Assembly: from the blocks of a tree back to the document ---
+
+_LEAF_KEYS = {0x08, 0x12, 0x18}
+"""The protobuf keys of the data of a leaf: its type, its content, and the size of it."""
 
 _NODE_KEYS = {0x0A, 0x12}
 """The protobuf keys of a node: its data, and a link."""
@@ -303,12 +343,12 @@ def assemble(cid: Cid, load: Callable[[Cid], bytes], limit: int) -> bytes:
     """Return the document with this CID, assembled from blocks that `load` has verified.
 
     Raises `NotAssembled` above `limit` bytes, and for a tree other than the one that
-    `document_cid` computes for the same bytes.
+    `document_cid` computes for the same bytes in one of the `LAYOUTS`.
     """
     pieces: list[bytes] = []
     length, seen = 0, 0
     # A tree has fewer nodes than leaves, except for one node above one leaf.
-    most = min(MAX_NODES, 2 * (limit // _LEAF + 2))
+    most = min(MAX_NODES, 2 * (limit // min(_CHUNKS) + 2))
     waiting = [cid]
     while waiting:
         at = waiting.pop()
@@ -317,20 +357,34 @@ def assemble(cid: Cid, load: Callable[[Cid], bytes], limit: int) -> bytes:
         if seen + len(waiting) > most:
             raise NotAssembled(f"The document {cid} has too many blocks.")
         if codec_of(at) is Codec.DAG_PB:
-            waiting += reversed(read_links(block))
-            continue
+            links = read_links(block)
+            waiting += reversed(links)
+            if links:
+                continue
+            block = _read_leaf(block)
         # Checked here and not only at the end: a few bytes in blocks can expand into a large
         # document.
-        if len(block) > _LEAF or (pieces and len(pieces[-1]) != _LEAF):
+        chunk = len(pieces[0]) if pieces else max(_CHUNKS)
+        if len(block) > chunk or (pieces and (chunk not in _CHUNKS or len(pieces[-1]) != chunk)):
             raise NotAssembled(f"The blocks of {cid} are not those of a document.")
         pieces.append(block)
         length += len(block)
         if length > limit:
             raise NotAssembled(f"The document {cid} is larger than it should be.")
     document = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-    if document_cid(document) != cid:
+    if layout_of(cid, document) is None:
         raise NotAssembled(f"The blocks of {cid} are not those of a document.")
     return document
+
+
+def _read_leaf(block: bytes) -> bytes:
+    """Return the content of a dag-pb node without links."""
+    try:
+        data = [value for _, value in _read_fields(block, _NODE_KEYS, 1)]
+        fields = _read_fields(b"".join(data), _LEAF_KEYS, len(_LEAF_KEYS))
+        return b"".join(value for _, value in fields)
+    except NotAVarint as error:
+        raise NotAssembled("A block is not a leaf of a document.") from error
 
 
 def _read_cid(link: bytes) -> Cid:
@@ -338,6 +392,8 @@ def _read_cid(link: bytes) -> Cid:
     hashes = [value for number, value in fields if number == _HASH_FIELD]
     if len(hashes) != 1:
         raise NotACid("A link has no CID.")
+    if hashes[0].startswith(_SHA2_256) and len(hashes[0]) == len(_SHA2_256) + _DIGEST:
+        return cid_of(Codec.DAG_PB, hashes[0][-_DIGEST:])
     cid, rest = split_cid(hashes[0])
     if rest or codec_of(cid) is Codec.DAG_JSON:
         raise NotACid("A link does not lead to a part of a document.")

@@ -14,12 +14,12 @@ from imprint.domain.posts.market_events import (
     PostTagged,
     PriceChanged,
     TokensMoved,
-    place_of,
+    position_of,
 )
 from imprint.domain.posts.posts import (
     AccessChanged,
     BlockRef,
-    LogPlace,
+    LogPosition,
     PostCreated,
     PostDetails,
     PostEntry,
@@ -93,7 +93,7 @@ class Log:
     address: Address
     topics: tuple[bytes, ...]
     data: bytes
-    place: LogPlace
+    place: LogPosition
     removed: bool = False
     timestamp: int | None = field(default=None, compare=False)
 
@@ -251,11 +251,11 @@ def _decode_published(log: Log, origin: Origin) -> PostPublished:
     )
 
 
-def _origin_of(place: LogPlace, at: datetime) -> Origin:
+def _origin_of(place: LogPosition, at: datetime) -> Origin:
     if place.block_number is None or place.tx_hash is None:
         raise Undecodable("The block or the transaction of the log is unknown.")
     try:
-        number = place_of(place.block_number, place.log_index)
+        number = position_of(place.block_number, place.log_index)
     except ValueError as error:
         raise Undecodable(str(error)) from error
     return Origin(number, BlockRef(place.block_number, place.block_hash), place.tx_hash, at)

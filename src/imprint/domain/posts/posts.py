@@ -40,8 +40,8 @@ class PostFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class LogPlace:
-    """The position of a log; chain ID, block hash and log index identify it."""
+class LogPosition:
+    """The position of a log; chain id, block hash and log index identify it."""
 
     chain_id: int
     block_hash: str
@@ -65,7 +65,7 @@ class PostCreated:
     `thumbnail` is None if its text is not a CID, and for previously stored events.
     """
 
-    place: LogPlace
+    place: LogPosition
     post_id: int
     author: Address
     spelled_cid: str
@@ -77,7 +77,7 @@ class PostCreated:
 class AccessChanged:
     """A log that changes access to a post for the `holders`, or for everybody if None."""
 
-    place: LogPlace
+    place: LogPosition
     post_id: int
     holders: tuple[Address, ...] | None
 
@@ -89,7 +89,7 @@ class DeadLetter:
     It is stored for the operator.
     """
 
-    place: LogPlace | None
+    place: LogPosition | None
     reason: str
     payload: str
 
@@ -190,4 +190,4 @@ class Advance:
     final: BlockRef | None = None
     events: tuple[PostCreated, ...] = ()
     dead_letters: tuple[DeadLetter, ...] = ()
-    lost: tuple[LogPlace, ...] = ()
+    lost: tuple[LogPosition, ...] = ()

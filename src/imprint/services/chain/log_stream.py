@@ -20,7 +20,7 @@ from typing import NoReturn, TypeVar
 
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Unavailable
-from imprint.domain.posts.market_events import place_of
+from imprint.domain.posts.market_events import position_of
 from imprint.domain.posts.marketplace import MARKET_TOPICS, Log
 from imprint.domain.posts.posts import BlockRef
 from imprint.metrics import DISPUTED_BLOCKS, NODE_CONTRADICTIONS
@@ -203,6 +203,8 @@ class LogStream:
         self._suspected = BoundedCache[BlockRef, bool](MAX_DISPUTED)
         """Blocks for which a node returned too few logs, and whether that was proven."""
         self._compared: BlockRef | None = None
+        self._compared_history = BoundedCache[tuple[int, BlockRef], None](MAX_BLOCKS)
+        """Ranges of old blocks whose logs were compared with those of another node."""
         self._topics = BoundedCache[str, BlockTopics](MAX_FILTERS)
         self._filters = SingleFlight[str, None]()
         self._proofs = SingleFlight[BlockRef, Sequence[PlacedLog] | None]()
@@ -294,7 +296,7 @@ class LogStream:
             self._seen_heads.pop(number)
         self._seen_heads.put(head.number, head.block_hash)
         for block in [block for block in self.disputed if block.number > head.number]:
-            self._settle(block)
+            self.settle(block)
 
     async def read_receipts(self, block: BlockRef, head: BlockRef) -> LogRange:
         """Return the logs of one block from its transaction receipts. Raises `Unavailable`."""
@@ -324,7 +326,7 @@ class LogStream:
         """
         for block in [block for block in self.disputed if block.number in _numbers(blocks)]:
             if not await self.is_canonical(block, head):
-                self._settle(block)
+                self.settle(block)
         shown = dict[int, set[bytes]]()
         for each in blocks.logs:
             shown.setdefault(each.block.number, set()).add(each.log.topics[0])
@@ -332,8 +334,14 @@ class LogStream:
         found = await self._find_topics(first, blocks.last, head)
         refs = [each.ref for each in found]
         await self._compare_nodes(blocks, refs)
+        if blocks.first < first:
+            await self._compare_history(blocks, min(first - 1, blocks.last.number), head)
         suspects = {block for block in self.disputed if block.number in _numbers(blocks)}
-        suspects.update(set(refs).intersection(self._suspected))
+        suspects.update(
+            block
+            for block in self._suspected
+            if block in refs or blocks.first <= block.number < first
+        )
         for named in found:
             if not named.topics <= shown.get(named.ref.number, set()):
                 suspects.add(named.ref)
@@ -367,11 +375,36 @@ class LogStream:
                 # Another node that fails, or contradicts itself, must not stop this one.
                 continue
             mine = [each for each in blocks.logs if first <= each.block.number <= last]
-            for block, *_ in set(map(_content, mine)).symmetric_difference(map(_content, other)):
-                if block in refs and block not in self._suspected:
-                    self._suspected.put(block, False)
+            for block in _differing(mine, other).intersection(refs):
+                self._suspect(block)
             self._compared = newest
             return
+
+    async def _compare_history(self, blocks: LogRange, last: int, head: BlockRef) -> None:
+        """Suspect blocks up to `last` of which another node shows other logs.
+
+        These blocks are too many to ask for their filters. Each range is compared once, and as far
+        as another node returns logs.
+        """
+        key = blocks.first, blocks.last
+        if key in self._compared_history:
+            return
+        for start in range(blocks.first, last + 1, FIRST_SIZE):
+            end = min(start + FIRST_SIZE - 1, last)
+            try:
+                logs = await self.chain.other_logs(start, end, MARKET_TOPICS, head)
+                other = await decode_many(logs, partial(_arrange, head))
+            except Unavailable:
+                return
+            mine = [each for each in blocks.logs if start <= each.block.number <= end]
+            for block in _differing(mine, other):
+                if await self.is_canonical(block, head):
+                    self._suspect(block)
+        self._compared_history.put(key, None)
+
+    def _suspect(self, block: BlockRef) -> None:
+        if block not in self._suspected:
+            self._suspected.put(block, False)
 
     def restore(self, blocks: LogRange, block: BlockRef, proved: Sequence[PlacedLog]) -> LogRange:
         """Return the same range with the proven logs of one block."""
@@ -404,7 +437,7 @@ class LogStream:
         if any(each.block != block for each in placed):
             raise Unavailable.chain()
         self._receipts.put(block, placed)
-        self._settle(block)
+        self.settle(block)
         return placed
 
     def dispute(self, blocks: Sequence[BlockRef]) -> None:
@@ -418,7 +451,8 @@ class LogStream:
         self.disputed.clear()
         DISPUTED_BLOCKS.set(0)
 
-    def _settle(self, block: BlockRef) -> None:
+    def settle(self, block: BlockRef) -> None:
+        """Stop looking at the logs of a block."""
         if block in self.disputed:
             log.warning("the logs of a block are no longer disputed", extra={"block": block.number})
         self.disputed.pop(block)
@@ -607,6 +641,12 @@ def _content(each: PlacedLog) -> tuple[BlockRef, int, tuple[bytes, ...], bytes]:
     return each.block, each.place, each.log.topics, each.log.data
 
 
+def _differing(one: Sequence[PlacedLog], other: Sequence[PlacedLog]) -> set[BlockRef]:
+    """The blocks of which two nodes show different logs."""
+    contents = set(map(_content, one)).symmetric_difference(map(_content, other))
+    return {block for block, *_ in contents}
+
+
 def _numbers(blocks: LogRange) -> range:
     return range(blocks.first, blocks.last.number + 1)
 
@@ -626,7 +666,7 @@ def _arrange(head: BlockRef, logs: Sequence[Log]) -> list[PlacedLog]:
     try:
         for each in logs:
             number = -1 if each.place.block_number is None else each.place.block_number
-            place = place_of(number, each.place.log_index)
+            place = position_of(number, each.place.log_index)
             block = blocks.get(number)
             if block is None:
                 block = blocks[number] = BlockRef(number, each.place.block_hash)

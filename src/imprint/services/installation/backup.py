@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from imprint.domain.drafts.files import Network
 from imprint.domain.errors import Unavailable
 from imprint.domain.exports import read_instant, write_instant
-from imprint.domain.formats.cids import Cid, NotACid, document_cid, parse_cid
+from imprint.domain.formats.cids import Cid, NotACid, layout_of, parse_cid
 from imprint.ports import Clock, ContentStore, Progress
 from imprint.ports.archives import ArchiveStore, BackupEntry, BackupWriter, StoredDocument
 from imprint.ports.damage import CatalogDamaged
@@ -256,7 +256,7 @@ class Restore:
             if network is Network.PRIVATE:
                 size -= entry.size
             document = entry.read(entry.size)
-            if document_cid(document) != cid:
+            if layout_of(cid, document) is None:
                 raise NotABackup(f"The document {cid} is damaged: its bytes have another hash.")
             await self.content.put(cid, document, network)
 
@@ -311,7 +311,7 @@ def find_documents(
             cid, network = read_document_entry(entry.name)
             if (cid, network) in wanted and entry.size <= MAX_DOCUMENT:
                 document = entry.read(entry.size)
-                if document_cid(document) == cid:
+                if layout_of(cid, document) is not None:
                     yield cid, network, document
 
 

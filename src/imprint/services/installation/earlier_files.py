@@ -15,17 +15,15 @@ from imprint.domain.drafts.tags import salvage_hashtags
 from imprint.domain.errors import CannotStart
 from imprint.domain.exports import ExportedFile
 from imprint.domain.formats.addresses import Address, NotAnAddress, parse_address
-from imprint.domain.formats.cids import Cid, NotACid, document_cid, parse_cid
+from imprint.domain.formats.cids import Cid, NotACid, layout_of, parse_cid
 from imprint.ports import Clock, ContentStore, Progress
 from imprint.ports.archives import ArchiveStore, EarlierFile, EarlierFiles, ImportConflict
 from imprint.ports.drafts import FenceRaised, GarbageStore
 from imprint.ports.files import FileStore
 from imprint.ports.installation import LeaseStore
 from imprint.services.content.labels import label_of
-from imprint.services.tasks.leases import CollectionNotPaused, pause_collection
-
-MAX_ATTEMPTS = 5
-"""Number of attempts to add a file if its number is taken or documents are being deleted."""
+from imprint.services.installation.exports import add_with_fence
+from imprint.services.tasks.leases import pause_collection
 
 _NOT_HASHTAGS = ("owner", "status")
 """Keyvalues of the earlier service with a special meaning; all others are hashtags."""
@@ -118,7 +116,8 @@ class EarlierImport:
             await asyncio.to_thread(_check, cid, document)
         else:
             _check(cid, document)
-        for _ in range(MAX_ATTEMPTS):
+
+        async def attempt(fence: int) -> None:
             name = file_name(owner, await self.archives.last_number(owner) + 1)
             at = self.clock()
             at = min(earlier.created_at or at, at)
@@ -126,17 +125,14 @@ class EarlierImport:
             file = File(
                 new_id(), new_id(), owner, name, cid, size, at, State.PENDING, 0, hashtags=tags
             )
-            fence = await self.garbage.fence()
             await self.content.put(cid, document, Network.PRIVATE, label_of(file), fence)
-            try:
-                await self.archives.import_file(ExportedFile(file), 0, fence)
-            except (FenceRaised, ImportConflict):
-                # Documents were condemned, or an author took the number, meanwhile.
-                continue
-            added = await self.files.file_by_cid(cid)
-            is_post = added is not None and added.state is State.ONCHAIN
-            return Outcome.POST if is_post else Outcome.DRAFT
-        raise CollectionNotPaused("Documents are destroyed all the time. Please try again.")
+            await self.archives.import_file(ExportedFile(file), 0, fence)
+
+        # An author may take the number meanwhile.
+        await add_with_fence(self.garbage, attempt, (FenceRaised, ImportConflict))
+        added = await self.files.file_by_cid(cid)
+        is_post = added is not None and added.state is State.ONCHAIN
+        return Outcome.POST if is_post else Outcome.DRAFT
 
 
 def _parse(text: str) -> Cid:
@@ -154,7 +150,7 @@ def _owner_of(earlier: EarlierFile) -> Address:
 
 
 def _check(cid: Cid, document: bytes) -> None:
-    if document_cid(document) != cid:
+    if layout_of(cid, document) is None:
         raise _Skipped("Its bytes have another cid here, or are damaged.")
     try:
         check_document(document, "")

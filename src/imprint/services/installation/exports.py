@@ -8,10 +8,10 @@ time.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from imprint.auth.export_keys import ExportKey, is_signed
 from imprint.domain.bounded_cache import BoundedCache
@@ -40,7 +40,7 @@ from imprint.domain.formats.cids import (
     Cid,
     NotAssembled,
     assemble,
-    blocks,
+    blocks_of,
     take_varint,
     write_varint,
 )
@@ -73,6 +73,8 @@ FREE_REPETITION = 16 * 1024 * 1024
 
 MAX_REMEMBERED = 10_000
 """Maximum number of stored thumbnails that an import tracks; others are stored again."""
+
+Added = TypeVar("Added")
 
 MAX_ATTEMPTS = 5
 """Number of attempts to store a file's documents if documents are being deleted meanwhile."""
@@ -150,13 +152,13 @@ class Export:
             page = spool.read(length)
             write(write_section(node_cid(page), page))
             files = [each for each in read_page(page) if isinstance(each, ExportedFile)]
-            async for document in self._documents(files):
-                for cid, block in blocks(document):
+            async for named, document in self._documents(files):
+                for cid, block in blocks_of(named, document):
                     write(write_section(cid, block))
             done += len(files)
             progress(done, total)
 
-    async def _documents(self, files: list[ExportedFile]) -> AsyncIterator[bytes]:
+    async def _documents(self, files: list[ExportedFile]) -> AsyncIterator[tuple[Cid, bytes]]:
         named = [each for file in files for each in _documents_of(file.file)]
         for start in range(0, len(named), CONCURRENT_READS):
             batch = named[start : start + CONCURRENT_READS]
@@ -164,7 +166,7 @@ class Export:
             for (cid, _), document in zip(batch, documents, strict=True):
                 if document is None:
                     raise DocumentMissing(cid)
-                yield document
+                yield cid, document
 
 
 def _documents_of(file: File) -> Iterator[tuple[Cid, Network]]:
@@ -370,25 +372,21 @@ class Import:
     async def _import_file(
         self, archive: Archive, exported: ExportedFile, stored: "_Stored"
     ) -> ImportOutcome:
-        """Store a file's documents and add it; retries if documents were marked for deletion.
-
-        Only a collector that has not noticed the pause marks any.
-        """
         file = exported.file
         outcome = await self.archives.compare_file(exported)
         if outcome is ImportOutcome.RETIRED:
             return outcome
         document = read_file(archive, file)
-        for _ in range(MAX_ATTEMPTS):
-            fence = stored.fence
+
+        async def attempt(fence: int) -> ImportOutcome:
+            if fence != stored.fence:
+                stored.fence = fence
+                stored.thumbnails.clear()
             await self.content.put(file.cid, document, Network.PRIVATE, label_of(file), fence)
             size = await self._store_thumbnail(archive, file.thumbnail_cid, stored)
-            try:
-                return await self.archives.import_file(exported, size, fence)
-            except FenceRaised:
-                stored.fence = await self.garbage.fence()
-                stored.thumbnails.clear()
-        raise CollectionNotPaused("Documents keep being destroyed. Please try again.")
+            return await self.archives.import_file(exported, size, fence)
+
+        return await add_with_fence(self.garbage, attempt)
 
     async def _store_thumbnail(self, archive: Archive, cid: Cid | None, stored: "_Stored") -> int:
         """Store a thumbnail and return its size; many files may share one thumbnail."""
@@ -401,6 +399,25 @@ class Import:
             size = len(thumbnail)
             stored.thumbnails.put(cid, size)
         return size
+
+
+async def add_with_fence(
+    garbage: GarbageStore,
+    attempt: Callable[[int], Awaitable[Added]],
+    again: tuple[type[Exception], ...] = (FenceRaised,),
+) -> Added:
+    """Store the documents of a file and add it, with the current fence.
+
+    That is repeated after exceptions in `again`, first of all if documents were condemned
+    meanwhile: only a collector that has not noticed the pause condemns any. Raises
+    `CollectionNotPaused`.
+    """
+    for _ in range(MAX_ATTEMPTS):
+        try:
+            return await attempt(await garbage.fence())
+        except again:
+            continue
+    raise CollectionNotPaused("Documents keep being destroyed. Please try again.")
 
 
 @dataclass(slots=True)

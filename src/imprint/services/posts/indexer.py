@@ -18,6 +18,7 @@ from itertools import groupby
 
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Unavailable
+from imprint.domain.formats.addresses import ZERO_ADDRESS
 from imprint.domain.posts.market_events import (
     MarketEvent,
     PostPublished,
@@ -96,6 +97,9 @@ READ_TWICE = 1_000
 This applies even if no reorg can reach them any more. It catches a node that leaves out
 logs for a moment; a longer catch-up does not.
 """
+
+COMPARE_SECONDS = 3_600.0
+"""Seconds between two comparisons of the ids in the index with those on the chain."""
 
 DETAILS_AT_ONCE = 50
 """Number of posts whose descriptions are requested at once."""
@@ -252,6 +256,7 @@ class Indexer:
     _decoder: _Decoder = field(init=False)
     _failures: Failures = field(default_factory=lambda: BoundedCache(MAX_FAILURES), init=False)
     _replaced_since: float | None = field(default=None, init=False)
+    _compare_at: float = field(default=-math.inf, init=False)
     _open: bool = field(default=True, init=False)
     """Whether logs may be missing up to the last head that was read."""
     _held: HeldLease | None = field(default=None, init=False)
@@ -280,6 +285,8 @@ class Indexer:
                 while not await self._read_to_head(lease):
                     if lease.lost or await self._is_due_elsewhere():
                         break
+                else:
+                    await self._compare_ids()
             except IndexMoved:
                 log.warning("another process changed the index; reading it again")
         return True
@@ -348,6 +355,43 @@ class Indexer:
         self._open = one_pass.is_open
         INDEX_LAG.set(0)
         return True
+
+    async def _compare_ids(self) -> None:
+        """Dispute a final block before which a post is missing that the chain has.
+
+        Posts have consecutive ids, so a gap shows that a node has left out logs, however old they
+        are. Final blocks are not read again: the operator has to do that.
+        """
+        now = self.stream.monotonic()
+        if now < self._compare_at or self.history is not History.AGREES:
+            return
+        state = await self.writer.index_state()
+        if state is None or not state.complete:
+            return
+        self._compare_at = now + COMPARE_SECONDS
+        head, missing = await self.stream.head(), dict[BlockRef, int]()
+        for gap in await self.writer.find_gaps():
+            if gap.block.number <= state.final and await self._exists(gap.post_id, head):
+                missing[gap.block] = gap.post_id
+        for block in [each for each in self.stream.disputed if each.number <= state.final]:
+            if block not in missing:
+                self.stream.settle(block)
+        for block, post_id in missing.items():
+            if block not in self.stream.disputed:
+                log.critical(
+                    "the index lacks a post that the chain has; run 'imprint reconcile' with a "
+                    "node that has its logs",
+                    extra={"post_id": str(post_id), "block": block.number},
+                )
+        self.stream.dispute([*missing])
+
+    async def _exists(self, post_id: int, head: BlockRef) -> bool:
+        """Whether the chain has this post; not if the node or the contract refuses to tell."""
+        try:
+            (entry,) = await self.stream.chain.post_details([post_id], head)
+        except Unavailable:
+            return False
+        return entry.author != ZERO_ADDRESS
 
     async def _open_state(self, head: BlockRef) -> IndexState | None:
         """Return the index state, emptied if it belongs to another chain; None means wait."""

@@ -18,7 +18,6 @@ from imprint.auth.post_page_tokens import (
 from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.errors import Code, Refusal, Unavailable
 from imprint.domain.formats.addresses import Address
-from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.indexed_posts import (
     AccountSummary,
     HeldPost,
@@ -218,10 +217,6 @@ class Posts:
             return ListedPosts(page.posts, self.tokens.encode(following, expires))
 
         return self._listed.of(page, expires, make)
-
-    async def names_thumbnail(self, cid: Cid) -> bool:
-        """Whether a post whose text is stored here names this CID as its thumbnail."""
-        return await self.index.names_thumbnail(cid)
 
     async def _search(
         self,

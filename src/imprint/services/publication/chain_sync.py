@@ -21,7 +21,7 @@ from imprint.domain.posts.posts import (
     Delivery,
     EventStatus,
     KnownEvent,
-    LogPlace,
+    LogPosition,
     PostCreated,
 )
 from imprint.metrics import (
@@ -304,8 +304,9 @@ class Follower:
                 extra={"block": block.number, "transaction": tx_hash},
             )
 
-    async def _find_lost(self, missing: Iterable[KnownEvent], head: BlockRef) -> list[LogPlace]:
-        """Return the positions of recorded events that the chain provably lacks or has changed."""
+    async def _find_lost(self, missing: Iterable[KnownEvent], head: BlockRef) -> list[LogPosition]:
+        """The positions of known events that the chain provably lacks, or has with other
+        content."""
         lost = []
         for each in missing:
             # It may have been delivered after the logs were read, or the node may have left it out.
@@ -413,11 +414,9 @@ class Follower:
 
 def _compare(
     events: Iterable[PostCreated], known: dict[LogIdentity, KnownEvent]
-) -> tuple[tuple[PostCreated, ...], list[LogPlace]]:
-    """Return the events to apply, and the positions of recorded ones with other content.
-
-    Removes the events that were found from `known`.
-    """
+) -> tuple[tuple[PostCreated, ...], list[LogPosition]]:
+    """The events to apply, and the positions of known ones with other content; removes those
+    found."""
     new, lost = [], []
     for event in events:
         each = known.pop((event.place.block_hash, event.place.log_index), None)
@@ -429,6 +428,6 @@ def _compare(
     return tuple(new), lost
 
 
-def _note_unproved(place: LogPlace) -> None:
+def _note_unproved(place: LogPosition) -> None:
     text = "nodes contradict themselves about an event, which is left unchanged"
     log.error(text, extra={"block": place.block_number})

@@ -14,7 +14,7 @@ from imprint.domain.bounded_cache import BoundedCache
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Refusal
 from imprint.domain.posts.feeds import MAX_FEED_BYTES, PRIVATE_FEEDS, Feed
-from imprint.domain.posts.market_events import parse_place
+from imprint.domain.posts.market_events import parse_position
 from imprint.domain.sessions import LiveSession
 from imprint.interface import posts as records
 from imprint.services.accounts.login import Login
@@ -207,7 +207,7 @@ def _before(request: Request) -> int | None:
     given = only_value(query_params(request), "before")
     if given is None:
         return None
-    place = parse_place(given)
+    place = parse_position(given)
     if place is None:
         raise Refusal(Code.INVALID_REQUEST, "The parameter 'before' is a number.")
     return place

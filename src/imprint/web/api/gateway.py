@@ -16,7 +16,7 @@ from starlette.responses import Response
 from imprint.domain.drafts.documents import MAX_IMAGE_BYTES, SMALL_DOCUMENT
 from imprint.domain.errors import Code, OutOfRange, Refusal
 from imprint.domain.formats.car import write_car
-from imprint.domain.formats.cids import Cid, blocks
+from imprint.domain.formats.cids import Cid, blocks_of
 from imprint.services.access.reads import Reads
 from imprint.services.content.thumbnails import Box, Thumbnails, box_of
 from imprint.services.posts.posts import Posts
@@ -105,7 +105,7 @@ class Representation:
         """Encode the document as the response body."""
         if self.format is Format.PLAIN:
             return document
-        found = blocks(document)
+        found = blocks_of(cid, document)
         if self.format is Format.RAW:
             return bytes(next(found)[1])
         kept = [next(found)] if self.root_only else found
@@ -270,7 +270,7 @@ class GatewayRoutes:
         """Whether the other gateway may have a document that is not stored here."""
         if self.fallback is None or representation.format is not Format.PLAIN:
             return False
-        return not _only_if_cached(request) and await self.posts.names_thumbnail(cid)
+        return not _only_if_cached(request) and await self.posts.index.names_thumbnail(cid)
 
     async def _load(
         self, cid: Cid, representation: Representation, client: str

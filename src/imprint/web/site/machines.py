@@ -13,7 +13,7 @@ from imprint.domain.formats.coins import format_ether
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import PRIVATE_FEEDS
 from imprint.domain.posts.indexed_posts import IndexedPost
-from imprint.domain.posts.market_events import parse_place
+from imprint.domain.posts.market_events import parse_position
 from imprint.domain.posts.post_text import is_markdown, markdown_text
 from imprint.domain.posts.text_work import TextWork
 from imprint.ports.post_index import PostAddress
@@ -216,7 +216,7 @@ class MachineRoutes:
         return cached_response(request, text, "application/xml", CRAWLED)
 
     async def sitemap(self, request: Request) -> Response:
-        start = parse_place(request.path_params["start"])
+        start = parse_position(request.path_params["start"])
         no_page = Refusal(Code.NOT_FOUND, "There is no such page of the sitemap.")
         if start is None:
             raise no_page

@@ -16,7 +16,7 @@ from imprint.domain.errors import Code, Unavailable
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import Cid
 from imprint.domain.posts.indexed_posts import OwnDrafts, PublicList
-from imprint.domain.posts.posts import DeadLetter, LogPlace
+from imprint.domain.posts.posts import DeadLetter, LogPosition
 from imprint.domain.posts.search import parse_query
 
 WRITE = """
@@ -130,7 +130,7 @@ async def test_a_full_disk_fails_one_write_and_later_writes_succeed(world):
     connection = world.stores.database._writing
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages}")
-    letter = DeadLetter(LogPlace(1, "0x1", 1, 1, None), "big", "x" * 1_000_000)
+    letter = DeadLetter(LogPosition(1, "0x1", 1, 1, None), "big", "x" * 1_000_000)
     with pytest.raises(Unavailable) as refused:
         await world.see(letters=[letter])
     assert refused.value.code is Code.DATABASE_UNAVAILABLE
@@ -140,8 +140,8 @@ async def test_a_full_disk_fails_one_write_and_later_writes_succeed(world):
     assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
-async def test_each_dead_letter_is_stored_once(world, tmp_path):
-    place = LogPlace(1, "0x1", 1, 1, None)
+async def test_dead_letters_are_kept_once_each(world, tmp_path):
+    place = LogPosition(1, "0x1", 1, 1, None)
     letters = [DeadLetter(place, "a", "b"), DeadLetter(None, "a", "b"), DeadLetter(None, "a", "c")]
     await world.see(letters=letters * 3)
     with closing(sqlite3.connect(tmp_path / "catalog.db")) as other:

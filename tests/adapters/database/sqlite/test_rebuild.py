@@ -27,7 +27,7 @@ async def test_a_damaged_index_is_detected_when_the_catalog_is_opened(tmp_path):
     assert not examine_catalog(path)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("INSERT INTO owners (owner, last_number) VALUES ('0x1', 1)")
-        connection.execute("INSERT INTO file_groups VALUES ('g', '0x1', '[]', NULL, 1, 0, NULL)")
+        connection.execute("INSERT INTO file_groups VALUES ('g', '0x1', '[]', NULL, 1, 0, NULL, 0)")
         connection.execute(
             "INSERT INTO files (position, id, group_id, owner, name, cid, size, created_at, state)"
             " VALUES (1, 'i', 'g', '0x1', 'n', 'bafkreicid', 1, 1, 'pending')"

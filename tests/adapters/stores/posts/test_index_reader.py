@@ -25,7 +25,7 @@ from imprint.domain.posts.market_events import (
     PostPurchased,
     PriceChanged,
     TokensMoved,
-    place_of,
+    position_of,
 )
 from imprint.domain.posts.posts import BlockRef
 from imprint.ports.damage import Damage
@@ -174,7 +174,7 @@ async def test_a_library_lists_the_latest_arrival_first(world: World, market: Ra
 
 async def test_a_library_page_skips_tokens_of_unknown_posts(world: World) -> None:
     block = BlockRef(0, "0x" + "00" * 32)
-    origins = [Origin(place_of(0, n), block, f"0x{n:064x}", START) for n in range(4)]
+    origins = [Origin(position_of(0, n), block, f"0x{n:064x}", START) for n in range(4)]
     holder, unknown = WALLETS[1], 9
     published = PostPublished(origins[0], 1, WALLETS[0], b"c", None, b"", b"", 0)
     moved = [
@@ -268,7 +268,9 @@ async def test_a_page_of_a_sparse_list_ends_early_and_can_be_continued(world: Wo
     market.blocks.append([])
     count = index_sql.WALK + 10
     for number in range(count):
-        origin = Origin(place_of(0, number), BlockRef(0, market.hashes[0]), "0x" + "11" * 32, START)
+        origin = Origin(
+            position_of(0, number), BlockRef(0, market.hashes[0]), "0x" + "11" * 32, START
+        )
         price = 3 if number in (4, 8) else 5 + number % 2
         tags = ("common", "other") if number == 4 else ("common",)
         market.blocks[0].append(
@@ -298,7 +300,7 @@ async def test_a_post_whose_file_is_stored_locally_is_hosted(world: World) -> No
     market = RandomMarket(Random(1), [[], []], ["0x" + "00" * 32, "0x" + "01" * 32])
     for post_id, cid in ((1, file.cid), (2, draft_only.cid)):
         origin = Origin(
-            place_of(1, post_id), BlockRef(1, market.hashes[1]), "0x" + "11" * 32, START
+            position_of(1, post_id), BlockRef(1, market.hashes[1]), "0x" + "11" * 32, START
         )
         market.blocks[1].append(
             PostPublished(origin, post_id, world.bob, cid.encode(), cid, b"", b"", 0)

@@ -23,7 +23,7 @@ from imprint.domain.posts.market_events import (
     Origin,
     PostPublished,
     PriceChanged,
-    place_of,
+    position_of,
 )
 from imprint.domain.posts.posts import BlockRef
 from imprint.domain.posts.search import PostTexts, SearchQuery, matches, parse_query, score
@@ -50,7 +50,7 @@ class Market:
 
     def origin(self, log: int = 0) -> Origin:
         block = BlockRef(self.number, f"0x{self.number:064x}")
-        return Origin(place_of(self.number, log), block, "0x" + "22" * 32, AT)
+        return Origin(position_of(self.number, log), block, "0x" + "22" * 32, AT)
 
     async def add(
         self,
@@ -302,7 +302,7 @@ async def test_frequent_and_rare_words_are_found_among_many_posts(market: Market
     """Uses more posts than PostgreSQL scans before it uses its index."""
     events = [
         PostPublished(
-            replace(market.origin(), place=place_of(0, log)),
+            replace(market.origin(), place=position_of(0, log)),
             1_000 + log,
             AUTHOR,
             b"",
@@ -333,8 +333,8 @@ async def skip_bucket(tx: Transaction) -> None:
     await tx.execute(f"UPDATE market_totals SET posts = posts + {BUCKET}")
 
 
-@pytest.mark.parametrize("before", [None, place_of(3, 100), place_of(1, 0)])
-async def test_posts_in_many_buckets_are_found_newest_first(
+@pytest.mark.parametrize("before", [None, position_of(3, 100), position_of(1, 0)])
+async def test_posts_in_many_buckets_are_found_the_newest_first(
     market: Market, before: int | None
 ) -> None:
     random = Random(12)
@@ -345,7 +345,7 @@ async def test_posts_in_many_buckets_are_found_newest_first(
             market.posts += 1
             words = [word for word, share in SHARES.items() if random.random() < share]
             random.shuffle(words)
-            origin = replace(market.origin(), place=place_of(market.number, log))
+            origin = replace(market.origin(), place=position_of(market.number, log))
             title, description = words[::2], words[1::2]
             market.texts[origin.place] = PostTexts(" ".join(title), (), " ".join(description))
             named = (" ".join(title).encode(), 1, " ".join(description).encode(), ())

@@ -159,8 +159,8 @@ FROM (SELECT s.*, CASE
 
 _GROUPS_OF_BACKUP = """
 INSERT INTO main.file_groups (id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size,
-    checksum)
-SELECT id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size, checksum
+    checksum, hashtags_of_chain)
+SELECT id, owner, hashtags, thumbnail_cid, created_at, thumbnail_size, checksum, hashtags_of_chain
 FROM saved.file_groups s
 WHERE NOT EXISTS (SELECT 1 FROM main.file_groups g WHERE g.id = s.id)
   AND EXISTS (SELECT 1 FROM main.files f WHERE f.group_id = s.id)"""
@@ -193,6 +193,11 @@ DELETE FROM events WHERE canonical = 1 AND NOT EXISTS (
 UPDATE files SET state = 'pending', post_id = NULL, published_at = NULL, tx_hash = NULL,
        draft_position = NULL
 WHERE state = 'onchain' AND NOT EXISTS (SELECT 1 FROM events e WHERE e.file_id = files.id)""",
+    # A file that is not a post has no hashtags of the chain.
+    """
+UPDATE file_groups SET hashtags = '[]', hashtags_of_chain = 0, checksum = NULL
+WHERE hashtags_of_chain = 1 AND NOT EXISTS (
+    SELECT 1 FROM files f WHERE f.group_id = file_groups.id AND f.state = 'onchain')""",
     """
 INSERT OR IGNORE INTO detached (cid, network, detached_at, owner, size)
 SELECT cid, 'private', :now, owner, size FROM files WHERE state IN ('superseded', 'deleted')""",

@@ -41,7 +41,7 @@ _WALK = (
     + """, e.chain_id AS event_chain_id, e.block_hash AS event_block_hash,
        e.block_number AS event_block_number, e.log_index AS event_log_index,
        e.tx_hash AS event_tx_hash, e.post_id AS event_post_id, e.author AS event_author,
-       e.spelled_cid AS event_spelled_cid, e.cid AS event_cid
+       e.spelled_cid AS event_spelled_cid, e.cid AS event_cid, g.hashtags_of_chain
 FROM files f LEFT JOIN file_groups g ON g.id = f.group_id LEFT JOIN events e ON e.file_id = f.id
 WHERE f.state IN ('pending', 'onchain') AND f.position > :after"""
 )
@@ -196,6 +196,9 @@ def _document_of(row: Row) -> StoredDocument:
 
 def _exported(row: Row) -> ExportedFile:
     file = file_among(row)
+    if row["hashtags_of_chain"]:
+        # The importing service reads them from the chain, where a reorg may change them.
+        file = replace(file, hashtags=())
     if file.publication is None:
         return ExportedFile(file, None)
     event = event_of(row, "event_")

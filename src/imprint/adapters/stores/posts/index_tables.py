@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from imprint.adapters.database.transaction import Sql, Transaction, Value, micros, moment_of
+from imprint.adapters.stores.files import FILE_COLUMNS
 from imprint.domain.formats.addresses import Address
 from imprint.domain.posts.market_ledger import (
     AccountRow,
@@ -110,9 +111,15 @@ _REMOVE_TOTALS = "DELETE FROM market_totals WHERE only_row = :only_row"
 
 OWN_FILES = _in_both(f"""
 SELECT f.cid, f.owner, g.hashtags FROM {_KEYS} JOIN files f ON f.cid = {_PARTS[0]}
-JOIN file_groups g ON g.id = f.group_id""")  # noqa: S608
-"""Owners and hashtags of the files with these cids, including replaced versions, which an event
-restores."""
+JOIN file_groups g ON g.id = f.group_id WHERE g.hashtags_of_chain = 0""")  # noqa: S608
+"""The owners of the files with these cids, and the hashtags of their publish requests, also of
+versions that were replaced: an event restores them."""
+
+BOUND_FILES = _in_both(f"""
+{FILE_COLUMNS} FROM {_KEYS} JOIN files f ON f.post_id = {_PARTS[0]}
+JOIN events e ON e.file_id = f.id AND e.block_hash = {_PARTS[1]}
+JOIN file_groups g ON g.id = f.group_id""")
+"""The files that are bound to the events with these post ids and blocks."""
 
 
 def price_bytes(price: int) -> bytes:

@@ -10,12 +10,14 @@ from itertools import groupby
 from typing import Any
 
 from imprint import failpoints
-from imprint.adapters.database.database import Database
+from imprint.adapters.database.database import UNKNOWN_REACH, Database
 from imprint.adapters.database.schema import EMPTY_INDEX
-from imprint.adapters.database.transaction import Transaction, Value, micros
+from imprint.adapters.database.transaction import Row, Transaction, Value, micros, owner_lock
+from imprint.adapters.stores.files import file_of, set_hashtags_of_chain
 from imprint.adapters.stores.posts.index_tables import (
     ACCOUNTS,
     AUTHOR_READERS,
+    BOUND_FILES,
     DAYS,
     HOLDINGS,
     OWN_FILES,
@@ -39,10 +41,18 @@ from imprint.domain.posts.market_events import (
     PostPublished,
     PostPurchased,
     TokensMoved,
+    block_of,
 )
 from imprint.domain.posts.market_ledger import Ledger, PostRow, Table, day_of
 from imprint.domain.posts.posts import BlockRef
-from imprint.ports.post_index import AppliedLog, IndexMoved, IndexSource, IndexState, IndexStep
+from imprint.ports.post_index import (
+    AppliedLog,
+    IndexMoved,
+    IndexSource,
+    IndexState,
+    IndexStep,
+    PostGap,
+)
 
 INDEX_LOCK = frozenset({"index"})
 """Lock that serializes transactions that change the index."""
@@ -62,6 +72,19 @@ _APPLIED_LOGS = "SELECT place, block_hash FROM index_logs ORDER BY place"
 _ADD_LOG = "INSERT INTO index_logs (place, block_hash) VALUES (:place, :block_hash)"
 _REMOVE_LOGS_FROM = "DELETE FROM index_logs WHERE place >= :place"
 _REMOVE_LOGS_BEFORE = "DELETE FROM index_logs WHERE place < :place"
+
+_ENDS = """
+SELECT (SELECT posts FROM market_totals WHERE only_row = 1) AS count,
+       (SELECT post_id FROM posts ORDER BY place LIMIT 1) AS first, post_id AS last,
+       place, block_hash
+FROM posts ORDER BY place DESC LIMIT 1"""
+
+_GAP = """
+SELECT place, block_hash, before FROM (
+    SELECT place, block_hash, CAST(post_id AS NUMERIC) AS id,
+           lag(CAST(post_id AS NUMERIC)) OVER (ORDER BY place) AS before
+    FROM posts
+) AS listed WHERE id <> before + 1 ORDER BY place LIMIT 1"""
 
 _ADD_UNDO = """
 INSERT INTO index_undo (block_number, table_name, key, before)
@@ -102,13 +125,23 @@ class SqlIndexWriter:
     async def applied_logs(self) -> list[AppliedLog]:
         return await self._database.read(_applied_logs)
 
+    async def find_gaps(self) -> list[PostGap]:
+        return await self._database.read(_find_gaps, reach=UNKNOWN_REACH)
+
     async def restart_index(self, source: IndexSource) -> None:
         await self._database.transact(INDEX_LOCK, _restart, source)
 
     async def advance_index(self, expected: IndexState, step: IndexStep) -> None:
         # Derived from the chain; a step that a power loss undoes is applied again.
-        await self._database.transact(INDEX_LOCK, _advance, expected, step, durable=False)
+        locks = INDEX_LOCK | _author_locks(step.events)
+        await self._database.transact(locks, _advance, expected, step, durable=False)
         failpoints.reach("after_step")
+
+
+def _author_locks(events: Sequence[MarketEvent]) -> frozenset[str]:
+    """The locks of the authors whose files may be published while the index reads their posts."""
+    published = (each for each in events if isinstance(each, PostPublished))
+    return frozenset().union(*(owner_lock(each.author) for each in published if each.cid))
 
 
 async def _read_state(tx: Transaction) -> IndexState | None:
@@ -128,6 +161,21 @@ async def _read_state(tx: Transaction) -> IndexState | None:
 async def _applied_logs(tx: Transaction) -> list[AppliedLog]:
     rows = await tx.fetchall(_APPLIED_LOGS)
     return [AppliedLog(row["place"], row["block_hash"]) for row in rows]
+
+
+async def _find_gaps(tx: Transaction) -> list[PostGap]:
+    ends = await tx.fetchone(_ENDS)
+    if ends is None:
+        return []
+    gaps = []
+    first, last = int(ends["first"]), int(ends["last"])
+    if last - first + 1 != ends["count"] and (row := await tx.fetchone(_GAP)) is not None:
+        gaps.append(PostGap(int(row["before"]) + 1, _block_at(row)))
+    return [*gaps, PostGap(last + 1, _block_at(ends))]
+
+
+def _block_at(row: Row) -> BlockRef:
+    return BlockRef(block_of(row["place"]), row["block_hash"])
 
 
 async def _restart(tx: Transaction, source: IndexSource) -> None:
@@ -333,6 +381,20 @@ async def _add_posts(tx: Transaction, published: Sequence[PostPublished]) -> Non
         await add_words(tx, words)
     if tags:
         await tx.executemany(_ADD_TAG, tags)
+    await _tag_files(tx, published)
+
+
+async def _tag_files(tx: Transaction, published: Sequence[PostPublished]) -> None:
+    """Give the files of these posts the hashtags of the chain, where they have no others."""
+    found = {(event.post_id, event.cid, event.author): event for event in published if event.cid}
+    if not found:
+        return
+    keys = [[str(each.post_id), each.origin.block.block_hash.lower()] for each in found.values()]
+    for post in map(file_of, await tx.fetchall(BOUND_FILES, keys=json.dumps(keys))):
+        if post.publication is not None:
+            event = found.get((post.publication.post_id, post.cid, post.owner))
+            if event is not None:
+                await set_hashtags_of_chain(tx, post, event.hashtags)
 
 
 async def _own_hashtags(
