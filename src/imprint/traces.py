@@ -22,7 +22,7 @@ NO_HEADERS: Mapping[str, str] = {}
 
 
 class CallSpan(Protocol):
-    """The span of a call."""
+    """Start the span of a call."""
 
     def end(self, result: str) -> None:
         """End the span with the result `ok`, `failed` or `cancelled`."""

@@ -94,7 +94,7 @@ def test_the_typescript_client_has_this_version():
     assert [package["version"], lock["version"], lock["packages"][""]["version"]] == [version] * 3
 
 
-def test_the_locks_of_the_image_are_parts_of_the_lock():
+def test_the_lock_files_of_the_image_are_subsets_of_the_main_one():
     written = render_deploy_locks()
     assert {name: (ROOT / "deploy" / name).read_text("utf-8") for name in written} == written
 

@@ -40,7 +40,7 @@ def read_vector(vector: dict[str, Any]) -> bytes:
 @pytest.mark.parametrize(
     "vector", [*VECTORS, *VERSION_0], ids=lambda each: f"{each.get('size', 'text')}"
 )
-async def test_the_node_computes_the_cid_of_every_vector(
+async def test_the_node_computes_the_same_cid_for_every_vector(
     folder: Path, vector: dict[str, Any]
 ) -> None:
     node = KuboNode(folder / "idle")
@@ -82,7 +82,7 @@ async def test_documents_of_other_layouts_are_stored_under_their_cids(kept: Kubo
     await store.close()
 
 
-async def test_cids_do_not_depend_on_the_defaults_of_the_node(tmp_path: Path) -> None:
+async def test_cids_do_not_depend_on_the_default_settings_of_the_node(tmp_path: Path) -> None:
     node = KuboNode(tmp_path / "node")
     await node.prepare()
     await node.run("config", "profile", "apply", "unixfs-v1-2025")

@@ -277,7 +277,7 @@ async def fill_schema(address: str, number: int) -> None:
 
 
 async def read_all(address: str) -> Tables:
-    """Every row of every table."""
+    """Return every row of every table."""
     if address.startswith(SQLITE):
         listed = "SELECT name FROM sqlite_schema WHERE type = 'table'"
         with closing(sqlite3.connect(address.removeprefix(SQLITE))) as file:

@@ -31,7 +31,7 @@ def test_a_document_larger_than_expected_is_refused():
 
 
 @pytest.mark.parametrize("layout", [Layout(262_144, width=2), Layout(100_000, width=2)])
-def test_a_tree_of_another_shape_is_refused(layout):
+def test_a_tree_of_a_different_shape_is_refused(layout):
     root = document_cid(LARGE, layout)
     with pytest.raises(NotAssembled, match="not those of a document"):
         assemble(root, store(LARGE, layout).__getitem__, len(LARGE))

@@ -81,7 +81,7 @@ def test_leaves_of_other_sizes_are_not_those_of_a_document(layout: Layout) -> No
         )
 
 
-def test_the_default_layout_is_that_of_ipfs_add() -> None:
+def test_the_default_layout_matches_ipfs_add() -> None:
     data = bytes(300_000)
     assert document_cid(data) == document_cid(data, KUBO_LAYOUT)
     assert document_cid(data) != document_cid(data, WIDE_LAYOUT)

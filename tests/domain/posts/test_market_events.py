@@ -39,7 +39,7 @@ def tag(post_id: int, text: bytes, index: int = 1, tx_hash: str = "0x01") -> Pos
 
 
 @given(places, places)
-def test_positions_have_the_order_of_the_chain(one, other):
+def test_positions_are_ordered_as_on_the_chain(one, other):
     assert (position_of(*one) < position_of(*other)) == (one < other)
     assert block_of(position_of(*one)) == one[0]
     assert position_of(*one) < 2**63

@@ -218,7 +218,7 @@ async def test_a_text_of_every_layout_keeps_its_cid_in_reads_exports_and_backups
         assert (await restored.read_draft(alice, cid)).json()["content"] == content
 
 
-async def test_an_imported_file_is_exported_and_imported_elsewhere(
+async def test_an_imported_file_can_be_exported_and_imported_elsewhere(
     world: World, pinata, tmp_path
 ) -> None:
     alice = world.wallet(1)

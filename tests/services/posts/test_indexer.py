@@ -362,7 +362,7 @@ async def test_another_node_that_fails_does_not_stop_a_read_of_old_blocks(
     assert len(await titles(market)) == 1
 
 
-async def test_another_node_that_contradicts_itself_stops_nothing(
+async def test_a_second_node_that_contradicts_itself_does_not_stop_the_index(
     market: IndexedChain, tmp_path: Path
 ) -> None:
     market.chain.other = other = copy_chain(market.chain, 0)

@@ -463,7 +463,7 @@ class JsonRpcChainReader:
         return None
 
     async def _find_canonical(self, node: int, place: LogPosition, head: BlockRef) -> Block | None:
-        """The block of this position, or None if it is not on the node's chain."""
+        """The block at this position, or None if it is not on the node's chain."""
 
         def read(results: Sequence[msgspec.Raw]) -> list[Block | None]:
             return [read_whole_block(results[0]), *map(read_block, results[1:])]

@@ -114,7 +114,7 @@ class KuboRpc:
         self._headers = {} if authorization is None else {"Authorization": authorization}
 
     async def add(self, document: bytes, layout: Layout, announce: bool, deadline: float) -> str:
-        """Add a document without pinning it; returns the cid that the node computed.
+        """Add a document without pinning it and return the cid that the node computed.
 
         A document that is not announced is added offline.
         """

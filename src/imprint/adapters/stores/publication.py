@@ -667,7 +667,7 @@ async def _add_dead_letter(
 
 
 def _identity(place: LogPosition) -> dict[str, Value]:
-    """The values that identify a log."""
+    """Values that identify a log."""
     return {
         "chain_id": place.chain_id,
         "block_hash": place.block_hash.lower(),

@@ -226,7 +226,7 @@ class _Node:
 
 
 def document_cid(data: bytes, layout: Layout = KUBO_LAYOUT) -> Cid:
-    """Return the CID of a document: of its bytes if they fit one chunk, else of its root node."""
+    """Return a document's CID: that of its bytes if they fit in one chunk, or of its root."""
     if layout.raw and len(data) <= layout.chunk:
         return cid_of(Codec.RAW, sha256(data).digest())
     return _build_tree(data, layout).cid

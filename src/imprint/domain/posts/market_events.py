@@ -21,14 +21,14 @@ _DECIMAL = re.compile(r"(0|[1-9][0-9]{0,17})\Z")
 
 
 def position_of(block_number: int, log_index: int) -> int:
-    """The position of a log: one number that sorts in chain order. Raises ValueError."""
+    """Return the position of a log, a number that sorts in chain order. Raises ValueError."""
     if not (0 <= block_number <= HIGHEST_BLOCK and 0 <= log_index < LOGS_PER_BLOCK):
         raise ValueError("The block or the index of the log is too high.")
     return block_number * LOGS_PER_BLOCK + log_index
 
 
 def parse_position(text: str) -> int | None:
-    """Parse a position in decimal; None for any other text."""
+    """Parse a decimal position; None for any other text."""
     return int(text) if _DECIMAL.match(text) else None
 
 

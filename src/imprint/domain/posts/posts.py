@@ -41,7 +41,7 @@ class PostFacts:
 
 @dataclass(frozen=True, slots=True)
 class LogPosition:
-    """The position of a log; chain id, block hash and log index identify it."""
+    """The position of a log; chain ID, block hash and log index identify it."""
 
     chain_id: int
     block_hash: str

@@ -305,8 +305,7 @@ class Follower:
             )
 
     async def _find_lost(self, missing: Iterable[KnownEvent], head: BlockRef) -> list[LogPosition]:
-        """The positions of known events that the chain provably lacks, or has with other
-        content."""
+        """Return the positions of recorded events that the chain provably lacks or has changed."""
         lost = []
         for each in missing:
             # It may have been delivered after the logs were read, or the node may have left it out.
@@ -415,8 +414,10 @@ class Follower:
 def _compare(
     events: Iterable[PostCreated], known: dict[LogIdentity, KnownEvent]
 ) -> tuple[tuple[PostCreated, ...], list[LogPosition]]:
-    """The events to apply, and the positions of known ones with other content; removes those
-    found."""
+    """Return the events to apply, and the positions of recorded ones with other content.
+
+    Removes the events that were found from `known`.
+    """
     new, lost = [], []
     for event in events:
         each = known.pop((event.place.block_hash, event.place.log_index), None)

@@ -140,7 +140,7 @@ async def test_a_full_disk_fails_one_write_and_later_writes_succeed(world):
     assert connection.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
-async def test_dead_letters_are_kept_once_each(world, tmp_path):
+async def test_each_dead_letter_is_stored_once(world, tmp_path):
     place = LogPosition(1, "0x1", 1, 1, None)
     letters = [DeadLetter(place, "a", "b"), DeadLetter(None, "a", "b"), DeadLetter(None, "a", "c")]
     await world.see(letters=letters * 3)

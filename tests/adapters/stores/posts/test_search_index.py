@@ -334,7 +334,7 @@ async def skip_bucket(tx: Transaction) -> None:
 
 
 @pytest.mark.parametrize("before", [None, position_of(3, 100), position_of(1, 0)])
-async def test_posts_in_many_buckets_are_found_the_newest_first(
+async def test_posts_in_many_buckets_are_found_newest_first(
     market: Market, before: int | None
 ) -> None:
     random = Random(12)
