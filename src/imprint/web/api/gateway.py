@@ -245,6 +245,7 @@ class GatewayRoutes:
         if is_current(request, tag):
             response = not_modified(tag, IMMUTABLE)
             response.headers["Vary"] = "Accept"
+            response.headers.update({"Cache-Tag": f"cid-{cid}", "X-Ipfs-Path": f"/ipfs/{cid}"})
             return response
 
         async def load() -> tuple[bytes, int]:
@@ -305,6 +306,8 @@ def _document_response(
         "ETag": tag,
         "Cache-Control": IMMUTABLE,
         "Vary": "Accept",
+        "Cache-Tag": f"cid-{cid}",
+        "X-Ipfs-Path": f"/ipfs/{cid}",
         "Accept-Ranges": "none" if representation.format is Format.CAR else "bytes",
     }
     if representation.box is None:
