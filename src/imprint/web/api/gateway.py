@@ -245,7 +245,7 @@ class GatewayRoutes:
         if is_current(request, tag):
             response = not_modified(tag, IMMUTABLE)
             response.headers["Vary"] = "Accept"
-            response.headers.update({"Cache-Tag": f"cid-{cid}", "X-Ipfs-Path": f"/ipfs/{cid}"})
+            response.headers["Cache-Tag"] = f"cid-{cid}"
             return response
 
         async def load() -> tuple[bytes, int]:
@@ -307,11 +307,10 @@ def _document_response(
         "Cache-Control": IMMUTABLE,
         "Vary": "Accept",
         "Cache-Tag": f"cid-{cid}",
-        "X-Ipfs-Path": f"/ipfs/{cid}",
         "Accept-Ranges": "none" if representation.format is Format.CAR else "bytes",
     }
     if representation.box is None:
-        headers["X-Ipfs-Roots"] = cid
+        headers |= {"X-Ipfs-Path": f"/ipfs/{cid}", "X-Ipfs-Roots": cid}
     if disposition := representation.disposition(cid, media_type):
         headers["Content-Disposition"] = disposition
     part = None
