@@ -34,6 +34,7 @@ LOOKING = {
     "events": ["events"],
     "gc --dry-run": ["gc", "--dry-run"],
     "repair --dry-run": ["repair", "--dry-run"],
+    "site": ["site", "preview", "--once"],
     "upgrade --check": ["upgrade", "--check"],
     "verify": ["verify", "{export}"],
 }
@@ -64,7 +65,7 @@ MIGRATING = {
 }
 """What may change a schema."""
 
-WITHOUT_CATALOG = ("check", "completion", "contract", "deploy", "restore", "verify")
+WITHOUT_CATALOG = ("check", "completion", "contract", "deploy", "restore", "site", "verify")
 """What needs no catalog."""
 
 DATABASES = ("sqlite", "postgresql")
