@@ -1,6 +1,6 @@
 """The web application: one constructor call over lists of routes, middleware and error handlers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from imprint.auth.sessions import OperatorSessions
 from imprint.domain.errors import Code, Problem, Unavailable
 from imprint.domain.rate_limits import SHARE, Budget, Rate, RateLimiter
-from imprint.domain.site import SiteIdentity
+from imprint.domain.site import ABOUT, SiteIdentity
 from imprint.interface.service import MarketplaceFacts, Parameters
 from imprint.ports import Clock, Monotonic
 from imprint.services.access.reads import Reads
@@ -205,10 +205,15 @@ def build_app(
         405: on_method_not_allowed,
     }
     if site is not None:
-        handlers = {kind: page_handler(handler, site.refuse) for kind, handler in handlers.items()}
+        own = _own_paths(facts)
+        handlers = {
+            kind: page_handler(handler, site.refuse, own) for kind, handler in handlers.items()
+        }
     return Application(
         routes=routes,
-        middleware=_middleware(routes, options, monotonic, None if site is None else site.refuse),
+        middleware=_middleware(
+            routes, options, monotonic, None if site is None else site.refuse, _own_paths(facts)
+        ),
         exception_handlers=handlers,
         lifespan=lifespan,
     )
@@ -237,7 +242,7 @@ class StartingApp:
         refuse = self._routes.refuse
         self._app = Application(
             routes,
-            _middleware(routes, options, monotonic, refuse_page),
+            _middleware(routes, options, monotonic, refuse_page, _own_paths(facts)),
             {Problem: on_problem, 404: refuse, 405: refuse},
         )
 
@@ -364,6 +369,12 @@ def _templates(facts: Facts, decided: SiteFacts, assets: Assets) -> Templates:
     return Templates(assets, shared, facts.service.chain.coin.symbol)
 
 
+def _own_paths(facts: Facts) -> frozenset[str]:
+    """The paths of the operator's pages."""
+    pages = () if facts.site is None else facts.site.identity.pages
+    return frozenset({f"/{ABOUT}", *(f"/{page.name}" for page in pages)})
+
+
 def _own_files(facts: Facts) -> OwnFiles:
     return OwnFiles() if facts.site is None else OwnFiles.of(facts.site.identity)
 
@@ -477,7 +488,11 @@ def _about_routes(about: AboutRoutes) -> Iterator[Route]:
 
 
 def _middleware(
-    routes: list[Route], options: WebOptions, monotonic: Monotonic, refuse_page: Refuse | None
+    routes: list[Route],
+    options: WebOptions,
+    monotonic: Monotonic,
+    refuse_page: Refuse | None,
+    own_paths: Collection[str],
 ) -> list[Middleware]:
     """The middleware, outermost first."""
     given: dict[str, Any] = {
@@ -487,7 +502,7 @@ def _middleware(
         "logs_addresses": options.logs_addresses,
     }
     if refuse_page is not None:
-        given["respond_to_failure"] = failure_responder(refuse_page)
+        given["respond_to_failure"] = failure_responder(refuse_page, own_paths)
     chosen = [Middleware(RequestMiddleware, **given)]
     if options.trusted_proxies:
         # Replaces the proxy's address in the scope, by which the limits per client are counted.

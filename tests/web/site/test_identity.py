@@ -175,6 +175,16 @@ async def test_hostile_markdown_in_a_page_is_text(tmp_path: Path) -> None:
     assert all(re.fullmatch(r'(href="https://[^"]*" )?rel="[a-z ]*"', each) for each in links)
 
 
+async def test_a_browser_that_is_refused_a_page_of_the_operator_gets_a_page(tmp_path: Path) -> None:
+    limits = {"RATE_LIMITS": "on", "RATE_READS": "1/60"}
+    async with open_world(tmp_path / "data", **place_of(tmp_path / "place"), **limits) as world:
+        await page(world, "/terms")
+        for path in ("/terms", "/about"):
+            assert "Too many requests" in await page(world, path, 429)
+            refused = await world.client.get(path, headers={"Accept": "*/*"})
+            assert refused.headers["content-type"] == "application/problem+json"
+
+
 async def test_about_is_there_without_a_text_of_the_operator(tmp_path: Path) -> None:
     async with open_world(tmp_path, PUBLICATION_NAME="Tides") as world:
         text = await page(world, "/about")
