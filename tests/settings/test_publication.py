@@ -1,5 +1,6 @@
 """The settings of `[publication]`: files, links, pages, and everything that is refused."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,12 @@ def test_a_logo_is_a_small_picture(tmp_path: Path, content: bytes, words: str) -
     assert words in problem
 
 
+def test_a_logo_that_is_a_pipe_is_refused_without_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (problem,) = problems_of(PUBLICATION_LOGO=str(tmp_path / "pipe"))
+    assert "is not a regular file" in problem
+
+
 def test_an_icon_is_png_or_svg(tmp_path: Path) -> None:
     path = write(tmp_path, "icon.png", b"\xff\xd8\xff and so on")
     assert "PNG or SVG" in problems_of(PUBLICATION_ICON=str(path))[0]
@@ -187,6 +194,7 @@ def test_every_page_that_cannot_be_served_is_named(tmp_path: Path) -> None:
     }.items():
         write(tmp_path, f"pages/{name}", content)
     (tmp_path / "pages/folder.md").mkdir()
+    write(tmp_path, "pages/.#fine.md", "of an editor")
     (problem,) = problems_of(PUBLICATION_PAGES=str(tmp_path / "pages"))
     for words in (
         "posts.md would be at /posts, which is another page",
@@ -194,7 +202,7 @@ def test_every_page_that_cannot_be_served_is_named(tmp_path: Path) -> None:
         "empty.md is empty",
         "latin.md is not UTF-8",
         "large.md is larger than 256 KiB",
-        "folder.md names a file that cannot be read: is a directory",
+        "folder.md is not a regular file",
     ):
         assert words in problem
     assert "fine.md" not in problem

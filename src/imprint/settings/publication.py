@@ -120,7 +120,9 @@ def parse_pages(text: str) -> tuple[OwnPage, ...]:
         return ()
     folder = parse_path(text)
     try:
-        files = sorted(each for each in folder.iterdir() if each.suffix == ".md")
+        # Editors keep hidden files beside those that they open.
+        found = (each for each in folder.iterdir() if not each.name.startswith("."))
+        files = sorted(each for each in found if each.suffix == ".md")
     except OSError as error:
         raise InvalidSetting(_unreadable("folder", error)) from error
     if len(files) > MAX_PAGES:
@@ -153,6 +155,9 @@ def _parse_page(file: Path) -> OwnPage:
 
 def _read(file: Path, most: int) -> bytes:
     try:
+        # Reading a pipe would wait for ever.
+        if file.exists() and not file.is_file():
+            raise InvalidSetting("is not a regular file")
         with file.open("rb") as opened:
             content = opened.read(most + 1)
     except OSError as error:

@@ -51,8 +51,9 @@ def place_of(folder: Path, **more: str) -> dict[str, str]:
 
 
 async def page(world: World, path: str, status: int = 200) -> str:
-    response = await world.client.get(path, headers=BROWSER)
+    response = await world.client.get(path, headers=BROWSER, follow_redirects=True)
     assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "text/html; charset=utf-8"
     return response.text
 
 
@@ -180,7 +181,7 @@ async def test_a_browser_that_is_refused_a_page_of_the_operator_gets_a_page(tmp_
     async with open_world(tmp_path / "data", **place_of(tmp_path / "place"), **limits) as world:
         await page(world, "/terms")
         for path in ("/terms", "/about"):
-            assert "Too many requests" in await page(world, path, 429)
+            await page(world, path, 429)
             refused = await world.client.get(path, headers={"Accept": "*/*"})
             assert refused.headers["content-type"] == "application/problem+json"
 
@@ -210,7 +211,7 @@ async def test_the_page_of_one_author_is_the_front_page(tmp_path: Path) -> None:
     settings = {"PUBLICATION_FRONT": author, "PUBLICATION_NAME": "Ada"}
     async with open_world(tmp_path / "data", **settings) as world:
         await world.index()
-        assert "Nothing is published here yet" in await page(world, "/")
+        assert 'id="empty"' in await page(world, "/")
         mine = await publish(world, 1, title="By the author")
         other = await publish(world, 2, title="By a stranger")
         text = await page(world, "/")
@@ -256,12 +257,12 @@ async def test_the_chain_has_a_name_a_coin_and_what_the_operator_publishes(tmp_p
             "/feeds/posts.atom",
             "/llms.txt",
         ):
-            text = (await world.client.get(path, headers=BROWSER)).text
+            text = (await world.client.get(path, headers=BROWSER, follow_redirects=True)).text
             assert "0.01 xDAI" in text, path
             assert "0.01 ETH" not in text, path
             assert "a-key-of-a-provider" not in text
         assert "https://explorer.gnosis.example/tx/0x" in await page(world, f"/p/{post_id}")
-        response = await world.client.get(f"/p/{post_id}", headers=BROWSER)
+        response = await world.client.get("/", headers=BROWSER)
         # Wallets call the public node; pages do not.
         assert "rpc.gnosis.example" not in response.headers["content-security-policy"]
 
@@ -312,14 +313,14 @@ async def test_shared_caches_keep_what_is_for_everybody_for_less_than_a_minute(
             "/about": "pages",
         }
         for path, tag in tagged.items():
-            response = await world.client.get(path, headers=BROWSER)
+            response = await world.client.get(path, headers=BROWSER, follow_redirects=True)
             assert response.status_code == 200, path
             assert response.headers["cache-tag"] == tag, path
             seconds = re.findall(r"=(\d+)", response.headers["cache-control"])
             assert len(seconds) == 2, path
             assert sum(map(int, seconds)) <= 60, path
             again = await world.client.get(
-                path, headers={**BROWSER, "If-None-Match": response.headers["etag"]}
+                response.url, headers={**BROWSER, "If-None-Match": response.headers["etag"]}
             )
             assert again.status_code == 304, path
             assert again.headers["cache-tag"] == tag, path
