@@ -115,9 +115,7 @@ SAMPLES = (
 )
 """The oldest first."""
 
-TEXT = """{description}
-
-This is a sample post. It shows how the texts of your authors will look: *emphasis*, **strong
+TEXT = """This is a sample post. It shows how the texts of your authors will look: *emphasis*, **strong
 words**, `code`, and [links](/about).
 
 ## A heading inside the text
@@ -259,9 +257,7 @@ async def _store(
 ) -> tuple[File, int]:
     """Store the documents of a sample; returns its file, and the size of its picture."""
     name = file_name(author, post_id)
-    document = write_document(
-        TEXT.format(description=sample.description), name, post_id.to_bytes(SALT_LENGTH, "big")
-    )
+    document = write_document(TEXT, name, post_id.to_bytes(SALT_LENGTH, "big"))
     cid, thumbnail, size = document_cid(document), None, 0
     await adapters.content.put(cid, document, Network.PRIVATE)
     if any(sample.colours):
