@@ -115,8 +115,8 @@ SAMPLES = (
 )
 """The oldest first."""
 
-TEXT = """This is a sample post. It shows how the texts of your authors will look: *emphasis*, **strong
-words**, `code`, and [links](/about).
+TEXT = """This is a sample post. It shows how the texts of your authors will look: *emphasis*,
+**strong words**, `code`, and [links](/about).
 
 ## A heading inside the text
 
