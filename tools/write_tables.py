@@ -1,6 +1,6 @@
 """Generates tables in the documentation: settings, codes, commands, metrics and suites."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -113,11 +113,21 @@ def _render_commands() -> str:
     root = click.Context(imprint, info_name="imprint")
     named = [(name, imprint.get_command(root, name)) for name in COMMANDS]
     parts = [
-        _render_command(command, click.Context(command, root, info_name=name))
+        part
         for name, command in named
         if command is not None
+        for part in _render_all(command, click.Context(command, root, info_name=name))
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _render_all(command: click.Command, context: click.Context) -> Iterator[str]:
+    """A command; of a group, its commands."""
+    if not isinstance(command, click.Group):
+        yield _render_command(command, context)
+        return
+    for name, each in command.commands.items():
+        yield from _render_all(each, click.Context(each, context, info_name=name))
 
 
 def _render_command(command: click.Command, context: click.Context) -> str:
@@ -130,7 +140,8 @@ def _render_command(command: click.Command, context: click.Context) -> str:
         for names, meaning in filter(None, records)
     ]
     table = ["\n".join(["| option | meaning |", "|---|---|", *rows])] if rows else []
-    head = f"### {context.info_name}\n\n```\n{usage}\n```"
+    name = context.command_path.removeprefix("imprint ")
+    head = f"### {name}\n\n```\n{usage}\n```"
     return "\n\n".join([head, *paragraphs, *table])
 
 

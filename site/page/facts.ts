@@ -14,5 +14,5 @@ function readFacts(page: Document): PageFacts {
 
 export const facts: PageFacts = readFacts(document);
 
-/** Whether this is `imprint dev`: only then does the service name a node, which has accounts. */
-export const isDevelopment: boolean = facts.chain.rpc_url !== undefined;
+/** Whether this is `imprint dev`, whose node has accounts that sign without a prompt. */
+export const isDevelopment: boolean = facts.features.includes("development");

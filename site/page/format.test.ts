@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { balance, coin, count, fileSize, moment, short } from "./format.ts";
+import { standInForPage } from "./page-double.ts";
+
+standInForPage({});
+const { balance, coin, count, fileSize, moment, short } = await import("./format.ts");
 
 test("a price is formatted exactly", () =>
   assert.equal(coin("10000000000000001"), "0.010000000000000001 ETH"));

@@ -2,9 +2,10 @@
 
 // Not through the client's index: every page loads this module, and only some need the rest.
 import { formatCoin } from "imprint-press/coin";
+import { facts } from "./facts.ts";
 
-/** The name of the chain's coin. */
-export const COIN = "ETH";
+/** The symbol of the chain's coin. */
+export const COIN = facts.chain.coin.symbol;
 
 /** Decimals of amounts that need not be exact, such as balances. */
 const BALANCE_DIGITS = 4;

@@ -1,7 +1,14 @@
 /** A double of the browser's page, for tests that run without a browser. */
 
+/** Facts that every service has. */
+const CHAIN = { name: "Imprint development", coin: { symbol: "ETH", decimals: 18 } };
+
 /** Replace the browser's page with one that has these facts and this storage. */
-export function standInForPage(facts: object, memory = new Map<string, string>()) {
+export function standInForPage(
+  given: { chain?: object; features?: string[]; signing_forms?: string[] },
+  memory = new Map<string, string>(),
+) {
+  const facts = { features: [], ...given, chain: { ...CHAIN, ...given.chain } };
   const heard = new Map<string, (event: { key: string | null }) => void>();
   const localStorage = {
     getItem: (key: string) => memory.get(key) ?? null,
@@ -121,3 +128,6 @@ export class ElementDouble {
     this.listeners.get("click")?.();
   }
 }
+
+// A test that needs nothing else of a page imports this module for its effect.
+if (!("document" in globalThis)) standInForPage({});

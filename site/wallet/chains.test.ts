@@ -3,7 +3,10 @@ import { test } from "node:test";
 import { standInForPage } from "../page/page-double.ts";
 
 const RPC = "http://127.0.0.1:8545";
-standInForPage({ chain: { id: 31337, rpc_url: RPC }, features: [] });
+const EXPLORER = "https://explorer.example";
+const COIN = { symbol: "XDAI", decimals: 18 };
+const CHAIN = { id: 31337, name: "Gnosis", coin: COIN, rpc_url: RPC, explorer_url: EXPLORER };
+standInForPage({ chain: CHAIN, features: [] });
 const { switchChain } = await import("./chains.ts");
 const { WrongChain } = await import("./failures.ts");
 
@@ -35,7 +38,15 @@ function wallet({ chain = 1, unknown, stays = false, addsOnly = false }: Habits)
       const isAdding = method === "wallet_addEthereumChain";
       if (isAdding) {
         isKnown = true;
-        assert.deepEqual((params as [{ rpcUrls: string[] }])[0].rpcUrls, [RPC]);
+        assert.deepEqual(params, [
+          {
+            chainId,
+            chainName: "Gnosis",
+            rpcUrls: [RPC],
+            nativeCurrency: { name: "XDAI", ...COIN },
+            blockExplorerUrls: [EXPLORER],
+          },
+        ]);
       } else if (!isKnown) throw unknown;
       if (!stays && !(isAdding && addsOnly)) chain = Number(chainId);
       return null;

@@ -2,7 +2,6 @@
 
 import type { Provider } from "imprint-press";
 import { facts } from "../page/facts.ts";
-import { COIN } from "../page/format.ts";
 import { WrongChain } from "./failures.ts";
 
 /** Error codes of wallets for an unknown chain; some wrap it. */
@@ -32,11 +31,16 @@ export async function readChain(provider: Provider): Promise<number> {
 }
 
 async function addChain(provider: Provider, chainId: string, unknown: unknown): Promise<void> {
-  const { rpc_url } = facts.chain;
-  // Only under `imprint dev` does the page know a node to add.
+  const { name, coin, rpc_url, explorer_url } = facts.chain;
+  // A wallet can add only a chain whose node the operator publishes.
   if (rpc_url === undefined) throw unknown;
-  const nativeCurrency = { name: COIN, symbol: COIN, decimals: 18 };
-  const chain = { chainId, chainName: "Imprint development", rpcUrls: [rpc_url], nativeCurrency };
+  const chain = {
+    chainId,
+    chainName: name,
+    rpcUrls: [rpc_url],
+    nativeCurrency: { name: coin.symbol, ...coin },
+    ...(explorer_url === undefined ? {} : { blockExplorerUrls: [explorer_url] }),
+  };
   await provider.request({ method: "wallet_addEthereumChain", params: [chain] });
   if ((await readChain(provider)) !== facts.chain.id)
     await provider.request({ method: "wallet_switchEthereumChain", params: [{ chainId }] });

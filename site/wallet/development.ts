@@ -1,7 +1,7 @@
 /** The accounts of the development chain: its node signs for them, so there is no prompt. */
 
 import { type Address, httpProvider, type Provider, walletOfProvider } from "imprint-press";
-import { facts } from "../page/facts.ts";
+import { facts, isDevelopment } from "../page/facts.ts";
 import type { Account } from "./account.ts";
 import { NodeUnreachable } from "./failures.ts";
 
@@ -24,7 +24,7 @@ const NAMES = [
 
 /** The node of `imprint dev`; null in production. */
 export const developmentNode: Provider | null =
-  facts.chain.rpc_url === undefined ? null : nodeProvider(facts.chain.rpc_url);
+  isDevelopment && facts.chain.rpc_url !== undefined ? nodeProvider(facts.chain.rpc_url) : null;
 
 /** All accounts of the development chain; none in production. Throws `NodeUnreachable`. */
 export async function developmentAccounts(): Promise<Account[]> {

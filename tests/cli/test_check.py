@@ -79,7 +79,19 @@ async def test_the_json_report_is_a_single_object(world: World):
     assert all(each.keys() == {"name", "status", "detail", "remedy"} for each in report["checks"])
 
 
-def test_a_report_names_the_invalid_settings(tmp_path):
+def test_a_report_names_everything_that_is_wrong_with_the_publication(tmp_path):
+    wrong = {
+        "IMPRINT_PUBLICATION_ACCENT": "#ffff00",
+        "IMPRINT_PUBLICATION_LOGO": str(tmp_path / "nothing.png"),
+        "IMPRINT_PUBLICATION_PAGES": str(tmp_path / "nowhere"),
+    }
+    result = run(environment_of(tmp_path) | wrong, "check", "--json")
+    assert result.exit_code == 2
+    details = [each["detail"] for each in json.loads(result.stdout)["checks"]]
+    assert sorted(each.split()[0] for each in details) == sorted(wrong)
+
+
+def test_a_report_names_the_wrong_settings(tmp_path):
     environ = environment_of(tmp_path) | {"IMPRINT_CHAIN_ID": "none", "IMPRINT_WORKERS": "0"}
     result = run(environ, "check", "--json")
     assert result.exit_code == 2

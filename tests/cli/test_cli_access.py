@@ -34,6 +34,7 @@ LOOKING = {
     "events": ["events"],
     "gc --dry-run": ["gc", "--dry-run"],
     "repair --dry-run": ["repair", "--dry-run"],
+    "site": ["site", "preview", "--once"],
     "upgrade --check": ["upgrade", "--check"],
     "verify": ["verify", "{export}"],
 }
@@ -64,8 +65,8 @@ MIGRATING = {
 }
 """Commands that may change the schema."""
 
-WITHOUT_CATALOG = ("check", "completion", "contract", "deploy", "restore", "verify")
-"""Commands that need no catalog."""
+WITHOUT_CATALOG = ("check", "completion", "contract", "deploy", "restore", "site", "verify")
+"""What needs no catalog."""
 
 DATABASES = ("sqlite", "postgresql")
 

@@ -198,6 +198,44 @@ async def test_a_reload_with_invalid_settings_changes_nothing_and_is_logged(
         assert counted['imprint_reloads_total{result="done"}'] == 1
 
 
+async def test_a_reload_gives_the_site_another_name_and_pages_under_load(tmp_path: Path):
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "about.md").write_text("# Before")
+    given = {"PUBLICATION_NAME": "Quills", "PUBLICATION_PAGES": pages}
+    config = configure(tmp_path, **given)
+    async with open_scene(tmp_path, CONFIG=str(config)) as scene:
+        replica = scene.replica()
+        await replica.start()
+        load = Load(scene, [replica])
+
+        async def about() -> str:
+            response = await scene.world.client.get("/about", headers={"Accept": "text/html"})
+            assert response.status_code == 200
+            return response.text.partition("<title>")[2].partition("</title>")[0]
+
+        async with load.running():
+            assert await about() == "Before · Quills"
+            (pages / "about.md").write_text("# After")
+            (pages / "posts.md").write_text("# Posts")
+            configure(tmp_path, **given, PUBLICATION_ACCENT="#ffff00", PUBLICATION_FEATURED="1")
+            hang_up(replica)
+            await until(lambda: replica.log.count(FAILED) == 1)
+            (line,) = (line for line in replica.log.splitlines() if FAILED in line)
+            for name in ("PAGES", "ACCENT"):
+                assert f"IMPRINT_PUBLICATION_{name} " in line
+            assert await about() == "Before · Quills"
+            (pages / "posts.md").unlink()
+            configure(tmp_path, **{**given, "PUBLICATION_NAME": "Inkwell"})
+            await reload(replica)
+            assert await about() == "After · Inkwell"
+            await load.go_on()
+        assert load.dropped == []
+        line = next(line for line in replica.log.splitlines() if DONE in line)
+        assert "IMPRINT_PUBLICATION_NAME" in line
+        assert "IMPRINT_PUBLICATION_PAGES" in line
+
+
 async def test_systemd_is_notified_of_every_step(tmp_path: Path):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
         receiver.bind(str(tmp_path / "notify"))

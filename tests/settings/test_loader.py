@@ -124,7 +124,8 @@ def test_the_settings_file_can_be_named_in_the_environment(tmp_path: Path):
         ("prot = 1", "prot is not a setting. Did you mean port?"),
         ("base_url = 'x'", "base_url is not a setting."),
         ("port = ", "is not TOML"),
-        ("[server]\nport = 1", "must be a text, number, switch or list"),
+        ("[server]\nport = 1", "server_port is not a setting."),
+        ("port = 2026-01-01", "must be a text, number, switch or list"),
     ],
 )
 def test_a_problem_in_the_file_is_reported(tmp_path: Path, text: str, expected: str):

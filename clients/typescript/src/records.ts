@@ -84,8 +84,21 @@ export interface ChainFacts {
   id: number;
   /** The contract, in lower case. */
   marketplace: Address;
-  /** A node; only services for development name theirs. */
+  /** The name of the chain. */
+  name: string;
+  coin: CoinFacts;
+  /** A node that everybody may use, if the operator publishes one. */
   rpc_url?: string;
+  /** A block explorer, if the operator names one; it has paths like `/tx/…`. */
+  explorer_url?: string;
+}
+
+/** The coin of the chain, in which prices are paid. */
+export interface CoinFacts {
+  /** Its symbol, such as ETH. */
+  symbol: string;
+  /** Its decimals: a price of 1 is the smallest amount. */
+  decimals: number;
 }
 
 /** The limits on what the service accepts. */

@@ -94,9 +94,9 @@ Check = tuple[str, Callable[[], bool]]
 
 
 def build_service(
-    settings: Settings, adapters: Adapters, rpc_url: str | None = None, *, measures: bool = False
+    settings: Settings, adapters: Adapters, node: str | None = None, *, measures: bool = False
 ) -> ASGIApp:
-    """Build the web application; `rpc_url` is shown to clients (development only).
+    """The web application over these adapters; pages call `node`, that of `imprint dev`.
 
     With `measures`, this process measures stored amounts for all processes' metrics.
     """
@@ -144,7 +144,7 @@ def build_service(
     )
     return build_app(
         services,
-        _facts(settings, rpc_url),
+        _facts(settings, node),
         _web_options(settings),
         clock,
         tasks.lifespan,
@@ -152,18 +152,23 @@ def build_service(
     )
 
 
-def _facts(settings: Settings, rpc_url: str | None) -> Facts:
+def _facts(settings: Settings, node: str | None) -> Facts:
     chain, server = settings.chain, settings.server
     links = FeedLinks(
         server.public_url,
-        settings.site.name,
+        settings.publication.name,
         chain.id,
         chain.marketplace,
         server.websub_hub,
         settings.site.enabled,
+        chain.coin,
     )
     return Facts(
-        describe_service(settings, rpc_url), describe_marketplace(settings), links, _site(settings)
+        describe_service(settings, node),
+        describe_marketplace(settings),
+        links,
+        _site(settings),
+        node,
     )
 
 
@@ -172,7 +177,9 @@ def _site(settings: Settings) -> SiteFacts | None:
     if not site.enabled:
         return None
     secret = _reveal(site.operator_secret)
-    return SiteFacts(site.name, site.fediverse_creator, site.ai_training, secret)
+    return SiteFacts(
+        settings.publication.identity, site.fediverse_creator, site.ai_training, secret
+    )
 
 
 def _readiness(

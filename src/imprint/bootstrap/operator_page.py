@@ -7,6 +7,7 @@ from importlib.metadata import version
 from imprint import __version__
 from imprint.bootstrap.adapters import Adapters
 from imprint.domain.formats.addresses import checksum_address
+from imprint.domain.site import Picture
 from imprint.services.installation.operator_page import Deployment, Operations
 from imprint.services.installation.readiness import Readiness
 from imprint.services.publication.webhooks import Webhooks
@@ -18,6 +19,8 @@ from imprint.settings import (
     Settings,
     SqliteDatabase,
 )
+from imprint.settings.declaration import declared_in
+from imprint.settings.publication import Publication
 
 LIBRARIES = ("starlette", "uvicorn", "msgspec", "cryptography", "jinja2", "nh3")
 """Libraries whose versions are shown: those that parse untrusted input."""
@@ -48,6 +51,7 @@ def build_operations(
         is_sqlite=isinstance(storage.database, SqliteDatabase),
         content_store=_STORES[type(storage.content)],
         versions=versions,
+        publication=_describe_publication(settings),
     )
     return Operations(
         deployment,
@@ -66,3 +70,35 @@ def build_operations(
         os.getpid(),
         adapters.monotonic(),
     )
+
+
+def _describe_publication(settings: Settings) -> dict[str, str | None]:
+    """The publication and the chain that readers see, in words; None for what is missing."""
+    given, chain = settings.publication, settings.chain
+    is_named = given.name != declared_in(Publication)["name"].default
+    front = given.front if isinstance(given.front, str) else f"author {given.front.author}"
+    featured = ", ".join(map(str, given.featured))
+    return {
+        "name": given.name if is_named else None,
+        "description": given.description,
+        "language": given.language,
+        "logo": None if given.logo is None else _describe_picture(given.logo),
+        "icon": None if given.icon is None else _describe_picture(given.icon),
+        "accent": None
+        if given.accent is None
+        else f"{given.accent.light} on light pages, {given.accent.dark} on dark ones",
+        "links": ", ".join(f"{each.label} ({each.address})" for each in given.navigation) or None,
+        "own pages": ", ".join(f"/{each.name}" for each in given.pages) or None,
+        "footer": given.footer,
+        "contact": given.contact,
+        "terms": given.terms,
+        "front page": f"{front}: {featured}" if featured else front,
+        "line about Imprint": "shown" if given.credit else "not shown",
+        "chain": f"{chain.name}, {chain.coin}",
+        "public node": chain.public_rpc_url,
+        "block explorer": chain.explorer_url,
+    }
+
+
+def _describe_picture(picture: Picture) -> str:
+    return f"{picture.media_type}, {len(picture.content):,} bytes"

@@ -9,9 +9,11 @@ from imprint.auth.logins import LOGIN_FRESHNESS
 from imprint.auth.typed_data import BOUND_FORMS, MAX_NONCE_LENGTH, SigningForm
 from imprint.domain.drafts.documents import MAX_IMAGE_PIXELS, MAX_IMAGE_SIDE
 from imprint.domain.drafts.tags import MAX_TAG_LENGTH, MAX_TAGS
+from imprint.domain.formats.coins import DECIMALS
 from imprint.domain.posts.indexed_posts import DRAFTS_PAGE_SIZE, PUBLIC_PAGE_SIZE
 from imprint.interface.service import (
     ChainFacts,
+    CoinFacts,
     LimitFacts,
     LoginFacts,
     MarketplaceFacts,
@@ -31,17 +33,18 @@ def accepted_forms(settings: Settings) -> tuple[SigningForm, ...]:
     return BOUND_FORMS if settings.signing.require_bound else tuple(SigningForm)
 
 
-def _features(settings: Settings) -> tuple[str, ...]:
-    """Features beyond drafts and their publication."""
+def _features(settings: Settings, is_development: bool) -> tuple[str, ...]:
+    """What the service offers beyond drafts and their publication."""
     return (
         *(INDEX_FEATURES if settings.chain.follow_seconds else ()),
         "writing-sessions",
         *(["contract-wallets"] if settings.signing.contract_wallets else []),
+        *(["development"] if is_development else []),
     )
 
 
-def describe_service(settings: Settings, rpc_url: str | None) -> Parameters:
-    """The members of `/.well-known/imprint.json`; `rpc_url` is present only under `dev`.
+def describe_service(settings: Settings, node: str | None) -> Parameters:
+    """The members of `/.well-known/imprint.json`; `node` is that of `imprint dev`.
 
     `now` is added at request time.
     """
@@ -52,9 +55,16 @@ def describe_service(settings: Settings, rpc_url: str | None) -> Parameters:
         settings.server.public_url,
         SigningFacts(signing.name, signing.version, chain.id),
         accepted_forms(settings),
-        _features(settings),
+        _features(settings, node is not None),
         LoginFacts(settings.login_domains, int(LOGIN_FRESHNESS.total_seconds())),
-        ChainFacts(chain.id, chain.marketplace, rpc_url),
+        ChainFacts(
+            chain.id,
+            chain.marketplace,
+            chain.name,
+            CoinFacts(chain.coin, DECIMALS),
+            node or chain.public_rpc_url,
+            chain.explorer_url,
+        ),
         LimitFacts(
             content_bytes=limits.content_bytes,
             quota_bytes=limits.quota_bytes,

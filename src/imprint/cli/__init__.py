@@ -53,6 +53,7 @@ COMMANDS = {
         "rotate_key", "rotate_key", "Wrap the keys of all documents with a new master key."
     ),
     "serve": Command("serve", "serve", "Run the service."),
+    "site": Command("dev", "site", "Preview the site that the settings describe."),
     "upgrade": Command(
         "upgrade", "upgrade", "Bring records and documents up to this version's schema."
     ),

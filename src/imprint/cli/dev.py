@@ -1,9 +1,10 @@
-"""`imprint dev`: the service with its own chain, ready to try out."""
+"""`imprint dev` and `imprint site preview`: the service with its own chain, and without one."""
 
 import asyncio
 import os
 import socket
 import sys
+import tempfile
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,9 +17,11 @@ from rich.console import Console, Group
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
+from starlette.types import ASGIApp, Message, Scope
 
 from imprint.bootstrap import build_service
-from imprint.cli.errors import reporting_errors
+from imprint.bootstrap.preview import open_preview, preview_settings
+from imprint.cli.errors import FAILED, reporting_errors
 from imprint.cli.installation import (
     config_option,
     configure_service_logging,
@@ -27,6 +30,7 @@ from imprint.cli.installation import (
 )
 from imprint.domain.errors import CannotStart
 from imprint.domain.formats.addresses import checksum_address, parse_address
+from imprint.logs import configure_logging
 from imprint.server.http import HttpServer, serve_all
 from imprint.server.listeners import listen
 from imprint.settings import DEVELOPMENT, Settings, read_settings
@@ -198,6 +202,80 @@ def _list_steps(url: str) -> Table:
     steps.add_row("Readiness", Text(f"curl {url}/readyz", "green"))
     steps.add_row("Stop", Text("Ctrl+C; the data stays", "dim"))
     return steps
+
+
+@click.group()
+def site() -> None:
+    """Preview the site that the settings describe."""
+
+
+@site.command()
+@click.option("--port", type=click.IntRange(0, 65_535), default=8000, help="The port (8000).")
+@click.option("--once", is_flag=True, help="Render the pages once, list them, and stop.")
+@config_option
+def preview(port: int, once: bool, config: Path | None) -> None:
+    """Show the site with sample posts, without a chain.
+
+    It reads [publication] and listens on 127.0.0.1 only. What it stores is removed at the end, and
+    the installation is left alone. Start it again to see changed settings.
+    """
+    with reporting_errors(starts=True), tempfile.TemporaryDirectory() as folder:
+        sys.exit(uvloop.run(_preview(Path(folder), port, once, config)))
+
+
+async def _preview(folder: Path, port: int, once: bool, config: Path | None) -> int:
+    listener = None if once else listen("127.0.0.1", port)
+    port = port if listener is None else listener.getsockname()[1]
+    settings = _read_settings({**preview_settings(folder, port)}, config)
+    configure_logging("warning", "text", settings.secrets)
+    async with open_preview(settings) as app:
+        if listener is None:
+            return await _render_once(app, settings)
+        server = HttpServer(app, listener, shutdown_timeout=1)
+        await serve_all([server], drain=False, on_ready=lambda: _say_where(settings))
+    return 0
+
+
+def _say_where(settings: Settings) -> None:
+    click.echo(f"Sample posts under the name {settings.publication.name}; Ctrl+C stops.", err=True)
+    click.echo(f"Open {settings.server.public_url}", err=True)
+
+
+async def _render_once(app: ASGIApp, settings: Settings) -> int:
+    """Render every kind of page, and print its status; returns the exit status."""
+    pages = ["/", "/about", *(f"/{page.name}" for page in settings.publication.pages), "/search"]
+    statuses = {path: await _status_of(app, path) for path in dict.fromkeys(pages)}
+    for path, status in statuses.items():
+        click.echo(f"{status}  {path}")
+    return 0 if set(statuses.values()) == {200} else FAILED
+
+
+async def _status_of(app: ASGIApp, path: str) -> int:
+    """The status of a page, rendered in this process."""
+    found: list[int] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            found.append(message["status"])
+
+    scope: Scope = {
+        "type": "http",
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": [(b"accept", b"text/html")],
+        "client": ("127.0.0.1", 0),
+        "server": ("127.0.0.1", 80),
+        "scheme": "http",
+        "http_version": "1.1",
+        "root_path": "",
+    }
+    await app(scope, receive, send)
+    return found[0]
 
 
 def import_with_extra(module: str, what: str, extra: str) -> ModuleType:

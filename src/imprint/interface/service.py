@@ -27,12 +27,26 @@ class LoginFacts(Struct, frozen=True):
     freshness_seconds: Annotated[Positive, doc("How old a message may be.")]
 
 
+class CoinFacts(Struct, frozen=True):
+    """The coin of the chain, in which prices are paid."""
+
+    symbol: Annotated[str, doc("Its symbol, such as ETH.")]
+    decimals: Annotated[Positive, doc("Its decimals: a price of 1 is the smallest amount.")]
+
+
 class ChainFacts(Struct, frozen=True, omit_defaults=True):
     """The chain and the contract on which posts are published."""
 
     id: ChainId
     marketplace: Annotated[str, doc("The contract, in lower case.", LOWER_ADDRESS_PATTERN)]
-    rpc_url: Annotated[str | None, doc("A node; only services for development name theirs.")] = None
+    name: Annotated[str, doc("The name of the chain.")]
+    coin: CoinFacts
+    rpc_url: Annotated[
+        str | None, doc("A node that everybody may use, if the operator publishes one.")
+    ] = None
+    explorer_url: Annotated[
+        str | None, doc("A block explorer, if the operator names one; it has paths like `/tx/…`.")
+    ] = None
 
 
 class LimitFacts(Struct, frozen=True):

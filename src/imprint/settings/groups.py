@@ -15,6 +15,7 @@ from imprint.settings.parsers import (
     choice,
     integer,
     parse_allowed_origin,
+    parse_coin,
     parse_contact,
     parse_contract,
     parse_cpus,
@@ -24,6 +25,7 @@ from imprint.settings.parsers import (
     parse_origin,
     parse_path,
     parse_proxy,
+    parse_public_url,
     parse_secret_url,
     parse_switch,
     parse_text,
@@ -318,6 +320,24 @@ class Chain:
         integer(1, 16),
         "1",
     )
+    name: str = setting(
+        "CHAIN_NAME",
+        "The name of the chain, for pages and for wallets that add it.",
+        parse_text,
+        "Chain {IMPRINT_CHAIN_ID}",
+    )
+    coin: str = setting("CHAIN_COIN", "The symbol of its coin.", parse_coin, "ETH")
+    public_rpc_url: str | None = optional(
+        "CHAIN_PUBLIC_RPC_URL",
+        "A node that everybody may use, an `https:` address: wallets that do not know the chain"
+        " add it with this one. The nodes of `IMPRINT_CHAIN_RPC_URL` are never shown.",
+        parse_public_url,
+    )
+    explorer_url: str | None = optional(
+        "CHAIN_EXPLORER_URL",
+        "A block explorer, an `https:` address: pages link transactions to it.",
+        parse_public_url,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,7 +498,6 @@ class Site:
         parse_switch,
         "on",
     )
-    name: str = setting("SITE_NAME", "The name of the site on its pages.", parse_text, "Imprint")
     fediverse_creator: str | None = optional(
         "FEDIVERSE_CREATOR",
         "The Fediverse account that link previews of this site name: `@name@example.social`.",

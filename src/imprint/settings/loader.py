@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,8 @@ from imprint.settings.declaration import (
     SettingsProblems,
     declared_in,
 )
-from imprint.settings.secrets import PREVIOUS, Secret, find_problems, find_warnings
+from imprint.settings.publication import Publication
+from imprint.settings.secrets import PREVIOUS, Secret, find_problems, find_warnings, secret_parts
 from imprint.settings.stores import PinataContent, is_exposed
 from imprint.settings.values import COMPATIBLE, GROUPS, SETTINGS, Settings
 
@@ -54,6 +56,7 @@ def read_settings(
     values = _parse(texts, given, problems)
     secrets = _find_secrets(texts)
     problems += _find_lone_previous(texts, secrets)
+    problems += _check_publication(values)
     warnings = [f"{name} is not a setting and is ignored." for name in environment.unknown]
     if check_secrets:
         problems += find_problems(secrets)
@@ -93,17 +96,35 @@ def _read_config(path: Path | None, environ: Mapping[str, str]) -> _Source:
         return _Source(problems=[f"The settings file {named} cannot be read: {_describe(error)}."])
     except tomllib.TOMLDecodeError as error:
         return _Source(problems=[f"The settings file {named} is not TOML: {error}."])
-    texts = {key: _as_text(value) for key, value in table.items()}
+    flat, twice = _flatten(table)
+    texts = {key: _as_text(value) for key, value in flat.items()}
     readable = {key: text for key, text in texts.items() if text is not None}
     source = _match_names(readable, {each.key: each for each in SETTINGS})
     source.problems[:0] = [
-        f"{key} in {named} must be a text, number, switch or list."
-        for key, text in texts.items()
-        if text is None
+        *(f"{key} is given twice in {named}." for key in twice),
+        *(
+            f"{key} in {named} must be a text, number, switch or list."
+            for key, text in texts.items()
+            if text is None
+        ),
     ]
     # Only the operator writes this file, so an unknown name in it is a mistake.
     source.problems += [f"{name} is not a setting." for name in source.unknown]
     return source
+
+
+def _flatten(table: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The settings of a file, those of a table `[publication]` with its name before theirs, and
+    the names that are there twice."""
+    known = {each.key for each in SETTINGS}
+    pairs: list[tuple[str, Any]] = []
+    for key, value in table.items():
+        if isinstance(value, dict) and key not in known:
+            pairs += [(f"{key}_{inner}", each) for inner, each in value.items()]
+        else:
+            pairs.append((key, value))
+    counted = Counter(key for key, _ in pairs)
+    return dict(pairs), [key for key, count in counted.items() if count > 1]
 
 
 def _as_text(value: object) -> str | None:
@@ -114,6 +135,9 @@ def _as_text(value: object) -> str | None:
     if isinstance(value, list):
         texts = [_as_text(each) for each in value]
         return None if None in texts else ",".join(text for text in texts if text is not None)
+    if isinstance(value, dict) and all(isinstance(each, str) for each in value.values()):
+        # Labels and where they lead.
+        return ",".join(f"{label} {address}" for label, address in value.items())
     return None
 
 
@@ -257,6 +281,14 @@ def _find_lone_previous(
     ]
 
 
+def _check_publication(values: Mapping[str, Any]) -> list[str]:
+    """The contradictions within `[publication]`, told with the problems of all other settings."""
+    declared = declared_in(Publication)
+    if any(each.name not in values for each in declared.values()):
+        return []
+    return Publication(**{key: values[each.name] for key, each in declared.items()}).check()
+
+
 def _assemble(values: Mapping[str, Any], warnings: tuple[str, ...]) -> Settings:
     groups = {
         name: group(**{key: values[each.name] for key, each in declared_in(group).items()})
@@ -292,6 +324,13 @@ def _find_contradictions(settings: Settings) -> list[str]:
         problems.append("IMPRINT_CHAIN_RPC_URL names no node.")
     elif settings.chain.quorum > len(settings.chain.rpc_urls):
         problems.append("IMPRINT_CHAIN_QUORUM is more than the nodes of IMPRINT_CHAIN_RPC_URL.")
+    public = settings.chain.public_rpc_url
+    own = [each.reveal() for each in settings.chain.rpc_urls]
+    if public is not None and set(secret_parts(public)) & {k for u in own for k in secret_parts(u)}:
+        problems.append(
+            "IMPRINT_CHAIN_PUBLIC_RPC_URL has a key of IMPRINT_CHAIN_RPC_URL in it, and everybody"
+            " sees that address. Name a node that needs no key."
+        )
     if server.metrics_port and server.metrics_port == server.port:
         problems.append("IMPRINT_METRICS_PORT is the same as IMPRINT_PORT.")
     return problems

@@ -21,6 +21,7 @@ _DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{1,9})?")
 _RATE = re.compile(r"([0-9]{1,12})/([0-9]{1,9})")
 _CPUS = re.compile(r"([0-9]{1,5})(?:-([0-9]{1,5}))?")
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
+_COIN = re.compile(r"[A-Za-z0-9]{1,11}")
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 _ON = ("on", "true", "yes", "1")
 _OFF = ("off", "false", "no", "0")
@@ -157,6 +158,21 @@ def parse_hub(text: str) -> str:
     parts = parse_url(text)
     if parts.fragment or parts.username is not None or set(text) & set('<>"'):
         raise InvalidSetting("must be a URL without a user and a fragment")
+    return text
+
+
+def parse_public_url(text: str) -> str:
+    """An `https` URL that is published, without a slash at its end; `http` on this machine."""
+    parts = urlsplit(parse_hub(text))
+    if parts.scheme != "https" and parts.netloc.rpartition(":")[0] not in _LOOPBACK_HOSTS:
+        raise InvalidSetting("must be a URL that begins with https://")
+    return text.rstrip("/")
+
+
+def parse_coin(text: str) -> str:
+    """The symbol of a coin."""
+    if not _COIN.fullmatch(text):
+        raise InvalidSetting("must be a symbol of at most 11 letters and digits, like ETH")
     return text
 
 

@@ -22,6 +22,7 @@ from imprint.settings.groups import (
     Webhooks,
 )
 from imprint.settings.limits import Limits
+from imprint.settings.publication import Publication
 from imprint.settings.secrets import Secret, secret_parts
 from imprint.settings.stores import PostgresqlDatabase, find_credentials
 
@@ -29,6 +30,7 @@ DEVELOPMENT: Mapping[str, str] = MappingProxyType(
     {
         "IMPRINT_CHAIN_RPC_URL": "http://127.0.0.1:{IMPRINT_DEV_RPC_PORT}",
         "IMPRINT_CHAIN_ID": "31337",
+        "IMPRINT_CHAIN_NAME": "Imprint development",
         "IMPRINT_MARKETPLACE_ADDRESS": "0x5FbDB2315678afecb367f032d93F642f64180aa3",
         "IMPRINT_CHAIN_FOLLOW_SECONDS": "1",
         "IMPRINT_LOGIN_DOMAINS": "localhost:*,127.0.0.1:*,[::1]:*",
@@ -81,6 +83,7 @@ class Settings:
     limits: Limits
     retention: Retention
     site: Site
+    publication: Publication
     development: Development
     warnings: tuple[str, ...] = ()
 

@@ -1,6 +1,6 @@
 """The web application, constructed from lists of routes, middleware and error handlers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import cache, partial
@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from imprint.auth.sessions import OperatorSessions
 from imprint.domain.errors import Code, Problem, Unavailable
 from imprint.domain.rate_limits import SHARE, Budget, Rate, RateLimiter
+from imprint.domain.site import ABOUT, SiteIdentity
 from imprint.interface.service import MarketplaceFacts, Parameters
 from imprint.ports import Clock, Monotonic
 from imprint.services.access.reads import Reads
@@ -50,8 +51,9 @@ from imprint.web.http.problems import (
 from imprint.web.http.proxies import ForwardedClient, TrustedProxies
 from imprint.web.http.requests import ESCAPED, SMALL_BODY, BodyReader
 from imprint.web.http.routing import Application
-from imprint.web.site.assets import ASSET_PATH, AssetRoutes, Assets, built_assets
+from imprint.web.site.assets import ASSET_PATH, Assets, built_assets
 from imprint.web.site.cards import Cards
+from imprint.web.site.identity import AssetRoutes, Frame, OwnFiles
 from imprint.web.site.machines import MachinePages, MachineRoutes
 from imprint.web.site.operator import OperatorRoutes
 from imprint.web.site.pages import SiteRoutes, SiteSources
@@ -99,7 +101,7 @@ class Services:
 class SiteFacts:
     """The operator's settings for the pages."""
 
-    name: str
+    identity: SiteIdentity
     fediverse_creator: str | None = None
     ai_training: str = "prohibit"
     operator_secret: bytes | None = None
@@ -114,6 +116,8 @@ class Facts:
     links: FeedLinks
     site: SiteFacts | None = None
     """None if the service has no pages."""
+    node: str | None = None
+    """The node that pages call under `imprint dev`."""
 
 
 MAX_PUBLISHING = 32
@@ -204,10 +208,15 @@ def build_app(
         405: on_method_not_allowed,
     }
     if site is not None:
-        handlers = {kind: page_handler(handler, site.refuse) for kind, handler in handlers.items()}
+        own = _own_paths(facts)
+        handlers = {
+            kind: page_handler(handler, site.refuse, own) for kind, handler in handlers.items()
+        }
     return Application(
         routes=routes,
-        middleware=_middleware(routes, options, monotonic, None if site is None else site.refuse),
+        middleware=_middleware(
+            routes, options, monotonic, None if site is None else site.refuse, _own_paths(facts)
+        ),
         exception_handlers=handlers,
         lifespan=lifespan,
     )
@@ -226,17 +235,17 @@ class StartingApp:
         refuse_page = None
         if facts.site is not None:
             templates = _templates(facts, facts.site, assets)
-            refuse_page = partial(problem_page, templates, rpc_url=_rpc_url(facts))
+            refuse_page = partial(problem_page, templates, rpc_url=facts.node)
         self._routes = StartingRoutes(missing, refuse_page)
         routes = [
             Route("/healthz", self._routes.healthz),
             Route("/readyz", self._routes.readyz),
-            Page(f"{ASSET_PATH}{{name}}", AssetRoutes(assets).asset),
+            Page(f"{ASSET_PATH}{{name}}", AssetRoutes(assets, _own_files(facts)).asset),
         ]
         refuse = self._routes.refuse
         self._app = Application(
             routes,
-            _middleware(routes, options, monotonic, refuse_page),
+            _middleware(routes, options, monotonic, refuse_page, _own_paths(facts)),
             {Problem: on_problem, 404: refuse, 405: refuse},
         )
 
@@ -276,7 +285,12 @@ def _routes(
     )
     links = facts.links
     feeds = FeedRoutes(services.login, services.feeds, links, bodies, budget)
-    written = MachinePages(links)
+    frame = None if site is None else site.frame
+    written = MachinePages(
+        links,
+        None if frame is None else frame.description,
+        () if frame is None else tuple(page.path for page in frame.pages),
+    )
     machines = MachineRoutes(services.pages, services.sitemap, written, budget)
     posts = PostRoutes(services.login, services.posts, PostRecords(links.service), site is not None)
     unverified = RateLimiter(options.rates.webhooks)
@@ -285,7 +299,7 @@ def _routes(
     return [
         Route("/ipfs/{cid}", gateway.document),
         *(() if site is None else _site_routes(site)),
-        Page(f"{ASSET_PATH}{{name}}", AssetRoutes(assets).asset),
+        Page(f"{ASSET_PATH}{{name}}", AssetRoutes(assets, _own_files(facts)).asset),
         *_operator_routes(services, facts, site, clock),
         *_index_routes(posts, reads, machines),
         *(
@@ -314,7 +328,7 @@ def _about(
         msgspec.json.encode(facts.marketplace),
         LazyText(lambda: msgspec.json.encode(openapi())),
         LazyText(lambda: docs_page(openapi(), msgspec.to_builtins(facts.service), docs).encode()),
-        content_policy(_rpc_url(facts)),
+        content_policy(facts.node),
         services.readiness,
         options.security_contact,
         clock,
@@ -330,33 +344,42 @@ def _site(
     budget: ResponseBudget,
     assets: Assets,
 ) -> SiteRoutes:
+    identity, chain = decided.identity, facts.service.chain
     return SiteRoutes(
         SiteSources(
             services.login, services.posts, services.pages, services.reads, services.totals
         ),
         _templates(facts, decided, assets),
-        Cards(facts.links.service, decided.name),
+        Cards(facts.links.service, identity.name, identity.description, chain.coin.symbol),
+        Frame.of(identity),
+        identity.front,
         BodyReader(options.body_timeout),
         budget,
         options.max_content,
         decided.ai_training,
-        _rpc_url(facts),
+        facts.node,
         options.gateway_fallback,
     )
 
 
 def _templates(facts: Facts, decided: SiteFacts, assets: Assets) -> Templates:
     shared = {
-        "site_name": decided.name,
+        "site_name": decided.identity.name,
+        "frame": Frame.of(decided.identity),
         "facts": msgspec.to_builtins(facts.service),
         "fediverse_creator": decided.fediverse_creator,
     }
-    return Templates(assets, shared)
+    return Templates(assets, shared, facts.service.chain.coin.symbol)
 
 
-def _rpc_url(facts: Facts) -> str | None:
-    """Return the URL of the node that pages call under `imprint dev`."""
-    return facts.service.chain.rpc_url
+def _own_paths(facts: Facts) -> frozenset[str]:
+    """The paths of the operator's pages."""
+    pages = () if facts.site is None else facts.site.identity.pages
+    return frozenset({f"/{ABOUT}", *(f"/{page.name}" for page in pages)})
+
+
+def _own_files(facts: Facts) -> OwnFiles:
+    return OwnFiles() if facts.site is None else OwnFiles.of(facts.site.identity)
 
 
 def _site_routes(site: SiteRoutes) -> Iterator[Route]:
@@ -367,6 +390,8 @@ def _site_routes(site: SiteRoutes) -> Iterator[Route]:
     yield Page("/p/{id}", site.post)
     yield Page("/p/{id}/text", site.text)
     yield Page("/p/{id}/document", site.document)
+    for page in site.frame.pages:
+        yield Page(page.path, site.own_page)
     yield Page("/library", site.library)
     yield Page("/studio", site.studio)
     yield Page(PREVIEW_PATH, site.preview, methods=["POST"])
@@ -466,7 +491,11 @@ def _about_routes(about: AboutRoutes) -> Iterator[Route]:
 
 
 def _middleware(
-    routes: list[Route], options: WebOptions, monotonic: Monotonic, refuse_page: Refuse | None
+    routes: list[Route],
+    options: WebOptions,
+    monotonic: Monotonic,
+    refuse_page: Refuse | None,
+    own_paths: Collection[str],
 ) -> list[Middleware]:
     """Return the middleware, outermost first."""
     given: dict[str, Any] = {
@@ -476,7 +505,7 @@ def _middleware(
         "logs_addresses": options.logs_addresses,
     }
     if refuse_page is not None:
-        given["respond_to_failure"] = failure_responder(refuse_page)
+        given["respond_to_failure"] = failure_responder(refuse_page, own_paths)
     chosen = [Middleware(RequestMiddleware, **given)]
     if options.trusted_proxies:
         # Replaces the proxy's address in the scope, by which the limits per client are counted.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from imprint.domain.formats.coins import format_coin, format_ether
+from imprint.domain.formats.coins import format_amount, format_coin
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from imprint.domain.formats.coins import format_coin, format_ether
 )
 def test_an_amount_is_formatted_exactly(wei: int, text: str) -> None:
     assert format_coin(wei) == text
-    assert format_ether(wei) == f"{text} ETH"
+    assert format_amount(wei, "ETH") == f"{text} ETH"

@@ -19,7 +19,12 @@ async def test_the_facts_contain_what_a_client_needs(town: World) -> None:
     assert facts["signing"] == {"name": "Imprint", "version": "1", "chainId": 31337}
     assert "imprint.test" in facts["login"]["domains"]
     assert facts["login"]["freshness_seconds"] == 60
-    assert facts["chain"] == {"id": 31337, "marketplace": town.marketplace.lower()}
+    assert facts["chain"] == {
+        "id": 31337,
+        "marketplace": town.marketplace.lower(),
+        "name": "Imprint development",
+        "coin": {"symbol": "ETH", "decimals": 18},
+    }
     assert facts["limits"]["content_bytes"] == 4 * 1024 * 1024
     assert set(facts["page_sizes"].values()) == {9, 12}
 

@@ -318,7 +318,7 @@ async def test_a_feed_is_rendered_once_until_its_content_changes(
 async def test_a_feed_has_the_name_of_the_service_and_links_to_its_page(
     tmp_path: Path, records: None
 ) -> None:
-    async with open_world(tmp_path, SITE_NAME="Quills & Co") as world:
+    async with open_world(tmp_path, PUBLICATION_NAME="Quills & Co") as world:
         await publish(world, "Words.", 0)
         author = world.wallet(1).address.lower()
         for path, title, page in (

@@ -160,6 +160,8 @@ async def test_a_raw_response_is_the_root_block(town, large, asked):
     assert response.headers["content-disposition"] == f'attachment; filename="{cid}.bin"'
     assert response.headers["etag"] == f'"{cid}.raw"'
     assert response.headers["x-ipfs-roots"] == cid
+    assert response.headers["x-ipfs-path"] == f"/ipfs/{cid}"
+    assert response.headers["cache-tag"] == f"cid-{cid}"
     assert (cid, response.content) == next((each, bytes(block)) for each, block in blocks(body))
 
 
@@ -361,6 +363,7 @@ async def test_each_picture_size_has_its_own_etag_and_can_be_revalidated(
     again = await fetch(town, wide, "?img-width=60", if_none_match=small.headers["etag"])
     assert again.status_code == 304
     assert "x-ipfs-roots" not in small.headers
+    assert "x-ipfs-path" not in small.headers
     assert whole.headers["x-ipfs-roots"] == wide
 
 

@@ -149,6 +149,19 @@ async def test_a_failed_sign_in_is_logged_with_the_client_but_not_the_secret(
         assert "a-wrong-guess" not in record.getMessage()
 
 
+async def test_the_page_shows_the_publication_and_what_is_missing(tmp_path: Path) -> None:
+    named = {"PUBLICATION_NAME": "Quills", "PUBLICATION_ACCENT": "#c2185b", "CHAIN_COIN": "xDAI"}
+    async with open_world(tmp_path / "named", **GIVEN, **named) as world:
+        panel = panel_of(await opened_page(world), "publication")
+        assert "name Quills" in panel
+        assert "accent #c2185b on light pages, #d5608e on dark ones" in panel
+        assert "chain Imprint development, xDAI" in panel
+        assert "contact not set" in panel
+        assert "imprint site preview" in panel
+    async with open_world(tmp_path / "plain", **GIVEN) as world:
+        assert "name not set" in panel_of(await opened_page(world), "publication")
+
+
 async def test_the_page_shows_health_process_and_versions(tmp_path: Path) -> None:
     async with open_world(tmp_path, **GIVEN) as world:
         page = await opened_page(world)

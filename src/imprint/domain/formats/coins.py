@@ -11,6 +11,6 @@ def format_coin(wei: int) -> str:
     return f"{whole}.{digits}" if digits else f"{whole}"
 
 
-def format_ether(wei: int) -> str:
-    """Format an amount with the name of the coin: `0.01 ETH`."""
-    return f"{format_coin(wei)} ETH"
+def format_amount(wei: int, symbol: str) -> str:
+    """An amount with the symbol of the coin: `0.01 ETH`."""
+    return f"{format_coin(wei)} {symbol}"

@@ -179,6 +179,8 @@ class Deployment:
     is_sqlite: bool
     content_store: str
     versions: Mapping[str, str]
+    publication: Mapping[str, str | None]
+    """The settings of `[publication]` and of the chain's name, in words; None if not given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +229,7 @@ class Operations:
             _make("backup", "Last backup", self._backup()),
             _make("disk", "Disk", self._disk()),
             _make("usage", "What is stored", self._measure()),
+            _make("publication", "Publication", self._publication()),
             _make("versions", "Versions", self._versions()),
             _make("process", "Process", self._process()),
         )
@@ -486,6 +489,23 @@ class Operations:
                 Fact("clock", write_moment(self.clock())),
             )
         )
+
+    async def _publication(self) -> Panel:
+        given = self.deployment.publication
+        facts = [
+            Fact(
+                label, "not set" if text is None else text, Mark.WARN if text is None else Mark.GOOD
+            )
+            for label, text in given.items()
+        ]
+        advice = (
+            Advice(
+                "Set what is missing in [publication], look at it with sample posts, and reload"
+                " the service with SIGHUP.",
+                "imprint site preview",
+            ),
+        )
+        return Panel(facts=tuple(facts), advice=advice if None in given.values() else ())
 
     async def _versions(self) -> Panel:
         versions = [Fact(name, version) for name, version in self.deployment.versions.items()]

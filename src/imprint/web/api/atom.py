@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from imprint.domain.formats.coins import format_ether
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import Feed, FeedEntry
 from imprint.web.api.feed_links import FeedLinks, teaser
@@ -58,9 +57,9 @@ def _entry(entry: FeedEntry, links: FeedLinks) -> Iterator[str]:
     yield f'<link rel="alternate" href="{xml_text(links.page(post.post_id))}"/>\n'
     for tag in post.hashtags:
         yield f'<category term="{xml_text(tag)}"/>\n'
-    yield f'<imprint:price wei="{post.price}">{format_ether(post.price)}</imprint:price>\n'
+    yield f'<imprint:price wei="{post.price}">{links.amount(post.price)}</imprint:price>\n'
     if entry.text is None:
-        yield f"<summary>{xml_text(teaser(entry))}</summary>\n"
+        yield f"<summary>{xml_text(teaser(entry, links))}</summary>\n"
     else:
         if post.description:
             yield f"<summary>{xml_text(post.description)}</summary>\n"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from imprint.domain.formats.addresses import Address
-from imprint.domain.formats.coins import format_ether
+from imprint.domain.formats.coins import format_amount
 from imprint.domain.posts.feeds import Feed, FeedEntry
 from imprint.domain.posts.indexed_posts import IndexedPost
 
@@ -19,6 +19,7 @@ class FeedLinks:
     contract: Address
     hub: str | None = None
     has_site: bool = False
+    coin: str = "ETH"
 
     def title(self, feed: Feed) -> str:
         """Return the title of a feed."""
@@ -61,6 +62,10 @@ class FeedLinks:
         """Return the URL of a post's page."""
         return f"{self.service}{page_path(post_id)}"
 
+    def amount(self, wei: int) -> str:
+        """An amount in the coin of the chain."""
+        return format_amount(wei, self.coin)
+
     def author(self, post: IndexedPost) -> str:
         """Return the URL of an author."""
         return f"{self.service}/authors/{post.author}"
@@ -79,13 +84,13 @@ def page_path(post_id: int | str) -> str:
     return f"/p/{post_id}"
 
 
-def teaser(entry: FeedEntry) -> str:
-    """Return a substitute for a text that is not in the feed: description and reading hint."""
+def teaser(entry: FeedEntry, links: FeedLinks) -> str:
+    """The substitute for a text that is not in the feed: the description, and how to read on."""
     post = entry.post
     if not post.hosted:
         rest = "The text is not stored at this service."
     elif post.free:
         rest = "Read it on its page."
     else:
-        rest = f"Price: {format_ether(post.price)}"
+        rest = f"Price: {links.amount(post.price)}"
     return f"{post.description}\n\n{rest}" if post.description else rest

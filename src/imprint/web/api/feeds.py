@@ -35,7 +35,7 @@ from imprint.web.http.requests import (
 )
 from imprint.web.http.responses import (
     OWN,
-    SHORT_LIVED,
+    SHARED,
     empty_response,
     own_response,
     reserved_response,
@@ -166,7 +166,7 @@ class FeedRoutes:
 
     async def _public(self, request: Request, ending: Ending, load: LoadFeed) -> Response:
         reservation, written = await self._open(request, ending, load)
-        headers = {**written.validators, "Cache-Control": SHORT_LIVED}
+        headers = {**written.validators, "Cache-Control": SHARED, "Cache-Tag": "posts"}
         if (link := self.links.header(written.feed, ending)) is not None:
             headers["Link"] = link
         return reserved_response(request, reservation, headers, _MEDIA_TYPES[ending])

@@ -251,6 +251,7 @@ class GatewayRoutes:
         if is_current(request, tag):
             response = not_modified(tag, IMMUTABLE)
             response.headers["Vary"] = "Accept"
+            response.headers["Cache-Tag"] = f"cid-{cid}"
             return response
 
         async def load() -> tuple[bytes, int]:
@@ -311,10 +312,11 @@ def _document_response(
         "ETag": tag,
         "Cache-Control": IMMUTABLE,
         "Vary": "Accept",
+        "Cache-Tag": f"cid-{cid}",
         "Accept-Ranges": "none" if representation.format is Format.CAR else "bytes",
     }
     if representation.box is None:
-        headers["X-Ipfs-Roots"] = cid
+        headers |= {"X-Ipfs-Path": f"/ipfs/{cid}", "X-Ipfs-Roots": cid}
     if disposition := representation.disposition(cid, media_type):
         headers["Content-Disposition"] = disposition
     part = None

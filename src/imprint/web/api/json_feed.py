@@ -1,6 +1,5 @@
 """Feeds as JSON Feed 1.1."""
 
-from imprint.domain.formats.coins import format_ether
 from imprint.domain.posts.feeds import Feed, FeedEntry
 from imprint.interface.codec import encode_json
 from imprint.interface.posts import JSON_FEED, FeedAuthor, FeedHub, FeedItem, FeedPost, JsonFeed
@@ -37,7 +36,7 @@ def _item(entry: FeedEntry, links: FeedLinks) -> FeedItem:
         post.title,
         post.description,
         # One of the content members is mandatory.
-        teaser(entry) if entry.text is None else entry.text,
+        teaser(entry, links) if entry.text is None else entry.text,
         post.created_at,
         entry.updated_at,
         (FeedAuthor(post.author, links.author(post)),),
@@ -46,7 +45,7 @@ def _item(entry: FeedEntry, links: FeedLinks) -> FeedItem:
             str(post.post_id),
             post.cid,
             Wei(post.price),
-            format_ether(post.price),
+            links.amount(post.price),
             post.free,
             post.hosted,
             entry.text is not None,

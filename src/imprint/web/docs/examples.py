@@ -33,6 +33,7 @@ from imprint.domain.posts.posts import BlockRef
 from imprint.interface.drafts import Content
 from imprint.interface.service import (
     ChainFacts,
+    CoinFacts,
     LimitFacts,
     LoginFacts,
     PageSizes,
@@ -107,7 +108,7 @@ FACTS = ServiceFacts(
     tuple(SigningForm),
     ("posts", "feeds", "search", "writing-sessions", "contract-wallets"),
     LoginFacts((LOGIN_DOMAIN,), 60),
-    ChainFacts(8453, MARKETPLACE),
+    ChainFacts(8453, MARKETPLACE, "Base", CoinFacts("ETH", 18)),
     LimitFacts(
         content_bytes=4 * 1024 * 1024,
         quota_bytes=256 * 1024 * 1024,

@@ -64,6 +64,7 @@ class PageCors(CORSMiddleware):
                 "Link",
                 "Retry-After",
                 "WWW-Authenticate",
+                "X-Ipfs-Path",
                 "X-Ipfs-Roots",
                 "X-Request-Id",
             ],

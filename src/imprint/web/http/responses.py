@@ -155,6 +155,10 @@ IMMUTABLE = "public, max-age=31536000, immutable"
 SHORT_LIVED = "public, max-age=5"
 """Cache header for public responses that the next block may change, such as lists and totals."""
 
+SHARED = "public, max-age=5, stale-while-revalidate=25"
+"""Cache header for pages, feeds and files for crawlers, which are the same for everybody: half a
+minute in all, because a post that is withheld has to be gone from shared caches in a minute."""
+
 PRIVATE = "no-store"
 """Cache header for responses that are for one reader or change all the time."""
 
@@ -225,10 +229,14 @@ def is_unchanged(request: Request, headers: Mapping[str, str]) -> bool:
     return given is not None and given == headers.get("Last-Modified")
 
 
-def cached_response(request: Request, body: str | bytes, media_type: str, cache: str) -> Response:
-    """Build a response with an entity tag, or 304."""
+def cached_response(
+    request: Request, body: str | bytes, media_type: str, cache: str, cache_tag: str | None = None
+) -> Response:
+    """A response with an entity tag, or 304; `cache_tag` is its name in shared caches."""
     content = body.encode() if isinstance(body, str) else body
     headers = {**validators(content), "Cache-Control": cache}
+    if cache_tag is not None:
+        headers["Cache-Tag"] = cache_tag
     if is_unchanged(request, headers):
         return Response(status_code=304, headers=headers)
     return Response(content, headers=headers, media_type=media_type)

@@ -8,13 +8,7 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-import msgspec
 from markupsafe import Markup
-from starlette.requests import Request
-from starlette.responses import Response
-
-from imprint.domain.errors import Code, Refusal
-from imprint.web.site.rendered_page import accepts_gzip
 
 ASSET_PATH = "/assets/"
 """The path of assets, which can be cached forever because their names contain a hash."""
@@ -31,9 +25,6 @@ MEDIA_TYPES = {
     "woff2": "font/woff2",
 }
 """The media types of assets by file extension."""
-
-FOR_EVER = "public, max-age=31536000, immutable"
-"""Cache header for assets, whose names change with their content."""
 
 COMPRESSED = ("css", "js", "svg", "txt")
 """Extensions of text files, which are sent compressed to clients that accept it."""
@@ -72,24 +63,6 @@ class Assets:
         return ASSET_PATH + self._manifest[entry]
 
 
-@dataclass(frozen=True, slots=True)
-class AssetRoutes:
-    """Routes for files that are built and named by their content."""
-
-    assets: Assets
-
-    async def asset(self, request: Request) -> Response:
-        """`/assets/{name}`: a script, style sheet, font or image of the pages."""
-        asset = self.assets.find(request.path_params["name"])
-        if asset is None:
-            raise Refusal(Code.NOT_FOUND, "There is no such file.")
-        headers = {"Cache-Control": FOR_EVER, "Vary": "Accept-Encoding"}
-        content = asset.content
-        if asset.compressed is not None and accepts_gzip(request):
-            content, headers["Content-Encoding"] = asset.compressed, "gzip"
-        return Response(content, 200, headers, asset.media_type)
-
-
 @cache
 def built_assets() -> Assets:
     """Load the assets in the package, once."""
@@ -98,8 +71,14 @@ def built_assets() -> Assets:
 
 def _read(file: Traversable) -> Asset:
     content, ending = file.read_bytes(), file.name.rpartition(".")[2]
-    compressed = gzip.compress(content, 9, mtime=0) if ending in COMPRESSED else None
-    return Asset(content, MEDIA_TYPES[ending], compressed)
+    return Asset(
+        content, MEDIA_TYPES[ending], compressed(content) if ending in COMPRESSED else None
+    )
+
+
+def compressed(content: bytes) -> bytes:
+    """The content with gzip, the same bytes every time."""
+    return gzip.compress(content, 9, mtime=0)
 
 
 _SHAPE = (
@@ -117,19 +96,4 @@ ICON = (
     "@media(prefers-color-scheme:dark){path{fill:#a3bbff}}</style>"
     f"{_SHAPE}</svg>"
 )
-"""Return the icon as a file."""
-
-
-def web_manifest(name: str) -> bytes:
-    """Return the manifest with which browsers install the site."""
-    return msgspec.json.encode(
-        {
-            "name": name,
-            "short_name": name,
-            "start_url": "/",
-            "display": "browser",
-            "background_color": "#fdfcfa",
-            "theme_color": "#fdfcfa",
-            "icons": [{"src": "/icon.svg", "sizes": "any", "type": "image/svg+xml"}],
-        }
-    )
+"""The icon as a file."""

@@ -1,13 +1,15 @@
 """Page metadata for other sites: canonical URL, cards, feeds, and the author."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from imprint.domain.formats.addresses import Address
 from imprint.domain.formats.cids import NotACid, parse_cid
-from imprint.domain.formats.coins import format_ether
+from imprint.domain.formats.coins import format_amount
+from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import ALL_POSTS, author_path, tag_path
 from imprint.domain.posts.indexed_posts import IndexedPost
 from imprint.web.api.feed_links import page_path
@@ -48,6 +50,38 @@ class Card:
         """The URL of the page's image."""
         return None if self.image is None else self.service + self.image
 
+    def article(self, publisher: str) -> dict[str, Any] | None:
+        """The structured data (schema.org) of a post; None on other pages."""
+        post = self.post
+        if post is None:
+            return None
+        author = {
+            "@type": "Person",
+            "name": short_address(post.author),
+            "identifier": post.author,
+            "url": f"{self.service}/a/{post.author}",
+        }
+        found: dict[str, Any] = {
+            "@context": "https://schema.org",
+            "@type": "Article",
+            "headline": self.title,
+            "description": self.description,
+            "url": self.canonical,
+            "mainEntityOfPage": self.canonical,
+            "datePublished": format_instant(post.created_at),
+            "author": author,
+            "publisher": {"@type": "Organization", "name": publisher, "url": f"{self.service}/"},
+            "keywords": list(post.hashtags),
+            "isAccessibleForFree": post.free,
+        }
+        if self.image_url is not None:
+            found["image"] = [self.image_url]
+        if not post.free:
+            # Search engines ask for this, so that they do not take a paywall for cloaking.
+            part = {"@type": "WebPageElement", "isAccessibleForFree": False, "cssSelector": "#text"}
+            found["hasPart"] = part
+        return found
+
     def miniapp(self, name: str) -> str:
         """Return the JSON of `fc:miniapp`."""
         button = {
@@ -61,10 +95,15 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Cards:
-    """Builds the page heads of a service with this public URL and name."""
+    """Makes the heads of pages of the service with this public URL and name.
+
+    `description` is of the whole site, `coin` the symbol of the chain's coin.
+    """
 
     service: str
     name: str
+    description: str | None = None
+    coin: str = "ETH"
 
     @property
     def _site_feed(self) -> FeedLink:
@@ -73,6 +112,13 @@ class Cards:
     def page(self, path: str, title: str, description: str, *, indexed: bool = True) -> Card:
         """Build the head of a page without an image."""
         return Card(self.service, path, title, description, (self._site_feed,), indexed=indexed)
+
+    def front(self, *, indexed: bool, feeds: tuple[FeedLink, ...] = ()) -> Card:
+        """The head of the front page; `feeds` are those of the author whose page it is."""
+        about = self.description or f"The newest posts of {self.name}."
+        return replace(
+            self.page("/", self.name, about, indexed=indexed), feeds=feeds or (self._site_feed,)
+        )
 
     def tag(self, tag: str, *, indexed: bool) -> Card:
         """Build the head of a hashtag's page."""
@@ -102,7 +148,7 @@ class Cards:
             self.service,
             page_path(post.post_id),
             post_title(post),
-            _description(post),
+            _description(post, self.coin),
             (feed, self._site_feed),
             thumbnail_path(post),
             "article",
@@ -130,14 +176,14 @@ def short_address(address: str) -> str:
     return f"{address[:6]}…{address[-4:]}"
 
 
-def coin(wei: int) -> str:
-    """Format an amount in the chain's coin."""
-    return "Free" if wei == 0 else format_ether(wei)
+def price_text(wei: int, symbol: str) -> str:
+    """A price in the coin of the chain."""
+    return "Free" if wei == 0 else format_amount(wei, symbol)
 
 
-def _description(post: IndexedPost) -> str:
+def _description(post: IndexedPost, symbol: str) -> str:
     text = " ".join(post.description.split())
     if not text:
-        price = f" {coin(post.price)}." if post.hosted else ""
+        price = f" {price_text(post.price, symbol)}." if post.hosted else ""
         return f"A post by {short_address(post.author)}.{price}"
     return text if len(text) <= MAX_DESCRIPTION else f"{text[: MAX_DESCRIPTION - 1]}…"

@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.errors import Code, Refusal
-from imprint.domain.formats.coins import format_ether
 from imprint.domain.formats.instants import format_instant
 from imprint.domain.posts.feeds import PRIVATE_FEEDS
 from imprint.domain.posts.indexed_posts import IndexedPost
@@ -22,7 +22,13 @@ from imprint.web.api.feed_links import FeedLinks
 from imprint.web.http.escapes import markdown_line, xml_text
 from imprint.web.http.large_responses import Reservation, ResponseBudget
 from imprint.web.http.requests import canonical_post_id, client_of
-from imprint.web.http.responses import SHORT_LIVED, cached_response, reserved_response, validators
+from imprint.web.http.responses import (
+    SHARED,
+    SHORT_LIVED,
+    cached_response,
+    reserved_response,
+    validators,
+)
 
 CLOSED = (
     "/me/",
@@ -47,9 +53,14 @@ _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 @dataclass(frozen=True, slots=True)
 class MachinePages:
-    """Renders these pages for a service; `links` has its URLs, chain and contract."""
+    """The pages of a service; `links` are its addresses, chain and contract.
+
+    `own_pages` are the paths of the operator's pages.
+    """
 
     links: FeedLinks
+    description: str | None = None
+    own_pages: tuple[str, ...] = ()
 
     def post(self, shown: ShownPost, text: str | None) -> str:
         """Render a post with this Markdown; if it is not free, with instructions for buying it."""
@@ -72,7 +83,7 @@ class MachinePages:
         if shown.price is None:
             yield "The post is not free any more; its price has just been changed."
         else:
-            yield f"Price: {format_ether(shown.price)} ({shown.price} wei)"
+            yield f"Price: {links.amount(shown.price)} ({shown.price} wei)"
         yield ""
         yield "To read it:"
         yield ""
@@ -93,9 +104,9 @@ class MachinePages:
         lines = [
             f"# {markdown_line(self.links.name)}",
             "",
-            "> A publishing service for work that readers own. Authors publish posts on a "
-            "marketplace contract; free posts are readable by everybody, and the others by those "
-            "who hold their token.",
+            *([f"> {markdown_line(self.description)}", ""] if self.description else []),
+            "Authors publish posts on a marketplace contract; free posts are readable by everybody,"
+            " and the others by those who hold their token.",
             "",
             f"The contract is `{links.contract}` on the chain with the id {links.chain_id}.",
             "",
@@ -126,14 +137,17 @@ class MachinePages:
 
     def _item(self, post: IndexedPost) -> str:
         title = markdown_line(post.title) or f"Post {post.post_id}"
-        price = "free" if post.free else format_ether(post.price)
+        price = "free" if post.free else self.links.amount(post.price)
         offer = price if post.hosted else "not stored here"
         return f"- [{title}]({self.links.service}/posts/{post.post_id}.md): {offer}"
 
     def robots(self) -> str:
         """Render `robots.txt`."""
         closed = "".join(f"Disallow: {path}\n" for path in CLOSED)
-        return f"User-agent: *\n{closed}Allow: /\n\nSitemap: {self.links.service}/sitemap.xml\n"
+        at = self.links.service
+        # The licence is a page of the site.
+        license_line = f"License: {at}/license.xml\n" if self.links.has_site else ""
+        return f"User-agent: *\n{closed}Allow: /\n\n{license_line}Sitemap: {at}/sitemap.xml\n"
 
     def sitemap_index(self, starts: Sequence[int]) -> str:
         """Render the sitemap index."""
@@ -143,9 +157,11 @@ class MachinePages:
         )
         return f'{_XML}<sitemapindex xmlns="{_SITEMAPS}">\n{pages}</sitemapindex>\n'
 
-    def sitemap(self, posts: Sequence[PostAddress]) -> str:
-        """Render a page of the sitemap."""
-        urls = "".join(
+    def sitemap(self, posts: Sequence[PostAddress], *, is_first: bool = False) -> str:
+        """A page of the sitemap; the first one has the operator's own pages."""
+        own = self.own_pages if is_first else ()
+        urls = "".join(f"<url><loc>{self.links.service}{path}</loc></url>\n" for path in own)
+        urls += "".join(
             f"<url><loc>{self.links.page(post.post_id)}</loc>"
             f"<lastmod>{format_instant(post.created_at)}</lastmod></url>\n"
             for post in posts
@@ -157,7 +173,7 @@ MARKDOWN = "text/markdown"
 LICENSE_TYPE = "application/rsl+xml"
 
 CRAWLED = "public, max-age=3600"
-"""Cache header for files that only crawlers fetch; they may be an hour old."""
+"""Cache header for `robots.txt`, which names no post."""
 
 PAGE_MEMORY = 16 * 1024 * 1024
 """Maximum memory in bytes for building a page of the sitemap."""
@@ -180,7 +196,7 @@ class MachineRoutes:
             return await self._write_post(client_of(request), shown)
 
         reservation = await self.budget.admit(client_of(request), write)
-        return _send(request, reservation, MARKDOWN, SHORT_LIVED)
+        return _send(request, reservation, MARKDOWN, f"post-{post_id}")
 
     async def _write_post(self, client: str, shown: ShownPost) -> bytes:
         reads, file = self.pages.reads, shown.file
@@ -206,14 +222,14 @@ class MachineRoutes:
 
     async def llms(self, request: Request) -> Response:
         text = self.written.llms(await self.pages.newest())
-        return cached_response(request, text, MARKDOWN, SHORT_LIVED)
+        return cached_response(request, text, MARKDOWN, SHARED, "posts")
 
     async def robots(self, request: Request) -> Response:
         return cached_response(request, self.written.robots(), "text/plain", CRAWLED)
 
     async def sitemap_index(self, request: Request) -> Response:
         text = self.written.sitemap_index(await self.sitemaps.pages())
-        return cached_response(request, text, "application/xml", CRAWLED)
+        return cached_response(request, text, "application/xml", SHARED, "posts")
 
     async def sitemap(self, request: Request) -> Response:
         start = parse_position(request.path_params["start"])
@@ -225,14 +241,19 @@ class MachineRoutes:
             posts = await self.sitemaps.page(start - 1)
             if not posts and start - 1 != BEGINNING:
                 raise no_page
-            return (await asyncio.to_thread(self.written.sitemap, posts)).encode()
+            write = partial(self.written.sitemap, posts, is_first=start - 1 == BEGINNING)
+            return (await asyncio.to_thread(write)).encode()
 
         reservation = await self.budget.reserve(client_of(request), PAGE_MEMORY, write)
-        return _send(request, reservation, "application/xml", CRAWLED)
+        return _send(request, reservation, "application/xml", "posts")
 
 
-def _send(request: Request, reservation: Reservation, media_type: str, cache: str) -> Response:
-    headers = {**validators(reservation.body), "Cache-Control": cache}
+def _send(request: Request, reservation: Reservation, media_type: str, cache_tag: str) -> Response:
+    headers = {
+        **validators(reservation.body),
+        "Cache-Control": SHARED,
+        "Cache-Tag": cache_tag,
+    }
     return reserved_response(request, reservation, headers, media_type)
 
 

@@ -4,7 +4,8 @@ import asyncio
 import secrets
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,8 +17,15 @@ from starlette.responses import Response
 from imprint.domain.drafts.documents import SMALL_DOCUMENT
 from imprint.domain.drafts.files import File
 from imprint.domain.errors import Code, Refusal, Unavailable
-from imprint.domain.posts.indexed_posts import IndexedPost, MarketTotals, PostOrder
+from imprint.domain.formats.addresses import Address
+from imprint.domain.posts.indexed_posts import (
+    AccountSummary,
+    IndexedPost,
+    MarketTotals,
+    PostOrder,
+)
 from imprint.domain.posts.text_work import TextWork
+from imprint.domain.site import FrontPage
 from imprint.services.access.reads import Reads
 from imprint.services.accounts.login import Login
 from imprint.services.content.text_conversions import Convert, TextConversions
@@ -40,12 +48,12 @@ from imprint.web.http.responses import (
     HTML_TYPE,
     OWN,
     PRIVATE,
-    SHORT_LIVED,
+    SHARED,
     cached_response,
     prefers,
 )
-from imprint.web.site.assets import ICON, web_manifest
 from imprint.web.site.cards import Card, Cards, post_title
+from imprint.web.site.identity import INERT, Frame, web_manifest
 from imprint.web.site.machines import LICENSE_TYPE, license_document
 from imprint.web.site.policy import content_policy
 from imprint.web.site.problem_pages import problem_page
@@ -56,7 +64,7 @@ from imprint.web.site.texts.post_html import TextMarkup, text_markup
 T = TypeVar("T")
 
 DAILY = "public, max-age=86400"
-"""Cache header for content that an operator changes: the icon, the manifest, the licence."""
+"""Cache header for the licence."""
 
 KEPT_BYTES = 16 * 1024 * 1024
 """Cache size in bytes for list pages, and for post pages.
@@ -120,6 +128,8 @@ class SiteRoutes:
     sources: SiteSources
     templates: Templates
     cards: Cards
+    frame: Frame
+    front_page: FrontPage
     bodies: BodyReader
     budget: ResponseBudget
     max_content: int
@@ -130,36 +140,37 @@ class SiteRoutes:
     _lists: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _searches: Derived[RenderedPage] = field(default_factory=_kept_searches)
     _posts: Derived[RenderedPage] = field(default_factory=_kept_pages)
+    _own_pages: Derived[RenderedPage] = field(default_factory=_kept_pages)
     _previews: TextConversions = field(default_factory=partial(TextConversions, at_once=1))
     """One preview at a time is rendered, so that previews never delay readers."""
 
     # Lists
 
     async def front(self, request: Request) -> Response:
-        """`/`: the newest posts; the first page also has totals and the best-selling posts."""
+        """`/`: the newest posts; the first page has the featured ones, and what is bought most."""
+        if self.front_page.author is not None:
+            return await self._author_page(request, self.front_page.author, is_front=True)
         token = only_value(query_params(request), TOKEN)
         posts = self.sources.posts
         newest = await posts.list(ListRequest({}, token))
         bought: ListedPosts | None = None
-        totals: MarketTotals | None = None
+        featured: list[IndexedPost] = []
         if token is None and newest.posts:
             by_sales = ListRequest({"order": PostOrder.SALES}, None, MOST_BOUGHT)
-            bought, totals = await posts.list(by_sales), await self._totals()
+            bought, featured = await posts.list(by_sales), await self._featured()
 
         def render() -> RenderedPage:
             most = [] if bought is None else [each for each in bought.posts if each.sales.count]
             return self._rendered(
                 "front.html",
-                self.cards.page("/", self.cards.name, _ABOUT, indexed=token is None),
-                listed=newest,
+                self.cards.front(indexed=token is None),
+                listed=_with_first(featured, newest),
                 first=token is None,
-                about=_ABOUT,
                 bought=most,
-                totals=totals,
                 tag_names=popular_tags(newest.posts),
             )
 
-        beside = token, totals, None if bought is None else bought.posts
+        beside = token, featured, None if bought is None else bought.posts
         return self._respond(request, self._lists.of(newest, beside, render))
 
     async def tag(self, request: Request) -> Response:
@@ -177,18 +188,37 @@ class SiteRoutes:
 
         return self._respond(request, self._lists.of(listed, (tag, token), render))
 
+    async def _featured(self) -> list[IndexedPost]:
+        """The posts that the operator features, without those that do not exist."""
+        found = []
+        for post_id in self.front_page.featured:
+            with suppress(Refusal):
+                found.append((await self.sources.posts.post(post_id)).post)
+        return found
+
     async def author(self, request: Request) -> Response:
         """`/a/{address}`: an author and their posts."""
         address = canonical_address(request.path_params["address"])
+        return await self._author_page(request, address, self.front_page.author == address)
+
+    async def _author_page(self, request: Request, address: Address, is_front: bool) -> Response:
+        """The page of an author, which may be the front page, also before their first post."""
         token = only_value(query_params(request), TOKEN)
-        author = await self.sources.posts.author(address)
         listed = await self.sources.posts.list(ListRequest({"author": address}, token))
+        author: AccountSummary | None = None
+        if listed.posts or not is_front:
+            author = await self.sources.posts.author(address)
 
         def render() -> RenderedPage:
             card = self.cards.author(address)
+            if is_front:
+                card = self.cards.front(indexed=token is None, feeds=card.feeds)
+            if author is None:
+                empty = {"first": True, "bought": [], "tag_names": []}
+                return self._rendered("front.html", card, listed=listed, **empty)
             return self._rendered("author.html", card, listed=listed, author=author)
 
-        return self._respond(request, self._lists.of(listed, (author, token), render))
+        return self._respond(request, self._lists.of(listed, (author, token, is_front), render))
 
     async def search(self, request: Request) -> Response:
         """`/search`: posts that contain all words of a query."""
@@ -223,6 +253,20 @@ class SiteRoutes:
                 raise
             return None
 
+    # The operator's own pages
+
+    async def own_page(self, request: Request) -> Response:
+        """`/about` and the other pages that the operator writes; the first has the totals."""
+        (page,) = (each for each in self.frame.pages if each.path == request.url.path)
+        totals = await self._totals() if page is self.frame.pages[0] else None
+
+        def render() -> RenderedPage:
+            about = self.frame.description or f"{page.title}: {self.frame.name}"
+            card = self.cards.page(page.path, page.title, about)
+            return self._rendered("own_page.html", card, page=page, totals=totals)
+
+        return self._respond(request, self._own_pages.of(page, totals, render), "pages")
+
     # A post
 
     async def post(self, request: Request) -> Response:
@@ -234,7 +278,7 @@ class SiteRoutes:
         async def write() -> bytes:
             page = await self._post_page(client, await self.sources.pages.show(post_id))
             headers.clear()
-            headers.update(page.headers(self._policy(), SHORT_LIVED))
+            headers.update(page.headers(self._policy(), SHARED, f"post-{post_id}"))
             if page.is_current(request):
                 return b""
             return page.encoded(request, headers)
@@ -373,18 +417,19 @@ class SiteRoutes:
     # Files
 
     async def icon(self, request: Request) -> Response:
-        """`/icon.svg`: the site icon."""
-        response = cached_response(request, ICON, "image/svg+xml", DAILY)
+        """`/icon.svg`: the icon that the operator gives, or the first letter of the name."""
+        if self.frame.files.icon is not None:
+            headers = {"Location": self.frame.icon, "Cache-Control": SHARED}
+            return Response(status_code=302, headers=headers)
+        response = cached_response(request, self.frame.drawn_icon, "image/svg+xml", SHARED)
         # The icon has its own style for dark tabs.
-        response.headers["Content-Security-Policy"] = (
-            "default-src 'none'; style-src 'unsafe-inline'"
-        )
+        response.headers["Content-Security-Policy"] = INERT
         return response
 
     async def manifest(self, request: Request) -> Response:
-        """`/site.webmanifest`: the web app manifest."""
-        document = web_manifest(self.cards.name)
-        return cached_response(request, document, "application/manifest+json", DAILY)
+        """`/site.webmanifest`."""
+        document = web_manifest(self.frame)
+        return cached_response(request, document, "application/manifest+json", SHARED)
 
     async def license(self, request: Request) -> Response:
         """`/license.xml`: the machine-readable licence."""
@@ -400,8 +445,8 @@ class SiteRoutes:
     def _rendered(self, template: str, card: Card, **values: Any) -> RenderedPage:
         return RenderedPage.of(self.templates.render(template, card=card, **values))
 
-    def _respond(self, request: Request, page: RenderedPage) -> Response:
-        return page.response(request, self._policy(), SHORT_LIVED)
+    def _respond(self, request: Request, page: RenderedPage, tag: str = "posts") -> Response:
+        return page.response(request, self._policy(), SHARED, tag)
 
     def _policy(self, style_nonce: str | None = None) -> str:
         return content_policy(self.rpc_url, style_nonce, self.pictures)
@@ -410,8 +455,13 @@ class SiteRoutes:
         return {"Content-Security-Policy": self._policy(), "Cache-Control": cache}
 
 
-_ABOUT = "Writing that its authors own and its readers keep."
-"""A one-sentence description of this site."""
+def _with_first(featured: Sequence[IndexedPost], listed: ListedPosts) -> ListedPosts:
+    """A list with the featured posts at its beginning, each once."""
+    if not featured:
+        return listed
+    ids = {each.post_id for each in featured}
+    rest = (each for each in listed.posts if each.post_id not in ids)
+    return replace(listed, posts=(*featured, *rest))
 
 
 def popular_tags(posts: Sequence[IndexedPost]) -> list[str]:

@@ -1,6 +1,6 @@
 """Problem pages, which browsers get instead of problem+json."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from http import HTTPStatus
 from typing import Any
 
@@ -21,7 +21,7 @@ Refuse = Callable[[Response, str], Response]
 
 PAGES = frozenset({"/", "/search", "/library", "/studio", "/operator", "/docs"})
 PAGE_PREFIXES = ("/p/", "/t/", "/a/", "/studio/", "/posts/", "/authors/")
-"""Paths of pages, and of endpoints that redirect browsers to one."""
+"""Paths of pages, and of what sends browsers to one; a site also has pages of its operator."""
 
 UNROUTED = {
     404: "There is nothing at this address.",
@@ -52,32 +52,32 @@ KEPT_HEADERS = ("retry-after", "allow")
 """Headers of a problem response that its page also carries."""
 
 
-def wants_page(request: Request) -> bool:
-    """Whether a request comes from a browser and is for a page."""
+def wants_page(request: Request, own: Collection[str]) -> bool:
+    """Whether a request comes from a browser, for a page; `own` are paths of the operator's."""
     path = request.url.path
-    is_page = path in PAGES or path.startswith(PAGE_PREFIXES)
+    is_page = path in PAGES or path in own or path.startswith(PAGE_PREFIXES)
     return is_page and prefers(request, HTML_TYPE)
 
 
-def page_handler(handler: ProblemHandler, refuse: Refuse) -> ProblemHandler:
-    """Return a handler that sends browsers a page, even when no endpoint was found."""
+def page_handler(handler: ProblemHandler, refuse: Refuse, own: Collection[str]) -> ProblemHandler:
+    """A handler that sends browsers a page, also where no endpoint was found."""
 
     async def respond(request: Request, error: Any) -> Response:
         response = await handler(request, error)
         if isinstance(error, HTTPException):
             detail = UNROUTED[error.status_code]
             return refuse(response, detail) if prefers(request, HTML_TYPE) else response
-        return refuse(response, error.detail) if wants_page(request) else response
+        return refuse(response, error.detail) if wants_page(request, own) else response
 
     return respond
 
 
-def failure_responder(refuse: Refuse) -> Callable[[Request], Response]:
-    """Return a responder to unexpected errors; it renders the page now, so as not to fail later."""
+def failure_responder(refuse: Refuse, own: Collection[str]) -> Callable[[Request], Response]:
+    """Responds to unexpected errors; their page is made now, so that nothing can fail later."""
     page = refuse(error_response(), FAILURE_DETAIL)
 
     def respond(request: Request) -> Response:
-        return page if wants_page(request) else error_response()
+        return page if wants_page(request, own) else error_response()
 
     return respond
 

@@ -1,7 +1,6 @@
 """Rendered pages: their bytes, plain and compressed, and their responses."""
 
 import gzip
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -51,9 +50,10 @@ class RenderedPage:
         """The entity tag of the compressed page."""
         return entity_tag(f"{self.tag[1:-1]}.gz")
 
-    def headers(self, policy: str, cache: str) -> dict[str, str]:
-        """Return the headers of a response with this page."""
+    def headers(self, policy: str, cache: str, cache_tag: str) -> dict[str, str]:
+        """The headers of a response with this page; `cache_tag` is its name in shared caches."""
         return {
+            "Cache-Tag": cache_tag,
             "ETag": self.tag,
             "Content-Security-Policy": policy,
             "Cache-Control": cache,
@@ -73,11 +73,9 @@ class RenderedPage:
         headers["ETag"] = self.compressed_tag
         return self.compressed
 
-    def response(
-        self, request: Request, policy: str, cache: str, more: Mapping[str, str] | None = None
-    ) -> Response:
-        """Build the response with this page, or 304 if the client already has it."""
-        headers = {**self.headers(policy, cache), **(more or {})}
+    def response(self, request: Request, policy: str, cache: str, cache_tag: str) -> Response:
+        """The response with this page, or 304 if the client has it."""
+        headers = self.headers(policy, cache, cache_tag)
         if self.is_current(request):
             return Response(status_code=304, headers=headers)
         return Response(self.encoded(request, headers), 200, headers, HTML_TYPE)

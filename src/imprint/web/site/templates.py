@@ -1,7 +1,7 @@
 """Page templates: Jinja2, with autoescaping of everything not marked as safe."""
 
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jinja2
@@ -9,19 +9,21 @@ import msgspec
 import nh3
 from markupsafe import Markup
 
+from imprint.domain.formats.coins import format_amount
 from imprint.domain.formats.instants import format_instant
 from imprint.web.site.assets import MARK, Assets
-from imprint.web.site.cards import coin, post_title, short_address, thumbnail_path
+from imprint.web.site.cards import post_title, price_text, short_address, thumbnail_path
 
 FONTS = ("source-serif-4-latin-400-normal.woff2", "source-serif-4-latin-600-normal.woff2")
 """Fonts used above the fold, which pages preload before their style sheet requests them."""
 
 
 class Templates:
-    """Renders templates; `shared` has the values that every page needs."""
+    """Renders templates; `shared` are the values that every page has, `coin` is the symbol of the
+    chain's coin."""
 
-    def __init__(self, assets: Assets, shared: dict[str, Any]) -> None:
-        self._environment = _environment(assets)
+    def __init__(self, assets: Assets, shared: dict[str, Any], coin: str) -> None:
+        self._environment = _environment(assets, coin)
         self._shared = shared
 
     def render(self, name: str, **values: Any) -> str:
@@ -30,8 +32,8 @@ class Templates:
 
 
 @cache
-def _environment(assets: Assets) -> jinja2.Environment:
-    """Return the compiled templates, shared by all services of a process."""
+def _environment(assets: Assets, coin: str) -> jinja2.Environment:
+    """The compiled templates, shared by all services of a process."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("imprint.web.site"),
         autoescape=True,
@@ -43,7 +45,8 @@ def _environment(assets: Assets) -> jinja2.Environment:
     fonts = [assets.url(name) for name in FONTS if assets.has(name)]
     environment.globals.update(asset=assets.url, fonts=fonts, mark=MARK)
     environment.filters.update(
-        coin=coin,
+        amount=partial(format_amount, symbol=coin),
+        coin=partial(price_text, symbol=coin),
         data=script_data,
         day=_day,
         instant=format_instant,

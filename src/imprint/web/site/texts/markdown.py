@@ -7,6 +7,7 @@ as work, so that time and memory stay proportional to the length of the text.
 import re
 from collections.abc import Callable, Sequence
 from html import escape
+from itertools import pairwise
 from typing import Any, Literal
 
 from markdown_it import MarkdownIt
@@ -145,6 +146,21 @@ def markdown_html(text: str, pictures: Pictures, title: str, work: TextWork) -> 
     _number_headings(tokens)
     rendered: str = _markdown.renderer.render(tokens, _markdown.options, environment)
     return rendered
+
+
+def first_heading(text: str, work: TextWork) -> tuple[str, str] | None:
+    """The first heading of a text, as it is written and as plain text; None without one.
+
+    Raises what `TextWork.spend` raises.
+    """
+    environment: dict[str, Any] = {"work": work}
+    tokens = _markdown.parse(text, environment)
+    for token, inside in pairwise(tokens):
+        if token.type == "heading_open" and inside.content:
+            children = inside.children or []
+            plain = _Renderer().renderInlineAsText(children, _markdown.options, environment)
+            return inside.content, " ".join(plain.split()) or inside.content
+    return None
 
 
 def _same(heading: str, title: str) -> bool:

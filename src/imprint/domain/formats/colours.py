@@ -1,0 +1,79 @@
+"""Colours, their contrast (WCAG 2), and the two shades in which an accent can be read."""
+
+import re
+from dataclasses import dataclass
+
+LIGHT_PANEL = "#f5f2ec"
+"""The darkest background of light pages; `tokens.css` has the same."""
+
+DARK_PANEL = "#1f2125"
+"""The lightest background of dark pages; `tokens.css` has the same."""
+
+READABLE = 4.5
+"""The least contrast of text with its background."""
+
+MOST_DARKENED = 0.5
+"""How much black may be mixed into an accent; with more it would be another colour."""
+
+_COLOUR = re.compile(r"#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
+_STEPS = 200
+
+
+class NotAColour(ValueError):
+    """The text is not a colour, or not one that can be read on a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accent:
+    """The shades of an accent on light and on dark pages."""
+
+    light: str
+    dark: str
+
+
+def parse_accent(text: str) -> Accent:
+    """Parse `#rgb` or `#rrggbb`, darkened or lightened as little as reading needs.
+
+    Raises `NotAColour`, also for a colour too light for light pages.
+    """
+    if not _COLOUR.fullmatch(text):
+        raise NotAColour("must be a colour like #24479e")
+    digits = text[1:].lower()
+    colour = "#" + (digits if len(digits) == 6 else "".join(digit * 2 for digit in digits))
+    light, darkened = _readable(colour, "#000000", LIGHT_PANEL)
+    if darkened > MOST_DARKENED:
+        ratio = contrast(colour, LIGHT_PANEL)
+        raise NotAColour(
+            f"is too light: its contrast with a light page is {ratio:.1f}, text needs"
+            f" {READABLE:g}. Choose a darker colour, such as {light}"
+        )
+    return Accent(light, _readable(colour, "#ffffff", DARK_PANEL)[0])
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours, from 1 to 21."""
+    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _readable(colour: str, mixed_in: str, background: str) -> tuple[str, float]:
+    """The nearest shade that can be read on this background, and the share of what is mixed in."""
+    shades = ((_mix(colour, mixed_in, step / _STEPS), step / _STEPS) for step in range(_STEPS + 1))
+    return next(each for each in shades if contrast(each[0], background) >= READABLE)
+
+
+def _channels(colour: str) -> list[int]:
+    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+
+
+def _mix(one: str, other: str, share: float) -> str:
+    pairs = zip(_channels(one), _channels(other), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)
+
+
+def _luminance(colour: str) -> float:
+    linear = [
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in (channel / 255 for channel in _channels(colour))
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

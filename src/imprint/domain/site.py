@@ -1,0 +1,85 @@
+"""What an operator makes of the site: its name and look, links, own pages and front page."""
+
+from dataclasses import dataclass
+from hashlib import sha256
+
+from imprint.domain.formats.addresses import Address
+from imprint.domain.formats.colours import Accent
+
+ABOUT = "about"
+"""The page that every site has; the operator may write its text."""
+
+RESERVED_NAMES = frozenset(
+    {
+        *(".well-known", "a", "assets", "auth", "authors", "create", "delete", "docs", "feeds"),
+        *("fileByCid", "fileByPostId", "filesByNextPageToken", "filesByTags", "filesMetaData"),
+        *("freeFileByPostId", "globalMetrics", "healthz", "heatmap", "icon.svg", "ipfs"),
+        *("library", "license.xml", "llms.txt", "me", "openapi.json", "operator", "p"),
+        *("pendingFilesByOwner", "posts", "publish", "readyz", "reports", "revise", "robots.txt"),
+        *("search", "site.webmanifest", "sitemap.xml", "sitemaps", "stats", "studio", "t"),
+        *("update", "userMetrics", "webhook", "writing"),
+    }
+)
+"""The first segments of all other paths, which no page of the operator may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that the operator gives, named by its content."""
+
+    content: bytes
+    media_type: str
+
+    @property
+    def digest(self) -> str:
+        """The name of these bytes."""
+        return content_name(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteLink:
+    """A label, and the path or the `https:` address that it leads to."""
+
+    label: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPage:
+    """A Markdown page of the operator, at `/{name}`."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FrontPage:
+    """What the front page shows: the posts of one author, or featured posts before the newest."""
+
+    author: Address | None = None
+    featured: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SiteIdentity:
+    """The name of a site, how it looks, where its links lead, and what its front page shows."""
+
+    name: str
+    description: str | None = None
+    language: str = "en"
+    logo: Picture | None = None
+    icon: Picture | None = None
+    accent: Accent | None = None
+    navigation: tuple[SiteLink, ...] = ()
+    pages: tuple[OwnPage, ...] = ()
+    footer: str | None = None
+    contact: str | None = None
+    terms: str | None = None
+    front: FrontPage = FrontPage()
+    credits_imprint: bool = True
+    """Whether the footer says which software publishes the site."""
+
+
+def content_name(content: bytes) -> str:
+    """A short name that changes with the content, for addresses that are cached for ever."""
+    return sha256(content).hexdigest()[:16]

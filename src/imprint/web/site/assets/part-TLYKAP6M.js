@@ -1,1 +1,0 @@
-function c(e){let t=e.getElementById("facts")?.textContent;if(!t)throw new Error("This page does not carry the facts of its service.");return JSON.parse(t)}var s=c(document),a=s.chain.rpc_url!==void 0;export{s as a,a as b};
