@@ -19,7 +19,7 @@ from bench.filled_posts import (
 )
 from bench.processes import MARKETPLACE
 from imprint.adapters.stores.posts.post_words import BUCKET
-from imprint.domain.posts.market_events import place_of
+from imprint.domain.posts.market_events import position_of
 
 BLOCK_SECONDS = 2
 """Seconds between blocks; each block contains one post."""
@@ -35,7 +35,7 @@ _DAY = 86_400_000_000
 
 def place_of_post(number: int) -> int:
     """The chain position of a post; its sales follow in the same block."""
-    return place_of(number, 0)
+    return position_of(number, 0)
 
 
 def price_of(number: int) -> int:
@@ -210,7 +210,7 @@ def _holdings(count: int, reader: str) -> Iterator[Row]:
     step = max(1, count // LIBRARY)
     for number in range(1, count + 1, step):
         # A gift without a transfer: it is in no other table, but holders are read the same way.
-        yield reader, str(number), "1", 1, place_of(number, 1_000), _time_of(number), None
+        yield reader, str(number), "1", 1, position_of(number, 1_000), _time_of(number), None
 
 
 def _texts(count: int) -> Iterator[Row]:
@@ -269,7 +269,7 @@ def _buyer_of(number: int, sale: int, count: int) -> str:
 
 
 def _place_of_sale(number: int, sale: int) -> int:
-    return place_of(number, 2 + 2 * sale)
+    return position_of(number, 2 + 2 * sale)
 
 
 def _time_of(number: int) -> int:

@@ -91,7 +91,7 @@ def test_a_report_names_everything_that_is_wrong_with_the_publication(tmp_path):
     assert sorted(each.split()[0] for each in details) == sorted(wrong)
 
 
-def test_a_report_names_the_wrong_settings(tmp_path):
+def test_a_report_names_the_invalid_settings(tmp_path):
     environ = environment_of(tmp_path) | {"IMPRINT_CHAIN_ID": "none", "IMPRINT_WORKERS": "0"}
     result = run(environ, "check", "--json")
     assert result.exit_code == 2

@@ -66,7 +66,7 @@ MIGRATING = {
 """Commands that may change the schema."""
 
 WITHOUT_CATALOG = ("check", "completion", "contract", "deploy", "restore", "site", "verify")
-"""What needs no catalog."""
+"""Commands that need no catalog."""
 
 DATABASES = ("sqlite", "postgresql")
 

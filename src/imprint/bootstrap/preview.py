@@ -24,9 +24,9 @@ from imprint.domain.posts.market_events import (
     PostPublished,
     PostPurchased,
     TokensMoved,
-    place_of,
+    position_of,
 )
-from imprint.domain.posts.posts import BlockRef, LogPlace, PostCreated, PostEntry, PostFacts
+from imprint.domain.posts.posts import BlockRef, LogPosition, PostCreated, PostEntry, PostFacts
 from imprint.ports.post_index import IndexSource, IndexStep
 from imprint.settings import Settings
 
@@ -202,7 +202,7 @@ async def _fill(settings: Settings, adapters: Adapters, market: SampleMarketplac
         origin = _origin(number)
         file, thumbnail_size = await _store(adapters, sample, author, post_id, origin)
         spelled = file.cid.encode()
-        place = LogPlace(settings.chain.id, origin.block.block_hash, number, 0, origin.tx_hash)
+        place = LogPosition(settings.chain.id, origin.block.block_hash, number, 0, origin.tx_hash)
         created = PostCreated(place, post_id, author, file.cid, file.cid, file.thumbnail_cid)
         fence = await adapters.stores.garbage.fence()
         await adapters.stores.archives.import_file(
@@ -243,7 +243,7 @@ def _post_ids(settings: Settings) -> list[int]:
 def _origin(number: int, log: int = 0) -> Origin:
     block = BlockRef(number, f"0x{number + 1:064x}")
     at = FIRST_POST + timedelta(days=14 * number, minutes=37 * number)
-    return Origin(place_of(number, log), block, f"0x{(number + 1) * 1000 + log:064x}", at)
+    return Origin(position_of(number, log), block, f"0x{(number + 1) * 1000 + log:064x}", at)
 
 
 def _purchases(sample: Sample, post_id: int, number: int) -> Iterator[MarketEvent]:

@@ -34,7 +34,7 @@ def accepted_forms(settings: Settings) -> tuple[SigningForm, ...]:
 
 
 def _features(settings: Settings, is_development: bool) -> tuple[str, ...]:
-    """What the service offers beyond drafts and their publication."""
+    """Features beyond drafts and their publication."""
     return (
         *(INDEX_FEATURES if settings.chain.follow_seconds else ()),
         "writing-sessions",

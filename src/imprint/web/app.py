@@ -117,7 +117,7 @@ class Facts:
     site: SiteFacts | None = None
     """None if the service has no pages."""
     node: str | None = None
-    """The node that pages call under `imprint dev`."""
+    """Return the URL of the node that pages call under `imprint dev`."""
 
 
 MAX_PUBLISHING = 32

@@ -27,7 +27,7 @@ HOSTILE = """# <img src=x onerror=alert(1)> & *us*
 """
 
 
-def place_of(folder: Path, **more: str) -> dict[str, str]:
+def position_of(folder: Path, **more: str) -> dict[str, str]:
     """The settings of a place with a logo, an icon and two pages."""
     pages = folder / "pages"
     pages.mkdir(parents=True)
@@ -71,7 +71,7 @@ def structured(text: str) -> dict[str, Any]:
 
 
 async def test_a_place_has_the_name_the_look_and_the_links_of_its_operator(tmp_path: Path) -> None:
-    async with open_world(tmp_path / "data", **place_of(tmp_path / "place")) as world:
+    async with open_world(tmp_path / "data", **position_of(tmp_path / "place")) as world:
         await publish(world, 1, "essay")
         text = await page(world, "/")
         assert '<html lang="de">' in text
@@ -113,7 +113,7 @@ async def test_without_settings_a_place_has_no_word_of_ours_but_the_line_that_ca
 
 
 async def test_files_of_the_operator_are_named_by_their_content_and_inert(tmp_path: Path) -> None:
-    async with open_world(tmp_path / "data", **place_of(tmp_path / "place")) as world:
+    async with open_world(tmp_path / "data", **position_of(tmp_path / "place")) as world:
         await world.index()
         text = await page(world, "/")
         logo = await world.client.get(address_in(text, "logo"))
@@ -133,7 +133,7 @@ async def test_files_of_the_operator_are_named_by_their_content_and_inert(tmp_pa
 
 
 async def test_a_page_from_before_a_reload_finds_the_new_logo(tmp_path: Path) -> None:
-    async with open_world(tmp_path / "data", **place_of(tmp_path / "place")) as world:
+    async with open_world(tmp_path / "data", **position_of(tmp_path / "place")) as world:
         stale = await world.client.get("/assets/logo-0123456789abcdef.png")
         assert stale.status_code == 302
         assert stale.headers["cache-control"] == "no-store"
@@ -147,7 +147,7 @@ async def test_a_page_from_before_a_reload_finds_the_new_logo(tmp_path: Path) ->
 async def test_own_pages_have_their_first_heading_as_title_and_totals_are_on_about(
     tmp_path: Path,
 ) -> None:
-    async with open_world(tmp_path / "data", **place_of(tmp_path / "place")) as world:
+    async with open_world(tmp_path / "data", **position_of(tmp_path / "place")) as world:
         await publish(world, 1)
         text = await page(world, "/about")
         assert "<title>About Quills · Quills &amp; Co</title>" in text
@@ -165,7 +165,7 @@ async def test_own_pages_have_their_first_heading_as_title_and_totals_are_on_abo
 
 
 async def test_hostile_markdown_in_a_page_is_text(tmp_path: Path) -> None:
-    async with open_world(tmp_path / "data", **place_of(tmp_path / "place")) as world:
+    async with open_world(tmp_path / "data", **position_of(tmp_path / "place")) as world:
         text = await page(world, "/terms")
     assert "<title>&lt;img src=x onerror=alert(1)&gt; &amp; us · Quills &amp; Co</title>" in text
     content = text.partition('<div class="text" dir="auto">')[2].partition("</main>")[0]
@@ -178,7 +178,7 @@ async def test_hostile_markdown_in_a_page_is_text(tmp_path: Path) -> None:
 
 async def test_a_browser_that_is_refused_a_page_of_the_operator_gets_a_page(tmp_path: Path) -> None:
     limits = {"RATE_LIMITS": "on", "RATE_READS": "1/60"}
-    async with open_world(tmp_path / "data", **place_of(tmp_path / "place"), **limits) as world:
+    async with open_world(tmp_path / "data", **position_of(tmp_path / "place"), **limits) as world:
         await page(world, "/terms")
         for path in ("/terms", "/about"):
             await page(world, path, 429)

@@ -85,7 +85,7 @@ def page_path(post_id: int | str) -> str:
 
 
 def teaser(entry: FeedEntry, links: FeedLinks) -> str:
-    """The substitute for a text that is not in the feed: the description, and how to read on."""
+    """Return a substitute for a text that is not in the feed: description and reading hint."""
     post = entry.post
     if not post.hosted:
         rest = "The text is not stored at this service."

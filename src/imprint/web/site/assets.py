@@ -96,4 +96,4 @@ ICON = (
     "@media(prefers-color-scheme:dark){path{fill:#a3bbff}}</style>"
     f"{_SHAPE}</svg>"
 )
-"""The icon as a file."""
+"""Return the icon as a file."""

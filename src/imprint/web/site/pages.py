@@ -427,7 +427,7 @@ class SiteRoutes:
         return response
 
     async def manifest(self, request: Request) -> Response:
-        """`/site.webmanifest`."""
+        """`/site.webmanifest`: the web app manifest."""
         document = web_manifest(self.frame)
         return cached_response(request, document, "application/manifest+json", SHARED)
 

@@ -60,7 +60,7 @@ def wants_page(request: Request, own: Collection[str]) -> bool:
 
 
 def page_handler(handler: ProblemHandler, refuse: Refuse, own: Collection[str]) -> ProblemHandler:
-    """A handler that sends browsers a page, also where no endpoint was found."""
+    """Return a handler that sends browsers a page, even when no endpoint was found."""
 
     async def respond(request: Request, error: Any) -> Response:
         response = await handler(request, error)
@@ -73,7 +73,7 @@ def page_handler(handler: ProblemHandler, refuse: Refuse, own: Collection[str]) 
 
 
 def failure_responder(refuse: Refuse, own: Collection[str]) -> Callable[[Request], Response]:
-    """Responds to unexpected errors; their page is made now, so that nothing can fail later."""
+    """Return a responder to unexpected errors; it renders the page now, so as not to fail later."""
     page = refuse(error_response(), FAILURE_DETAIL)
 
     def respond(request: Request) -> Response:

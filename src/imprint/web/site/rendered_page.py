@@ -74,7 +74,7 @@ class RenderedPage:
         return self.compressed
 
     def response(self, request: Request, policy: str, cache: str, cache_tag: str) -> Response:
-        """The response with this page, or 304 if the client has it."""
+        """Build the response with this page, or 304 if the client already has it."""
         headers = self.headers(policy, cache, cache_tag)
         if self.is_current(request):
             return Response(status_code=304, headers=headers)

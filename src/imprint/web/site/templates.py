@@ -33,7 +33,7 @@ class Templates:
 
 @cache
 def _environment(assets: Assets, coin: str) -> jinja2.Environment:
-    """The compiled templates, shared by all services of a process."""
+    """Return the compiled templates, shared by all services of a process."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("imprint.web.site"),
         autoescape=True,
