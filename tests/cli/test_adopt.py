@@ -33,7 +33,7 @@ def test_a_read_only_command_is_not_refused(strange, command):
 
 
 def test_check_names_the_installation_that_owns_the_documents(here, strange):
-    assert f"✗ documents  They belong to the installation {marker_of(here)}" in (
+    assert f"✗ documents  The documents belong to the installation {marker_of(here)}" in (
         run(strange, "check").output
     )
 
@@ -57,7 +57,7 @@ def test_adopting_twice_has_the_same_effect_as_once(here, strange):
     assert run(strange, "adopt", "--yes").exit_code == 0
     marker = marker_of(here)
     again = run(strange, "adopt")
-    assert (again.exit_code, "has the marker of this catalog" in again.output) == (0, True)
+    assert (again.exit_code, "already belongs to this catalog" in again.output) == (0, True)
     assert marker_of(here) == marker
 
 

@@ -124,7 +124,7 @@ def test_the_settings_file_can_be_named_in_the_environment(tmp_path: Path):
         ("prot = 1", "prot is not a setting. Did you mean port?"),
         ("base_url = 'x'", "base_url is not a setting."),
         ("port = ", "is not TOML"),
-        ("[server]\nport = 1", "must be a text, number, switch or list"),
+        ("[server]\nport = 1", "must be a string, number, boolean or list"),
     ],
 )
 def test_a_problem_in_the_file_is_reported(tmp_path: Path, text: str, expected: str):
@@ -146,7 +146,7 @@ def test_a_secret_may_be_read_from_a_file(tmp_path: Path):
 
 
 def test_a_setting_cannot_be_given_both_directly_and_as_a_file():
-    assert "are both given" in problems_of(JWT_SECRET_FILE="/anywhere")[0]
+    assert "are both set" in problems_of(JWT_SECRET_FILE="/anywhere")[0]
 
 
 def test_an_empty_value_counts_as_not_given():

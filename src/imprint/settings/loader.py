@@ -97,7 +97,7 @@ def _read_config(path: Path | None, environ: Mapping[str, str]) -> _Source:
     readable = {key: text for key, text in texts.items() if text is not None}
     source = _match_names(readable, {each.key: each for each in SETTINGS})
     source.problems[:0] = [
-        f"{key} in {named} must be a text, number, switch or list."
+        f"{key} in {named} must be a string, number, boolean or list."
         for key, text in texts.items()
         if text is None
     ]
@@ -126,7 +126,7 @@ def _match_names(found: Mapping[str, str], known: Mapping[str, Setting]) -> _Sou
             source.given[known[name].name] = text.strip()
         elif name.upper().endswith(FILE_SUFFIX) and plain in known:
             if plain in found:
-                source.problems.append(f"{plain} and {name} are both given; give one of them.")
+                source.problems.append(f"{plain} and {name} are both set; set only one of them.")
                 continue
             try:
                 source.given[known[plain].name] = _read_file(Path(text)).strip()
@@ -251,9 +251,7 @@ def _find_lone_previous(
 ) -> list[str]:
     current = {name: name.removesuffix(PREVIOUS) for name in secrets}
     return [
-        f"{name} is given without {plain}."
-        for name, plain in current.items()
-        if texts[plain] is None
+        f"{name} is set without {plain}." for name, plain in current.items() if texts[plain] is None
     ]
 
 
@@ -274,24 +272,28 @@ def _find_contradictions(settings: Settings) -> list[str]:
     }
     missing = [name for name, given in needed.items() if given is None]
     if isinstance(storage.content, PinataContent) and missing:
-        problems.append(f"Documents are kept at Pinata: {' and '.join(missing)} must be given.")
+        problems.append(f"Documents are stored at Pinata, so {' and '.join(missing)} must be set.")
     halves = {
         "IMPRINT_S3_ACCESS_KEY_ID": storage.s3_access_key_id,
         "IMPRINT_S3_SECRET_ACCESS_KEY": storage.s3_secret_access_key,
     }
     lacking = [name for name, given in halves.items() if given is None]
     if len(lacking) == 1:
-        problems.append(f"{lacking[0]} is missing: an access key has two halves.")
+        problems.append(
+            f"{lacking[0]} is missing: set both the access key and its secret, or neither."
+        )
     if storage.s3_endpoint and is_exposed(storage.s3_endpoint) and not storage.s3_allow_http:
         problems.append(
-            "IMPRINT_S3_ENDPOINT is http:// on another machine, so documents would travel readable."
-            " Use https://, or say IMPRINT_S3_ALLOW_HTTP=on."
+            "IMPRINT_S3_ENDPOINT is http:// on another machine, so others on the network could "
+            "read documents. Use https://, or set IMPRINT_S3_ALLOW_HTTP=on."
         )
     problems += settings.encryption.check(storage.content)
     if not settings.chain.rpc_urls:
         problems.append("IMPRINT_CHAIN_RPC_URL names no node.")
     elif settings.chain.quorum > len(settings.chain.rpc_urls):
-        problems.append("IMPRINT_CHAIN_QUORUM is more than the nodes of IMPRINT_CHAIN_RPC_URL.")
+        problems.append(
+            "IMPRINT_CHAIN_QUORUM is higher than the number of nodes in IMPRINT_CHAIN_RPC_URL."
+        )
     if server.metrics_port and server.metrics_port == server.port:
         problems.append("IMPRINT_METRICS_PORT is the same as IMPRINT_PORT.")
     return problems

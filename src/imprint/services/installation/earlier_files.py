@@ -80,8 +80,8 @@ class EarlierImport:
         """Import every file. Raises `CannotStart` if third parties could read the documents."""
         if self.publicly_readable:
             raise CannotStart(
-                "The documents keep the bytes that their cid is of, so they cannot be encrypted,"
-                " and strangers could read them in this content store."
+                "Imported documents keep their cids, so they cannot be encrypted, and anybody "
+                "could read them in this content store."
             )
         report = EarlierReport()
         async with pause_collection(self.leases, "import", self.clock):
@@ -90,7 +90,7 @@ class EarlierImport:
                 progress(done, len(listed))
                 try:
                     outcome = await self._import(file)
-                    known = "It is here already." if outcome is Outcome.KNOWN else ""
+                    known = "It is already here." if outcome is Outcome.KNOWN else ""
                     report.add(file.cid, outcome, known)
                 except _Skipped as reason:
                     report.add(file.cid, Outcome.SKIPPED, str(reason))
@@ -136,7 +136,7 @@ class EarlierImport:
             added = await self.files.file_by_cid(cid)
             is_post = added is not None and added.state is State.ONCHAIN
             return Outcome.POST if is_post else Outcome.DRAFT
-        raise CollectionNotPaused("Documents are destroyed all the time. Please try again.")
+        raise CollectionNotPaused("Documents keep being destroyed. Please try again.")
 
 
 def _parse(text: str) -> Cid:
@@ -155,7 +155,7 @@ def _owner_of(earlier: EarlierFile) -> Address:
 
 def _check(cid: Cid, document: bytes) -> None:
     if document_cid(document) != cid:
-        raise _Skipped("Its bytes have another cid here, or are damaged.")
+        raise _Skipped("Its bytes do not match its cid.")
     try:
         check_document(document, "")
     except NotADocument:

@@ -430,5 +430,5 @@ def _compare(
 
 
 def _note_unproved(place: LogPlace) -> None:
-    text = "nodes contradict themselves about an event, which is left unchanged"
+    text = "nodes give contradictory responses about an event, which is left unchanged"
     log.error(text, extra={"block": place.block_number})
