@@ -33,7 +33,7 @@ def test_a_read_only_command_is_not_refused(strange, command):
 
 
 def test_check_names_the_installation_that_owns_the_documents(here, strange):
-    assert f"✗ documents  The documents belong to the installation {marker_of(here)}" in (
+    assert f"✗ documents  They belong to the installation {marker_of(here)}" in (
         run(strange, "check").output
     )
 

@@ -292,7 +292,7 @@ async def check_claim(claim: InstallationClaim) -> Finding:
     if holder is None and not own.claimed:
         detail = "The store has no owner yet; the service claims it when it starts."
         return Finding("documents", Status.OK, detail)
-    detail = f"The documents belong to the installation {holder}, the catalog to {own.id}."
+    detail = f"They belong to the installation {holder}, but the catalog to {own.id}."
     if holder is None:
         detail = "The store has no marker of this installation: is it the right one?"
     remedy = "Check IMPRINT_DATABASE_URL, IMPRINT_DATA_DIR and IMPRINT_CONTENT_STORE."
